@@ -1,6 +1,7 @@
 """The page's answers to visitors' actions: the values of its components. Nothing is computed here.
 
-Strangers' texts reach the page as plain text alone: cells, options and text boxes, never Markdown or HTML.
+Strangers' texts reach the page as plain text alone: cells, options and text boxes, never Markdown; in the HTML of the
+overview they are escaped.
 """
 
 from __future__ import annotations
@@ -30,7 +31,6 @@ from .components import (
     looks,
     nothing_yet,
     overview_caption,
-    standing_looks,
     standing_style,
     task_caption,
     task_choices,
@@ -38,12 +38,11 @@ from .components import (
 from .plots import MOST_PLOTTED, Plots
 from .standings import (
     ALL_BENCHMARKS,
-    StandingColumn,
-    StandingRow,
     benchmark_names,
     data_names,
     model_conclusion,
     standing_columns,
+    standing_html,
     standing_rows,
 )
 from .tables import (
@@ -190,15 +189,9 @@ class PageAnswers:
             gr.update(choices=names, value=data or None, visible=len(names) > 1),
             gr.update(choices=options, value=benchmark, visible=bool(rows)),
             gr.update(visible=bool(rows)),
-            gr.Dataframe(_standing_cells(columns, rows), **standing_looks(columns), visible=bool(rows)),
+            gr.HTML(standing_html(columns, rows) if rows else "", visible=bool(rows)),
             gr.Markdown(overview_caption() if rows else "", visible=bool(rows)),
         ]
-
-    def opened(self, event: gr.SelectData) -> tuple[Any, Any]:
-        """The model of a clicked row of the overview, and the tab of its page."""
-        row = _texts(event.row_value)
-        name = next((id for id in self.board.models if row and shortened(id, LONGEST_SHOWN) == row[0]), None)
-        return (gr.skip(), gr.skip()) if name is None else (name, gr.Tabs(selected="model"))
 
     def refreshed(self, selection: Selection) -> list[Any]:
         """All values that depend on the board, for the selected task and data, or for others where these are gone."""
@@ -388,21 +381,6 @@ def _styles(task: TaskInfo, row: Shown) -> list[str]:
     verdict = None if row.verdict is None else row.verdict.standing
     quiet = "" if row.is_learnt else QUIET
     return [standing_style(verdict) if column.heading == "verdict" else quiet for column in columns(task)]
-
-
-def _standing_cells(columns: Sequence[StandingColumn], rows: Sequence[StandingRow]) -> dict[str, Any]:
-    """The content of the overview."""
-    data = [
-        [shortened(text, LONGEST_SHOWN) for text in (row.model, *cells, row.kind.value, row.submitter)]
-        for row in rows
-        for cells in [[cell.text for cell in row.cells]]
-    ]
-    styling = [
-        ["" if row.learnt else QUIET, *(standing_style(cell.standing) for cell in row.cells), QUIET, QUIET]
-        for row in rows
-    ]
-    headers = standing_looks(columns)["headers"]
-    return {"headers": headers, "data": data, "metadata": {"display_value": data, "styling": styling}}
 
 
 def _label(row: Shown) -> str:

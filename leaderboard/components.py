@@ -20,23 +20,65 @@ from audio_compositionality.tasks.registry import list_tasks
 
 from .board import REPORTED, VERIFIED
 from .plots import MOST_PLOTTED
-from .standings import StandingColumn
 from .tables import ENTRY_HEADINGS, NUMBER_HEADINGS, columns
 
 BOARD_CSS = """
-:root { --above: #11693a; --below: #a3271b; --unknown: #6a5300; --quiet: #545d68; }
-.dark { --above: #6fd39b; --below: #ff9a8c; --unknown: #e2c25a; --quiet: #a2abb6; }
+:root { --above: #11693a; --below: #a3271b; --unknown: #6a5300; --quiet: #545d68; --line: #d3d9e0; }
+.dark { --above: #6fd39b; --below: #ff9a8c; --unknown: #e2c25a; --quiet: #a2abb6; --line: #363d46; }
 .gradio-container { max-width: 1500px !important; }
-.virtual-row, .header-table th { font-family: var(--font) !important; font-variant-numeric: tabular-nums; }
+/* Not for phones alone: Gradio applies what stands in a media query to the inner part of the page only. */
+.main.app { padding: 1rem clamp(0.75rem, 2.5vw, 2rem) !important; }
 .prose p, .prose li { max-width: 46rem; }
+.prose > h1 + p { max-width: none; }
+/* Scores: one family of type, figures of one width, no lines between columns. */
+.virtual-row, .header-table th { font-family: var(--font) !important; font-variant-numeric: tabular-nums; }
+.body-cell, .header-cell { --border-color-primary: transparent; }
+.header-cell .text { text-align: left !important; }
 /* The page's own sort keeps what is not shown to be learnt below; that of a heading's menu would not. */
-#table .cell-menu-button, #overview .cell-menu-button { display: none; }
-#overview .virtual-row { cursor: pointer; }
+#table .cell-menu-button { display: none; }
+#overview, #overview .html-container { padding: 0; border: 0; background: none; }
+.standings { overflow-x: auto; }
+.standings table {
+  margin: 0; border: 0; border-collapse: collapse; font-size: 0.875rem; line-height: 1.25rem;
+  font-variant-numeric: tabular-nums;
+}
+.standings tr { border: 0; border-bottom: 1px solid var(--line); }
+.standings th, .standings td { padding: 0.375rem 0.75rem; border: 0; text-align: left; vertical-align: top; }
+.standings thead th { min-width: 9.5rem; vertical-align: bottom; }
+.standings th:first-child:not(.section) {
+  position: sticky; left: 0; min-width: 8.5rem; max-width: 17rem; padding-left: 0; font-weight: 600;
+  overflow-wrap: anywhere; background: var(--body-background-fill);
+}
+.standings .section { padding: 1.5rem 0 0.375rem; color: var(--quiet); font-weight: 600; }
+.standings small { display: block; color: var(--quiet); font-size: 0.8125rem; font-weight: 400; }
+.standings strong { color: inherit; }
+.standings a {
+  padding: 0; color: inherit; text-decoration: underline; text-decoration-color: var(--quiet);
+  text-decoration-thickness: 1px; text-underline-offset: 0.2em;
+}
+.standings a:hover { text-decoration-thickness: 2px; }
+.standings .quiet th:not(.section) { font-weight: 400; }
+.standings td[class] { background: color-mix(in srgb, currentcolor 10%, transparent); }
+.standings td[class] small { color: inherit; }
+.standings .standing-above { color: var(--above); }
+.standings .standing-below, .standings .standing-not-shown { color: var(--below); }
+.standings .standing-cannot-tell { color: var(--unknown); }
 .plot { background: white; }
 /* Below Gradio's buttons, which would cover it. */
 .plot img { padding-top: 40px; object-fit: contain; max-height: 900px; }
+/* A phone shows model, verdict and score; elsewhere names have room. */
+@media (min-width: 1000px) {
+  #table [data-col="0"], #table [data-heading="0"] {
+    width: 230px !important; min-width: 230px !important; max-width: 230px !important; flex-basis: 230px !important;
+  }
+}
 @media (max-width: 700px) {
-  .gradio-container .prose h1 { font-size: 1.25rem !important; }
+  .form:has(> #beside), .form:has(> #overview-beside) { flex-wrap: wrap; }
+  #beside, #overview-beside { flex: 1 0 100%; }
+  .prose h1 { font-size: 1.25rem !important; margin: 0 0 0.25rem !important; }
+  .standings th, .standings td { padding: 0.375rem 0.5rem; }
+  .standings thead th { min-width: 8rem; }
+  .standings th:first-child:not(.section) { max-width: 9rem; }
   #state textarea { min-height: 6em; }
   .plot .image-frame { display: block; overflow-x: auto; }
   .plot img { min-width: 640px; max-width: none; }
@@ -64,10 +106,10 @@ def standing_style(standing: Standing | None) -> str:
 
 
 _WIDTHS = {
-    "model": 170,
-    "verdict": 150,
+    "model": 140,
+    "verdict": 128,
     "95 % interval": 146,
-    "above its twin by": 176,
+    "above its twin by": 186,
     "kind": 132,
     "status": 88,
     "submitted by": 130,
@@ -92,18 +134,11 @@ class OverviewTab:
     def __init__(self) -> None:
         self.empty = gr.Markdown(visible=False, elem_id="empty")
         with gr.Row():
-            self.data = gr.Dropdown(
-                [], label="Data", elem_id="overview-data", min_width=130, interactive=True, visible=False
-            )
-            self.benchmark = gr.Dropdown(
-                [], label="Columns", elem_id="benchmark", min_width=130, interactive=True, visible=False
-            )
-            self.beside = gr.Checkbox(
-                True, label=BESIDE_LABEL, elem_id="overview-beside", min_width=130, interactive=True, visible=False
-            )
-        self.table = gr.Dataframe(
-            type="array", datatype="str", interactive=False, pinned_columns=1, max_height=620, elem_id="overview"
-        )
+            hidden: dict[str, Any] = {"interactive": True, "visible": False}
+            self.data = gr.Dropdown([], label="Data", elem_id="overview-data", min_width=130, **hidden)
+            self.benchmark = gr.Dropdown([], label="Columns", elem_id="benchmark", min_width=130, **hidden)
+            self.beside = gr.Checkbox(True, label=BESIDE_LABEL, elem_id="overview-beside", min_width=240, **hidden)
+        self.table = gr.HTML(elem_id="overview", js_on_load=None, visible=False)
         self.caption = gr.Markdown()
         self.filters = [self.data, self.benchmark, self.beside]
         self.filled = [self.empty, *self.filters, self.table, self.caption]
@@ -141,7 +176,7 @@ class TableTab:
                 task_choices(tasks), value=tasks[0].name, label="Task", elem_id="task", min_width=130, **options
             )
             self.data = gr.Dropdown([], label="Data", elem_id="data", min_width=130, **options)
-            self.beside = gr.Checkbox(True, label=BESIDE_LABEL, elem_id="beside", min_width=130, **options)
+            self.beside = gr.Checkbox(True, label=BESIDE_LABEL, elem_id="beside", min_width=240, **options)
         with gr.Accordion("Sort and filter", open=False, elem_id="narrow"):
             with gr.Row():
                 self.sort = gr.Dropdown([], label="Sort by", elem_id="sort", **options)
@@ -292,15 +327,8 @@ def looks(task: TaskInfo) -> dict[str, Any]:
     }
 
 
-def standing_looks(shown: Sequence[StandingColumn]) -> dict[str, Any]:
-    """Headings, kinds and widths of the columns of the overview, for `gr.Dataframe`."""
-    headers = ["model", *(column.heading for column in shown), "kind", "submitted by"]
-    widths = [_WIDTHS["model"], *(190 for _ in shown), _WIDTHS["kind"], _WIDTHS["submitted by"]]
-    return {"headers": headers, "datatype": ["str"] * len(headers), "column_widths": widths}
-
-
 def _width(column: Column) -> int:
-    return _WIDTHS.get(column.heading, max(80, 30 + 9 * len(column.heading)))
+    return _WIDTHS.get(column.heading, max(84, 22 + 8 * len(column.heading)))
 
 
 # ----- Words
@@ -353,8 +381,8 @@ $org`.
 
 _OVERVIEW = """\
 The number is the score by the measure that a task is ranked by. Where a model has entries of several tasks of a
-benchmark, *2/3* says that it is above all bars in two of three; verdict and number are those of the task in the
-heading. Choose a benchmark above for a column a task, and click on a row for the page of its model.
+benchmark, the cell says in how many it is above all bars; verdict and number are those of the task in the heading.
+Choose a benchmark above for a column a task; the name of a model leads to its page.
 
 """
 

@@ -147,7 +147,6 @@ def _connect(blocks: gr.Blocks, components: _Components, answers: PageAnswers) -
     gr.on(shown.narrowed, narrow, of_table, [shown.table, shown.csv], **options)
     changed = [component.input for component in overview.filters]
     gr.on(changed, answers.overview, overview.filters, overview.filled, **options)
-    overview.table.select(answers.opened, None, [model.name, components.tabs], **options)
     shown.table.select(answers.toggled, [shown.picked], [shown.picked, model.name], **options)
     gr.on(
         [shown.picked.change, shown.measure.change],
@@ -190,9 +189,16 @@ def launch(space_id: str, *, checks: bool = False, **options: Any) -> None:
         checker.start()
     state = checker.state if checker else (lambda: problem)
     answers = PageAnswers(source, Plots(hub, results), results, org, state)
-    page_blocks(answers, results, org).launch(
+    show(page_blocks(answers, results, org), **options)
+
+
+def show(blocks: gr.Blocks, **options: Any) -> None:
+    """Serve the page in its look until the process ends. `options`: of `gradio.Blocks.launch`."""
+    blocks.launch(
         # Strings are fonts of the visitor's system: no request to another host.
-        theme=gr.themes.Default(font=("system-ui", "sans-serif"), font_mono=("ui-monospace", "monospace")),
+        theme=gr.themes.Default(
+            primary_hue="blue", font=("system-ui", "sans-serif"), font_mono=("ui-monospace", "monospace")
+        ),
         css=BOARD_CSS,
         footer_links=[],
         ssr_mode=False,

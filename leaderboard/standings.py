@@ -10,16 +10,19 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from markupsafe import Markup
+
 from audio_compositionality.evaluator.compare.conclusions import tasks_sentence
 from audio_compositionality.evaluator.compare.loading import ModelKind, asked_of
 from audio_compositionality.evaluator.compare.verdicts import BarVerdict, Standing
+from audio_compositionality.evaluator.report.matrix import SIGNS
 from audio_compositionality.support.text import number_text, shortened
 from audio_compositionality.tasks.base import TaskInfo
 from audio_compositionality.tasks.benchmarks.info import benchmark_info
 from audio_compositionality.tasks.registry import list_tasks
 
 from .board import Board, DataKey, Shown, is_older
-from .tables import LONGEST_SHOWN, NOT_KNOWN, data_name, standing_words
+from .tables import LONGEST_SHOWN, NOT_KNOWN, NOT_LEARNT, data_name, query_of
 
 ALL_BENCHMARKS = "all benchmarks"
 """The choice of a column a benchmark; else a column a task of one benchmark."""
@@ -53,12 +56,19 @@ class StandingColumn:
     """A column of the overview.
 
     Attributes:
-        heading: the benchmark's title or the task's.
-        tasks: the first gives verdict and number; of the others, the cell says in how many the model is above.
+        heading: the benchmark's title, or the task's.
+        tasks: the first gives verdict and number; of all, the cell says in how many the model is above all bars.
     """
 
     heading: str
     tasks: tuple[ShownTask, ...]
+
+    @property
+    def lead(self) -> str:
+        """The measure behind the number, and where the heading does not say it, its task."""
+        info = self.tasks[0].info
+        measure = info.measure(info.ranks_by).heading
+        return ", ".join(dict.fromkeys(text for text in (info.title, measure) if text != self.heading))
 
 
 @dataclass(frozen=True)
@@ -66,12 +76,14 @@ class StandingCell:
     """A model in a column.
 
     Attributes:
-        text: sign, word and number; the number alone of what is not judged; a dash where there is no entry.
+        number: the score by the measure that the first task is ranked by; a dash where there is no entry.
         standing: of the model in the first task; None where nothing is judged.
+        several: where the model has entries of several tasks, in how many it is above all bars, in words.
     """
 
-    text: str
+    number: str
     standing: Standing | None = None
+    several: str = ""
 
 
 @dataclass(frozen=True)
@@ -116,9 +128,7 @@ def standing_columns(board: Board, data: str, benchmark: str) -> list[StandingCo
     groups: dict[str, list[ShownTask]] = {}
     for task in tasks:
         groups.setdefault(task.info.benchmark, []).append(task)
-    return [
-        StandingColumn(f"{benchmark_info(name).title}: {of[0].info.title}", tuple(of)) for name, of in groups.items()
-    ]
+    return [StandingColumn(benchmark_info(name).title, tuple(of)) for name, of in groups.items()]
 
 
 def _tasks_on(board: Board, data: str) -> list[ShownTask]:
@@ -174,16 +184,69 @@ def _cell(column: StandingColumn, model: Submitted) -> StandingCell:
     first, row = column.tasks[0], column.tasks[0].of_model(model)
     judged = [other for task in column.tasks if (other := task.of_model(model)) and other.verdict is not None]
     above = sum(other.tier == 0 for other in judged)
+    several = f"{above} of {len(judged)} above" if len(judged) > 1 or (judged and row is None) else ""
     if row is None:
-        return StandingCell(f"– · {above}/{len(judged)}" if judged else "–")
+        return StandingCell("–", None, several)
     measure = first.info.measure(first.info.ranks_by)
     value = row.entry.result.measures.get(measure.name)
     number = "–" if value is None else f"{value:.3g}" if abs(value) >= 1e12 else number_text(value, 3, minus="−")
-    if row.verdict is None:
-        return StandingCell(number)
-    standing = row.verdict.standing
-    several = f" · {above}/{len(judged)}" if len(judged) > 1 else ""
-    return StandingCell(f"{standing_words(standing)} {number}{several}", standing)
+    return StandingCell(number, None if row.verdict is None else row.verdict.standing, several)
+
+
+def standing_html(columns: Sequence[StandingColumn], rows: Sequence[StandingRow]) -> str:
+    """The overview as a table in HTML; strangers' texts are escaped.
+
+    Its sections are the models that are above their twin in a task at least, those that are not shown to be learnt, and
+    what models are judged beside.
+    """
+    heads = [
+        _element("th", _element("span", column.heading) + _element("small", column.lead), scope="col")
+        for column in columns
+    ]
+    sections = (
+        ("Above their twin in one task or more", [row for row in rows if row.learnt]),
+        (f"Models {NOT_LEARNT}", [row for row in rows if row.kind is ModelKind.TRAINED and not row.learnt]),
+        ("What models are judged beside", [row for row in rows if row.kind is not ModelKind.TRAINED]),
+    )
+    body = Markup().join(_section(title, members, len(columns)) for title, members in sections if members)
+    head = _element("thead", _element("tr", _element("th", "model", scope="col") + Markup().join(heads)))
+    table = _element("table", head + body)
+    # Gradio's templates would read braces, dollars and backticks.
+    html = str(
+        _element("div", table, class_="standings", tabindex="0", role="region", aria_label="Models by benchmark")
+    )
+    return "".join(_TEMPLATE_SIGNS.get(sign, sign) for sign in html)
+
+
+_TEMPLATE_SIGNS = {sign: f"&#{ord(sign)};" for sign in "{}$`"}
+
+
+def _element(name: str, content: str | Markup, **attributes: str) -> Markup:
+    """An element of HTML; content that is no markup, and attributes, are escaped."""
+    said = (Markup(' {}="{}"').format(key.rstrip("_").replace("_", "-"), text) for key, text in attributes.items())
+    return Markup("<{}{}>{}</{}>").format(name, Markup().join(said), content, name)
+
+
+def _section(title: str, rows: Sequence[StandingRow], columns: int) -> Markup:
+    head = _element("tr", _element("th", title, colspan=str(columns + 1), scope="rowgroup", class_="section"))
+    return _element("tbody", head + Markup().join(map(_line, rows)), class_="" if rows[0].learnt else "quiet")
+
+
+def _line(row: StandingRow) -> Markup:
+    link = _element("a", shortened(row.model, LONGEST_SHOWN), href=query_of(row.model))
+    said = f"submitted by {shortened(row.submitter, LONGEST_SHOWN)}" if row.submitter != NOT_KNOWN else ""
+    said = said if row.kind is ModelKind.TRAINED else ", ".join(filter(None, (row.kind.value, said)))
+    name = _element("th", _element("bdi", link) + (_element("small", said) if said else Markup()), scope="row")
+    cells = Markup().join(map(_cell_html, row.cells))
+    return _element("tr", name + cells)
+
+
+def _cell_html(cell: StandingCell) -> Markup:
+    if cell.standing is None:
+        return _element("td", cell.number + (_element("small", cell.several) if cell.several else Markup()))
+    said = "; ".join(filter(None, (cell.standing.value, cell.several)))
+    shown = _element("strong", f"{SIGNS[cell.standing]} {cell.number}") + _element("small", said)
+    return _element("td", shown, class_=f"standing-{cell.standing.value.replace(' ', '-')}")
 
 
 # ----- What may be said of one model

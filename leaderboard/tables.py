@@ -184,8 +184,12 @@ def verdict_words(row: Shown) -> str:
     """The verdict on a row: its standing, and that it is not shown to be learnt."""
     if row.verdict is None:
         return NOT_JUDGED
-    words = standing_words(row.verdict.standing)
-    return words if row.is_learnt else f"{words}: {NOT_LEARNT}"
+    standing = row.verdict.standing
+    if row.is_learnt:
+        return standing_words(standing)
+    if standing is Standing.NOT_SHOWN:
+        return f"{SIGNS[standing]} {NOT_LEARNT}"
+    return f"{standing_words(standing)}: {NOT_LEARNT}"
 
 
 def _twin_check(row: Shown) -> BarCheck | None:
