@@ -122,6 +122,31 @@ def test_without_entries_all_tasks_can_be_looked_at():
     assert page_now["table"].value["data"] == []
 
 
+def test_an_empty_board_says_how_to_be_the_first(entries):
+    empty, *_, table, _ = page_of(()).overview("", "", True)
+    assert empty.visible
+    assert "audio-compositionality submit results --org lab" in empty.value
+    assert not table.visible
+    assert not page_of((), read=False).overview("", "", True)[0].visible, "it is not read yet"
+    empty, *_, table, _ = page_of(entries).overview("", "", True)
+    assert (empty.visible, table.visible) == (False, True)
+
+
+def test_twins_controls_and_baselines_are_left_out_on_request(entries, make_entry):
+    page = page_of(
+        (*entries, make_entry("untrained:org/e00", 20), make_entry("random", model={"paradigm": "baseline"}))
+    )
+
+    def shown(beside):
+        cells = refreshed(page, beside=beside)["table"].value["data"]
+        overview = page.overview("", "", beside)[4].value
+        assert all(f">{row[0]}</a>" in overview for row in cells)
+        return len(cells), overview.count("<a ")
+
+    assert shown(True) == (17, 17)
+    assert shown(False) == (15, 15)
+
+
 def test_before_the_first_reading_and_while_it_is_read_again_the_page_says_so_and_looks_again_soon(entries):
     page = page_of(entries, read=False)
     source = page._source
