@@ -64,6 +64,9 @@ BOARD_CSS = """
 .standings .standing-below, .standings .standing-not-shown { color: var(--below); }
 .standings .standing-cannot-tell { color: var(--unknown); }
 .plot { background: white; }
+/* As in the report: in the dark the lightness of a figure is turned over, and its hues are kept. */
+.dark .plot { background: black; }
+.dark .plot img { filter: invert(1) hue-rotate(180deg); }
 /* Below Gradio's buttons, which would cover it. */
 .plot img { padding-top: 40px; object-fit: contain; max-height: 900px; }
 /* A phone shows model, verdict and score; elsewhere names have room. */
@@ -166,6 +169,8 @@ class TableTab:
         )
         self.csv = gr.DownloadButton("Download these rows as CSV", size="sm", elem_id="csv")
         self.caption = gr.Markdown()
+        with gr.Accordion("Verdict, status and rows", open=False):
+            gr.Markdown(f"{VERDICT_WORDS}\n{_STATUSES}")
         self._lay_out_plots({"interactive": True})
         self._name_inputs()
 
@@ -249,7 +254,7 @@ class TableTab:
         self.notes = gr.Textbox(label="Notes on the plots", interactive=False, elem_id="notes", lines=1, max_lines=12)
 
 
-ENTRY_WIDTHS = [100, 76, 146, 240, 100, 88, 130, 104, 150, 200, 190, 210]
+ENTRY_WIDTHS = [150, 76, 146, 270, 100, 88, 130, 104, 150, 200, 190, 210]
 
 
 class ModelTab:
@@ -267,6 +272,7 @@ class ModelTab:
                 buttons=["copy"],
                 elem_id="link",
                 scale=4,
+                min_width=320,
             )
             self.open = gr.Button("Open it by itself", size="sm", visible=False, link_target="_blank", elem_id="open")
         options: dict[str, Any] = {"datatype": "str", "type": "array", "interactive": False}
@@ -457,7 +463,7 @@ def task_caption(task: TaskInfo) -> str:
     measures = "\n".join(f"- *{measure.heading}*: {measure.meaning}" for measure in task.shown)
     return (
         f"**{task.title}**: {task.question} {task.warning} The table begins sorted by *{ranking.heading}*. The numbers:"
-        f"\n\n{measures}\n\n{VERDICT_WORDS}\n{_STATUSES}"
+        f"\n\n{measures}"
     )
 
 

@@ -234,7 +234,7 @@ def _section(title: str, rows: Sequence[StandingRow], columns: int) -> Markup:
 
 def _line(row: StandingRow) -> Markup:
     link = _element("a", shortened(row.model, LONGEST_SHOWN), href=query_of(row.model))
-    said = f"submitted by {shortened(row.submitter, LONGEST_SHOWN)}" if row.submitter != NOT_KNOWN else ""
+    said = f"by {shortened(row.submitter, LONGEST_SHOWN)}" if row.submitter != NOT_KNOWN else ""
     said = said if row.kind is ModelKind.TRAINED else ", ".join(filter(None, (row.kind.value, said)))
     name = _element("th", _element("bdi", link) + (_element("small", said) if said else Markup()), scope="row")
     cells = Markup().join(map(_cell_html, row.cells))
