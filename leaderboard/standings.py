@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from audio_compositionality.evaluator.compare.conclusions import tasks_sentence
+from audio_compositionality.evaluator.compare.conclusions import OF_OUR_DATA, knows_generator, tasks_sentence
 from audio_compositionality.evaluator.compare.loading import ModelKind, asked_of
 from audio_compositionality.evaluator.compare.verdicts import BarVerdict, Standing
 from audio_compositionality.evaluator.report.matrix import SIGNS
@@ -94,6 +94,7 @@ class StandingRow:
         model: its id.
         submitter: as shown.
         kind: of the model.
+        is_ours: whether it was trained on our own generator, as its result states.
         learnt: in how many tasks it is above its twin.
         cells: one a column.
     """
@@ -101,6 +102,7 @@ class StandingRow:
     model: str
     submitter: str
     kind: ModelKind
+    is_ours: bool
     learnt: int
     cells: tuple[StandingCell, ...]
 
@@ -164,9 +166,10 @@ def standing_rows(columns: Sequence[StandingColumn], *, beside: bool = True) -> 
         learnt = sum(row.is_learnt for row in shown)
         evident = sum(row.tier == 0 for row in shown)
         cells = tuple(_cell(column, model) for column in columns)
+        is_ours = any(knows_generator(row.entry.result.model.trained_on) for row in shown)
         name, submitter = model[0], model[1] or NOT_KNOWN
         key = (order.index(kind), not learnt, -evident, -learnt, -_score(columns[0].tasks[0], model), name, submitter)
-        keyed.append((key, StandingRow(name, submitter, kind, learnt, cells)))
+        keyed.append((key, StandingRow(name, submitter, kind, is_ours, learnt, cells)))
     return [row for _, row in sorted(keyed, key=lambda pair: pair[0])]
 
 
@@ -234,8 +237,9 @@ def _section(title: str, rows: Sequence[StandingRow], columns: int) -> Markup:
 
 def _line(row: StandingRow) -> Markup:
     link = _element("a", shortened(row.model, LONGEST_SHOWN), href=query_of(row.model))
-    said = f"by {shortened(row.submitter, LONGEST_SHOWN)}" if row.submitter != NOT_KNOWN else ""
-    said = said if row.kind is ModelKind.TRAINED else ", ".join(filter(None, (row.kind.value, said)))
+    kind = OF_OUR_DATA if row.is_ours else "" if row.kind is ModelKind.TRAINED else row.kind.value
+    submitter = f"by {shortened(row.submitter, LONGEST_SHOWN)}" if row.submitter != NOT_KNOWN else ""
+    said = ", ".join(filter(None, (kind, submitter)))
     name = _element("th", _element("bdi", link) + (_element("small", said) if said else Markup()), scope="row")
     cells = Markup().join(map(_cell_html, row.cells))
     return _element("tr", name + cells)
@@ -278,7 +282,8 @@ def model_conclusion(board: Board, model: str) -> str:
     for kind, of in groups.items():
         titles, verdicts = zip(*of, strict=True)
         by = f"By the tasks of {kind}, " if len(groups) > 1 else ""
-        sentences.append(f"{by}{name} is {tasks_sentence(titles, verdicts)}")
+        trained = f"{OF_OUR_DATA}, and " if knows_generator(entries[0].result.model.trained_on) else ""
+        sentences.append(f"{by}{name} is {trained}{tasks_sentence(titles, verdicts)}")
     return " ".join(sentences)
 
 

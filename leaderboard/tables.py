@@ -13,6 +13,7 @@ from urllib.parse import quote
 from huggingface_hub import constants
 
 from audio_compositionality.encoders.loading.names import hub_id_of
+from audio_compositionality.evaluator.compare.conclusions import OF_OUR_DATA, knows_generator
 from audio_compositionality.evaluator.compare.frame import FrameRow, stated_scores
 from audio_compositionality.evaluator.compare.loading import ModelKind
 from audio_compositionality.evaluator.compare.verdicts import BarCheck, Standing
@@ -111,6 +112,8 @@ def notes(entry: Entry, task: TaskInfo) -> list[str]:
     lines = []
     if entry.reproduces is not None:
         lines.append("a reproduction of an earlier entry")
+    if knows_generator(result.model.trained_on):
+        lines.append(OF_OUR_DATA)
     if result.task_version != task.version:
         lines.append(f"version {result.task_version} of the task, which is at version {task.version} now")
     for measure in task.measures:

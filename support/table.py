@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import math
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
@@ -251,6 +253,14 @@ def to_text(table: Table, width: int = PIPED_WIDTH) -> str:
     stream = io.StringIO()
     print_table(table, width, file=stream)
     return stream.getvalue()
+
+
+def print_wrapped(text: str) -> None:
+    """Print lines of text as wide as tables are: what is wrapped goes on two columns further in."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPED_WIDTH
+    for line in text.splitlines():
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        print(textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False))
 
 
 def print_table(table: Table, width: int | None = None, *, file: IO[str] | None = None) -> None:

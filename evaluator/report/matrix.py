@@ -85,7 +85,11 @@ def matrix_of(verdicts: Verdicts, titles: Sequence[str]) -> Matrix:
     """
     comparisons = verdicts.comparisons
     kinds = {result.label: result.kind for comparison in comparisons for result in comparison.results}
-    standings = {model.label: model.standing for model in verdicts.models}
+    standings: dict[str, Standing] = {}
+    for model in verdicts.models:
+        # A model that also embeds texts has two verdicts.
+        both = (model.standing, standings.get(model.label, Standing.ABOVE))
+        standings[model.label] = next(one for one in _WORST_FIRST if one in both)
     order = sorted(kinds, key=lambda label: _ORDER.index(kinds[label]))
     rows = tuple(
         MatrixRow(
@@ -99,6 +103,8 @@ def matrix_of(verdicts: Verdicts, titles: Sequence[str]) -> Matrix:
     measures = (comparison.info.measure(comparison.info.ranks_by).heading for comparison in comparisons)
     return Matrix(tuple(zip(titles, measures, strict=True)), rows)
 
+
+_WORST_FIRST = (Standing.BELOW, Standing.NOT_SHOWN, Standing.UNKNOWN, Standing.ABOVE)
 
 _ORDER = (ModelKind.TRAINED, ModelKind.UNTRAINED, ModelKind.CONTROL, ModelKind.BASELINE)
 

@@ -13,7 +13,7 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.evaluator.compare.comparison import BenchmarkResults, Comparison, by_benchmark
-from audio_compositionality.evaluator.compare.conclusions import Verdicts, leading_sentences
+from audio_compositionality.evaluator.compare.conclusions import Verdicts
 from audio_compositionality.evaluator.compare.loading import ModelKind
 from audio_compositionality.evaluator.compare.summary import short_table
 from audio_compositionality.evaluator.compare.tables import (
@@ -200,7 +200,7 @@ def page_sections(
                 name=f"{comparison.info.name}-{number}",
                 title=title,
                 comparison=comparison,
-                leads=tuple(leading_sentences(comparison, verdicts.evident(comparison))),
+                leads=verdicts.order(comparison),
                 overviews=tuple(overviews(comparison)),
                 short=short_table(comparison),
                 scores=score_table(comparison),

@@ -211,7 +211,8 @@ class Result(Strict):
 
     @property
     def samples(self) -> SampleTable | None:
-        """The columns of its samples, where it was computed by this process; None where it was read from a file."""
+        """The columns of its samples, where `evaluate` has returned it; None where it was read from a file, and in
+        processes other than the main one."""
         return self._samples
 
     def with_samples(self, samples: SampleTable) -> Result:

@@ -160,7 +160,8 @@ def evaluate_models(
                         with tqdm.external_write_mode():
                             on_result(result)
                 bar.update()
-    return [Result.loads(text) for text in json.loads(processes.tell(json.dumps([r.dumps() for r in results])))]
+    told = json.loads(processes.tell(json.dumps([result.dumps() for result in results])))
+    return results if processes.is_main else [Result.loads(text) for text in told]
 
 
 def _is_to_embed(
@@ -221,22 +222,22 @@ def _earlier_results(
     Raises:
         ResultError: the folder holds a result of a model for other data or settings, or a damaged one.
     """
-    texts: list[tuple[int, str, str]] = []
+    found: dict[tuple[int, str], Result] = {}
     if options.out is not None and not options.force and processes.is_main:
         for number, model in enumerate(models):
             for one in opened:
                 result = _earlier_result(model, one, options.out, options.skip_invalid)
                 if result is not None:
-                    texts.append((number, one.task.info.name, result.dumps()))
-    told = json.loads(processes.tell(json.dumps(texts)))
-    return {(number, name): Result.loads(text) for number, name, text in told}
+                    found[number, one.task.info.name] = result
+    told = json.loads(processes.tell(json.dumps([(*place, result.dumps()) for place, result in found.items()])))
+    return found if processes.is_main else {(number, name): Result.loads(text) for number, name, text in told}
 
 
 def _earlier_result(model: Model, opened: OpenedTask, out: Path, skip_invalid: bool) -> Result | None:
     path = result_path(out, model.card.id, model.card.revision, opened.task.info.name)
     if not path.exists():
         return None
-    result, _ = load_result(path)
+    result, samples = load_result(path)
     if result.skipped and not skip_invalid:
         raise ResultError(
             f"{path} is a result without {len(result.skipped)} clips that could not be embedded, such as "
@@ -249,7 +250,7 @@ def _earlier_result(model: Model, opened: OpenedTask, out: Path, skip_invalid: b
             f"{opened.configuration.source}; different: {', '.join(differing)}): give another --out, or --force to "
             "replace it"
         )
-    return result
+    return result.with_samples(samples)
 
 
 def differences(result: Result, card: ModelCard, opened: OpenedTask) -> list[str]:

@@ -18,6 +18,7 @@ from audio_compositionality.encoders.controls import CONTROLS, can_control
 from audio_compositionality.encoders.loading.names import list_models, parse_name, split_control
 from audio_compositionality.encoders.loading.registry import has_twins
 from audio_compositionality.encoders.loading.twins import UNTRAINED
+from audio_compositionality.evaluator.compare.loading import descriptions_of
 from audio_compositionality.support.files import cache_folder
 from audio_compositionality.support.table import Cell, Column, Row, Table
 from audio_compositionality.tasks.base import Task
@@ -101,6 +102,8 @@ def planned(given: Sequence[Named], tasks: Sequence[Task], *, is_named: bool, is
     scored = [task for task in tasks if is_named or not given or any(one.does(task) for one in given)]
     baselines = [one.name for one in list_models() if one.is_baseline and any(map(one.can_do, _needs(scored)))]
     wanted = [control for task in scored for control in task.info.controls] if is_judged else []
+    # No verdict without the plain descriptions.
+    wanted += [name for task in scored for name in descriptions_of(task.info)]
     baselines += [name for name in dict.fromkeys(wanted) if not name.endswith(":") and name not in baselines]
     names = {one.name for one in given}
     beside = {

@@ -20,8 +20,9 @@ from audio_compositionality.leaderboard.standings import (
     standing_html,
     standing_rows,
 )
-from audio_compositionality.leaderboard.tables import board_table, columns, ordered, verdict_words
+from audio_compositionality.leaderboard.tables import board_table, columns, notes, ordered, verdict_words
 from audio_compositionality.support.table import cell_text
+from audio_compositionality.tasks.registry import load_task
 
 MAINTAINED = "2026-02-01T00:00:00+00:00"
 DATA = "data abababab"
@@ -180,6 +181,17 @@ def test_what_is_said_of_a_model_is_the_verdict_s_sentence(several):
     assert "submit `untrained:org/noise` too" in model_conclusion(several, "org/noise")
     assert model_conclusion(several, "log-mel-statistics").startswith("log-mel-statistics is a baseline: ")
     assert model_conclusion(several, "gone") == ""
+
+
+def test_a_model_of_our_own_generator_is_called_so(learnt, make_scored):
+    own = make_scored("org/ours", 0.4, 31, model={"trained_on": "comp_a_train of the preset full"})
+    board = board_of(*learnt, own)
+    html = standing_html(shown := standing_columns(board, DATA, ""), standing_rows(shown))
+    assert html.count("trained on our generator") == 1
+    assert model_conclusion(board, "org/ours").startswith(
+        "org/ours is trained on our generator, and not to be judged yet"
+    )
+    assert "trained on our generator" in notes(own, load_task("a_coat").info)
 
 
 def test_two_entries_of_a_model_are_told_apart(learnt, make_scored):
