@@ -254,7 +254,8 @@ class TableTab:
         self.notes = gr.Textbox(label="Notes on the plots", interactive=False, elem_id="notes", lines=1, max_lines=12)
 
 
-ENTRY_WIDTHS = [150, 76, 146, 270, 100, 88, 130, 104, 150, 200, 190, 210]
+ENTRY_WIDTHS: list[str | int] = [150, 76, 146, 270, 100, 88, 130, 104, 150, 200, 190, 210]
+"""Pixels of the columns `ENTRY_HEADINGS`."""
 
 
 class ModelTab:

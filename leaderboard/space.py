@@ -145,7 +145,7 @@ def _connect(blocks: gr.Blocks, components: _Components, answers: PageAnswers) -
     shown.task.input(change_task, of_table, filled_table, **options)
     gr.on([shown.data.input, shown.older.input], change_data, of_table, filled_table, **options)
     gr.on(shown.narrowed, narrow, of_table, [shown.table, shown.csv], **options)
-    changed = [component.input for component in overview.filters]
+    changed = [overview.data.input, overview.benchmark.input, overview.beside.input]
     gr.on(changed, answers.overview, overview.filters, overview.filled, **options)
     shown.table.select(answers.toggled, [shown.picked], [shown.picked, model.name], **options)
     gr.on(
