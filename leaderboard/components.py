@@ -10,8 +10,8 @@ from typing import Any
 
 import gradio as gr
 
+from audio_compositionality.evaluator.compare.summary import SIGNS
 from audio_compositionality.evaluator.compare.verdicts import LEAST_DIFFERENCE, Standing
-from audio_compositionality.evaluator.report.matrix import SIGNS
 from audio_compositionality.hub.errors import Repository
 from audio_compositionality.support.table import Column
 from audio_compositionality.tasks.base import TaskInfo
@@ -23,8 +23,15 @@ from .plots import MOST_PLOTTED
 from .tables import ENTRY_HEADINGS, NUMBER_HEADINGS, columns
 
 BOARD_CSS = """
-:root { --above: #11693a; --below: #a3271b; --unknown: #6a5300; --quiet: #545d68; --line: #d3d9e0; }
-.dark { --above: #6fd39b; --below: #ff9a8c; --unknown: #e2c25a; --quiet: #a2abb6; --line: #363d46; }
+/* The colours of a standing, as in the report: from dark to light, so that they differ in grey too. */
+:root {
+  --above: #2a788e; --on-above: #ffffff; --below: #f3b79b; --on-below: #5c1a00; --not-shown: #e3e7ec;
+  --on-not-shown: #3c444e; --cannot-tell: #ffffff; --on-cannot-tell: #545d68; --quiet: #545d68; --line: #d3d9e0;
+}
+.dark {
+  --above: #35b0a0; --on-above: #04211e; --below: #7a3a1c; --on-below: #ffe3d6; --not-shown: #303841;
+  --on-not-shown: #d2d8df; --cannot-tell: #14171b; --on-cannot-tell: #a2abb6; --quiet: #a2abb6; --line: #363d46;
+}
 .gradio-container { max-width: 1500px !important; }
 /* Not for phones alone: Gradio applies what stands in a media query to the inner part of the page only. */
 .main.app { padding: 1rem clamp(0.75rem, 2.5vw, 2rem) !important; }
@@ -58,11 +65,11 @@ BOARD_CSS = """
 }
 .standings a:hover { text-decoration-thickness: 2px; }
 .standings .quiet th:not(.section) { font-weight: 400; }
-.standings td[class] { background: color-mix(in srgb, currentcolor 10%, transparent); }
 .standings td[class] small { color: inherit; }
-.standings .standing-above { color: var(--above); }
-.standings .standing-below, .standings .standing-not-shown { color: var(--below); }
-.standings .standing-cannot-tell { color: var(--unknown); }
+.standings .standing-above { background: var(--above); color: var(--on-above); }
+.standings .standing-below { background: var(--below); color: var(--on-below); }
+.standings .standing-not-shown { background: var(--not-shown); color: var(--on-not-shown); }
+.standings .standing-cannot-tell { background: var(--cannot-tell); color: var(--on-cannot-tell); }
 .plot { background: white; }
 /* As in the report: in the dark the lightness of a figure is turned over, and its hues are kept. */
 .dark .plot { background: black; }
@@ -88,14 +95,6 @@ BOARD_CSS = """
 }
 """
 
-COLOURS = {
-    Standing.ABOVE: "var(--above)",
-    Standing.BELOW: "var(--below)",
-    Standing.NOT_SHOWN: "var(--below)",
-    Standing.UNKNOWN: "var(--unknown)",
-}
-"""The colour of a standing, as in the report."""
-
 QUIET = "color: var(--quiet)"
 """The style of what models are judged beside."""
 
@@ -104,8 +103,8 @@ def standing_style(standing: Standing | None) -> str:
     """The style of a cell with a standing; of what is not judged, quiet."""
     if standing is None:
         return QUIET
-    colour = COLOURS[standing]
-    return f"color: {colour}; font-weight: 600; background: color-mix(in srgb, {colour} 10%, transparent)"
+    name = standing.value.replace(" ", "-")
+    return f"background: var(--{name}); color: var(--on-{name}); font-weight: 600"
 
 
 _WIDTHS = {

@@ -215,7 +215,6 @@ def test_its_colours_are_those_of_the_report():
     report = Path(__file__).parents[2] / "evaluator" / "report" / "templates" / "report.css"
     for scheme in (r":root \{(.*?)\}", r"(?:\.dark|prefers-color-scheme: dark).*?\{(.*?)\}\s"):
         ours, theirs = (re.search(scheme, text, re.DOTALL).group(1) for text in (BOARD_CSS, report.read_text("utf-8")))
-        colours = dict(re.findall(r"--(\w+): (#\w+)", theirs.replace("--yes", "--above").replace("--no:", "--below:")))
-        mine = dict(re.findall(r"--(\w+): (#\w+)", ours))
-        assert mine
+        colours, mine = (dict(re.findall(r"--([\w-]+): (#\w+)", text)) for text in (theirs, ours))
+        assert {standing.value.replace(" ", "-") for standing in Standing} <= set(mine)
         assert mine.items() <= colours.items()
