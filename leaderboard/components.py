@@ -10,8 +10,8 @@ from typing import Any
 
 import gradio as gr
 
-from audio_compositionality.evaluator.compare.verdicts import LEAST_DIFFERENCE, Standing
 from audio_compositionality.evaluator.compare.summary import SIGNS
+from audio_compositionality.evaluator.compare.verdicts import LEAST_DIFFERENCE, Standing
 from audio_compositionality.hub.errors import Repository
 from audio_compositionality.support.table import Column
 from audio_compositionality.tasks.base import TaskInfo

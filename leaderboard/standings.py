@@ -14,8 +14,8 @@ from markupsafe import Markup
 
 from audio_compositionality.evaluator.compare.conclusions import OF_OUR_DATA, knows_generator, tasks_sentence
 from audio_compositionality.evaluator.compare.loading import ModelKind, asked_of
-from audio_compositionality.evaluator.compare.verdicts import BarVerdict, Standing
 from audio_compositionality.evaluator.compare.summary import SIGNS
+from audio_compositionality.evaluator.compare.verdicts import BarVerdict, Standing
 from audio_compositionality.support.text import number_text, shortened
 from audio_compositionality.tasks.base import TaskInfo
 from audio_compositionality.tasks.benchmarks.info import benchmark_info

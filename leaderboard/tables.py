@@ -16,8 +16,8 @@ from audio_compositionality.encoders.loading.names import hub_id_of
 from audio_compositionality.evaluator.compare.conclusions import OF_OUR_DATA, knows_generator
 from audio_compositionality.evaluator.compare.frame import FrameRow, stated_scores
 from audio_compositionality.evaluator.compare.loading import ModelKind
-from audio_compositionality.evaluator.compare.verdicts import BarCheck, Standing
 from audio_compositionality.evaluator.compare.summary import SIGNS
+from audio_compositionality.evaluator.compare.verdicts import BarCheck, Standing
 from audio_compositionality.evaluator.results.result import Skipped
 from audio_compositionality.evaluator.submissions.submission import preset_with
 from audio_compositionality.hub.errors import Repository
