@@ -7,7 +7,7 @@ import json
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import product
@@ -103,6 +103,7 @@ def evaluate_models(
     *,
     on_result: Report | None = None,
     leave_out: bool = False,
+    apart: Collection[tuple[str, str]] = (),
 ) -> list[Result]:
     """Evaluate several models; earlier results in the way are detected before the first model is run.
 
@@ -118,6 +119,7 @@ def evaluate_models(
         options: run options.
         on_result: called in the main process with each result as soon as it is written.
         leave_out: leave out named tasks that a model cannot do, instead of refusing the model.
+        apart: pairs (id of a model, name of a task) to leave out.
 
     Raises:
         AudioCompositionalityError: see `evaluate`.
@@ -140,6 +142,12 @@ def evaluate_models(
     if options.out is not None and processes.is_main:
         warn_of_other_data(options.out, opened)
     unasked = left_unasked(models, opened, leave_out)
+    unasked |= {
+        (number, one.task.info.name)
+        for number, model in enumerate(models)
+        for one in opened
+        if (model.card.id, one.task.info.name) in apart
+    }
     check_lengths(models, opened, {*earlier, *unasked}, options)
     check_questions_asked(models, opened, {*earlier, *unasked}, options)
     results: list[Result] = []
