@@ -269,7 +269,7 @@ BAD = {
         {path: content for path, content in entry("org/bad").items() if path.endswith("json")},
         r"has no samples.csv",
     ),
-    "a file too much": ({f"{folder(made_up('org/bad'))}/run.py": b"", **entry("org/bad")}, "no file of a result"),
+    "a file too much": ({f"{folder(made_up('org/bad'))}/run.py": b"", **entry("org/bad")}, "not a file of a result"),
     "in another place": ({"results/../../etc/passwd": b"", "other/result.json": b"{}"}, "in the wrong place"),
     "a verification of nothing": (verification(made_up("org/bad", embeddings=EMBEDDINGS)), "entry that does not exist"),
 }
