@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from audio_compositionality.encoders.loading.names import list_models
     from audio_compositionality.encoders.loading.registry import load_model
     from audio_compositionality.evaluator.compare.compared import compare
-    from audio_compositionality.evaluator.report.page import write_report as report
+    from audio_compositionality.evaluator.report.page import report
     from audio_compositionality.evaluator.run.evaluate import evaluate
     from audio_compositionality.evaluator.run.options import RunOptions
     from audio_compositionality.tasks.registry import list_tasks
@@ -33,9 +33,6 @@ _MODULES = {
     "open_data": "dataset_builder.open_data",
     "report": "evaluator.report.page",
 }
-
-_NAMES = {"report": "write_report"}
-"""Names in their modules, where they differ from the public ones."""
 
 __all__ = [
     "RunOptions",
@@ -65,7 +62,7 @@ def __getattr__(name: str) -> Any:
         return version("audio-compositionality")
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    public = getattr(import_module(f"{__name__}.{_MODULES[name]}"), _NAMES.get(name, name))
+    public = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
     # From here on Python finds it by itself.
     globals()[name] = public
     return public

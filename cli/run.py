@@ -69,6 +69,9 @@ def run(options: argparse.Namespace) -> None:
         is_first_look = not options.models and is_preset and request.tasks is None
         looked = replace(request, tasks=first_look()) if is_first_look else request
         data, tasks = looked.open_data(options)
+    if not options.models and not all(given[0].does(task) for task in tasks):
+        # Of tasks that the model of the package cannot do, the baselines alone are of interest.
+        given = []
     # All models are loaded before the first is evaluated: a wrong name should not cost a minute. A dry run fetches
     # nothing and calls no server.
     given = [_loaded(one, options, request, processes, fetch=not options.dry_run) for one in given]
@@ -90,7 +93,9 @@ def run(options: argparse.Namespace) -> None:
         models += [*one.loaded, *_beside(one, plan, options, request, processes)]
     request.check_used(models, plan.tasks)
     how = how.changed(settings={**_quick_settings(data, plan.tasks), **how.settings})
-    results = evaluate_models(models, data, list(plan.tasks), how, on_result=print_result, leave_out=True)
+    results = evaluate_models(
+        models, data, list(plan.tasks), how, on_result=print_result, leave_out=True, apart=plan.apart
+    )
     if processes.is_main:
         brought = data if isinstance(data, RenderedData) else data.source
         verdicts = print_end(results, options, store, None if is_preset else brought)

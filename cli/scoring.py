@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.table import print_table
+from audio_compositionality.support.table import print_table, print_wrapped
 from audio_compositionality.support.text import listed, nearest, plain
 
 from . import arguments, data_options
@@ -440,5 +440,5 @@ def print_end(
     print(f"Result files are in {options.out}{kept}.")
     verdicts = verdicts_of(compare_results([options.out], data=data))
     print()
-    print(verdicts.text, flush=True)
+    print_wrapped(verdicts.text)
     return verdicts

@@ -22,6 +22,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from typing import IO, Any
 
 from .text import plain
@@ -241,7 +242,7 @@ class Progress:
         before, self._key = self._key, key
         self.refresh()
         try:
-            yield lambda count=1.0: self.advance(key, count)
+            yield partial(self.advance, key)
         finally:
             self.refresh()
             self.estimate.finish(key)
@@ -333,10 +334,14 @@ def during(key: Hashable, part: Part, *, shown: bool) -> Iterator[Callable[[floa
         with progress.during(key, part) as advance:
             yield advance
     elif not part.items:
-        yield lambda count=1.0: None
+        yield _ignored
     else:
         with progress_of({key: part}, shown=shown) as progress, progress.during(key) as advance:
             yield advance
+
+
+def _ignored(count: float = 1.0) -> None:
+    """Count items where there is nothing to do."""
 
 
 def duration_text(seconds: float) -> str:

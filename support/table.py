@@ -1,11 +1,13 @@
-"""One table, as text for a terminal, Markdown, LaTeX, CSV and JSON: one description for all forms."""
+"""One table, as text for a terminal, Markdown, CSV and JSON: one description for all forms; LaTeX is in `latex`."""
 
 from __future__ import annotations
 
 import io
 import json
 import math
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
@@ -191,56 +193,6 @@ def _markdown(text: str) -> str:
     return "".join(f"\\{char}" if char in r"\`*_{}[]<>|#~$&!" else char for char in plain(text))
 
 
-def to_latex(table: Table) -> str:
-    """A LaTeX table (packages booktabs, and fontspec or inputenc for Unicode); notes follow their cells."""
-    if not table.rows:
-        return "".join(f"% {plain(line)}\n" for line in (table.caption, *table.legend))
-    form = "".join("r" if column.numeric else "l" for column in table.columns)
-    caption = " ".join((f"{table.caption.rstrip('.')}.", *table.legend))
-    lines = [
-        r"% needs \usepackage{booktabs}",
-        r"\begin{table}",
-        r"  \centering",
-        rf"  \caption{{{latex_text(caption)}}}",
-        rf"  \begin{{tabular}}{{{form}}}",
-        r"    \toprule",
-        rf"    {' & '.join(latex_text(column.heading) for column in table.columns)} \\",
-        r"    \midrule",
-        # A row that begins with [ would be taken for an argument of the preceding line break.
-        *(rf"    {{}}{' & '.join(map(latex_text, _texts(row, table)))} \\" for row in table.rows),
-        r"    \bottomrule",
-        r"  \end{tabular}",
-        r"\end{table}",
-    ]
-    return "\n".join(lines) + "\n"
-
-
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "−": "$-$",
-    "±": r"$\pm$",
-    "∞": r"$\infty$",
-    "∪": r"$\cup$",
-    "²": r"\textsuperscript{2}",
-    "†": r"\textdagger{}",
-    "–": "--",
-    "…": r"\ldots{}",
-    "≥": r"$\geq$",
-    "≤": r"$\leq$",
-    **{char: f"\\{char}" for char in "&%$#_{}"},
-}
-
-
-def latex_text(text: str) -> str:
-    """Text with LaTeX's own characters escaped."""
-    return "".join(_LATEX.get(char, char) for char in plain(text))
-
-
 def _texts(row: Row, table: Table) -> list[str]:
     pairs = zip(row.cells, table.columns, strict=True)
     return [" ".join((cell_text(cell, column, minus="−"), *cell.notes)) for cell, column in pairs]
@@ -251,6 +203,14 @@ def to_text(table: Table, width: int = PIPED_WIDTH) -> str:
     stream = io.StringIO()
     print_table(table, width, file=stream)
     return stream.getvalue()
+
+
+def print_wrapped(text: str) -> None:
+    """Print lines of text as wide as tables are: what is wrapped goes on two columns further in."""
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPED_WIDTH
+    for line in text.splitlines():
+        indent = " " * (len(line) - len(line.lstrip()) + 2)
+        print(textwrap.fill(line, width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False))
 
 
 def print_table(table: Table, width: int | None = None, *, file: IO[str] | None = None) -> None:

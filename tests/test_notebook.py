@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -66,10 +68,18 @@ def test_it_runs_from_top_to_bottom(notebook: Any, tmp_path: Path, monkeypatch: 
     installing(notebook).source = NO_NETWORK
     NotebookClient(notebook, timeout=600, resources={"metadata": {"path": str(tmp_path)}}).execute()
     sounds = [html for html in outputs(notebook, "text/html") if "<audio" in html]
-    tables = [html for html in outputs(notebook, "text/html") if "<table" in html]
+    tables = [html for html in outputs(notebook, "text/html") if "<table" in html or "<iframe" in html]
     assert len(sounds) == 4
-    assert len(tables) == 2
-    assert all("BandEnergies" in html and "log-mel-statistics" in html for html in tables)
+    *by_task, result, report = tables
+    assert len(by_task) == 2
+    assert all("BandEnergies" in html and "compa-clap-tiny" in html for html in by_task)
+    assert "A-COAT of compa-clap-tiny on mini" in result
+    printed = "".join(output.text for cell in notebook.cells for output in cell.get("outputs", []) if "text" in output)
+    assert "its untrained twin: " in printed
+    # The report is shown as the last output, in a frame of its own.
+    page = unescape(re.fullmatch(r'<iframe [^<>]* srcdoc="([^"<>]*)"></iframe>', report)[1])
+    assert page == (tmp_path / "report.html").read_text("utf-8")
+    assert [output.data["text/html"] for output in notebook.cells[-1].outputs if "data" in output] == [report]
     assert len(outputs(notebook, "image/png")) == 1
     # Nothing warns but tqdm, where Jupyter has no widgets.
     assert not [

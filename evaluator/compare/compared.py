@@ -18,12 +18,12 @@ class ComparedFrame(pandas.DataFrame):
     """The tidy table of a comparison, a row a number of a model; see `FrameRow` for its columns.
 
     Attributes:
-        verdicts: the verdicts on all models; ``print(frame.verdicts.text)``. None for a part of the table.
+        verdicts: the verdicts on all models; ``print(frame.verdicts.text)``. A part of the table has none.
     """
 
     _metadata = ("verdicts",)
 
-    verdicts: Verdicts | None = None
+    verdicts: Verdicts
 
 
 def compare(results: GivenResults, *, data: str | Path | RenderedData | None = None) -> ComparedFrame:

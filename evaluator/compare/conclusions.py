@@ -8,15 +8,21 @@ The sentence about a model follows from the standing of each of its deciding tas
 4. Else the bars that it is below, then those that it is not shown to be above, then the missing results with the way to
    get them.
 5. Tasks of which the same is said stand together; tasks above all bars come first.
+6. A model that was trained on clips of this project's own generator is called so.
+
+Models are ordered only where each is above every bar, and only as far as a paired test distinguishes them: of a tie it
+is said that the models cannot be told apart.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from audio_compositionality.dataset_builder.recipes import list_recipes
 from audio_compositionality.dataset_builder.rendered import is_preset
 from audio_compositionality.support.text import listed, shortened
 
@@ -28,6 +34,7 @@ from .verdicts import (
     DESCRIPTION,
     LONGEST_NAME,
     Bar,
+    BarVerdict,
     Standing,
     TaskVerdict,
     bar_words,
@@ -137,11 +144,13 @@ class ModelVerdict:
     @property
     def sentence(self) -> str:
         """The verdict in words, after the name of the model and "is"; see the rules of this module."""
-        sentence = _said(self.titles, self.tasks)
+        first = self.tasks[0]
+        is_ours = knows_generator(first.comparison.results[first.place].result.model.trained_on)
+        sentence = f"{f'{OF_OUR_DATA}, and ' if is_ours else ''}{tasks_sentence(self.titles, self.tasks)}"
         if not self.beside:
             return sentence
         titles = _titles([task.comparison for task in (*self.tasks, *self.beside)])
-        return f"{sentence} Beside that, {_said(titles[len(self.tasks) :], self.beside)}"
+        return f"{sentence} Beside that, {tasks_sentence(titles[len(self.tasks) :], self.beside)}"
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -149,8 +158,17 @@ class ModelVerdict:
         return tuple(dict.fromkeys(bar.missing for task in self.tasks for bar in task.bars if bar.missing))
 
 
-def _said(titles: Sequence[str], tasks: Sequence[TaskVerdict]) -> str:
-    """The standing of a model in several tasks, in one sentence."""
+OF_OUR_DATA = "trained on our generator"
+
+
+def knows_generator(trained_on: str | None) -> bool:
+    """Whether a model was trained on rows of one of our own training recipes, as its result states."""
+    return any(re.search(rf"(?<!\w){name}(?!\w)", trained_on or "") for name in list_recipes())
+
+
+def tasks_sentence(titles: Sequence[str], tasks: Sequence[BarVerdict]) -> str:
+    """The standing of a model in several tasks, in one sentence, after the name of the model and "is"; see the rules of
+    this module."""
     groups: dict[tuple[int, str, str], list[str]] = {}
     for title, task in zip(titles, tasks, strict=True):
         rank = -1 if task.unread else list(Standing).index(task.standing)
@@ -159,7 +177,7 @@ def _said(titles: Sequence[str], tasks: Sequence[TaskVerdict]) -> str:
     return said if said.endswith("?") else f"{said}."
 
 
-def _clause(task: TaskVerdict) -> tuple[str, str]:
+def _clause(task: BarVerdict) -> tuple[str, str]:
     """The standing of a model in one task: the words before the task's title and those after it."""
     flags = f" ({'; '.join(task.flags)})" if task.flags else ""
     if task.unread:
@@ -172,11 +190,14 @@ def _clause(task: TaskVerdict) -> tuple[str, str]:
         return f"above {listed(of[Standing.ABOVE])}", ""
     parts = [f"below {listed(of[Standing.BELOW])}"] if of[Standing.BELOW] else []
     if of[Standing.NOT_SHOWN]:
-        parts.append(f"not shown to be above {' or '.join(of[Standing.NOT_SHOWN])}")
+        parts.append(f"not shown to be above {' nor above '.join(of[Standing.NOT_SHOWN])}")
     if parts:
         return " and ".join(parts), flags
-    missing = [bar.missing or bar.sentence.rstrip(".") for bar in task.bars if bar.standing is Standing.UNKNOWN]
-    return ("not to be judged yet", f": {'; '.join(missing)}{flags}") if missing else ("not to be trusted", flags)
+    unknown = [bar for bar in task.bars if bar.standing is Standing.UNKNOWN]
+    reasons = [bar.missing for bar in unknown if bar.missing]
+    # Where results are missing, the rest is for later.
+    reasons = reasons or [check.words for bar in unknown for check in bar.checks if check.decides]
+    return ("not to be judged yet", f": {'; '.join(reasons)}{flags}") if reasons else ("not to be trusted", flags)
 
 
 def _reference(bar: Bar) -> str:
@@ -241,7 +262,7 @@ class KindVerdicts:
 
 _REST = {
     Standing.BELOW: "below one at least",
-    Standing.NOT_SHOWN: "not shown to be above all",
+    Standing.NOT_SHOWN: "not shown to be above every bar",
     Standing.UNKNOWN: "not to be judged yet, since results are missing",
 }
 """The words for the models of each standing but `Standing.ABOVE`."""
@@ -295,9 +316,23 @@ class Verdicts:
             f"By the tasks of {kind.kind}: {kind.sentence}" if len(judged) > 1 else kind.sentence for kind in judged
         )
 
-    def evident(self, comparison: Comparison) -> list[str]:
-        """Labels of the models whose scores are evidence, by the tasks of the comparison's kind."""
-        return [model.label for model in self.models if model.is_evidence and model.kind == asked_of(comparison.info)]
+    def order(self, comparison: Comparison) -> tuple[str, ...]:
+        """The order of the models of a comparison, as far as they can be told apart; see `leading_sentences`."""
+        kind = asked_of(comparison.info)
+        evident = [model.label for model in self.models if model.is_evidence and model.kind == kind]
+        return tuple(leading_sentences(comparison, evident))
+
+    @property
+    def orders(self) -> tuple[str, ...]:
+        """The order of the models by each deciding task."""
+        taken = [task.comparison for model in self.models for task in model.tasks]
+        deciding = [one for one in self.comparisons if any(one is other for other in taken)]
+        titles = _titles(deciding)
+        return tuple(
+            f"By {title}: {sentence}"
+            for title, comparison in zip(titles, deciding, strict=True)
+            for sentence in self.order(comparison)
+        )
 
     def standing(self, label: str, comparison: Comparison) -> Standing | None:
         """The standing of a model in the task of a comparison; None where it is not judged."""
@@ -307,10 +342,11 @@ class Verdicts:
     @property
     def text(self) -> str:
         """For a terminal: the sentences, and below them for each model its bars, in at most five lines a model."""
-        lines = list(self.sentences)
+        lines = [*self.sentences, *self.orders[:MOST_LINES]]
         for model in self.models:
             if len(self.models) > 1:
-                lines.append(f"{shortened(model.label, LONGEST_NAME)}: {model.standing.value}")
+                kind = f", by the tasks of {model.kind}" if len(self.judged) > 1 else ""
+                lines.append(f"{shortened(model.label, LONGEST_NAME)}{kind}: {model.standing.value}")
             lines += [f"  {line.words}: {line.text}" for line in model.lines[:MOST_LINES]]
         return "\n".join(lines)
 
@@ -338,7 +374,7 @@ class Verdicts:
 
 
 MOST_LINES = 4
-"""Most bars of a model in a terminal."""
+"""Most bars of a model in a terminal, and most sentences on the order of models."""
 
 
 def verdicts_of(comparisons: Sequence[Comparison]) -> Verdicts:

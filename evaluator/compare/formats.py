@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.latex import to_latex
 from audio_compositionality.support.table import (
     PIPED_WIDTH,
     Table,
@@ -14,22 +15,17 @@ from audio_compositionality.support.table import (
     records,
     to_csv,
     to_json,
-    to_latex,
     to_markdown,
     to_text,
 )
 from audio_compositionality.support.text import nearest
 
 from .comparison import Comparison
-from .conclusions import verdicts_of
+from .conclusions import Verdicts, verdicts_of
 from .frame import tidy_frame
 from .perception import perception_tables
 from .summary import layer_table, short_table, size_table, summary_table, verdict_tables
 from .tables import diversity_tables, pair_table, score_table
-
-if TYPE_CHECKING:
-    pass
-
 
 SERIES: dict[str, tuple[Callable[[Sequence[Comparison]], Table | None], str]] = {
     "layers": (layer_table, "no model has results of several layers; --layer 0,2,4 or --layer all makes them"),
@@ -47,7 +43,7 @@ def named_tables(comparisons: Sequence[Comparison], name: str) -> list[Table]:
     series = {series: make(comparisons) for series, (make, _) in SERIES.items()}
     if name in SERIES and series[name] is None:
         raise InputError(f"there is no table {name!r} of these results: {SERIES[name][1]}")
-    tables = [summary_table(comparisons), *verdict_tables(verdicts_of(comparisons))]
+    tables = paper_tables(verdicts_of(comparisons))
     tables += [table for table in series.values() if table is not None]
     for comparison in comparisons:
         tables += [short_table(comparison), *comparison_tables(comparison)]
@@ -62,6 +58,11 @@ FORMATS = ("text", "markdown", "latex", "csv", "json")
 
 REST = "{} are in the other formats (--format markdown, latex, csv, json) and in `audio-compositionality report`."
 """Pointer to the tables that the terminal leaves out, where there are any."""
+
+
+def paper_tables(verdicts: Verdicts) -> list[Table]:
+    """The tables of all tasks: the scores to trust, then the verdicts."""
+    return [summary_table(verdicts), *verdict_tables(verdicts)]
 
 
 def comparison_tables(comparison: Comparison, *, brief: bool = False) -> list[Table]:
@@ -95,24 +96,29 @@ def write_table(comparisons: Sequence[Comparison], format: str, name: str, width
 def write_comparisons(comparisons: Sequence[Comparison], format: str, width: int = PIPED_WIDTH) -> str:
     """Comparisons as text in one of `FORMATS`.
 
-    ``text`` is the terminal's format, `width` columns wide. ``csv`` is `tidy_frame` of all comparisons; ``json`` holds
-    the same rows by comparison, with its data and notes. These two have full precision; an infinite t or effect size,
-    with p = 0, is ``inf`` in CSV and null in JSON.
+    ``text`` is the terminal's format, `width` columns wide, and ends with the verdicts; ``markdown`` and ``latex``
+    begin with the tables of all tasks (`paper_tables`). ``csv`` is `tidy_frame` of all comparisons; ``json`` holds the
+    same rows by comparison, with its data, notes and verdicts. These two have full precision; an infinite t or effect
+    size, with p = 0, is ``inf`` in CSV and null in JSON.
 
     Raises:
         InputError: unknown format.
     """
     check_table_format(format)
+    verdicts = verdicts_of(comparisons)
     if format == "json":
-        return json.dumps([_as_json(comparison) for comparison in comparisons], indent=1, allow_nan=False) + "\n"
+        values = [_as_json(comparison, verdicts.records()) for comparison in comparisons]
+        return json.dumps(values, indent=1, allow_nan=False) + "\n"
     if format == "csv":
         return frame_to_csv(tidy_frame(comparisons))
     brief = format == "text"
     tables = [table for comparison in comparisons for table in comparison_tables(comparison, brief=brief)]
     if not brief:
+        tables = [*paper_tables(verdicts), *tables]
         return "\n".join(map(to_markdown if format == "markdown" else to_latex, tables))
     warnings = dict.fromkeys(comparison.info.warning for comparison in comparisons)
-    return "\n".join(["".join(to_text(table, width) for table in tables), *warnings, *_rest(comparisons), ""])
+    parts = ["".join(to_text(table, width) for table in tables), *warnings, *_rest(comparisons), "", verdicts.text, ""]
+    return "\n".join(parts)
 
 
 def _rest(comparisons: Sequence[Comparison]) -> list[str]:
@@ -123,7 +129,7 @@ def _rest(comparisons: Sequence[Comparison]) -> list[str]:
     return [REST.format(" and ".join(names).capitalize())] if names else []
 
 
-def _as_json(comparison: Comparison) -> dict[str, Any]:
+def _as_json(comparison: Comparison, records_of_verdicts: Sequence[dict[str, Any]]) -> dict[str, Any]:
     shared = ("task", "task_version", "fingerprint")
     frame = tidy_frame([comparison]).drop(columns=list(shared))
     return {
@@ -135,5 +141,10 @@ def _as_json(comparison: Comparison) -> dict[str, Any]:
             result.label: {"id": result.result.model.id, "revision": result.result.model.revision, "n": result.result.n}
             for result in comparison.results
         },
+        "verdicts": [
+            one
+            for one in records_of_verdicts
+            if (one["task"], one["data"]) == (comparison.info.name, comparison.fingerprint)
+        ],
         "rows": [{name: value for name, value in row.items() if value is not None} for row in records(frame)],
     }

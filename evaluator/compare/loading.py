@@ -231,9 +231,14 @@ def _describes(listing: ModelListing, info: TaskInfo) -> bool:
     return listing.is_reference and can_do == ("text" in info.needs, "answer" in info.needs)
 
 
+def descriptions_of(info: TaskInfo) -> list[str]:
+    """Names of all plain descriptions of the task's inputs."""
+    return [listing.name for listing in named_models().values() if _describes(listing, info)]
+
+
 def description_names(info: TaskInfo) -> str:
     """Names of all plain descriptions of the task's inputs, in words."""
-    names = [listing.name for listing in named_models().values() if _describes(listing, info)]
+    names = descriptions_of(info)
     return listed(names) if names else "a plain baseline"
 
 

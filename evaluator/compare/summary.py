@@ -21,11 +21,13 @@ from .tables import (
     nulls_legend,
     score_cells,
     score_columns,
+    shared_legend,
+    shared_nulls,
     stated_measures,
     training_note,
     versioned_title,
 )
-from .verdicts import FLOOR
+from .verdicts import FLOOR, Standing
 
 MOST_COLUMNS = 5
 """Most columns of the table of the measures to trust."""
@@ -38,31 +40,53 @@ def short_table(comparison: Comparison) -> Table:
     grouped = {info.ranks_by} if info.ranks_by in comparison.views and len(comparison.results) > 1 else set()
     measures = list(dict.fromkeys(stated))[: MOST_COLUMNS - 1 - len(grouped)]
     rows = []
-    for place, result in enumerate(comparison.results):
+    scores = [model_scores(comparison, place, measures, grouped) for place in range(len(comparison.results))]
+    shared = shared_nulls(scores, measures, info)
+    for result, of_model in zip(comparison.results, scores, strict=True):
         notes = filter(None, (kind_note(result), training_note(result.result, info)))
-        scores = model_scores(comparison, place, measures, grouped)
-        cells = score_cells(scores, measures, info, grouped, shown_too=True)
+        cells = score_cells(of_model, measures, info, grouped, shown_too=True, shared=shared)
         rows.append(Row((Cell(result.label, note="\n".join(notes)), *cells)))
     columns = (MODEL, *score_columns(measures, info, grouped))
-    legend = ("Below a score: its 95 % interval.", *nulls_legend(measures, info, shown_too=True))
-    return Table(comparison_caption(comparison), columns, tuple(rows), legend, f"{info.name}-short")
+    legend = [
+        "Below a score: its 95 % interval.",
+        *shared_legend({info.measure(name).heading: lines for name, lines in shared.items()}),
+        *nulls_legend(measures, info, shown_too=True),
+    ]
+    return Table(comparison_caption(comparison), columns, tuple(rows), tuple(legend), f"{info.name}-short")
 
 
-def summary_table(comparisons: Sequence[Comparison]) -> Table:
-    """All models by the measures to trust of all tasks: the table for a paper."""
-    columns, by_label, legend = trusted_measures(comparisons, order=True)
-    rows = tuple(Row((Cell(label), *cells)) for label, cells in by_label.items())
-    return Table("The scores to trust, of all tasks", (MODEL, *columns), rows, legend, "summary")
+SIGNS = {Standing.ABOVE: "▲", Standing.BELOW: "▼", Standing.NOT_SHOWN: "○", Standing.UNKNOWN: "?"}
+"""The sign of a standing, for readers who see no colour and for print."""
+
+
+def summary_table(verdicts: Verdicts) -> Table:
+    """All models by the measures to trust of all tasks, with their verdicts: the table for a paper."""
+    columns, by_label, legend = trusted_measures(verdicts.comparisons, order=True, verdicts=verdicts)
+    judged = [kind for kind in verdicts.judged if kind.models]
+    headings = [f"verdict, {kind.kind}" if len(judged) > 1 else "verdict" for kind in judged]
+    standings = [{model.label: model.standing.value for model in kind.models} for kind in judged]
+    rows = tuple(
+        Row((Cell(label), *(Cell(of_kind.get(label)) for of_kind in standings), *cells))
+        for label, cells in by_label.items()
+    )
+    signs = ", ".join(f"{sign} {standing.value}" for standing, sign in SIGNS.items())
+    meaning = f"Verdicts, over all bars of each deciding task and, by a sign, of one: {signs}."
+    said = (meaning,) if judged else ()
+    verdict_columns = [Column(heading, numeric=False) for heading in headings]
+    return Table(
+        "The scores to trust, of all tasks", (MODEL, *verdict_columns, *columns), rows, (*said, *legend), "summary"
+    )
 
 
 def trusted_measures(
-    comparisons: Sequence[Comparison], *, order: bool = False
+    comparisons: Sequence[Comparison], *, order: bool = False, verdicts: Verdicts | None = None
 ) -> tuple[list[Column], dict[str, list[Cell]], tuple[str, ...]]:
     """The measures to trust of all tasks.
 
     Args:
         comparisons: of the tasks.
         order: whether the rows are sorted by the first column.
+        verdicts: whose signs stand before the scores of the measures that tasks judge by; None for no signs.
 
     Returns:
         one column per measure, the cells of each model by its label, and the legend below such a table.
@@ -70,18 +94,25 @@ def trusted_measures(
     titles = Counter(comparison.info.title for comparison in comparisons)
     columns: list[Column] = []
     by_label: dict[str, list[Cell]] = {label: [] for comparison in comparisons for label in comparison.labels}
+    of_all: dict[str, Sequence[str]] = {}
     for comparison in comparisons:
         title = versioned_title(comparison.info, comparison.version)
         if titles[comparison.info.title] > 1:
             title += f" ({comparison.fingerprint[:8]})"
-        measures = comparison.info.recommended
+        info, measures = comparison.info, comparison.info.recommended
+        scores = [model_scores(comparison, place, measures) for place in range(len(comparison.labels))]
+        shared = shared_nulls(scores, measures, info)
         for measure in measures:
             named_alike = comparison.info.title.startswith(measure.heading)
             heading = title if named_alike else f"{title}, {measure.heading}"
             columns.append(replace(measure_column(measure, order=order and not columns), heading=heading))
+            if measure.name in shared:
+                of_all[heading] = shared[measure.name]
         cells = {
-            label: score_cells(model_scores(comparison, place, measures), measures, comparison.info, shown_too=True)
-            for place, label in enumerate(comparison.labels)
+            label: score_cells(
+                of_model, measures, info, shown_too=True, shared=shared, signs=_sign(verdicts, label, comparison)
+            )
+            for label, of_model in zip(comparison.labels, scores, strict=True)
         }
         for label, row in by_label.items():
             row += cells.get(label, [Cell(None)] * len(measures))
@@ -93,8 +124,22 @@ def trusted_measures(
     return (
         columns,
         by_label,
-        ("Behind a score: its 95 % interval, BCa bootstrap over independent samples.", *dict.fromkeys(nulls)),
+        (
+            "Behind a score: its 95 % interval, BCa bootstrap over independent samples.",
+            *shared_legend(of_all),
+            *dict.fromkeys(nulls),
+        ),
     )
+
+
+def _sign(verdicts: Verdicts | None, label: str, comparison: Comparison) -> dict[str, str]:
+    """The sign of a model's standing in a task, by the measure to trust that the task judges by, or the first."""
+    standing = None if verdicts is None else verdicts.standing(label, comparison)
+    if standing is None:
+        return {}
+    info = comparison.info
+    measure = info.judge if info.judge in info.recommended else info.recommended[0]
+    return {measure.name: SIGNS[standing]}
 
 
 def verdict_tables(verdicts: Verdicts) -> list[Table]:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from audio_compositionality.evaluator.results.result import Result
-from audio_compositionality.support.table import MISSING, Cell, Column, Row, Table
+from audio_compositionality.support.table import MISSING, Cell, Column, Row, Table, cell_text
 from audio_compositionality.support.text import listed, number_text, shortened, shown
 from audio_compositionality.tasks.base import Measure, Number, TaskInfo
 from audio_compositionality.tasks.registry import load_task
@@ -101,18 +102,34 @@ def score_cells(
     grouped: Container[str] = (),
     *,
     shown_too: bool = False,
+    shared: Mapping[str, Container[str]] | None = None,
+    signs: Mapping[str, str] | None = None,
 ) -> list[Cell]:
     """The cells of one model for `score_columns`: below a number its interval, null and floor (see `null_note`), and
-    why construction fixes it."""
+    why construction fixes it.
+
+    Args:
+        scores: of the model.
+        measures: of the columns.
+        info: of the task.
+        grouped: names of the measures with a column of letters.
+        shown_too: see `null_note`.
+        shared: by measure, the nulls that the legend states once (`shared_nulls`).
+        signs: by measure, the sign of a verdict before its number.
+    """
     cells = []
     for measure in measures:
         row = scores.get(measure.name)
         if row is None:
             cells.append(Cell(None))
             continue
-        null = null_note(row, measure, info, shown_too=shown_too)
-        notes = filter(None, (interval_text(row.interval, measure.digits), null, row.fixed))
-        cells.append(measure_cell(row.value, measure, "\n".join(notes)))
+        told = () if shared is None else shared.get(measure.name, ())
+        nulls = [line for line in null_note(row, measure, info, shown_too=shown_too).split("\n") if line not in told]
+        notes = filter(None, (interval_text(row.interval, measure.digits), *nulls, row.fixed))
+        cell = measure_cell(row.value, measure, "\n".join(notes))
+        sign = "" if signs is None else signs.get(measure.name, "")
+        text = f"{sign} {cell_text(cell, measure_column(measure), minus='−')}" if sign else None
+        cells.append(replace(cell, text=text))
         if measure.name in grouped:
             cells.append(Cell(row.group))
     return cells
@@ -164,6 +181,26 @@ def null_note(row: FrameRow, measure: Measure, info: TaskInfo, *, shown_too: boo
         for place, (null, value) in enumerate(row.nulls(measure, info))
         if _is_beside(null, measure, shown_too, is_larger=place == 0)
     )
+
+
+def shared_nulls(
+    models: Sequence[ScoresByMeasure], measures: Sequence[Measure], info: TaskInfo
+) -> dict[str, tuple[str, ...]]:
+    """By measure, the lines of `null_note` that are the same for all models, such as chance."""
+    shared: dict[str, tuple[str, ...]] = {}
+    for measure in measures:
+        rows = [scores[measure.name] for scores in models if scores.get(measure.name) is not None]
+        notes = [null_note(row, measure, info, shown_too=True).split("\n") for row in rows]
+        lines = tuple(line for line in (notes[0] if notes else ()) if line and all(line in note for note in notes))
+        if lines:
+            shared[measure.name] = lines
+    return shared
+
+
+def shared_legend(shared: Mapping[str, Sequence[str]]) -> list[str]:
+    """One sentence about the nulls that all models share, by the heading of their column."""
+    said = [f"{heading}: {', '.join(lines)}" for heading, lines in shared.items()]
+    return [f"The same for all models: {'; '.join(said)}."] if said else []
 
 
 def _is_beside(null: Measure, measure: Measure, shown_too: bool, *, is_larger: bool) -> bool:

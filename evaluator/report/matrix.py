@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
 from dataclasses import dataclass
 
 from audio_compositionality.evaluator.compare.comparison import Comparison
 from audio_compositionality.evaluator.compare.conclusions import Verdicts
 from audio_compositionality.evaluator.compare.frame import score_rows
 from audio_compositionality.evaluator.compare.loading import ModelKind
+from audio_compositionality.evaluator.compare.summary import SIGNS
+from audio_compositionality.evaluator.compare.tables import versioned_title
 from audio_compositionality.evaluator.compare.verdicts import Standing
 from audio_compositionality.support.text import number_text
 
-SIGNS = {Standing.ABOVE: "▲", Standing.BELOW: "▼", Standing.NOT_SHOWN: "○", Standing.UNKNOWN: "?"}
-"""The sign of a standing, for readers who see no colour and for print."""
+from .sections import section_title
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class MatrixCell:
     """The score of a model in a task.
 
     Attributes:
-        text: the score by the measure that the task ranks by; empty where there is no result.
+        text: the score by the measure that the task judges by; empty where there is no result.
         standing: of the model; None for baselines, twins and controls, which are not judged.
         words: the same for people who hear the page.
     """
@@ -34,6 +35,11 @@ class MatrixCell:
     def sign(self) -> str:
         """One of `SIGNS`; empty where nothing is judged."""
         return "" if self.standing is None else SIGNS[self.standing]
+
+    @property
+    def brief(self) -> str:
+        """The score without the zero before its point, for many columns: ``.25``."""
+        return re.sub(r"^(−?)0\.", r"\1.", self.text)
 
 
 @dataclass(frozen=True)
@@ -58,12 +64,27 @@ class Matrix:
     """Models by tasks.
 
     Attributes:
-        tasks: titles and the heading of the measure that each ranks by.
+        tasks: titles and the heading of the measure that each judges by.
         rows: the judged models first, then those that they are judged beside.
     """
 
     tasks: tuple[tuple[str, str], ...]
     rows: tuple[MatrixRow, ...]
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the titles of its tasks stand upright."""
+        return len(self.tasks) > MOST_LEVEL
+
+    @property
+    def together(self) -> tuple[MatrixRow, ...]:
+        """The rows of the first screen: all of them, or those of models where there are many."""
+        return self.rows if len(self.rows) <= MOST_TOGETHER or not self.judged else self.judged
+
+    @property
+    def apart(self) -> tuple[MatrixRow, ...]:
+        """The other rows, which are folded."""
+        return () if self.together is self.rows else self.beside
 
     @property
     def judged(self) -> tuple[MatrixRow, ...]:
@@ -76,16 +97,27 @@ class Matrix:
         return tuple(row for row in self.rows if row.standing is None)
 
 
-def matrix_of(verdicts: Verdicts, titles: Sequence[str]) -> Matrix:
-    """The matrix of all results.
+MOST_LEVEL = 6
+"""Most tasks whose titles stand level above their columns."""
 
-    Args:
-        verdicts: of the models.
-        titles: of the comparisons, in their order.
-    """
+MOST_TOGETHER = 14
+"""Most models, twins and baselines in one table; of more, the models alone are on the first screen."""
+
+
+def matrix_of(verdicts: Verdicts) -> Matrix:
+    """The matrix of all results, where the data are named only if there are several."""
     comparisons = verdicts.comparisons
+    several = len({comparison.data_name for comparison in comparisons}) > 1
+    titles = [
+        section_title(comparison) if several else versioned_title(comparison.info, comparison.version)
+        for comparison in comparisons
+    ]
     kinds = {result.label: result.kind for comparison in comparisons for result in comparison.results}
-    standings = {model.label: model.standing for model in verdicts.models}
+    standings: dict[str, Standing] = {}
+    for model in verdicts.models:
+        # A model that also embeds texts has two verdicts.
+        both = (model.standing, standings.get(model.label, Standing.ABOVE))
+        standings[model.label] = next(one for one in _WORST_FIRST if one in both)
     order = sorted(kinds, key=lambda label: _ORDER.index(kinds[label]))
     rows = tuple(
         MatrixRow(
@@ -96,9 +128,11 @@ def matrix_of(verdicts: Verdicts, titles: Sequence[str]) -> Matrix:
         )
         for label in order
     )
-    measures = (comparison.info.measure(comparison.info.ranks_by).heading for comparison in comparisons)
+    measures = (comparison.info.judge.heading for comparison in comparisons)
     return Matrix(tuple(zip(titles, measures, strict=True)), rows)
 
+
+_WORST_FIRST = (Standing.BELOW, Standing.NOT_SHOWN, Standing.UNKNOWN, Standing.ABOVE)
 
 _ORDER = (ModelKind.TRAINED, ModelKind.UNTRAINED, ModelKind.CONTROL, ModelKind.BASELINE)
 
@@ -106,7 +140,7 @@ _ORDER = (ModelKind.TRAINED, ModelKind.UNTRAINED, ModelKind.CONTROL, ModelKind.B
 def _cell(verdicts: Verdicts, comparison: Comparison, label: str) -> MatrixCell:
     if label not in comparison.labels:
         return MatrixCell("", None, "no result")
-    measure = comparison.info.measure(comparison.info.ranks_by)
+    measure = comparison.info.judge
     (row,) = score_rows(comparison, comparison.labels.index(label), [measure])
     text = number_text(row.value, 2 if measure.digits == 3 else measure.digits, minus="−")
     standing = verdicts.standing(label, comparison)

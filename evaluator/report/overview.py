@@ -39,7 +39,7 @@ class Mark:
         name: of the model.
         text: its score, in words.
         x: percent of the width.
-        low, high: ends of its interval, likewise; equal to `x` where there is none.
+        low, high: ends of its interval, likewise, cut at the left edge; equal to `x` where there is none.
         fixed: in words, why construction fixes its score; empty where it does not.
     """
 
@@ -140,8 +140,11 @@ def overviews(comparison: Comparison) -> list[Overview]:
 def _overview(comparison: Comparison, view: View) -> Overview:
     trained = [k for k, result in enumerate(comparison.results) if result.kind is ModelKind.TRAINED]
     scores = [row for k in range(len(comparison.results)) for row in score_rows(comparison, k, [view.measure])]
+    baselines = {k for k, result in enumerate(comparison.results) if result.kind is ModelKind.BASELINE}
     places = sorted(trained or range(len(scores)), key=lambda k: -float(view.means[k]))
-    ends = [end for row in scores for end in row.interval or (float(row.value or 0.0),)]
+    ends = [row.interval[1] for row in scores if row.interval]
+    # The lower end of a baseline's interval decides nothing, and may be far below all scores: it is cut at the edge.
+    ends += [row.interval[0] for k, row in enumerate(scores) if row.interval and (k in places or k not in baselines)]
     chance = _chance(view, scores)
     at_least = [least for k in places[:MOST_LINES] if (least := _least(comparison, view, scores[k])) is not None]
     shown = [0.0, *ends, *view.means.tolist(), *at_least, *(() if chance is None else (chance,))]
@@ -174,7 +177,7 @@ class _Scale:
 
     def at(self, value: float) -> float:
         share = (value - self.low) / (self.high - self.low)
-        return round(EDGE + (100 - 2 * EDGE) * share, 2)
+        return max(0.0, round(EDGE + (100 - 2 * EDGE) * share, 2))
 
 
 def _line(comparison: Comparison, view: View, scores: Sequence[FrameRow], place: int, scale: _Scale) -> OverviewLine:

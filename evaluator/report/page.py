@@ -10,11 +10,14 @@ import base64
 import hashlib
 import importlib.metadata
 import math
+import os
 import re
 import warnings
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from html import escape
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path
@@ -29,20 +32,27 @@ from audio_compositionality.evaluator.compare.conclusions import Verdicts, verdi
 from audio_compositionality.evaluator.compare.diversity import MIN_CLUSTERS
 from audio_compositionality.evaluator.compare.loading import GivenResults, ModelKind, model_kind
 from audio_compositionality.evaluator.compare.statistics import BOOTSTRAP_RESAMPLES, MIN_SAMPLES
-from audio_compositionality.evaluator.compare.summary import layer_table, size_table, summary_table, verdict_tables
+from audio_compositionality.evaluator.compare.summary import (
+    SIGNS,
+    layer_table,
+    size_table,
+    summary_table,
+    verdict_tables,
+)
 from audio_compositionality.evaluator.compare.tables import NOT_INCLUDED
 from audio_compositionality.evaluator.compare.verdicts import LEAST_DIFFERENCE
 from audio_compositionality.evaluator.figures.layout import short_label
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import write_whole
-from audio_compositionality.support.table import Cell, Column, cell_text, to_latex, to_markdown
+from audio_compositionality.support.latex import to_latex
+from audio_compositionality.support.table import Cell, Column, cell_text, to_markdown
 from audio_compositionality.support.text import listed, number_text, plain, shortened
 from audio_compositionality.tasks.base import UNTRAINED_TWIN
 from audio_compositionality.tasks.benchmarks.info import benchmark_info
 
 from .facts import LONGEST_TEXT, counted, fact_tables
 from .listening import PLAYBACK_GAIN, HeardSample, hear_samples
-from .matrix import SIGNS, matrix_of
+from .matrix import matrix_of
 from .overview import named_baselines
 from .sections import (
     SECTION_STEPS,
@@ -56,6 +66,9 @@ from .sections import (
 
 MOST_PAGE_BYTES = 4_900_000
 """Most bytes of a page, which has to stay below 5 MB."""
+
+MOST_PICTURED = 6
+"""Most tasks whose lines are not folded."""
 
 MOST_COPIED = 100
 """Most rows of a table with copies in LaTeX and Markdown: no paper prints a longer one."""
@@ -107,6 +120,41 @@ def write_report(
     return write_verdicts(verdicts, out, model=model, figures=figures, command=command, progress=progress)
 
 
+@dataclass(frozen=True)
+class Report(os.PathLike[str]):
+    """A report that was written: a path for programs, the page itself in a notebook.
+
+    Attributes:
+        path: of the file.
+    """
+
+    path: Path
+
+    def __fspath__(self) -> str:
+        return str(self.path)
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def _repr_html_(self) -> str:
+        """The page in a frame of its own, whose script reaches nothing of the notebook."""
+        page = escape(self.path.read_text("utf-8"))
+        return f'<iframe title="Report" sandbox="allow-scripts" width="100%" height="900" srcdoc="{page}"></iframe>'
+
+
+def report(
+    results: GivenResults,
+    out: str | Path = "report.html",
+    *,
+    data: str | Path | RenderedData | None = None,
+    model: str | None = None,
+    figures: str | Path | None = None,
+    progress: bool = False,
+) -> Report:
+    """Write the report of results as one HTML file; a notebook shows it. Arguments and errors as in `write_report`."""
+    return Report(write_report(results, out, data=data, model=model, figures=figures, progress=progress))
+
+
 def check_report_file(out: Path) -> None:
     """Refuse a folder as the file of a report with InputError."""
     if out.is_dir():
@@ -152,11 +200,12 @@ def _page(
         "sections": sections,
         "benchmarks": benchmarks,
         "verdicts": verdicts,
-        "matrix": matrix_of(verdicts, [section.title for section in sections]),
+        "matrix": matrix_of(verdicts),
         "verdict_tables": [table for table in verdict_tables(verdicts) if table.rows],
-        "summary_table": summary_table(comparisons),
+        "summary_table": summary_table(verdicts),
         "series": [table for table in (layer_table(comparisons), size_table(comparisons)) if table is not None],
         "summary": _summary(comparisons),
+        "lettered": [one for one in comparisons if set(one.info.captions) >= _LETTERS],
         "twin_words": _twin_words(sections, bool(verdicts.models)),
         "data_summary": _data_summary(comparisons),
         "baselines": baselines,
@@ -178,6 +227,10 @@ def _page(
         most = max(audio - 0.75 * (excess + 1_000), audio / 10)
         page = template.render(heard=_heard(sections, most), **facts)
     return page
+
+
+_LETTERS = {"A", "B", "C", "D"}
+"""Names of the clips of a row that the first screen explains in a drawing."""
 
 
 def _heard(sections: Sequence[Section], most_bytes: float) -> dict[str, tuple[HeardSample, ...]]:
@@ -270,6 +323,7 @@ def _environment() -> jinja2.Environment:
         resamples=BOOTSTRAP_RESAMPLES,
         matters=LEAST_DIFFERENCE,
         signs=SIGNS,
+        most_pictured=MOST_PICTURED,
         not_included=NOT_INCLUDED,
         most_copied=MOST_COPIED,
         longest_caption=LONGEST_CAPTION,

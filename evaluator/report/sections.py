@@ -13,7 +13,7 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.evaluator.compare.comparison import BenchmarkResults, Comparison, by_benchmark
-from audio_compositionality.evaluator.compare.conclusions import Verdicts, leading_sentences
+from audio_compositionality.evaluator.compare.conclusions import Verdicts
 from audio_compositionality.evaluator.compare.loading import ModelKind
 from audio_compositionality.evaluator.compare.summary import short_table
 from audio_compositionality.evaluator.compare.tables import (
@@ -108,7 +108,10 @@ def _section(
 
 
 MOST_PAGE_PAIRS = 500
-"""Most paired tests on a page, those of 32 models; CSV and JSON have all."""
+"""Most paired tests of a measure on a page, those of 32 models; CSV and JSON have all."""
+
+MOST_PAGE_TESTS = 4_000
+"""Most paired tests on a page, which would otherwise take more than half of it."""
 
 SECTION_STEPS = 3
 """Steps of a progress bar per comparison: clips, tables, figures."""
@@ -184,13 +187,15 @@ def page_sections(
     if model is not None and model not in names:
         raise InputError(f"there is no result of the model {model!r}; {nearest(model, sorted(names))}")
     sections = []
+    views = sum(len(comparison.recommended) for comparison in comparisons)
+    most_pairs = min(MOST_PAGE_PAIRS, MOST_PAGE_TESTS // max(views, 1))
     for number, comparison in enumerate(comparisons, 1):
         title = section_title(comparison)
         bar.set_postfix_str(title)
         chosen_by, places = _chosen_by(comparison, model)
         samples = _samples(comparison, places)
         bar.update()
-        pairs = tuple(pair_table(comparison, view, MOST_PAGE_PAIRS) for view in comparison.recommended)
+        pairs = tuple(pair_table(comparison, view, most_pairs) for view in comparison.recommended)
         tables = tuple(diversity_tables(comparison))
         bar.update()
         drawn = list(drawn_pictures(described_figures(comparison), file_prefix(comparison, comparisons), folder))
@@ -200,7 +205,7 @@ def page_sections(
                 name=f"{comparison.info.name}-{number}",
                 title=title,
                 comparison=comparison,
-                leads=tuple(leading_sentences(comparison, verdicts.evident(comparison))),
+                leads=verdicts.order(comparison),
                 overviews=tuple(overviews(comparison)),
                 short=short_table(comparison),
                 scores=score_table(comparison),

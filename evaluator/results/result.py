@@ -185,8 +185,9 @@ class Result(Strict):
     def _repr_html_(self) -> str:
         """The table that a notebook shows: a row a measure, with its interval and its meaning."""
         rows = "".join(
-            f"<tr><th>{escape(measure.heading)}</th><td>{value}</td><td>{f'{low} to {high}' if low else ''}</td>"
-            f"<td>{escape(measure.meaning)}</td></tr>"
+            f'<tr><th style="text-align: left">{escape(measure.heading)}</th><td>{value}</td>'
+            f'<td style="white-space: nowrap">{f"{low} to {high}" if low else ""}</td>'
+            f'<td style="text-align: left">{escape(measure.meaning)}</td></tr>'
             for measure, value, low, high in self._shown(self._info.shown)
         )
         head = "<tr><th>measure</th><th>value</th><th>95 % interval</th><th>meaning</th></tr>"
@@ -211,7 +212,8 @@ class Result(Strict):
 
     @property
     def samples(self) -> SampleTable | None:
-        """The columns of its samples, where it was computed by this process; None where it was read from a file."""
+        """The columns of its samples, where `evaluate` has returned it; None where it was read from a file, and in
+        processes other than the main one."""
         return self._samples
 
     def with_samples(self, samples: SampleTable) -> Result:

@@ -365,8 +365,8 @@ def compute_answers(
     if processes.count > 1:
         title += f" (process 1 of {processes.count}, its share)"
     missing = [shard for shard in share if not store.has(shard)]
-    left = sum(len(store.items(shard)) - len(store.begun(shard)) for shard in missing)
-    part = Part(title, "question", left, ("answers", model.card.id))
+    unanswered = sum(len(store.items(shard)) - len(store.begun(shard)) for shard in missing)
+    part = Part(title, "question", unanswered, ("answers", model.card.id))
     with during(store.key, part, shown=options.progress and processes.is_main) as advance:
         _fill(store, calls, model, asked, opened, options, advance)
     processes.wait()

@@ -7,7 +7,7 @@ import json
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import product
@@ -103,6 +103,7 @@ def evaluate_models(
     *,
     on_result: Report | None = None,
     leave_out: bool = False,
+    apart: Collection[tuple[str, str]] = (),
 ) -> list[Result]:
     """Evaluate several models; earlier results in the way are detected before the first model is run.
 
@@ -118,6 +119,7 @@ def evaluate_models(
         options: run options.
         on_result: called in the main process with each result as soon as it is written.
         leave_out: leave out named tasks that a model cannot do, instead of refusing the model.
+        apart: pairs (id of a model, name of a task) to leave out.
 
     Raises:
         AudioCompositionalityError: see `evaluate`.
@@ -140,6 +142,12 @@ def evaluate_models(
     if options.out is not None and processes.is_main:
         warn_of_other_data(options.out, opened)
     unasked = left_unasked(models, opened, leave_out)
+    unasked |= {
+        (number, one.task.info.name)
+        for number, model in enumerate(models)
+        for one in opened
+        if (model.card.id, one.task.info.name) in apart
+    }
     check_lengths(models, opened, {*earlier, *unasked}, options)
     check_questions_asked(models, opened, {*earlier, *unasked}, options)
     results: list[Result] = []
@@ -161,7 +169,8 @@ def evaluate_models(
                     if on_result is not None and processes.is_main:
                         with tqdm.external_write_mode():
                             on_result(result)
-    return [Result.loads(text) for text in json.loads(processes.tell(json.dumps([r.dumps() for r in results])))]
+    told = json.loads(processes.tell(json.dumps([result.dumps() for result in results])))
+    return results if processes.is_main else [Result.loads(text) for text in told]
 
 
 def _is_to_embed(
@@ -222,22 +231,22 @@ def _earlier_results(
     Raises:
         ResultError: the folder holds a result of a model for other data or settings, or a damaged one.
     """
-    texts: list[tuple[int, str, str]] = []
+    found: dict[tuple[int, str], Result] = {}
     if options.out is not None and not options.force and processes.is_main:
         for number, model in enumerate(models):
             for one in opened:
                 result = _earlier_result(model, one, options.out, options.skip_invalid)
                 if result is not None:
-                    texts.append((number, one.task.info.name, result.dumps()))
-    told = json.loads(processes.tell(json.dumps(texts)))
-    return {(number, name): Result.loads(text) for number, name, text in told}
+                    found[number, one.task.info.name] = result
+    told = json.loads(processes.tell(json.dumps([(*place, result.dumps()) for place, result in found.items()])))
+    return found if processes.is_main else {(number, name): Result.loads(text) for number, name, text in told}
 
 
 def _earlier_result(model: Model, opened: OpenedTask, out: Path, skip_invalid: bool) -> Result | None:
     path = result_path(out, model.card.id, model.card.revision, opened.task.info.name)
     if not path.exists():
         return None
-    result, _ = load_result(path)
+    result, samples = load_result(path)
     if result.skipped and not skip_invalid:
         raise ResultError(
             f"{path} is a result without {len(result.skipped)} clips that could not be embedded, such as "
@@ -250,7 +259,7 @@ def _earlier_result(model: Model, opened: OpenedTask, out: Path, skip_invalid: b
             f"{opened.configuration.source}; different: {', '.join(differing)}): give another --out, or --force to "
             "replace it"
         )
-    return result
+    return result.with_samples(samples)
 
 
 def differences(result: Result, card: ModelCard, opened: OpenedTask) -> list[str]:

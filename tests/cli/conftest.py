@@ -48,10 +48,11 @@ def refused(run: Run, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
 def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
     """What a command hands to the evaluator, which does nothing: names of models and tasks, data and options."""
     from audio_compositionality.encoders.base import ENCODER
+    from audio_compositionality.evaluator.compare.conclusions import Verdicts
 
     calls: list[SimpleNamespace] = []
 
-    def evaluate_models(models, data, tasks, options, *, on_result=None, leave_out=False):
+    def evaluate_models(models, data, tasks, options, *, on_result=None, leave_out=False, apart=()):
         names = {"models": [model.name for model in models], "tasks": [task.info.name for task in tasks]}
         calls.append(SimpleNamespace(**names, data=data, options=options, settings=options.settings))
         return []
@@ -59,8 +60,12 @@ def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
     monkeypatch.setattr("audio_compositionality.evaluator.run.evaluate.evaluate_models", evaluate_models)
     monkeypatch.setattr(
         "audio_compositionality.encoders.loading.registry.load_model",
-        lambda name, *, device, options, seed: SimpleNamespace(name=name, abilities=ENCODER),
+        lambda name, *, device, options, seed: SimpleNamespace(
+            name=name, abilities=ENCODER, card=SimpleNamespace(id=name)
+        ),
     )
+    for command in ("run", "evaluate"):
+        monkeypatch.setattr(f"audio_compositionality.cli.{command}.print_end", lambda *_: Verdicts((), ()))
     monkeypatch.setattr("audio_compositionality.cli.scoring.check_kinds", lambda *_: None)
     return calls
 

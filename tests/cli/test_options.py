@@ -55,6 +55,7 @@ WRONG = {
     "--seed": ("x", "seed is 'x'; it is a whole number from 0"),
     "--store": ("notes.txt", "--store is 'notes.txt', and notes.txt is a file; give a folder"),
     "--out": ("notes.txt/x", "--out is 'notes.txt/x', and"),
+    "cache --clear": ("weigths", "--clear weigths: nothing of that name is kept; did you mean 'weights'"),
     "compare --out": ("empty", "empty is a folder; give the name of a file"),
     "report --out": ("empty", "empty is a folder; give the report the name of a file"),
     "train --out": ("notes.txt", "notes.txt is a file; --out is a folder"),

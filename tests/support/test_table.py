@@ -21,7 +21,6 @@ from audio_compositionality.support.table import (
     print_table,
     to_csv,
     to_json,
-    to_latex,
     to_markdown,
     to_text,
 )
@@ -101,18 +100,6 @@ def test_markdown_keeps_its_columns(table):
     assert lines[1] == "|:--|--:|--:|"
     assert "−0.123 \\[−0.2, −0.1\\] null 0.01" in lines[2]
     assert "5 % of a\\_b" in to_markdown(table)
-
-
-def test_latex_keeps_its_columns(table):
-    text = to_latex(table)
-    rows = [line for line in text.splitlines() if line.endswith(r" \\")]
-    assert {len(re.split(r"(?<!\\)&", row)) for row in rows} == {3}
-    assert r"one \& only & $-$0.123" in text
-    assert r"5 \% of a\_b" in text
-    # A row that begins with a bracket is no argument of the line break before it.
-    assert "{}[x]" in text
-    empty = Table("Nothing", table.columns, (), ("None.",))
-    assert to_latex(empty) == "% Nothing\n% None.\n"
 
 
 def test_text_leaves_out_no_column_and_breaks_no_number():

@@ -116,14 +116,26 @@ for (const buttons of document.querySelectorAll(".copy")) {
 
 // What is pointed at is opened.
 
-function openTarget() {
-  const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
+function openTarget(hash) {
+  const target = hash && document.getElementById(decodeURIComponent(hash.slice(1)));
   const details = target && (target.closest("details") ?? target.parentElement.querySelector(":scope > details"));
   if (details && target.id !== "answer" && target.id !== "scores" && target.id !== "listen") details.open = true;
 }
 
-addEventListener("hashchange", openTarget);
-openTarget();
+addEventListener("hashchange", () => openTarget(location.hash));
+openTarget(location.hash);
+
+// In a frame of a notebook, "#scores" is an address of the notebook's page: the script goes there itself.
+
+if (location.href === "about:srcdoc") {
+  for (const link of document.querySelectorAll('a[href^="#"]')) {
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      openTarget(link.hash);
+      document.getElementById(link.hash.slice(1)).scrollIntoView();
+    });
+  }
+}
 
 // One player at a time.
 

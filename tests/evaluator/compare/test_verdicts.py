@@ -174,7 +174,7 @@ def test_the_sentence_about_one_model(cases):
         ({"one": 0.5, "twin": 0.2, "described": 0.6}, f"below {LOG_MEL} by T."),
         (
             {"one": 0.5, "twin": 0.51, "described": 0.5},
-            f"not shown to be above its untrained twin or {LOG_MEL} by T.",
+            f"not shown to be above its untrained twin nor above {LOG_MEL} by T.",
         ),
         (
             {"one": 0.5, "twin": 0.5},
@@ -184,7 +184,10 @@ def test_the_sentence_about_one_model(cases):
             {"twin": None},
             "not to be judged yet by T: no result of its untrained twin: score `untrained:one` beside it.",
         ),
-        ({"one": 0.3, "twin": None, "described": 0.6}, f"below {LOG_MEL} by T."),
+        (
+            {"one": 0.3, "twin": None, "described": 0.6},
+            f"below {LOG_MEL} and not shown to be above energy alone by T.",
+        ),
     ):
         assert sentence(cases("T", **case)) == f"one is {said}", case
 
@@ -225,10 +228,42 @@ def test_the_sentence_over_models(compared):
         "1 of 3 models is above every bar: one; below one at least: two; not to be judged yet, since results are "
         "missing: three. Among models that are not above every bar, order says nothing."
     )
-    assert verdicts_of([several]).evident(several) == ["one"]
+    assert verdicts_of([several]).kinds[0].evident == ["one"]
     text = verdicts_of([several]).text.splitlines()
     assert text[1] == "one: above"
     assert len(text) <= 1 + 5 * 3
+
+
+def test_models_above_every_bar_are_ordered_as_far_as_they_can_be_told_apart(compared):
+    def told(second, seed):
+        comparison = compared(
+            one=scores(0.7),
+            untrained_one=scores(0.4, seed=1),
+            two=scores(second, seed=seed),
+            untrained_two=scores(0.4, seed=3),
+            **{LOG_MEL: scores(0.3, seed=5)},
+        )
+        verdicts = verdicts_of([comparison])
+        assert verdicts.order(comparison) == tuple(order.partition(": ")[2] for order in verdicts.orders)
+        (order,) = verdicts.orders
+        assert order in verdicts.text.splitlines()
+        return order
+
+    assert told(0.7, 2) == "By A-COAT: one cannot be told from two."
+    assert told(0.55, 4).startswith("By A-COAT: one is higher than two, +0.")
+
+
+def test_a_model_of_our_generator_is_called_so(compared):
+    comparison = compared(one=scores(0.7), untrained_one=scores(0.4, seed=1), **{LOG_MEL: scores(0.3, seed=5)})
+    assert "trained on our generator" not in sentence(comparison)
+    for stated, is_ours in (("400 rows of comp_a_train", True), ("comp_a_training of others", False)):
+        told = [
+            one.result.model_copy(update={"model": one.result.model.model_copy(update={"trained_on": stated})})
+            for one in comparison.results
+        ]
+        results = [replace(one, result=result) for one, result in zip(comparison.results, told, strict=True)]
+        said = sentence(replace(comparison, results=results))
+        assert said.startswith("one is trained on our generator, and above its untrained twin") is is_ours
 
 
 def test_without_a_model_there_is_nothing_to_judge(compared):

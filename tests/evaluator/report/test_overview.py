@@ -93,3 +93,17 @@ def test_a_chance_that_is_the_same_for_all_is_marked_and_another_is_not(compared
     write_results(tmp_path, ["one"], tasks=["a_coat"], scores=np.full(64, 0.3), measures={"top1_chance": 0.5})
     (comparison,) = compare_results([tmp_path])
     assert overviews(comparison)[1].chance is None
+
+
+def test_the_lower_end_of_a_baselines_interval_does_not_stretch_the_axis(tmp_path, write_results):
+    spread = np.random.default_rng(0).normal(size=64)
+    for name, scores in (("one", 0.5 + 0.01 * spread), ("random", 0.1 + 9 * spread)):
+        write_results(tmp_path, [name], tasks=["a_coat"], scores=scores)
+    (comparison,) = compare_results([tmp_path])
+    view = comparison.recommended[0]
+    low, high = view.intervals[comparison.labels.index("random")]
+    assert low < min(0, *view.means) < high
+    picture = overviews(comparison)[0]
+    marks = {mark.name: mark for mark in picture.lines[0].marks}
+    assert marks["random"].low == 0
+    assert 0 < marks["random"].x < marks["random"].high < marks["one"].low < marks["one"].high < 100

@@ -553,7 +553,8 @@ def test_one_sample_and_one_model_are_enough(without_figures, data, tmp_path, wr
     results = write_results(tmp_path / "results", ["org/one"], tiny)
     page = Page(write_report([results], tmp_path / "x.html", data=tiny, progress=False))
     assert len(page.find("audio")) == 6
-    assert "The score of the one model here is no evidence of learning." in page.text
+    missing = "no result of its untrained twin: score `untrained:org/one` beside it; no result of log-mel-statistics"
+    assert f"org/one is not to be judged yet by A-COAT and A-TRE: {missing}" in page.text
     assert not {"Layers", "Models by size"} & set(page.tables())
 
 

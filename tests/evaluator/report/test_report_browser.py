@@ -1,11 +1,18 @@
 """The report in a real browser: Debian's Chromium, driven by Playwright."""
 
+import os
+import re
+from itertools import pairwise
+
 import pytest
 
 from audio_compositionality.dataset_builder.rendered import RenderedData
+from audio_compositionality.evaluator.compare.summary import SIGNS
+from audio_compositionality.evaluator.compare.verdicts import Standing
 from audio_compositionality.evaluator.report import page as page_module
 from audio_compositionality.evaluator.report import sections
-from audio_compositionality.evaluator.report.page import write_report
+from audio_compositionality.evaluator.report.matrix import Matrix, MatrixCell, MatrixRow
+from audio_compositionality.evaluator.report.page import Report, write_report
 
 pytestmark = pytest.mark.browser
 
@@ -233,6 +240,94 @@ def test_verdicts_fit_their_column_and_a_phone_shows_the_scores_to_trust(chromiu
     for task in ("a_coat-1", "a_tre-2"):
         headings = page.locator("table", has=page.locator(f"#{task}-short")).locator("thead th").all_inner_texts()
         assert hidden_by(page, f"{task}-short", headings.index("top-1") + 1) <= 0
+    page.close()
+
+
+@pytest.fixture(scope="module")
+def large_report(small_data, tmp_path_factory, write_results):
+    """A first screen of 12 models, their twins and baselines by 20 tasks."""
+    folder = tmp_path_factory.mktemp("large")
+    results = write_results(folder / "results", ["org/one", "untrained:org/one", "log-mel-statistics"], small_data)
+    standings = (*Standing, Standing.ABOVE)
+    titles = ("A-COAT", "Audio–text retrieval", "A-TRE, held-out combinations", "Invariance to onsets", "PolyBench")
+    rows = [
+        MatrixRow(
+            f"organisation/audio-model-{k}" if is_judged else f"untrained:organisation/audio-model-{k}",
+            "model" if is_judged else "untrained network",
+            standings[k % 4] if is_judged else None,
+            tuple(MatrixCell("−0.25", standings[(k + task) % 5] if is_judged else None, "−0.25") for task in range(20)),
+        )
+        for is_judged in (True, False)
+        for k in range(12)
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sections, "described_figures", lambda _: ())
+        patch.setattr(page_module, "hear_samples", lambda *_: iter(()))
+        patch.setattr(page_module, "matrix_of", lambda _: Matrix((*((t, "score") for t in titles * 4),), tuple(rows)))
+        return write_report([results], folder / "report.html", data=small_data, progress=False)
+
+
+def test_many_models_by_many_tasks_are_one_screen_and_scroll_in_their_own_box_on_a_phone(chromium, large_report):
+    page = chromium.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(large_report.as_uri())
+    matrix = page.locator("table.matrix").first
+    assert matrix.locator("tbody tr").count() == 12
+    assert matrix.evaluate("table => table.getBoundingClientRect().bottom") < 900
+    assert matrix.evaluate("table => table.parentElement.scrollWidth <= table.parentElement.clientWidth")
+    assert page.get_by_text("Scores of 12 twins, controls and baselines").is_visible()
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    box = matrix.locator("xpath=..")
+    assert box.evaluate("box => box.scrollWidth > box.clientWidth")
+    box.evaluate("box => { box.scrollLeft = box.scrollWidth; }")
+    # The names stay where they are.
+    name = matrix.locator("tbody th").first
+    assert name.bounding_box()["x"] == pytest.approx(box.bounding_box()["x"], abs=1)
+    page.close()
+
+
+def test_in_a_notebook_the_page_is_shown_in_a_frame_with_its_script_and_its_links(chromium, report):
+    page = chromium.new_page(viewport={"width": 1000, "height": 950})
+    page.set_content(f"<p>before</p>{Report(report)._repr_html_()}")
+    frame = page.frame_locator("iframe")
+    frame.locator("th button").first.wait_for(state="attached")
+    place = frame.get_by_role("heading", name="Figures").evaluate("one => one.getBoundingClientRect().top")
+    frame.get_by_role("link", name="Figures").click()
+    frame.locator(".pictures img").first.wait_for()
+    assert 0 <= frame.get_by_role("heading", name="Figures").evaluate("one => one.getBoundingClientRect().top") < place
+    assert str(Report(report)) == os.fspath(Report(report)) == str(report)
+    page.close()
+
+
+GREYS = """
+all => all.map((one) => {
+  const [r, g, b] = getComputedStyle(one).backgroundColor.match(/[\\d.]+/g).map(Number);
+  return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+})
+"""
+
+
+def test_verdicts_differ_in_grey_and_have_a_sign(chromium, large_report):
+    page = chromium.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(large_report.as_uri())
+    keys = page.locator(".key li")
+    assert keys.all_inner_texts() == [f"{sign} {standing.value}" for standing, sign in SIGNS.items()]
+    for media in ("screen", "print"):
+        page.emulate_media(media=media)
+        greys = sorted(keys.evaluate_all(GREYS))
+        assert all(after - before > 15 for before, after in pairwise(greys)), greys
+    page.close()
+
+
+def test_the_letters_are_drawn_before_they_are_used_and_p_values_are_folded(chromium, named_report):
+    page = chromium.new_page(viewport={"width": 1280, "height": 900})
+    page.goto(named_report.as_uri())
+    answer = page.locator(".answer")
+    assert answer.locator(".letters svg").bounding_box()["y"] < answer.locator(".overview").first.bounding_box()["y"]
+    assert "adding the same sources T to each makes B and D" in answer.locator(".letters figcaption").inner_text()
+    assert not re.search(r"\bp [<=]", answer.inner_text())
+    answer.locator("details").evaluate_all(OPEN)
+    assert re.search(r"\bp [<=]", answer.inner_text())
     page.close()
 
 

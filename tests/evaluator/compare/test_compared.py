@@ -1,0 +1,51 @@
+"""Comparison and report from Python: of folders, and of results that were never written."""
+
+from __future__ import annotations
+
+import pytest
+
+import audio_compositionality as ac
+from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.evaluator.results.result import load_result
+from audio_compositionality.evaluator.results.strict import ResultError
+from audio_compositionality.evaluator.run.options import RunOptions
+
+
+def evaluated(data, out=None):
+    names = ("log-mel-statistics", "rms")
+    how = {"tasks": ["a_coat"], "options": RunOptions(out=out, progress=False)}
+    return [one for name in names for one in ac.evaluate(load_model(name), data=data, **how)]
+
+
+def test_results_in_memory_compare_as_their_files(tiny_data, tmp_path, one_thread):
+    first = evaluated(tiny_data, tmp_path / "results")
+    again = evaluated(tiny_data, tmp_path / "results")
+    assert again == first
+    frame = ac.compare(str(tmp_path / "results"), data=tiny_data)
+    for results in (first, again):
+        in_memory = ac.compare(results, data=tiny_data)
+        assert in_memory.equals(frame)
+        assert in_memory.verdicts.text == frame.verdicts.text
+    assert set(frame["model"]) == {"log-mel-statistics", "rms"}
+    # On a part of the table there is no verdict.
+    assert not hasattr(frame[frame["model"] == "rms"], "verdicts")
+    path = ac.report(first, tmp_path / "page.html", data=tiny_data, progress=False)
+    assert path.read_text("utf-8").startswith("<!DOCTYPE html>")
+
+
+def test_a_result_without_its_samples_is_refused(tiny_data, tmp_path, one_thread):
+    evaluated(tiny_data, tmp_path / "results")
+    result, _ = load_result(next((tmp_path / "results").rglob("a_coat.json")))
+    with pytest.raises(ResultError, match="was read without its samples: give the folder that holds its file"):
+        ac.compare(result)
+
+
+def test_a_result_prints_in_three_lines_and_is_a_table_in_a_notebook(tiny_data, one_thread):
+    result, _ = evaluated(tiny_data)
+    lines = str(result).splitlines()
+    assert len(lines) == 3
+    assert "log-mel-statistics" in lines[0]
+    assert "adjusted" in lines[1]
+    html = result._repr_html_()
+    assert html.count("<tr>") > 3
+    assert "log-mel-statistics" in html
