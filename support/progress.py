@@ -33,8 +33,9 @@ LINE_SECONDS = 60.0
 REDRAWN_SECONDS = 1.0
 """Seconds between two looks at the clock, so that the time left goes on during a long item."""
 
-WARM_SECONDS = 2.0
-"""Seconds after its first items from which a part's own rate is taken rather than the expected one."""
+WARM_SECONDS, WARM_SHARE = 2.0, 0.1
+"""Seconds after its first items, and the share of its items, from which a part's own rate is taken rather than the
+expected one."""
 
 
 @dataclass(frozen=True)
@@ -142,8 +143,8 @@ class Estimate:
             each = self._expected(state) if measured is None else measured
             if each is None:
                 is_all = False
-            elif measured is None and state.began is not None:
-                # Nothing, or little, is done of what takes that long: the time since it began counts.
+            elif not state.done and state.began is not None:
+                # Of what takes that long nothing is done yet: the time since it began counts.
                 seconds += max(each * state.part.items - (self.clock() - state.began), 0.0)
             else:
                 seconds += each * state.left
@@ -164,7 +165,8 @@ class Estimate:
             return None
         since, before = state.first
         elapsed, done = self.clock() - since, state.done - before
-        if not done or (elapsed < WARM_SECONDS and self._expected(state) is not None):
+        is_early = elapsed < WARM_SECONDS or state.done < WARM_SHARE * state.part.items
+        if not done or (is_early and self._expected(state) is not None):
             return None
         return elapsed / done
 

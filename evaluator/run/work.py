@@ -24,6 +24,9 @@ from .store import EmbeddingStore, answer_store
 WORTH_TIMING = 64
 """Clips that a model has to have left for a few to be embedded beforehand to see how long it takes."""
 
+READ = 6
+"""Clips that are rendered or read beforehand."""
+
 TRIED_TEXTS = 8
 """Texts that are embedded beforehand."""
 
@@ -64,7 +67,7 @@ def work_of(
     """
     numbers = {id(model): number for number, model in enumerate(models)}
     parts: dict[Hashable, Part] = {}
-    of_clips: dict[Hashable, tuple[Model, Configuration]] = {}
+    embedded: list[tuple[Model, Configuration]] = []
     for group in models_by_pass(models):
         filled: set[str] = set()
         for model in group:
@@ -77,11 +80,26 @@ def work_of(
                 recipe = one.configuration.recipe
                 if "audio" in model.abilities and one.clip_ids and not _is_asked(model, one) and recipe not in filled:
                     filled.add(recipe)
-                    store = open_store(model, one.configuration, options)
-                    share = processes.stretch_of(store.num_shards)
-                    name = f"{model.card.id}, {recipe}"
-                    parts[store.key] = Part(name, "clip", _left_in(store, share, options), ("clips", model.card.id))
-                    of_clips[store.key] = (model, one.configuration)
+                    embedded.append((model, one.configuration))
+    return {**parts, **clips_of(embedded, options, processes)}
+
+
+def clips_of(
+    embedded: Sequence[tuple[Model, Configuration]], options: RunOptions, processes: Processes
+) -> dict[Hashable, Part]:
+    """The clips that are left, as `work_of` has them.
+
+    Args:
+        embedded: pairs of a model, the first of layers that take one pass, and a configuration.
+        options, processes: see `work_of`.
+    """
+    parts: dict[Hashable, Part] = {}
+    of_clips: dict[Hashable, tuple[Model, Configuration]] = {}
+    for model, configuration in embedded:
+        store = open_store(model, configuration, options)
+        left = _left_in(store, processes.stretch_of(store.num_shards), options)
+        parts[store.key] = Part(f"{model.card.id}, {configuration.recipe}", "clip", left, ("clips", model.card.id))
+        of_clips[store.key] = (model, configuration)
     return {**parts, **_timed(parts, of_clips, options)}
 
 
@@ -143,7 +161,7 @@ class _First:
 
     Attributes:
         clip: the clip.
-        seconds: that it took to be rendered or read.
+        seconds: that each of the next ones took to be rendered or read.
         length: in seconds of sound.
     """
 
@@ -153,9 +171,13 @@ class _First:
 
     @classmethod
     def of(cls, configuration: Configuration) -> _First:
+        count = min(len(configuration.clip_ids), READ)
+        clips = configuration.clips(range(count), keep_invalid=True)
+        # The first one waits for what is made once.
+        clip = next(clips)
         started = time.perf_counter()
-        (clip,) = configuration.clips(range(1), keep_invalid=True)
-        seconds = time.perf_counter() - started
+        rest = sum(1 for _ in clips)
+        seconds = (time.perf_counter() - started) / max(rest, 1)
         return cls(clip, seconds, max(len(clip.waveform) / clip.sample_rate, 0.01))
 
 

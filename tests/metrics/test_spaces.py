@@ -243,9 +243,9 @@ class TestForm:
                 ("", f"{box.name} is empty. Paste it, or fill in the example."),
                 ("1\n" * 2_001, f"{box.name} has 2,001 rows, more than 2,000: run evaluate.load on your own machine"),
                 ("1" * 5_000_001, "characters, but this form takes 5,000,000 at most"),
-                (f"{HOSTILE}\n" * rows, "&lt;img|no JSON"),
-                ("\ud800\n" * rows, r"\\ud800|no JSON"),
-                (f"{'x' * 10_000}\n" * rows, "…$|no JSON"),
+                (f"{HOSTILE}\n" * rows, "&lt;img|not JSON"),
+                ("\ud800\n" * rows, r"\\ud800|not JSON"),
+                (f"{'x' * 10_000}\n" * rows, "…$|not JSON"),
             ]
             for text, message in cases[:3] if box.name in ANYTHING.get(name, ()) else cases:
                 if text or not box.optional:
