@@ -94,7 +94,7 @@ def add_device(parser: argparse._ActionsContainer) -> None:
         "--device",
         type=_device,
         metavar="DEVICE",
-        help="cpu, cuda or cuda:1; default CUDA where there is one. Of several processes each takes its own GPU",
+        help="cpu, cuda or cuda:1; default: CUDA if there is one. Of several processes, each takes its own GPU",
     )
 
 
@@ -148,8 +148,8 @@ def add_seeds(parser: argparse.ArgumentParser, default: str = "the task's own") 
         "--seeds",
         type=whole("--seeds"),
         metavar="N",
-        help=f"number of fits of tasks with a fit; their spread is reported beside that of the samples; default "
-        f"{default}",
+        help="number of fits, for tasks that fit a model; their spread is reported beside that of the samples; "
+        f"default: {default}",
     )
 
 

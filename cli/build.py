@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.table import print_table
+from audio_compositionality.support.table import Column, Table, print_table, rows_of
 
 from . import arguments, data_options
 from .arguments import GO_ON, Command
 from .settings import Group, data_groups, divided
 
 if TYPE_CHECKING:
+    from audio_compositionality.dataset_builder.build import BuiltSize
     from audio_compositionality.dataset_builder.data_spec import BuildSpec, DataSpec
     from audio_compositionality.dataset_builder.rendered import RenderedData
 
@@ -29,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME,NAME",
         help="only these recipes; default: all that a task scores and the data allow",
     )
-    parser.add_argument("--out", type=Path, default=Path("audio-compositionality"), metavar="DIR", help="the folder")
+    parser.add_argument(
+        "--out", type=Path, metavar="DIR", help="the folder; without it the sizes are printed, and nothing is written"
+    )
     parser.add_argument(
         "--workers",
         type=arguments.whole("--workers"),
@@ -50,9 +53,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Build the data set, and print how to read it."""
     arguments.check_output(options.out, "--out")
-    from audio_compositionality.dataset_builder.build import build_dataset
+    from audio_compositionality.dataset_builder.build import build_dataset, build_sizes
 
     data = _rendered(options)
+    if options.out is None:
+        sizes = build_sizes(data, options.audio_format)
+        _print_sizes(sizes)
+        raise InputError(
+            f"build needs a folder for {_size_text(sizes)}, and none is given. For one here: {options.typed} --out "
+            "audio-compositionality"
+        )
     _print_reports(data)
     folder = build_dataset(
         data,
@@ -60,11 +70,33 @@ def run(options: argparse.Namespace) -> None:
         audio_format=options.audio_format,
         workers=options.workers,
         force=options.force,
-        progress=sys.stderr.isatty(),
+        progress=True,
+        on_sizes=_print_sizes,
     )
     print(f"{folder} is built. To load it from its parent folder:")
     for recipe in data.recipes:
         print(f'  load_dataset("{folder.name}", "{recipe}")')
+
+
+def _print_sizes(sizes: Sequence[BuiltSize]) -> None:
+    """Print what each recipe takes, and all together."""
+    columns = (
+        Column("recipe", numeric=False),
+        Column("clips", digits=None),
+        Column("minutes", "of sound", digits=0),
+        Column("MB", "of audio", digits=0),
+    )
+    rows = rows_of((one.recipe, one.clips, one.seconds / 60, one.megabytes) for one in sizes)
+    legend = (f"In all {_size_text(sizes)}.",)
+    print_table(Table("Sizes, estimated from a few rows of each recipe", columns, rows, legend))
+    sys.stdout.flush()
+
+
+def _size_text(sizes: Sequence[BuiltSize]) -> str:
+    clips, minutes = sum(one.clips for one in sizes), sum(one.seconds for one in sizes) / 60
+    megabytes = sum(one.megabytes for one in sizes)
+    audio = f"{megabytes:,.0f} MB" if megabytes < 1000 else f"{megabytes / 1000:,.1f} GB"
+    return f"{clips:,} clips, {minutes:,.0f} min of sound, about {audio} of audio"
 
 
 def _rendered(options: argparse.Namespace) -> RenderedData:

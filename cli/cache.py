@@ -75,7 +75,8 @@ def _size(folder: Path) -> tuple[int, int]:
 
 COMMAND = Command(
     summary="what is kept on this machine to save time: sizes, and --clear",
-    description="Say what lies in the cache and how large it is, or delete it. Results and built data are not in it.",
+    description="Show what is in the cache and how large it is, or delete it. Results and built data are kept "
+    "elsewhere.",
     add_arguments=add_arguments,
     run=run,
     examples="""\

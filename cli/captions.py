@@ -23,18 +23,22 @@ NOUNS = 15
 
 _EXAMPLES = """\
   audio-compositionality captions --data full
-      of the captions of our own items and training rows
+      the captions of our own items and training rows
   audio-compositionality captions --data compa:archives
-      of your copy of the published benchmark
+      those of your copy of the published benchmark
   audio-compositionality captions clotho_captions_development.csv
-      of a table with columns caption, captions or caption_1, caption_2 ..., or of a text with one caption a line
+      those of a table with the columns caption, captions or caption_1, caption_2 ..., or of a text file, one a line
 """
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     parser.add_argument(
-        "files", nargs="*", type=Path, metavar="FILE", help="captions: a CSV or TSV, or a text with one a line"
+        "files",
+        nargs="*",
+        type=Path,
+        metavar="FILE",
+        help="captions: a CSV or TSV, or a text file with one caption per line",
     )
     data_options.add_data(parser)
     data_options.add_skip_invalid(parser)
@@ -43,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=arguments.whole("--nouns"),
         default=NOUNS,
         metavar="N",
-        help=f"most nouns to list; default {NOUNS}",
+        help=f"number of nouns to list; default {NOUNS}",
     )
 
 

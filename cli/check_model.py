@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import argparse
+import shlex
+from collections.abc import Collection
 
 from audio_compositionality.support.table import print_table
 
 from . import arguments, scoring
 from .arguments import Command
-from .settings import add_settings
+from .settings import add_settings, typed_pairs
 
 _DESCRIPTION = """\
-Check a model on a few synthetic sounds: shape, type, finite, deterministic, the same alone and in a batch, sensitive to
-its input, right sample rate; and measure its speed and memory. A failure names its usual cause; the exit status is
-then 1.
+Check a model on a few synthetic sounds: shape and type of its output, finite values, the same output twice and in any
+batch, sensitivity to the input, the right sample rate; and measure its speed and memory. A failure names its usual
+cause, and the exit status is 1.
 """
 
 
@@ -34,7 +36,31 @@ def run(options: argparse.Namespace) -> int:
 
     checks = check_model(options.model, device=options.device, options=how)
     print_table(check_table(checks, options.model))
-    return 0 if all_passed(checks) else 1
+    if not all_passed(checks):
+        return 1
+    print(f"Next: {shlex.join(_next_command(options, {check.name for check in checks}))}")
+    return 0
+
+
+def _next_command(options: argparse.Namespace, checked: Collection[str]) -> list[str]:
+    """The command that judges the model by the tasks that need most of its abilities, from the names of its checks."""
+    from audio_compositionality.tasks.registry import list_tasks
+
+    abilities = {ability for ability, name in _SHOWN_BY.items() if name in checked}
+    if options.layer is not None or "pooling" in typed_pairs(options):
+        # Texts are embedded in the space of the model's own output.
+        abilities -= {"text"}
+    possible = [task.info for task in list_tasks() if task.info.needs <= abilities]
+    info = max(possible, key=lambda info: len(info.needs))
+    benchmark = ["--benchmark", info.benchmark] if info.on_request else []
+    layer = [] if options.layer is None else ["--layer", options.layer]
+    values = [word for text in options.set for word in ("--set", text)]
+    device = [] if options.device is None else ["--device", options.device]
+    return ["audio-compositionality", "run", options.model, *benchmark, *layer, *values, *device]
+
+
+_SHOWN_BY = {"audio": "embeds", "text": "texts", "answer": "answers"}
+"""Abilities, and the check that a model with each has."""
 
 
 COMMAND = Command(

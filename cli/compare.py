@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from audio_compositionality.evaluator.compare.comparison import Comparison
 
 _DESCRIPTION = """\
-Compare results on the same data, sample by sample. For each task, of every measure that is a mean over samples:
+Compare results on the same data, sample by sample. For each task, and for every measure that is a mean over samples:
 
   intervals   95 %, BCa bootstrap over clusters of samples that are not independent
   groups      models that share a letter are not distinguishable
@@ -58,8 +58,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--training-captions",
         type=Path,
         metavar="FILE",
-        help="captions that models were trained on, a CSV or TSV with a column caption, or one a line: scores are also "
-        "given by how often the rarer sound of a sample is named there",
+        help="captions that models were trained on, a CSV or TSV with a column caption, or one per line: scores are "
+        "also given by how often the rarer sound of a sample is named there",
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="write to this file instead of the terminal")
 

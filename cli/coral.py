@@ -11,8 +11,8 @@ from .arguments import GO_ON, Command
 _DESCRIPTION = """\
 Are the scores an artefact of synthetic sound? The embeddings are adapted to those of natural recordings by correlation
 alignment (CORAL), and the tasks scored before and after. A score that changes little speaks against an artefact of the
-synthetic clips' mean and covariance, and of nothing else: invertible linear maps leave perfect additivity at 1, so that
-a score of additivity near 1 does not change is weak evidence. docs/statistics.md has more.
+synthetic clips' mean and covariance, and against nothing else: invertible linear maps leave perfect additivity at 1, so
+that a score of additivity near 1 does not change is weak evidence. docs/statistics.md has more.
 """
 
 _EXAMPLES = """\
@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--max-clips",
         type=arguments.whole("--max-clips"),
         metavar="N",
-        help="most clips of the recordings; of more, a fixed random draw of this size; default 2000",
+        help="number of clips taken from the recordings: of more, a fixed random sample; default 2000",
     )
     scoring.add_scoring(parser)
     arguments.add_seeds(parser)

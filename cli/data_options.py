@@ -43,7 +43,7 @@ def add_skip_invalid(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--skip-invalid",
         action="store_true",
-        help="leave out unusable clips and recordings, and name them; default: stop",
+        help="leave out unusable clips and recordings and list them; default: stop with an error",
     )
 
 

@@ -10,7 +10,7 @@ from .scoring import print_end, print_result
 
 _EXAMPLES = """\
   audio-compositionality evaluate whisper-base --benchmark axes --data full --set seed=7 --out results-seed-7
-      the paper's size, drawn anew: other clips of the same kind, with tables of their own
+      the paper's size with freshly drawn clips of the same kind, whose results get separate tables
   audio-compositionality evaluate whisper-base untrained:whisper-base --data animals --set twin_seeds=0,1,2
       a model and three draws of its twin on recordings in animals/dog, animals/cat ...
 """

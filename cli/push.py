@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -143,7 +142,7 @@ def _run_leaderboard(options: argparse.Namespace) -> None:
             device=options.device,
             pull_request=options.create_pr,
             dry_run=options.dry_run,
-            progress=sys.stderr.isatty(),
+            progress=True,
         )
         print("\n".join(reports.submission_lines(submitted)))
     for preset in presets:
@@ -184,7 +183,7 @@ def _add_baselines(options: argparse.Namespace, preset: str) -> None:
         store=options.store,
         device=options.device,
         pull_request=options.create_pr,
-        progress=sys.stderr.isatty(),
+        progress=True,
         on_result=print_result,
     )
     print("\n".join(line for submitted in submissions for line in reports.submission_lines(submitted)), flush=True)

@@ -93,7 +93,9 @@ def run(options: argparse.Namespace) -> None:
         models += [*one.loaded, *_beside(one, plan, options, request, processes)]
     request.check_used(models, plan.tasks)
     how = how.changed(settings={**_quick_settings(data, plan.tasks), **how.settings})
-    results = evaluate_models(models, data, list(plan.tasks), how, on_result=print_result, leave_out=True)
+    results = evaluate_models(
+        models, data, list(plan.tasks), how, on_result=print_result, leave_out=True, apart=plan.apart
+    )
     if processes.is_main:
         brought = data if isinstance(data, RenderedData) else data.source
         verdicts = print_end(results, options, store, None if is_preset else brought)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -156,7 +155,7 @@ def read_request(options: argparse.Namespace, out: Path | None = None, *, scores
         settings=of_tasks,
         skip_invalid=options.skip_invalid,
         force=options.force,
-        progress=sys.stderr.isatty(),
+        progress=True,
         **of_run,
     )
     return Request(spec, changes, tasks, model_settings(options, of_model), how, protocol, typed)
@@ -212,8 +211,8 @@ def add_layer(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--layer",
         metavar="N|N,N|all",
-        help="hidden layer: 0 is the input of the first block, N the output of block N; several, or all, are models "
-        "of their own, from one pass; default: the model's output",
+        help="hidden layer: 0 is the input of the first block, N the output of block N; several, or all, count as "
+        "separate models, embedded in one pass; default: the model's output",
     )
 
 

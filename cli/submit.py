@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from . import arguments
@@ -74,7 +73,7 @@ def run(options: argparse.Namespace) -> None:
         model_card=options.model_card,
         device=options.device,
         dry_run=options.dry_run,
-        progress=sys.stderr.isatty(),
+        progress=True,
     )
     print("\n".join(submission_lines(submitted)))
 

@@ -204,7 +204,7 @@ def _check_encoder(init: str) -> None:
 
 def _compare(options: argparse.Namespace, settings: TrainingSettings, learnt: LearntFrom) -> None:
     """Train and score the variants, and print their table."""
-    from audio_compositionality.training.ablations import run_ablations
+    from audio_compositionality.training.ablations import RESULTS, run_ablations
 
     if options.push is not None or learnt.spec is not None:
         raise InputError(
@@ -220,6 +220,8 @@ def _compare(options: argparse.Namespace, settings: TrainingSettings, learnt: Le
 
     if join_training(options.device).is_main:
         print_table(table)
+        results = options.out / RESULTS
+        print(f"Next: {shlex.join(['audio-compositionality', 'report', str(results)])}")
 
 
 def _learnt_from(options: argparse.Namespace) -> LearntFrom:
@@ -330,7 +332,7 @@ def _train(
 
 
 def _lines(trained: TrainingRun, options: argparse.Namespace, learnt: LearntFrom) -> list[str]:
-    """The lines at the end; the next step scores the model that was best on validation items."""
+    """The lines at the end; the next step judges the model that was best on validation items."""
     position, out = trained.position, options.out
     lines, model = [f"{out} holds the model of step {position.total:,}."], out
     if position.best is not None:
@@ -340,7 +342,7 @@ def _lines(trained: TrainingRun, options: argparse.Namespace, learnt: LearntFrom
         model = out if position.best_step == position.total else out / "best"
     # --set may change the training rows; the test items have other settings.
     typed = learnt.typed(made=False) if learnt.are_made else []
-    command = ["audio-compositionality", "evaluate", str(model), "--benchmark", BENCHMARK, *typed]
+    command = ["audio-compositionality", "run", str(model), "--benchmark", BENCHMARK, *typed]
     return [*lines, f"Next: {shlex.join(command)}"]
 
 

@@ -13,8 +13,8 @@ from .arguments import Command
 
 _DESCRIPTION = """\
 Recompute results from their embeddings, or from the raw answers to questions, and compare: what a leaderboard does with
-a submission before it calls a result verified. RESULT is the folder of a submission, its result.json, a folder that
-holds some, or a local result file, for which what the model gave is taken from the store; the model is not run.
+a submission before it calls a result verified. RESULT is the folder of a submission, its result.json, a folder of
+submissions, or a local result file, whose embeddings or answers are read from the store; the model is not run.
 
   verified       the scores are those of these embeddings or answers on these data. Whatever needs no fit agrees to
                  1e-6, fitted scores within the spread of their fits. Nothing is left out; settings are the default
@@ -22,8 +22,8 @@ holds some, or a local result file, for which what the model gave is taken from 
                  that are named
 
 What it cannot tell: that embeddings and answers come from the model that is named, and that they were not made up from
-the labels. That is the word of whoever submits. The exit status is 0 if all are verified, 1 if one is not, 2 if one
-cannot be read.
+the labels. For that there is only the submitter's word. The exit status is 0 if all are verified, 1 if one is not, 2 if
+one cannot be read.
 """
 
 _EXAMPLES = """\
@@ -32,7 +32,7 @@ _EXAMPLES = """\
   audio-compositionality verify results/openai__whisper-base/REVISION/TASK-0123456789abcdef
       a submission, as it lies in the results repository
   audio-compositionality verify submission --data ORG/audio-compositionality
-      of data that are no preset
+      for data other than a preset
 """
 
 
@@ -43,11 +43,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="+",
         type=Path,
         metavar="RESULT",
-        help="folder of a submission, or one that holds some; its result.json; or the JSON file of a local result",
+        help="folder of a submission or of several; its result.json; or the JSON file of a local result",
     )
     arguments.add_data_of_results(parser)
     arguments.add_store(parser)
     arguments.add_device(parser)
+    parser.add_argument(
+        "--explain", action="store_true", help="print every claimed and recomputed number with its tolerance"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -62,21 +65,31 @@ def run(options: argparse.Namespace) -> int:
         data=options.data,
         store=options.store,
         device=options.device,
-        progress=sys.stderr.isatty(),
+        progress=True,
     )
-    told = False
+    counts = [0, 0]
     for outcome in outcomes:
         if outcome.table is None:
             print(f"error: {outcome.error}", file=sys.stderr)
             status = 2
             continue
-        told = True
-        print_table(outcome.table)
+        counts[outcome.verified] += 1
+        if options.explain:
+            print_table(outcome.table)
+        else:
+            print(outcome.line, flush=True)
         status = status or int(not outcome.verified)
     # Below an error alone it would read like success.
-    if told:
-        print(LEGEND)
+    if any(counts):
+        print(LEGEND if options.explain else _summary(*counts))
     return status
+
+
+def _summary(failed: int, verified: int) -> str:
+    count = failed + verified
+    results = f"{verified} of {count} results {'is' if verified == 1 else 'are'}" if count > 1 else ""
+    how = "verified: recomputed from their embeddings or answers. " if count > 1 else ""
+    return f"{results} {how}--explain prints every number with its tolerance.".strip()
 
 
 COMMAND = Command(

@@ -7,8 +7,9 @@ import errno
 import io
 import os
 import shutil
+import time
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -19,7 +20,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import soundfile
 from datasets import Features
-from tqdm import tqdm
 
 from audio_compositionality.support.checked_files import DamagedError, parsed_sealed_json, sealed_json
 from audio_compositionality.support.errors import InputError
@@ -31,9 +31,10 @@ from audio_compositionality.support.files import (
     sha256_of_json,
     write_whole,
 )
+from audio_compositionality.support.progress import Part, progress_of
 from audio_compositionality.support.text import nearest
 
-from .data import DatasetError, Rendering, Row
+from .data import DatasetError, Pcm16, Rendering, Row
 from .manifest import (
     CARD_NAME,
     FINGERPRINT_KEY,
@@ -100,6 +101,7 @@ def build_dataset(
     workers: int | None = None,
     force: bool = False,
     progress: bool = True,
+    on_sizes: Callable[[Sequence[BuiltSize]], object] | None = None,
 ) -> Path:
     """Write data to a folder that `datasets.load_dataset` reads, one configuration a recipe.
 
@@ -117,6 +119,7 @@ def build_dataset(
         workers: threads that render and encode; default, the number of cores.
         force: replace existing files of ``out`` in the places of these recipes' files.
         progress: show a progress bar.
+        on_sizes: called with the size of each recipe before anything is written; see `build_sizes`.
 
     Returns:
         the folder.
@@ -125,8 +128,7 @@ def build_dataset(
         DatasetError: ``out`` holds other files, or the disk is full.
         InputError: an unknown preset, setting or format, or workers below 1.
     """
-    if audio_format not in get_args(AudioFormat):
-        raise InputError(f"unknown audio format {audio_format!r}; {nearest(audio_format, get_args(AudioFormat))}")
+    _check_format(audio_format)
     workers = (os.cpu_count() or 1) if workers is None else workers
     if workers < 1:
         raise InputError(f"workers is {workers}; it must be 1 or more")
@@ -140,7 +142,7 @@ def build_dataset(
             if not held:
                 raise DatasetError(f"another build is running in {folder}; wait for it, or give another folder")
             try:
-                _build(data, folder, audio_format, workers, force, progress)
+                _build(data, folder, audio_format, workers, force, progress, on_sizes)
             finally:
                 # Removed before the lock ends, so that nobody uploads it with the rest; Windows keeps open files.
                 with contextlib.suppress(OSError):
@@ -152,6 +154,72 @@ def build_dataset(
             f"the disk of {folder} is full; finished shards are kept: make room and run the same build again"
         ) from error
     return folder
+
+
+def _check_format(audio_format: str) -> None:
+    if audio_format not in get_args(AudioFormat):
+        raise InputError(f"unknown audio format {audio_format!r}; {nearest(audio_format, get_args(AudioFormat))}")
+
+
+@dataclass(frozen=True)
+class BuiltSize:
+    """How much a recipe takes when it is built, estimated from a few of its rows.
+
+    Attributes:
+        recipe: its name.
+        clips: number of clips; exact.
+        seconds: of sound.
+        megabytes: of audio, encoded.
+        taken: seconds that a clip takes to be rendered and encoded, on one thread.
+    """
+
+    recipe: str
+    clips: int
+    seconds: float
+    megabytes: float
+    taken: float
+
+
+def build_sizes(data: RenderedData, audio_format: AudioFormat = "flac") -> list[BuiltSize]:
+    """The size of each recipe of some data, before it is built: rows are drawn, and a few of them rendered.
+
+    Raises:
+        DatasetError: a recipe cannot be built.
+        InputError: an unknown format.
+    """
+    _check_format(audio_format)
+    return [_size_of(_job(data, name, audio_format)) for name in data.recipes]
+
+
+_RENDERED = 6
+"""Rows of a recipe from which its size is estimated, evenly spaced."""
+
+
+def _size_of(job: _Job) -> BuiltSize:
+    every = len(job.rows)
+    places = sorted({round(place * (every - 1) / max(_RENDERED - 1, 1)) for place in range(_RENDERED)}) if every else []
+    clips = sum(len(job.recipe.clip_names(row)) for row in job.rows)
+    count, seconds, size = 0, 0.0, 0
+    started = time.perf_counter()
+    for index in places:
+        for samples, file in _encoded_clips(job, index):
+            count += 1
+            seconds += len(samples) / job.rendering.rate(index)
+            size += len(file)
+    taken = (time.perf_counter() - started) / max(count, 1)
+    each = clips / max(count, 1)
+    return BuiltSize(job.name, clips, seconds * each, size * each / 1e6, taken)
+
+
+def _parts(jobs: Sequence[_Job], folder: Path, sizes: Sequence[BuiltSize], workers: int) -> dict[Hashable, Part]:
+    """The clips of each recipe that are not written yet, as parts of the bar."""
+    taken = {size.recipe: size.taken / min(workers, os.cpu_count() or 1) for size in sizes}
+    parts: dict[Hashable, Part] = {}
+    for job in jobs:
+        missing = [index for shard in job.shards if not (folder / shard.name).exists() for index in shard.rows]
+        clips = sum(len(job.recipe.clip_names(job.rows[index])) for index in missing)
+        parts[job.name] = Part(job.name, "clip", clips, seconds=taken.get(job.name))
+    return parts
 
 
 def _chosen_data(
@@ -167,17 +235,22 @@ def _chosen_data(
 
 
 def _build(
-    data: RenderedData, folder: Path, audio_format: AudioFormat, workers: int, force: bool, progress: bool
+    data: RenderedData,
+    folder: Path,
+    audio_format: AudioFormat,
+    workers: int,
+    force: bool,
+    progress: bool,
+    on_sizes: Callable[[Sequence[BuiltSize]], object] | None,
 ) -> None:
     before = _present(folder, data, audio_format, force)
     # All rows are drawn before anything is written: refused settings leave no files behind.
     jobs = [_job(data, name, audio_format) for name in data.recipes]
+    sizes = [_size_of(job) for job in jobs] if progress or on_sizes else []
+    if on_sizes is not None:
+        on_sizes(sizes)
     manifest = _claim(folder, before, {job.name: _entry(data, job) for job in jobs}, force)
-    total = sum(len(shard.rows) for job in jobs for shard in job.shards)
-    with (
-        ThreadPoolExecutor(workers) as pool,
-        tqdm(total=total, unit="row", disable=None if progress else True) as bar,
-    ):
+    with ThreadPoolExecutor(workers) as pool, progress_of(_parts(jobs, folder, sizes, workers), shown=progress) as bar:
         for job in jobs:
             begun = folder / job.name / BEGUN_NAME
             begun.parent.mkdir(exist_ok=True)
@@ -185,11 +258,13 @@ def _build(
             digests = {name: shard.sha256 for name, shard in manifest.recipes[job.name].shards.items()}
             digests = digests or _digests_of_begun(begun)
             shards = {}
-            for planned in job.shards:
-                shard = shards[planned.name] = _write_shard(folder, job, planned, digests.get(planned.name), pool, bar)
-                if digests.get(planned.name) != shard.sha256:
-                    digests[planned.name] = shard.sha256
-                    write_whole(begun, sealed_json(digests))
+            with bar.during(job.name) as advance:
+                for planned in job.shards:
+                    digest = digests.get(planned.name)
+                    shard = shards[planned.name] = _write_shard(folder, job, planned, digest, pool, advance)
+                    if digest != shard.sha256:
+                        digests[planned.name] = shard.sha256
+                        write_whole(begun, sealed_json(digests))
             built = replace(manifest.recipes[job.name], shards=shards)
             manifest = Manifest({**manifest.recipes, job.name: built})
             write_whole(folder / MANIFEST_NAME, manifest.dumps())
@@ -312,7 +387,12 @@ def _digests_of_begun(path: Path) -> dict[str, str]:
 
 
 def _write_shard(
-    folder: Path, job: _Job, shard: _PlannedShard, digest: str | None, pool: ThreadPoolExecutor, bar: tqdm[Any]
+    folder: Path,
+    job: _Job,
+    shard: _PlannedShard,
+    digest: str | None,
+    pool: ThreadPoolExecutor,
+    advance: Callable[[float], None],
 ) -> Shard:
     """Write one shard, unless it is there with the digest that an earlier build kept."""
     path = folder / shard.name
@@ -329,10 +409,8 @@ def _write_shard(
         ):
             for group in _encoded_groups(job, shard, pool):
                 writer.write_table(pa.Table.from_pylist(group, schema=schema))
-                bar.update(len(group))
+                advance(sum(len(job.recipe.clip_names(row)) for row in group))
         present = sha256_of_file(path)
-    else:
-        bar.update(len(shard.rows))
     return Shard(shard.split, len(shard.rows), path.stat().st_size, present)
 
 
@@ -361,16 +439,23 @@ def _encoded_groups(job: _Job, shard: _PlannedShard, pool: ThreadPoolExecutor) -
         yield [future.result() for future in current]
 
 
-def _encoded_row(job: _Job, index: int) -> Row:
-    row = dict(job.rows[index])
-    names, rate = job.recipe.clip_names(row), job.rendering.rate(index)
-    del row["split"]
-    row |= {column.name: [] for column in job.columns if column.is_list}
-    for name, samples in zip(names, job.rendering.clips(index), strict=True):
+def _encoded_clips(job: _Job, index: int) -> Iterator[tuple[Pcm16, bytes]]:
+    """The samples of each clip of a row, and its file."""
+    rate = job.rendering.rate(index)
+    for samples in job.rendering.clips(index):
         file = io.BytesIO()
         soundfile.write(file, samples, rate, format=job.audio_format.upper(), subtype="PCM_16")
+        yield samples, file.getvalue()
+
+
+def _encoded_row(job: _Job, index: int) -> Row:
+    row = dict(job.rows[index])
+    names = job.recipe.clip_names(row)
+    del row["split"]
+    row |= {column.name: [] for column in job.columns if column.is_list}
+    for name, (_, content) in zip(names, _encoded_clips(job, index), strict=True):
         path = f"{row['id']}-{name.replace('/', '-')}.{job.audio_format}"
-        clip = {"bytes": file.getvalue(), "path": path}
+        clip = {"bytes": content, "path": path}
         column, of_list, _ = name.partition("/")
         if of_list:
             row[column].append(clip)

@@ -288,7 +288,7 @@ def _unknown(text: str) -> str:
     from .sounds.published import list_readers
 
     if any(part in text for part in "/\\.~"):
-        return f"there is nothing at {text!r}: no folder, no table, and it is no Hub id (ORG/NAME)"
+        return f"there is nothing at {text!r}: no folder, no table, and it is not a Hub id (ORG/NAME)"
     names = [*preset_names(), *list_named_sets(), *list_sounds()]
     readers = ", ".join(f"{name}:PATH" for name in list_readers())
     return (
@@ -437,7 +437,7 @@ def _no_data(path: Path) -> str:
     if suffix == ".parquet":
         return f"{str(path)!r} is a part of a data set; give the folder that it lies in, --data {path.parent}"
     return (
-        f"{str(path)!r} is no data: data are a preset, a folder, a Hub id, a table (.csv, .tsv) or strong labels "
+        f"{str(path)!r} is not data: data are a preset, a folder, a Hub id, a table (.csv, .tsv) or strong labels "
         f"({', '.join(_LABEL_FILES)}); labels:{path} reads it as strong labels"
     )
 
@@ -458,7 +458,7 @@ def _columns_of(path: Path) -> tuple[str, ...]:
             head = stream.read(_HEAD)
     except ValueError:
         raise DatasetError(
-            f"{str(path)!r} is no text in UTF-8; data are a folder, a table, a preset or a Hub id"
+            f"{str(path)!r} is not UTF-8 text; data are a folder, a table, a preset or a Hub id"
         ) from None
     first = head.split("\n", 1)[0]
     if path.suffix.lower() == ".jsonl":

@@ -146,7 +146,7 @@ class Manifest:
         except DatasetError:
             raise
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise DatasetError(f"{path.name} is no manifest of a built data set: {error!r}") from error
+            raise DatasetError(f"{path.name} is not a manifest of a built data set: {error!r}") from error
 
 
 def _built_recipe(file: str, name: str, values: Mapping[str, Any]) -> BuiltRecipe:

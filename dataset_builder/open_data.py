@@ -17,6 +17,7 @@ from audio_compositionality.support.text import listed, nearest, shown
 
 from .data import Data, DatasetError
 from .data_spec import DataSpec, Reading, check_fields, described, with_sound
+from .recipes import list_recipes
 from .rendered import RenderedData, opened_preset, preset_fields, setting_names
 
 if TYPE_CHECKING:
@@ -42,15 +43,25 @@ class Opened:
     notes: tuple[str, ...] = ()
 
 
-def open_data(data: str | Path | RenderedData | DataSpec, **settings: Any) -> Data:
-    """Open data.
+def open_data(
+    data: str | Path | RenderedData | DataSpec | ReadRecordings | PackageSounds,
+    *,
+    skip_invalid: bool = False,
+    progress: bool = False,
+    **settings: Any,
+) -> Data:
+    """Open data of any form.
 
     Args:
         data: a preset (``mini``, ``full``; to the letter of the paper ``paper-mini``, ``paper-full``), rendered on the
-            fly with nothing on disk, or a preset with changes, ``mini with seed=7``; a folder written by
+            fly with nothing on disk, or a preset with changes, ``mini with seed=7``; a recipe, one of `list_recipes`,
+            which is ``mini`` of that recipe alone, unless a folder or file here has its name; a folder written by
             `build_dataset`, its Hub id, or that of the authors' published data; a folder, a table or a data set of
-            recordings; strong labels; ``NAME:PATH``, a published benchmark of others; a ``data.yaml``; or rendered
-            data. See `recognised`.
+            recordings, of which scenes, captions and questions are made; strong labels, of which questions are made;
+            ``NAME:PATH``, a published benchmark of others; a ``data.yaml``; recordings that `recorded.open_recordings`
+            has opened; or rendered data. See `recognised`.
+        skip_invalid: leave out recordings that are unusable or have wrong labels; a warning names them.
+        progress: show a bar while recordings are read.
         settings: fields of `DataSpec`, such as ``label="instrument"``, and settings of the recipes, such as ``seed=7``
             or ``classes=6``; ``recipes`` names recipes.
 
@@ -60,12 +71,22 @@ def open_data(data: str | Path | RenderedData | DataSpec, **settings: Any) -> Da
     """
     if isinstance(data, RenderedData):
         return data
+    if not isinstance(data, str | Path | DataSpec):
+        from .recorded import recorded
+
+        if not hasattr(data, "entries"):
+            raise InputError(f"data are a text, a path or opened recordings; this is of the type {type(data).__name__}")
+        return recorded(data, **settings)
     recipes = settings.pop("recipes", None)
+    if isinstance(data, str) and recipes is None and data in list_recipes() and not Path(data).exists():
+        recipes, data = [data], str(settings.pop("preset", "mini"))
     of_spec = {name: settings.pop(name) for name in list(settings) if name in DataSpec.model_fields}
     spec = data.changed(**of_spec) if isinstance(data, DataSpec) else described(data, **of_spec)
     if not isinstance(data, DataSpec):
         check_described(spec, data)
-    opened = opened_data(spec, recipes=recipes, required=recipes or (), changes=settings)
+    opened = opened_data(
+        spec, recipes=recipes, required=recipes or (), changes=settings, skip_invalid=skip_invalid, progress=progress
+    )
     for name, reason in opened.left_out.items():
         warnings.warn(f"{name} is left out: {reason}", stacklevel=2)
     for note in opened.notes:

@@ -248,7 +248,7 @@ def named_set_of(text: str | Path) -> NamedSet | None:
     else:
         return None
     if equals and not (folder and Path(folder).is_dir()):
-        what = f"{folder!r} is no folder" if folder else "there is no folder after the ="
+        what = f"{folder!r} is not a folder" if folder else "there is no folder after the ="
         raise SoundError(f"the data set is {str(text)!r}, and {what}: {name}=FOLDER reads a copy of {named.title}")
     return named.changed(dataset=folder) if equals else named
 
@@ -576,7 +576,7 @@ class PackageSounds:
         if not np.isfinite(samples).all():
             raise SoundError("has values that are not finite (NaN or infinity)")
         if len(samples) > LONGEST_RECORDING * rate:
-            raise SoundError(f"lasts {len(samples) / rate:.1f} s; {LONGEST_RECORDING} s are the most")
+            raise SoundError(f"lasts {len(samples) / rate:.1f} s; the limit is {LONGEST_RECORDING} s")
         if (largest := float(np.abs(samples).max())) > _LOUDEST:
             raise SoundError(f"has samples up to {largest:,.0f}; they lie from -1 to 1")
         loop = self._stated[number].loop

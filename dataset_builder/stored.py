@@ -233,7 +233,7 @@ def _shards_by_manifest(place: Place, manifest: Manifest) -> dict[str, StoredSha
         finished = tuple(f"{name}/" for name, built in manifest.recipes.items() if built.shards)
         strange = next((name for name in present if name.startswith(finished) and name not in expected), None)
         if finished and strange is not None:
-            raise DatasetError(f"{strange} is no shard of this data set: it is not in the manifest")
+            raise DatasetError(f"{strange} is not a shard of this data set: it is not in the manifest")
     return {
         name: StoredShards(
             tuple(StoredShard(shard.split, path, shard) for path, shard in built.shards.items()), built.fingerprint

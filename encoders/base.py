@@ -323,7 +323,7 @@ class Model:
     def single_clip(self, clips: Sequence[Any], place: int) -> Any:
         """The only clip of the prompt at a place; raises as `single_clips`."""
         if not isinstance(clips, Sequence):
-            raise ModelError(f"clips are a list for each prompt, [[clip], …], but that of prompt {place} is no list")
+            raise ModelError(f"clips are a list for each prompt, [[clip], …], but that of prompt {place} is not a list")
         if len(clips) != 1:
             count = len(clips) or "no"
             raise ModelError(f"'{self.card.id}' takes one clip a prompt, but prompt {place} is about {count} clips")

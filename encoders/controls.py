@@ -229,9 +229,9 @@ def _place(event: EventDict) -> tuple[float, float, str]:
     try:
         onset, offset, label = float(event["onset"]), float(event["offset"]), event["label"]
     except (KeyError, TypeError, ValueError):
-        raise ModelError(f"{event!r} is no event: it must have onset, offset (seconds) and label") from None
+        raise ModelError(f"{event!r} is not an event: it must have onset, offset (seconds) and label") from None
     if not (isinstance(label, str) and label.strip() and math.isfinite(offset) and 0 <= onset <= offset):
-        raise ModelError(f"{event!r} is no event: 0 <= onset <= offset must hold, and label must be a text")
+        raise ModelError(f"{event!r} is not an event: 0 <= onset <= offset must hold, and label must be a text")
     return onset, offset, label
 
 

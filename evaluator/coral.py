@@ -223,8 +223,8 @@ class Change:
         before, after: the number; None where the metric gives none.
         interval: 95 % interval of the mean difference after - before over samples, paired, by `mean_intervals`:
             quadruples with the same added sources T are drawn together. The recordings count as fixed, and the spread
-            of a task's fits over the seeds is not included. None where the number is no mean over samples, or they have
-            fewer than 10 clusters.
+            of a task's fits over the seeds is not included. None where the number is not a mean over samples, or they
+            have fewer than 10 clusters.
     """
 
     before: float | None

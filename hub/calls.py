@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from huggingface_hub import HfApi
 
 from audio_compositionality.support.errors import AudioCompositionalityError
+from audio_compositionality.support.loopback import reach_loopback_hub
 from audio_compositionality.support.retries import LONGEST_WAIT, WAITS
 
 from .errors import Action, explain, is_misread, is_of_client, is_transient, misread, retry_after, said, status_of
@@ -34,6 +35,7 @@ def call(action: Action, function: Callable[[], Answer], api: HfApi | None = Non
     Raises:
         HubError: the call failed for good.
     """
+    reach_loopback_hub()
     for number in range(len(WAITS) + 1):
         try:
             with quiet_client():
@@ -47,7 +49,7 @@ def pause_or_raise(error: BaseException, action: Action, number: int, api: HfApi
     """Wait before the next try, given the number of tries so far (from 0); before the first retry the reason is logged.
 
     Raises:
-        HubError: another try would not help, the tries are used up, or the Hub's answer is no valid reply.
+        HubError: another try would not help, the tries are used up, or the Hub's answer is not a valid reply.
         BaseException: the error itself, where it is not one of the clients'.
     """
     # Our own errors are final: their source has retried already.

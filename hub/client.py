@@ -20,6 +20,7 @@ from huggingface_hub import (
 )
 from huggingface_hub.hf_api import RepoFile
 
+from audio_compositionality.support.loopback import reach_loopback_hub
 from audio_compositionality.support.retries import WAITS
 
 from .calls import call, pause_or_raise, quiet_client
@@ -37,6 +38,7 @@ class Hub:
 
     def __init__(self) -> None:
         """No call is made yet. The token is that of HF_TOKEN, or the one saved by `hf auth login`."""
+        reach_loopback_hub()
         self._api = HfApi(endpoint=constants.ENDPOINT)
 
     def user(self) -> str:
@@ -360,7 +362,7 @@ def _entry(reply: Any, key: str) -> Any:
 
 def _text(value: Any, name: str) -> str:
     if not isinstance(value, str):
-        raise ReplyError(f"the {name} is {value!r}, which is no text")
+        raise ReplyError(f"the {name} is {value!r}, which is not a text")
     return value
 
 
@@ -374,7 +376,7 @@ def _number(value: Any) -> int:
 def _oid(value: Any) -> str:
     """The hash of a commit."""
     if not isinstance(value, str) or not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", value):
-        raise ReplyError(f"the commit is {value!r}, which is no hash of one")
+        raise ReplyError(f"the commit is {value!r}, which is not a hash of one")
     return value
 
 

@@ -237,7 +237,7 @@ def missing_right(action: Action, user: dict[str, Any] | None) -> str:
         roles = {str(org.get("name")): org.get("roleInOrg") for org in _dicts(user.get("orgs"))}
         writable = ", ".join([name, *(org for org, role in roles.items() if role in _MEMBER_RIGHTS)])
         if space not in roles:
-            return f"{name} is no member of {space}: ask to become one, or give --org one of {writable}"
+            return f"{name} is not a member of {space}: ask to become one, or give --org one of {writable}"
         if roles[space] not in _MEMBER_RIGHTS:
             return f"{name} is {roles[space]} in {space} and needs the role write there; --org can be {writable}"
     return f"the token of {name} must have the right to {verb}: see {settings}"
@@ -259,7 +259,7 @@ def _unanswered(error: BaseException) -> tuple[str, str]:
     if _has(error, HFValidationError):
         return f"the Hub allows no such name ({_first_line(error)})", "check the name"
     if isinstance(error, JSONDecodeError):
-        return "the Hub's answer is no JSON", "run the same command later: it goes on from there"
+        return "the Hub's answer is not JSON", "run the same command later: it goes on from there"
     reason = f"{constants.ENDPOINT} cannot be reached or broke the connection ({_first_line(error)})"
     return reason, "check the network; the same command goes on from there"
 

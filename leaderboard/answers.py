@@ -1,6 +1,7 @@
 """The page's answers to visitors' actions: the values of its components. Nothing is computed here.
 
-Strangers' texts reach the page as plain text alone: cells, options and text boxes, never Markdown or HTML.
+Strangers' texts reach the page as plain text alone: cells, options and text boxes, never Markdown; in the HTML of the
+overview they are escaped.
 """
 
 from __future__ import annotations
@@ -21,11 +22,29 @@ from audio_compositionality.hub.names import leaderboard_of
 from audio_compositionality.support.table import Table, cell_text
 from audio_compositionality.support.text import shortened
 from audio_compositionality.tasks.base import TaskInfo
+from audio_compositionality.tasks.benchmarks.info import benchmark_info
 from audio_compositionality.tasks.registry import list_tasks
 
-from .board import MAX_AGE, VERIFIED, Board, BoardReading, BoardSource, DataKey, Shown
-from .components import looks, task_caption, task_choices
+from .board import MAX_AGE, VERIFIED, Board, BoardReading, BoardSource, DataKey, Shown, is_older
+from .components import (
+    QUIET,
+    looks,
+    nothing_yet,
+    overview_caption,
+    standing_style,
+    task_caption,
+    task_choices,
+)
 from .plots import MOST_PLOTTED, Plots
+from .standings import (
+    ALL_BENCHMARKS,
+    benchmark_names,
+    data_names,
+    model_conclusion,
+    standing_columns,
+    standing_html,
+    standing_rows,
+)
 from .tables import (
     LONGEST_SHOWN,
     Filters,
@@ -67,11 +86,13 @@ class Selection:
     ascending: bool
     picked: list[str]
     measure: str
+    beside: bool
+    older: bool
 
     @classmethod
     def of(cls, *values: Any) -> Selection:
         """From the browser's values, which may be anything."""
-        task, data, search, statuses, paradigms, licences, sort, ascending, picked, measure = values
+        task, data, search, statuses, paradigms, licences, sort, ascending, picked, measure, beside, older = values
         return cls(
             _text(task),
             _text(data),
@@ -83,6 +104,8 @@ class Selection:
             ascending is True,
             _texts(picked),
             _text(measure),
+            beside is not False,
+            older is True,
         )
 
 
@@ -144,13 +167,39 @@ class PageAnswers:
         """The tasks with entries; all tasks where the board is empty, those on request last."""
         return [task for name, task in self._tasks.items() if name in self.board.data] or list(self._tasks.values())
 
+    @staticmethod
+    def _keys(board: Board, task: str, older: bool) -> list[DataKey]:
+        """The data of a task; those of older versions only where they are wanted, or where there are no others."""
+        keys = board.data.get(task, ())
+        return [key for key in keys if older or not is_older(task, key)] or list(keys)
+
+    def overview(self, sent_data: Any, sent_benchmark: Any, beside: Any) -> list[Any]:
+        """The overview for the chosen data and columns, or for others where these are gone."""
+        board = self.board
+        names = data_names(board)
+        data = sent_data if sent_data in names else next(iter(names), "")
+        benchmarks = benchmark_names(board, data)
+        benchmark = sent_benchmark if sent_benchmark in benchmarks else ALL_BENCHMARKS
+        columns = standing_columns(board, data, benchmark)
+        rows = standing_rows(columns, beside=beside is not False) if columns else []
+        options = [(ALL_BENCHMARKS, ALL_BENCHMARKS), *((benchmark_info(name).title, name) for name in benchmarks)]
+        is_empty = self._source.last.at is not None and not board.entries
+        return [
+            gr.Markdown(nothing_yet(self._org) if is_empty else "", visible=is_empty),
+            gr.update(choices=names, value=data or None, visible=len(names) > 1),
+            gr.update(choices=options, value=benchmark, visible=bool(rows)),
+            gr.update(visible=bool(rows)),
+            gr.HTML(standing_html(columns, rows) if rows else "", visible=bool(rows)),
+            gr.Markdown(overview_caption() if rows else "", visible=bool(rows)),
+        ]
+
     def refreshed(self, selection: Selection) -> list[Any]:
         """All values that depend on the board, for the selected task and data, or for others where these are gone."""
         # In this order: a board that is no longer pending has been read.
         pending = self._source.pending
         reading = self._source.last
         board, task = reading.board, self._task(selection.task)
-        keys = board.data.get(task.name, ())
+        keys = self._keys(board, task.name, selection.older)
         data = _key(selection.data, keys)
         rows = [] if data is None else board.rows(task.name, data)
         headings = [column.heading for column in columns(task)]
@@ -195,13 +244,15 @@ class PageAnswers:
             frozenset(selection.statuses),
             frozenset(selection.paradigms),
             frozenset(selection.licences),
+            selection.beside,
         )
-        data = _key(selection.data, board.data.get(task.name, ()))
+        data = _key(selection.data, self._keys(board, task.name, selection.older))
         left = [] if data is None else list(filter(filters.keep, board.rows(task.name, data)))
         rows = ordered(task, left, selection.sort, ascending=selection.ascending)
         name = "none" if data is None else re.sub("[^a-z0-9]+", "-", data_name(task.name, data))
         path = self._files.write(f"{task.name}-{name}.csv", board_csv(task, rows, board.commit).encode())
-        return gr.Dataframe(_cells(board_table(task, rows)), **looks(task)), gr.DownloadButton(value=str(path))
+        styling = [_styles(task, row) for row in rows]
+        return gr.Dataframe(_cells(board_table(task, rows), styling), **looks(task)), gr.DownloadButton(value=str(path))
 
     def toggled(self, sent: Any, event: gr.SelectData) -> tuple[Any, Any]:
         """The picked entries with the clicked row's entry added or removed; and its model."""
@@ -233,8 +284,9 @@ class PageAnswers:
         )
         return boxes, diversity, "\n".join(drawing.notes)
 
-    def of_model(self, sent: Any) -> tuple[Any, str, Any, Any]:
-        """A model's entries, the address of its page, the link to it, and the options of the list of details."""
+    def of_model(self, sent: Any) -> tuple[Any, ...]:
+        """A model's entries, the address of its page, the link to it, the options of the list of details; what may be
+        concluded of it, its entries of older versions of tasks, and whether there are any."""
         board, model = self.board, _text(sent)
         entries = board.of_model(model)
         labels = [
@@ -244,9 +296,18 @@ class PageAnswers:
         ]
         options = list(zip(labels, (entry.id for entry in entries), strict=True))
         first = options[0][1] if options else None
-        rows, query = entry_rows(board, model), query_of(model)
+        rows, older = entry_rows(board, model)
+        query = query_of(model)
         address = f"{leaderboard_of(self._org).url}{query}" if entries else ""
-        return rows, address, gr.Button(link=query, visible=bool(entries)), gr.update(choices=options, value=first)
+        return (
+            rows,
+            address,
+            gr.Button(link=query, visible=bool(entries)),
+            gr.update(choices=options, value=first),
+            model_conclusion(board, model),
+            older,
+            gr.update(visible=bool(older)),
+        )
 
     def of_entry(self, sent: Any) -> tuple[Any, Any, Any, Any]:
         """An entry's numbers, its settings, and links to its files and its model on the Hub."""
@@ -300,8 +361,9 @@ def _measure(task: TaskInfo, name: str) -> str:
     return name if name in names else task.ranks_by if task.ranks_by in names else next(iter(names), "")
 
 
-def _cells(table: Table) -> dict[str, Any]:
-    """The content of a `gr.Dataframe`: numbers by their value, which it sorts by, and their text."""
+def _cells(table: Table, styling: list[list[str]]) -> dict[str, Any]:
+    """The content of a `gr.Dataframe`: numbers by their value, which it sorts by, their text, and the styles of
+    cells."""
     texts = [[cell_text(c, k, minus="−") for c, k in zip(row.cells, table.columns, strict=True)] for row in table.rows]
     data = [
         [
@@ -311,7 +373,14 @@ def _cells(table: Table) -> dict[str, Any]:
         for row, line in zip(table.rows, texts, strict=True)
     ]
     headers = [column.heading for column in table.columns]
-    return {"headers": headers, "data": data, "metadata": {"display_value": texts}}
+    return {"headers": headers, "data": data, "metadata": {"display_value": texts, "styling": styling}}
+
+
+def _styles(task: TaskInfo, row: Shown) -> list[str]:
+    """The style of each cell of a row: the verdict's colour, and quiet where nothing is shown to be learnt."""
+    verdict = None if row.verdict is None else row.verdict.standing
+    quiet = "" if row.is_learnt else QUIET
+    return [standing_style(verdict) if column.heading == "verdict" else quiet for column in columns(task)]
 
 
 def _label(row: Shown) -> str:

@@ -6,13 +6,18 @@ import json
 import logging
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, partial
 
+from audio_compositionality.encoders.controls import CONTROLS
+from audio_compositionality.encoders.loading.twins import TWINS
 from audio_compositionality.evaluator.compare.frame import ScoresByMeasure, stated_scores
+from audio_compositionality.evaluator.compare.loading import ModelKind, model_kind
+from audio_compositionality.evaluator.compare.stated import StatedModel, stated_verdicts
+from audio_compositionality.evaluator.compare.verdicts import TWIN, Bar, BarVerdict, Standing
 from audio_compositionality.evaluator.results.result import Result, ResultError
 from audio_compositionality.evaluator.submissions.layout import SAMPLES, EntryFolder, folders_of
 from audio_compositionality.evaluator.submissions.record import VerifiedClaim, read_signed_claim
@@ -78,6 +83,14 @@ class Entry:
         return REPORTED if self.verified_on is None else VERIFIED
 
     @property
+    def kind(self) -> ModelKind:
+        """The kind of its model, by the model's name, or where this says nothing by what its card says of training."""
+        first, colon, _ = self.model.partition(":")
+        if colon and first in CONTROLS:
+            return ModelKind.CONTROL
+        return ModelKind.UNTRAINED if colon and first in TWINS else model_kind(self.result.model)
+
+    @property
     def data(self) -> DataKey:
         """The data and version of its table."""
         return DataKey(self.result.fingerprint, self.result.task_version)
@@ -112,10 +125,30 @@ class Shown:
     Attributes:
         entry: the displayed one.
         count: number of entries that are the `same`, this one included.
+        verdict: on its model, by the other rows of the table; None for what models are judged beside, and for an older
+            version of the task, whose measures are not known here.
     """
 
     entry: Entry
     count: int
+    verdict: BarVerdict | None = None
+
+    @property
+    def twin(self) -> Bar | None:
+        """Where the model stands against its twin; None where nothing is judged."""
+        return None if self.verdict is None else self.verdict.bar(TWIN)
+
+    @property
+    def is_learnt(self) -> bool:
+        """Whether the model is shown to be above its twin."""
+        return self.twin is not None and self.twin.standing is Standing.ABOVE
+
+    @property
+    def tier(self) -> int:
+        """The row's tier, whatever its score: 0 above all bars, 1 above its twin, 2 not shown to be learnt."""
+        if not self.is_learnt:
+            return 2
+        return 0 if self.verdict is not None and self.verdict.is_evidence else 1
 
 
 @dataclass(frozen=True)
@@ -168,7 +201,14 @@ class Board:
 
     def rows(self, task: str, data: DataKey) -> list[Shown]:
         """The rows of a task's table on one data set: one of each set of equal entries."""
-        return newest(entry for entry in self.entries if entry.result.task == task and entry.data == data)
+        return self._tables.get((task, data), [])
+
+    @cached_property
+    def _tables(self) -> Mapping[tuple[str, DataKey], list[Shown]]:
+        groups: dict[tuple[str, DataKey], list[Entry]] = {}
+        for entry in self.entries:
+            groups.setdefault((entry.result.task, entry.data), []).append(entry)
+        return {key: judged(newest(group)) for key, group in groups.items()}
 
     @cached_property
     def in_table(self) -> frozenset[str]:
@@ -192,6 +232,55 @@ def newest(entries: Iterable[Entry]) -> list[Shown]:
     for entry in entries:
         groups.setdefault(entry.same, []).append(entry)
     return [Shown(max(group, key=lambda entry: entry.precedence), len(group)) for group in groups.values()]
+
+
+def judged(rows: Sequence[Shown]) -> list[Shown]:
+    """The rows of one table with their verdicts, by their stated scores; see `evaluator.compare.stated`."""
+    models = [row for row in rows if row.entry.kind is ModelKind.TRAINED]
+    if not models or is_older(models[0].entry.result.task, models[0].entry.data):
+        return list(rows)
+    info = load_task(models[0].entry.result.task).info
+    beside = {name: [row.entry for row in group] for name, group in _by_model(rows).items()}
+    prefixes = [prefix for prefix in (info.twin[0], *info.bars) if prefix.endswith(":")]
+    candidates = [
+        StatedModel(row.entry.result, [other.result for other in _beside(row.entry, beside, prefixes)])
+        for row in models
+    ]
+    verdicts = {row.entry.id: verdict for row, verdict in zip(models, stated_verdicts(info, candidates), strict=True)}
+    return [replace(row, verdict=verdicts.get(row.entry.id)) for row in rows]
+
+
+def _by_model(rows: Iterable[Shown]) -> Mapping[str, list[Shown]]:
+    groups: dict[str, list[Shown]] = {}
+    for row in rows:
+        groups.setdefault(row.entry.model, []).append(row)
+    return groups
+
+
+def _beside(entry: Entry, by_model: Mapping[str, Sequence[Entry]], prefixes: Sequence[str]) -> Iterator[Entry]:
+    """The entries that count beside a model's.
+
+    Twins and controls of the model count where its own submitter or the maintainers added them, those of others only
+    where there are none of these: nobody can put down the entry of another with a made-up twin. Baselines count where
+    the maintainers added them. All have the same settings.
+
+    Args:
+        entry: the model's.
+        by_model: all entries of the table.
+        prefixes: of the names of the model's twins and controls.
+    """
+    for prefix in prefixes:
+        twins = [one for one in by_model.get(prefix + entry.model, ()) if _settings(one) == _settings(entry)]
+        trusted = [one for one in twins if one.submitter in (None, entry.submitter)]
+        yield from trusted or twins
+    for entries in by_model.values():
+        for one in entries:
+            if one.kind is ModelKind.BASELINE and one.submitter is None and _settings(one) == _settings(entry):
+                yield one
+
+
+def _settings(entry: Entry) -> str:
+    return json.dumps(entry.result.settings, sort_keys=True)
 
 
 def is_older(task: str, data: DataKey) -> bool:
@@ -255,7 +344,7 @@ class BoardReader:
             return self._last
         files = self._hub.files(self._repository, commit)
         results, verified, foreign = folders_of(files)
-        rejected = [Rejected(_line(path), "it is no file of a result, or in the wrong place") for path in foreign]
+        rejected = [Rejected(_line(path), "it is not a file of a result, or in the wrong place") for path in foreign]
         for key in verified.keys() - results.keys():
             rejected.append(Rejected(verified[key].path, "it verifies an entry that does not exist"))
         places = {key: (folder, verified.get(key)) for key, folder in results.items()}

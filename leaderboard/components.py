@@ -10,31 +10,110 @@ from typing import Any
 
 import gradio as gr
 
+from audio_compositionality.evaluator.compare.summary import SIGNS
+from audio_compositionality.evaluator.compare.verdicts import LEAST_DIFFERENCE, Standing
 from audio_compositionality.hub.errors import Repository
 from audio_compositionality.support.table import Column
 from audio_compositionality.tasks.base import TaskInfo
+from audio_compositionality.tasks.benchmarks.info import benchmark_info
+from audio_compositionality.tasks.registry import list_tasks
 
 from .board import REPORTED, VERIFIED
 from .plots import MOST_PLOTTED
 from .tables import ENTRY_HEADINGS, NUMBER_HEADINGS, columns
 
 BOARD_CSS = """
+:root { --above: #11693a; --below: #a3271b; --unknown: #6a5300; --quiet: #545d68; --line: #d3d9e0; }
+.dark { --above: #6fd39b; --below: #ff9a8c; --unknown: #e2c25a; --quiet: #a2abb6; --line: #363d46; }
 .gradio-container { max-width: 1500px !important; }
+/* Not for phones alone: Gradio applies what stands in a media query to the inner part of the page only. */
+.main.app { padding: 1rem clamp(0.75rem, 2.5vw, 2rem) !important; }
+.prose p, .prose li { max-width: 46rem; }
+.prose > h1 + p { max-width: none; }
+/* Scores: one family of type, figures of one width, no lines between columns. */
 .virtual-row, .header-table th { font-family: var(--font) !important; font-variant-numeric: tabular-nums; }
+.body-cell, .header-cell { --border-color-primary: transparent; }
+.header-cell .text { text-align: left !important; }
+/* The page's own sort keeps what is not shown to be learnt below; that of a heading's menu would not. */
+#table .cell-menu-button { display: none; }
+#overview, #overview .html-container { padding: 0; border: 0; background: none; }
+.standings { overflow-x: auto; }
+.standings table {
+  margin: 0; border: 0; border-collapse: collapse; font-size: 0.875rem; line-height: 1.25rem;
+  font-variant-numeric: tabular-nums;
+}
+.standings tr { border: 0; border-bottom: 1px solid var(--line); }
+.standings th, .standings td { padding: 0.375rem 0.75rem; border: 0; text-align: left; vertical-align: top; }
+.standings thead th { min-width: 9.5rem; vertical-align: bottom; }
+.standings th:first-child:not(.section) {
+  position: sticky; left: 0; min-width: 8.5rem; max-width: 17rem; padding-left: 0; font-weight: 600;
+  overflow-wrap: anywhere; background: var(--body-background-fill);
+}
+.standings .section { padding: 1.5rem 0 0.375rem; color: var(--quiet); font-weight: 600; }
+.standings small { display: block; color: var(--quiet); font-size: 0.8125rem; font-weight: 400; }
+.standings strong { color: inherit; }
+.standings a {
+  padding: 0; color: inherit; text-decoration: underline; text-decoration-color: var(--quiet);
+  text-decoration-thickness: 1px; text-underline-offset: 0.2em;
+}
+.standings a:hover { text-decoration-thickness: 2px; }
+.standings .quiet th:not(.section) { font-weight: 400; }
+.standings td[class] { background: color-mix(in srgb, currentcolor 10%, transparent); }
+.standings td[class] small { color: inherit; }
+.standings .standing-above { color: var(--above); }
+.standings .standing-below, .standings .standing-not-shown { color: var(--below); }
+.standings .standing-cannot-tell { color: var(--unknown); }
 .plot { background: white; }
+/* As in the report: in the dark the lightness of a figure is turned over, and its hues are kept. */
+.dark .plot { background: black; }
+.dark .plot img { filter: invert(1) hue-rotate(180deg); }
 /* Below Gradio's buttons, which would cover it. */
 .plot img { padding-top: 40px; object-fit: contain; max-height: 900px; }
+/* A phone shows model, verdict and score; elsewhere names have room. */
+@media (min-width: 1000px) {
+  #table [data-col="0"], #table [data-heading="0"] {
+    width: 230px !important; min-width: 230px !important; max-width: 230px !important; flex-basis: 230px !important;
+  }
+}
 @media (max-width: 700px) {
-  .gradio-container .prose h1 { font-size: 1.25rem !important; }
+  .form:has(> #beside), .form:has(> #overview-beside) { flex-wrap: wrap; }
+  #beside, #overview-beside { flex: 1 0 100%; }
+  .prose h1 { font-size: 1.25rem !important; margin: 0 0 0.25rem !important; }
+  .standings th, .standings td { padding: 0.375rem 0.5rem; }
+  .standings thead th { min-width: 8rem; }
+  .standings th:first-child:not(.section) { max-width: 9rem; }
   #state textarea { min-height: 6em; }
   .plot .image-frame { display: block; overflow-x: auto; }
   .plot img { min-width: 640px; max-width: none; }
 }
 """
 
+COLOURS = {
+    Standing.ABOVE: "var(--above)",
+    Standing.BELOW: "var(--below)",
+    Standing.NOT_SHOWN: "var(--below)",
+    Standing.UNKNOWN: "var(--unknown)",
+}
+"""The colour of a standing, as in the report."""
+
+QUIET = "color: var(--quiet)"
+"""The style of what models are judged beside."""
+
+
+def standing_style(standing: Standing | None) -> str:
+    """The style of a cell with a standing; of what is not judged, quiet."""
+    if standing is None:
+        return QUIET
+    colour = COLOURS[standing]
+    return f"color: {colour}; font-weight: 600; background: color-mix(in srgb, {colour} 10%, transparent)"
+
+
 _WIDTHS = {
-    "model": 170,
+    "model": 140,
+    "verdict": 128,
     "95 % interval": 146,
+    "above its twin by": 186,
+    "kind": 132,
     "status": 88,
     "submitted by": 130,
     "parameters": 124,
@@ -47,6 +126,27 @@ _WIDTHS = {
 """Pixels of columns; the others are as wide as their headings."""
 
 
+class OverviewTab:
+    """The components of the overview.
+
+    Attributes:
+        filters: its inputs.
+        filled: the components that a refresh fills anew.
+    """
+
+    def __init__(self) -> None:
+        self.empty = gr.Markdown(visible=False, elem_id="empty")
+        with gr.Row():
+            hidden: dict[str, Any] = {"interactive": True, "visible": False}
+            self.data = gr.Dropdown([], label="Data", elem_id="overview-data", min_width=130, **hidden)
+            self.benchmark = gr.Dropdown([], label="Columns", elem_id="benchmark", min_width=130, **hidden)
+            self.beside = gr.Checkbox(True, label=BESIDE_LABEL, elem_id="overview-beside", min_width=240, **hidden)
+        self.table = gr.HTML(elem_id="overview", js_on_load=None, visible=False)
+        self.caption = gr.Markdown()
+        self.filters = [self.data, self.benchmark, self.beside]
+        self.filled = [self.empty, *self.filters, self.table, self.caption]
+
+
 class TableTab:
     """The components of the table and the plots.
 
@@ -57,28 +157,43 @@ class TableTab:
     """
 
     def __init__(self, tasks: Sequence[TaskInfo]) -> None:
-        options: dict[str, Any] = {"interactive": True}
+        self._lay_out_choices(tasks, {"interactive": True})
+        self.table = gr.Dataframe(
+            **looks(tasks[0]),
+            interactive=False,
+            type="array",
+            pinned_columns=1,
+            max_height=620,
+            wrap=True,
+            elem_id="table",
+        )
+        self.csv = gr.DownloadButton("Download these rows as CSV", size="sm", elem_id="csv")
+        self.caption = gr.Markdown()
+        with gr.Accordion("Verdict, status and rows", open=False):
+            gr.Markdown(f"{VERDICT_WORDS}\n{_STATUSES}")
+        self._lay_out_plots({"interactive": True})
+        self._name_inputs()
+
+    def _lay_out_choices(self, tasks: Sequence[TaskInfo], options: dict[str, Any]) -> None:
         with gr.Row():
             # The smallest width, so that two stand side by side on a phone.
             self.task = gr.Dropdown(
                 task_choices(tasks), value=tasks[0].name, label="Task", elem_id="task", min_width=130, **options
             )
             self.data = gr.Dropdown([], label="Data", elem_id="data", min_width=130, **options)
+            self.beside = gr.Checkbox(True, label=BESIDE_LABEL, elem_id="beside", min_width=240, **options)
         with gr.Accordion("Sort and filter", open=False, elem_id="narrow"):
             with gr.Row():
                 self.sort = gr.Dropdown([], label="Sort by", elem_id="sort", **options)
                 self.ascending = gr.Checkbox(label="smallest first", elem_id="ascending")
                 self.search = gr.Textbox(label="Search", placeholder="model, licence, submitter…", elem_id="search")
+            self.older = gr.Checkbox(label="Data of older versions of the task", elem_id="older", **options)
             with gr.Row():
                 self.statuses = gr.CheckboxGroup([VERIFIED, REPORTED], value=[], label="Status", elem_id="status")
                 self.paradigms = gr.Dropdown([], multiselect=True, label="Paradigm", elem_id="paradigm", **options)
                 self.licences = gr.Dropdown([], multiselect=True, label="Licence", elem_id="licence", **options)
-        self.table = gr.Dataframe(
-            **looks(tasks[0]), interactive=False, type="array", pinned_columns=1, max_height=620, elem_id="table"
-        )
-        self.csv = gr.DownloadButton("Download these rows as CSV", size="sm", elem_id="csv")
-        self.caption = gr.Markdown()
-        self._lay_out_plots(options)
+
+    def _name_inputs(self) -> None:
         self.filters = [
             self.task,
             self.data,
@@ -90,8 +205,11 @@ class TableTab:
             self.ascending,
             self.picked,
             self.measure,
+            self.beside,
+            self.older,
         ]
         self.narrowed = [
+            self.beside.input,
             self.search.change,
             self.statuses.input,
             self.paradigms.input,
@@ -136,11 +254,18 @@ class TableTab:
         self.notes = gr.Textbox(label="Notes on the plots", interactive=False, elem_id="notes", lines=1, max_lines=12)
 
 
+ENTRY_WIDTHS: list[str | int] = [150, 76, 146, 270, 100, 88, 130, 104, 150, 200, 190, 210]
+"""Pixels of the columns `ENTRY_HEADINGS`."""
+
+
 class ModelTab:
     """The components of the page of a model."""
 
     def __init__(self) -> None:
         self.name = gr.Dropdown([], label="Model", interactive=True, elem_id="model")
+        self.conclusion = gr.Textbox(
+            label="What may be concluded", interactive=False, lines=1, max_lines=20, elem_id="conclusion"
+        )
         with gr.Row():
             self.link = gr.Textbox(
                 label="Address of this model's page",
@@ -148,6 +273,7 @@ class ModelTab:
                 buttons=["copy"],
                 elem_id="link",
                 scale=4,
+                min_width=320,
             )
             self.open = gr.Button("Open it by itself", size="sm", visible=False, link_target="_blank", elem_id="open")
         options: dict[str, Any] = {"datatype": "str", "type": "array", "interactive": False}
@@ -155,9 +281,16 @@ class ModelTab:
             headers=list(ENTRY_HEADINGS),
             label="All entries of this model; none is ever replaced",
             elem_id="entries",
-            column_widths=[100, 76, 146, 100, 88, 130, 104, 150, 200, 190, 210],
+            column_widths=ENTRY_WIDTHS,
             **options,
         )
+        with gr.Accordion(
+            "Entries of older versions of tasks", open=False, visible=False, elem_id="older-ones"
+        ) as fold:
+            self.older = gr.Dataframe(
+                headers=list(ENTRY_HEADINGS), elem_id="older-entries", column_widths=ENTRY_WIDTHS, **options
+            )
+        self.fold = fold
         self.entry = gr.Dropdown([], label="Details of the entry", interactive=True, elem_id="entry")
         with gr.Row():
             self.files = gr.Button(
@@ -202,11 +335,13 @@ def looks(task: TaskInfo) -> dict[str, Any]:
 
 
 def _width(column: Column) -> int:
-    return _WIDTHS.get(column.heading, max(80, 30 + 9 * len(column.heading)))
+    return _WIDTHS.get(column.heading, max(84, 22 + 8 * len(column.heading)))
 
 
 # ----- Words
 
+
+BESIDE_LABEL = "Show twins, controls and baselines"
 
 TITLE = "audio-compositionality leaderboard"
 
@@ -218,14 +353,54 @@ _INTRODUCTION = Template("""\
 Do models that hear know the parts of a sound, and how they are put together? Results: [$results]($url).
 """)
 
+VERDICT_WORDS = f"""\
+{{signs}}: where a model stands against its twin, plain baselines and what needs no learning. Its twin is the same
+network untrained; for a model that answers questions, itself without sound. A model that is not above its twin, or has
+none here, is *not shown to be learnt*, and no score places it above one that is.
+
+Two means are compared by an unpaired z-test from their 95 % intervals, corrected over the table (Benjamini and
+Hochberg); a difference of less than {LEAST_DIFFERENCE:g} does not count. `audio-compositionality compare`, sample by
+sample, mostly shows more. Twins count that the submitter of the model or the maintainers added, those of others only
+where there are none of these; baselines count that the maintainers added. That a twin is what its name says is the
+submitter's word.
+""".replace("{signs}", ", ".join(f"{sign} {standing.value}" for standing, sign in SIGNS.items()))
+"""The meaning of a verdict on the board."""
+
+_EMPTY = Template("""\
+## No results yet
+
+Here will be a table: a row for each model, a column for each benchmark, and in each cell the score and whether the
+model is shown to be above its untrained twin and plain baselines.
+
+$benchmarks
+
+To be the first, score a model beside its twin and submit both:
+
+```sh
+$install
+audio-compositionality evaluate MODEL untrained:MODEL --preset full --out results
+audio-compositionality submit results --org $org
+```
+
+The tab *How to submit* says the rest. Maintainers add the baselines by `audio-compositionality push leaderboard --org
+$org`.
+""")
+
+_OVERVIEW = """\
+The number is the score by the measure that a task is ranked by. Where a model has entries of several tasks of a
+benchmark, the cell says in how many it is above all bars; verdict and number are those of the task in the heading.
+Choose a benchmark above for a column a task; the name of a model leads to its page.
+
+"""
+
 _STATUSES = """\
 **verified**: recomputed from the submitted embeddings or answers by this leaderboard, which shows its own numbers.
 **reported**: the submitter's numbers, recomputed by nobody. For both, the name of the model is the submitter's word,
 and so are parameters, paradigm, licence, options and date. *submitted by* is the author of the pull request of a
 verified entry; it is not known for entries of the maintainers, such as the baselines. Intervals are of 95 %, from a
 BCa bootstrap over samples. *entries* counts all results of the same model, revision, options and submitter; the page
-of the model lists them. Entries of an older version of a task have a table of their own, marked as older: their
-numbers do not compare with newer ones.
+of the model lists them. Entries of an older version of a task have a table of their own, folded away below *Sort and
+filter*: their numbers do not compare with newer ones, and there is no verdict on them.
 """
 
 _SUBMIT = Template("""\
@@ -233,7 +408,7 @@ _SUBMIT = Template("""\
 
 ```sh
 $install
-audio-compositionality evaluate MODEL --preset full --out results
+audio-compositionality evaluate MODEL untrained:MODEL --preset full --out results
 audio-compositionality verify results
 audio-compositionality submit results --org $org
 ```
@@ -242,8 +417,9 @@ $project
 
 1. `evaluate` embeds every clip, or asks every question, and scores the embeddings or answers; `--tasks` names the
    tasks that run on request only. MODEL is a name of `audio-compositionality models`, the id of a model on the Hub,
-   or a class of your own, `path/to/file.py:ClassName`. Submit `--preset mini` as well if you like: each data set has
-   a table of its own.
+   or a class of your own, `path/to/file.py:ClassName`. `untrained:MODEL` is its twin (`without-audio:MODEL` for a model
+   that answers questions): without it, a score is *not shown to be learnt* and stands below those that are. Submit
+   `--preset mini` as well if you like: each data set has a table of its own.
 2. `verify` is the leaderboard's own check of a submission: run it first, on the folder of the results or on the files
    that `submit` has written.
 3. `submit` opens a pull request on [$results]($url): result, scores of all samples, and the embeddings as 16-bit
@@ -288,8 +464,20 @@ def task_caption(task: TaskInfo) -> str:
     measures = "\n".join(f"- *{measure.heading}*: {measure.meaning}" for measure in task.shown)
     return (
         f"**{task.title}**: {task.question} {task.warning} The table begins sorted by *{ranking.heading}*. The numbers:"
-        f"\n\n{measures}\n\n{_STATUSES}"
+        f"\n\n{measures}"
     )
+
+
+def overview_caption() -> str:
+    """The caption of the overview."""
+    return _OVERVIEW + VERDICT_WORDS
+
+
+def nothing_yet(org: str) -> str:
+    """What an empty board says: what will be here, and how to be the first. `org` as in `how_to_submit`."""
+    infos = [benchmark_info(name) for name in dict.fromkeys(task.info.benchmark for task in list_tasks())]
+    lines = "\n".join(f"- **{info.title}**: {info.question}" for info in infos if info.question)
+    return _EMPTY.substitute(org=org, install=install_command(), benchmarks=lines)
 
 
 def how_to_submit(org: str, results: Repository) -> str:

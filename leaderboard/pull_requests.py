@@ -467,7 +467,7 @@ def new_entries(base: Files, head: Files, main: Files) -> tuple[list[EntryFolder
         if too_long is not None:
             reasons.append(f"a part of the path {as_code(path)} is too long: {too_long}")
         elif parts is None or parts.file is None:
-            reasons.append(f"{as_code(path)} is no file of an entry, results/<model>/<revision>/<task>-<id>/…")
+            reasons.append(f"{as_code(path)} is not a file of an entry, results/<model>/<revision>/<task>-<id>/…")
         elif parts.kind != "results":
             reasons.append(f"it adds {as_code(path)}; only the checker writes to verified/")
     entries = folders_of(added)[0]

@@ -16,7 +16,7 @@ from audio_compositionality.support.errors import InputError
 
 from .answers import PageAnswers, Selection
 from .board import MAX_AGE, BoardReader, BoardSource
-from .components import BOARD_CSS, TITLE, ModelTab, TableTab, how_to_submit, introduction
+from .components import BOARD_CSS, TITLE, ModelTab, OverviewTab, TableTab, how_to_submit, introduction
 from .plots import Plots
 from .pull_requests import Checker, Checks
 
@@ -44,6 +44,7 @@ class _Components:
     """The components of the page."""
 
     tabs: gr.Tabs
+    overview: OverviewTab
     shown: TableTab
     model: ModelTab
     rejected: gr.Dataframe
@@ -54,15 +55,27 @@ class _Components:
 
     @property
     def filled(self) -> list[Any]:
+        """The components that `PageAnswers.refreshed` and then `PageAnswers.overview` fill."""
+        return [*self.filled_table, *self.overview.filled]
+
+    @property
+    def filled_table(self) -> list[Any]:
         """The components that `PageAnswers.refreshed` fills."""
         return [self.state, self.rejected, self.checks, self.timer, self.model.name, *self.shown.filled]
+
+    @property
+    def filters(self) -> list[Any]:
+        """The visitor's choices: of the overview, then of the table."""
+        return [*self.overview.filters, *self.shown.filters]
 
 
 def _lay_out(answers: PageAnswers, results: Repository, org: str) -> _Components:
     # The page's own names and links; the content comes with the event `load`.
     gr.Markdown(introduction(results))
-    with gr.Tabs(selected="table") as tabs:
-        with gr.Tab("Table", id="table"):
+    with gr.Tabs(selected="overview") as tabs:
+        with gr.Tab("Overview", id="overview"):
+            overview = OverviewTab()
+        with gr.Tab("By task", id="table"):
             shown = TableTab(answers.tasks)
         with gr.Tab("Model", id="model"):
             model = ModelTab()
@@ -88,18 +101,24 @@ def _lay_out(answers: PageAnswers, results: Repository, org: str) -> _Components
     with gr.Row():
         state = gr.Textbox(show_label=False, container=False, interactive=False, elem_id="state", scale=5)
         again = gr.Button("Read again", size="sm", scale=1, min_width=110)
-    return _Components(tabs, shown, model, rejected, checks, state, again, gr.Timer(MAX_AGE))
+    return _Components(tabs, overview, shown, model, rejected, checks, state, again, gr.Timer(MAX_AGE))
 
 
 def _connect(blocks: gr.Blocks, components: _Components, answers: PageAnswers) -> None:
-    shown, model, filled = components.shown, components.model, components.filled
-    filters = shown.filters
+    shown, model, overview = components.shown, components.model, components.overview
+    filled, filters = components.filled, components.filters
+    start = len(overview.filters)
 
     def refresh(*values: Any) -> list[Any]:
-        return answers.refreshed(Selection.of(*values))
+        # The state of the reading first: a board that is no longer pending has been read.
+        updates = answers.refreshed(Selection.of(*values[start:]))
+        return [*updates, *answers.overview(*values[:start])]
 
     def refresh_now(*values: Any) -> list[Any]:
         answers.read_again()
+        return refresh(*values)
+
+    def change_data(*values: Any) -> list[Any]:
         return answers.refreshed(Selection.of(*values))
 
     def change_task(*values: Any) -> list[Any]:
@@ -107,7 +126,7 @@ def _connect(blocks: gr.Blocks, components: _Components, answers: PageAnswers) -
 
     def open_page(request: gr.Request, *values: Any) -> list[Any]:
         wanted = request.query_params.get("model", "")
-        updates = answers.refreshed(Selection.of(*values))
+        updates = refresh(*values)
         if wanted in answers.board.models:
             updates[filled.index(model.name)] = gr.update(choices=answers.models(), value=wanted)
             return [*updates, gr.Tabs(selected="model")]
@@ -122,9 +141,12 @@ def _connect(blocks: gr.Blocks, components: _Components, answers: PageAnswers) -
     blocks.load(open_page, filters, [*filled, components.tabs], **options)
     components.again.click(refresh_now, filters, filled, preprocess=False)
     components.timer.tick(refresh, filters, filled, **options)
-    shown.task.input(change_task, filters, filled, **options)
-    shown.data.input(refresh, filters, filled, **options)
-    gr.on(shown.narrowed, narrow, filters, [shown.table, shown.csv], **options)
+    of_table, filled_table = shown.filters, components.filled_table
+    shown.task.input(change_task, of_table, filled_table, **options)
+    gr.on([shown.data.input, shown.older.input], change_data, of_table, filled_table, **options)
+    gr.on(shown.narrowed, narrow, of_table, [shown.table, shown.csv], **options)
+    changed = [overview.data.input, overview.benchmark.input, overview.beside.input]
+    gr.on(changed, answers.overview, overview.filters, overview.filled, **options)
     shown.table.select(answers.toggled, [shown.picked], [shown.picked, model.name], **options)
     gr.on(
         [shown.picked.change, shown.measure.change],
@@ -135,7 +157,7 @@ def _connect(blocks: gr.Blocks, components: _Components, answers: PageAnswers) -
         trigger_mode="always_last",
         concurrency_limit=DRAWN_AT_ONCE,
     )
-    listed = [model.entries, model.link, model.open, model.entry]
+    listed = [model.entries, model.link, model.open, model.entry, model.conclusion, model.older, model.fold]
     model.name.change(answers.of_model, model.name, listed, **options)
     detailed = [model.numbers, model.origin, model.files, model.hub]
     model.entry.change(answers.of_entry, model.entry, detailed, **options)
@@ -167,9 +189,16 @@ def launch(space_id: str, *, checks: bool = False, **options: Any) -> None:
         checker.start()
     state = checker.state if checker else (lambda: problem)
     answers = PageAnswers(source, Plots(hub, results), results, org, state)
-    page_blocks(answers, results, org).launch(
+    show(page_blocks(answers, results, org), **options)
+
+
+def show(blocks: gr.Blocks, **options: Any) -> None:
+    """Serve the page in its look until the process ends. `options`: of `gradio.Blocks.launch`."""
+    blocks.launch(
         # Strings are fonts of the visitor's system: no request to another host.
-        theme=gr.themes.Default(font=("system-ui", "sans-serif"), font_mono=("ui-monospace", "monospace")),
+        theme=gr.themes.Default(
+            primary_hue="blue", font=("system-ui", "sans-serif"), font_mono=("ui-monospace", "monospace")
+        ),
         css=BOARD_CSS,
         footer_links=[],
         ssr_mode=False,

@@ -13,7 +13,11 @@ from urllib.parse import quote
 from huggingface_hub import constants
 
 from audio_compositionality.encoders.loading.names import hub_id_of
+from audio_compositionality.evaluator.compare.conclusions import OF_OUR_DATA, knows_generator
 from audio_compositionality.evaluator.compare.frame import FrameRow, stated_scores
+from audio_compositionality.evaluator.compare.loading import ModelKind
+from audio_compositionality.evaluator.compare.summary import SIGNS
+from audio_compositionality.evaluator.compare.verdicts import BarCheck, Standing
 from audio_compositionality.evaluator.results.result import Skipped
 from audio_compositionality.evaluator.submissions.submission import preset_with
 from audio_compositionality.hub.errors import Repository
@@ -34,6 +38,12 @@ NOT_STATED = "not stated"
 
 NOT_KNOWN = "not known"
 """Stands for an unknown submitter; no user of the Hub has a name with a blank."""
+
+NOT_LEARNT = "not shown to be learnt"
+"""Said of a model that is not above its twin, or has none: no score places it above one that is."""
+
+NOT_JUDGED = "not judged"
+"""Said of what models are judged beside, and of older versions of a task."""
 
 Values = Mapping[str, tuple[Column, Callable[[Shown], BoardValue]]]
 """Columns by their headings, each with a function that gives a row's value."""
@@ -68,6 +78,9 @@ def ranking_heading(task: TaskInfo) -> str:
 def ordered(task: TaskInfo, rows: Iterable[Shown], heading: str, *, ascending: bool = False) -> list[Shown]:
     """Rows sorted by a column, independently of their order; those without a value last.
 
+    Whatever the column and the direction, a model that is above all bars stands above one that is above its twin alone,
+    and this above all rows that are not shown to be learnt, see `Shown.tier`.
+
     Args:
         task: of the rows.
         rows: the rows.
@@ -84,7 +97,8 @@ def ordered(task: TaskInfo, rows: Iterable[Shown], heading: str, *, ascending: b
         cell = value(row)
         return cell.casefold() if isinstance(cell, str) else cell
 
-    return sorted(filled, key=key, reverse=not ascending) + missing
+    # A stable sort: within a tier, the order stays.
+    return sorted(sorted(filled, key=key, reverse=not ascending) + missing, key=attrgetter("tier"))
 
 
 def choices(rows: Iterable[Shown], name: str) -> list[str]:
@@ -98,6 +112,8 @@ def notes(entry: Entry, task: TaskInfo) -> list[str]:
     lines = []
     if entry.reproduces is not None:
         lines.append("a reproduction of an earlier entry")
+    if knows_generator(result.model.trained_on):
+        lines.append(OF_OUR_DATA)
     if result.task_version != task.version:
         lines.append(f"version {result.task_version} of the task, which is at version {task.version} now")
     for measure in task.measures:
@@ -129,12 +145,14 @@ class Filters:
         statuses: the statuses to keep; empty for all.
         paradigms: likewise.
         licences: likewise.
+        beside: also untrained networks, controls and baselines.
     """
 
     search: str = ""
     statuses: frozenset[str] = frozenset()
     paradigms: frozenset[str] = frozenset()
     licences: frozenset[str] = frozenset()
+    beside: bool = True
 
     def keep(self, row: Shown) -> bool:
         """Whether a row is kept."""
@@ -144,31 +162,62 @@ class Filters:
             (model.id, model.revision, model.paradigm or NOT_STATED, model.licence or NOT_STATED, entry.submitter or "")
         ).casefold()
         return (
-            all(word in text for word in self.search.casefold().split())
+            (self.beside or entry.kind is ModelKind.TRAINED)
+            and all(word in text for word in self.search.casefold().split())
             and (not self.statuses or entry.status in self.statuses)
             and (not self.paradigms or _stated(entry, "paradigm") in self.paradigms)
             and (not self.licences or _stated(entry, "licence") in self.licences)
         )
 
 
+INTERVAL = "95 % interval"
+
+_TWIN_MEANING = (
+    "the difference to the twin by the measure that the task is judged by, with its 95 % interval; of several twins, "
+    "to the one that decides"
+)
+
+
+def standing_words(standing: Standing) -> str:
+    """Sign and word of a standing: for readers who see no colour, and for print."""
+    return f"{SIGNS[standing]} {standing.value}"
+
+
+def verdict_words(row: Shown) -> str:
+    """The verdict on a row: its standing, and that it is not shown to be learnt."""
+    if row.verdict is None:
+        return NOT_JUDGED
+    standing = row.verdict.standing
+    if row.is_learnt:
+        return standing_words(standing)
+    if standing is Standing.NOT_SHOWN:
+        return f"{SIGNS[standing]} {NOT_LEARNT}"
+    return f"{standing_words(standing)}: {NOT_LEARNT}"
+
+
+def _twin_check(row: Shown) -> BarCheck | None:
+    return None if row.twin is None else row.twin.deciding
+
+
+def _twin_words(row: Shown) -> str:
+    check = _twin_check(row)
+    if check is None:
+        return "–" if row.twin is None else "no twin"
+    return " ".join(filter(None, (check.difference_text, check.interval_text))) or "cannot tell"
+
+
 def _shown(task: TaskInfo) -> Values:
     """The scores first, those that rank before the others: a phone shows two or three columns."""
     ranking = task.measure(task.ranks_by)
-    sampled, scores = _sampled(task), []
-    for measure in (ranking, *(measure for measure in task.shown if measure != ranking)):
-        scores.append(_number(measure, measure.heading))
-        if measure == sampled:
-            meaning = f"of {measure.heading}: BCa bootstrap over {task.samples}"
-            scores.append((_text("95 % interval", meaning), _score(measure, _interval(measure.digits))))
-        if measure == ranking and measure.floor is not None:
-            # A row's own floor may exceed chance.
-            nulls = " and ".join(task.measure(one).heading for one in (measure.null, measure.floor) if one is not None)
-            meaning = f"the value that {measure.heading} has to be above: the larger of {nulls}"
-            column = Column("to be above", meaning, digits=measure.digits)
-            scores.append((column, _score(measure, partial(FrameRow.least, measure=measure, info=task))))
+    first = _measure_columns(task, ranking)
+    further = [_measure_columns(task, measure) for measure in task.shown if measure != ranking]
     return _by_heading(
         (_text("model", "its id, as given by the submitter"), lambda row: row.entry.model),
-        *scores,
+        (_text("verdict", "where the model stands against its twin and the other bars"), verdict_words),
+        *first,
+        (_text("above its twin by", _TWIN_MEANING), _twin_words),
+        (_text("kind", "a model, or what models are judged beside"), lambda row: row.entry.kind.value),
+        *(column for columns in further for column in columns),
         (_text("status", "verified: recomputed here; reported: the submitter's word"), lambda row: row.entry.status),
         (_text("submitted by", "who opened the pull request"), lambda row: row.entry.submitter or NOT_KNOWN),
         (_count("dim", "numbers of an embedding"), lambda row: row.entry.result.model.output_dim),
@@ -182,11 +231,28 @@ def _shown(task: TaskInfo) -> Values:
     )
 
 
+def _measure_columns(task: TaskInfo, measure: Measure) -> list[tuple[Column, Callable[[Shown], BoardValue]]]:
+    """A measure, its interval where it is the one whose interval is shown, and the bar of the one that ranks."""
+    scores = [_number(measure, measure.heading)]
+    if measure == _sampled(task):
+        meaning = f"of {measure.heading}: BCa bootstrap over {task.samples}"
+        scores.append((_text(INTERVAL, meaning), _score(measure, _interval(measure.digits))))
+    if measure.name == task.ranks_by and measure.floor is not None:
+        # A row's own floor may exceed chance.
+        nulls = " and ".join(task.measure(one).heading for one in (measure.null, measure.floor) if one is not None)
+        meaning = f"the value that {measure.heading} has to be above: the larger of {nulls}"
+        column = Column("to be above", meaning, digits=measure.digits)
+        scores.append((column, _score(measure, partial(FrameRow.least, measure=measure, info=task))))
+    return scores
+
+
 def _in_files(task: TaskInfo, commit: str) -> Values:
     """The columns of CSV beside the displayed ones."""
     hidden = [measure for measure in task.measures if not measure.shown and measure.name != task.ranks_by]
     sampled, ends = _sampled(task), (("95 % low", attrgetter("low")), ("95 % high", attrgetter("high")))
+    twin = ("difference to its twin", "difference"), ("difference 95 % low", 0), ("difference 95 % high", 1)
     return _by_heading(
+        *((Column(heading), partial(_twin_number, what=what)) for heading, what in twin),
         *((Column(heading), _score(sampled, end)) for heading, end in ends if sampled is not None),
         *(_number(measure, measure.name) for measure in hidden),
         (_count("n"), lambda row: row.entry.result.n),
@@ -197,6 +263,14 @@ def _in_files(task: TaskInfo, commit: str) -> Values:
         (_text("folder"), lambda row: row.entry.folder),
         (_text("commit"), lambda row: commit),
     )
+
+
+def _twin_number(row: Shown, what: str | int) -> float | None:
+    """The difference to the twin, or an end of its interval."""
+    check = _twin_check(row)
+    if check is None or isinstance(what, str):
+        return None if check is None else check.difference
+    return None if check.interval is None else check.interval[what]
 
 
 def _by_heading(*pairs: tuple[Column, Callable[[Shown], BoardValue]]) -> Values:
@@ -274,6 +348,7 @@ ENTRY_HEADINGS = (
     "task",
     "score",
     "95 % interval",
+    "verdict",
     "data",
     "status",
     "submitted by",
@@ -297,18 +372,27 @@ def data_name(task: str, data: DataKey) -> str:
     return f"{name}, older: version {data.version} of the task" if is_older(task, data) else name
 
 
-def entry_rows(board: Board, model: str) -> list[list[str]]:
-    """All entries of a model, one row of `ENTRY_HEADINGS` each."""
-    return [_entry_row(board, entry) for entry in board.of_model(model)]
+def entry_rows(board: Board, model: str) -> tuple[list[list[str]], list[list[str]]]:
+    """All entries of a model, one row of `ENTRY_HEADINGS` each: of the installed versions of tasks, and of others."""
+    entries = board.of_model(model)
+    older = [is_older(entry.result.task, entry.data) for entry in entries]
+    rows = [_entry_row(board, entry) for entry in entries]
+    return (
+        [row for row, is_old in zip(rows, older, strict=True) if not is_old],
+        [row for row, is_old in zip(rows, older, strict=True) if is_old],
+    )
 
 
 def _entry_row(board: Board, entry: Entry) -> list[str]:
     info = load_task(entry.result.task).info
-    score = entry.scores.get(info.score.name)
+    measure = info.measure(info.ranks_by)
+    score = entry.scores.get(measure.name)
+    row = next((row for row in board.rows(info.name, entry.data) if row.entry is entry), None)
     return [
         info.title,
-        _shown_value(score, info.score.digits),
-        _shown_ends(score, info.score.digits),
+        _shown_value(score, measure.digits),
+        _shown_ends(score, measure.digits),
+        "–" if row is None else verdict_words(row),
         data_name(info.name, entry.data),
         entry.status,
         shortened(entry.submitter or NOT_KNOWN, LONGEST_SHOWN),

@@ -56,7 +56,7 @@ def read_vector(line: str) -> list[float]:
         return [float(word) for word in line.replace(",", " ").split()]
     except ValueError as error:
         word = str(error).removeprefix("could not convert string to float: ")
-        raise ValueError(f"{word} is no number. Give numbers separated by commas or spaces.") from None
+        raise ValueError(f"{word} is not a number. Give numbers separated by commas or spaces.") from None
 
 
 def read_number(line: str) -> float:
@@ -72,7 +72,7 @@ def read_json(line: str) -> Any:
     try:
         value = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"this is no JSON: {error}.") from None
+        raise ValueError(f"this is not JSON: {error}.") from None
     if not isinstance(value, list | dict):
         raise ValueError("the JSON must be a list [...] or an object {...}.")
     return value

@@ -149,7 +149,7 @@ def check_built_folder(folder: Path, *, progress: bool = True) -> Manifest:
         DatasetError: an unfinished build, a shard that was changed or belongs to other data, the card of other data.
     """
     if not folder.is_dir():
-        raise DatasetError(f"{folder} is no folder; `audio-compositionality build --out {folder}` writes one")
+        raise DatasetError(f"{folder} is not a folder; `audio-compositionality build --out {folder}` writes one")
     manifest = Manifest.load(folder / MANIFEST_NAME)
     if manifest is None:
         raise DatasetError(

@@ -165,9 +165,9 @@ def parsed_line(line: bytes, belongs_to: str) -> Any:
     try:
         parts = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise TornError(f"it is no line of this file: {first_line(error)}") from error
+        raise TornError(f"it is not a line of this file: {first_line(error)}") from error
     if not isinstance(parts, list) or list(map(type, parts)) != [str, str]:
-        raise TornError("it is no line of this file: it is not a digest and a text")
+        raise TornError("it is not a line of this file: it is not a digest and a text")
     digest, text = parts
     if digest != _line_digest(text, belongs_to):
         raise DamagedError("its digest is not that of its text")

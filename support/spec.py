@@ -236,7 +236,7 @@ def parse_yaml(content: bytes | str, path: str) -> dict[str, Any]:
         text = content.decode() if isinstance(content, bytes) else content
         values = yaml.load(text, _yaml_loader())  # it is a SafeLoader
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} is no YAML: {getattr(error, 'problem', None) or first_line(error)}") from error
+        raise InputError(f"{path} is not YAML: {getattr(error, 'problem', None) or first_line(error)}") from error
     if not isinstance(values, dict):
         raise InputError(f"{path} must have lines such as 'seed: 1', but is a {type(values).__name__}")
     check_depth(values, path)

@@ -39,6 +39,11 @@ def listed(names: Sequence[str], most: int = 6) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
 
 
+def with_article(noun: str) -> str:
+    """A noun behind "a" or "an", by its first letter."""
+    return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
+
+
 def plain(text: str) -> str:
     """Text on one line, without characters that are invisible or that move others, such as a change of direction."""
     if text.isprintable():

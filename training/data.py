@@ -414,7 +414,7 @@ def read_training_texts(table: str | Path) -> Iterator[TrainingTexts]:
     """
     table = Path(table)
     if not table.is_file():
-        raise DatasetError(f"{printable(str(table))} is no file")
+        raise DatasetError(f"{printable(str(table))} is not a file")
     lines = csv.DictReader(io.StringIO(text_of(table.read_bytes()), newline=""))
     columns = lines.fieldnames or ()
     missing = [name for name in _COLUMNS if name not in columns]

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import csv
 import io
-import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
-
-from tqdm.auto import tqdm
+from typing import IO, Any, Protocol
 
 from audio_compositionality.support.files import write_whole
+from audio_compositionality.support.progress import Part, Progress
 
-from .settings import TrainingError, TrainingSettings
+from .settings import Stage, TrainingError, TrainingSettings
 
 STEPS, EVALUATIONS = "log.csv", "evaluations.csv"
 STEP_COLUMNS = ("step", "stage", "stage_step", "loss", "learning_rate", "scale", "gradient_norm", "seconds")
@@ -23,8 +21,6 @@ STEP_COLUMNS = ("step", "stage", "stage_step", "loss", "learning_rate", "scale",
 
 EVALUATION_COLUMNS = ("step", "stage", "name", "value")
 _SMOOTHED = 0.98
-_LINES = 20
-"""Most lines of progress, about, where there is no terminal."""
 
 
 class Program(Protocol):
@@ -185,65 +181,59 @@ def _text(value: float | int | str) -> str:
     return repr(value) if isinstance(value, float) else str(value)
 
 
-class Progress:
-    """A bar in a terminal; elsewhere a line now and then. Both have the loss and how long it will take."""
+class TrainingProgress(Progress):
+    """The bar of a training, with its loss; a step of any stage is taken to last as long as those so far."""
 
-    def __init__(self, total: int, first: int, *, shown: bool) -> None:
+    def __init__(
+        self,
+        stages: Sequence[Stage],
+        first: int,
+        *,
+        shown: bool,
+        clock: Callable[[], float] = time.monotonic,
+        file: IO[str] | None = None,
+    ) -> None:
         """Begin.
 
         Args:
-            total: steps of the run.
+            stages: of the run.
             first: steps that are done.
-            shown: whether anything is said.
+            shown, clock, file: see `Progress`.
         """
-        self._total, self._first, self._done = total, first, first
-        self._began = time.monotonic()
+        self._total, self._done = sum(stage.steps for stage in stages), first
         self._loss: float | None = None
-        self._score = ""
-        self._lines = shown and not sys.stderr.isatty()
-        self._said = time.monotonic()
-        hidden = not shown or self._lines
-        self._bar: tqdm[Any] = tqdm(total=total, initial=first, desc="train", unit="step", disable=hidden)
+        self._score = self._stage = ""
+        parts: dict[Hashable, Part] = {}
+        for number, stage in enumerate(stages):
+            made = min(first, stage.steps)
+            parts[number] = Part(stage.kind, "step", stage.steps - made, "steps")
+            first -= made
+        super().__init__(parts, shown=shown, clock=clock, file=file)
 
-    def advance(self, stage: str, losses: Sequence[float]) -> None:
-        """Count steps, by their losses."""
+    def made(self, stage: int, losses: Sequence[float]) -> None:
+        """Count steps of a stage, by its number, with their losses."""
         for loss in losses:
             self._loss = loss if self._loss is None else _SMOOTHED * self._loss + (1 - _SMOOTHED) * loss
-        before, self._done = self._done, self._done + len(losses)
-        self._bar.set_description(stage, refresh=False)
-        self._bar.set_postfix_str(f"loss {self._loss:.3f}{self._score}", refresh=False)
-        self._bar.update(len(losses))
-        every = max(self._total // _LINES, 1)
-        if self._lines and (self._done // every > before // every or self._done == self._total):
-            print(self._line(stage), file=sys.stderr, flush=True)
+        self._done, self._stage = self._done + len(losses), self.name
+        self.advance(stage, len(losses))
 
     def skip(self, steps: int) -> None:
         """Leave out steps that will not be made."""
         self._done += steps
-        self._bar.update(steps)
 
     def evaluated(self, stage: str, score: float, best: bool) -> None:
         """Report the score of an evaluation."""
         self._score = f", score {score:.3f}"
-        if self._lines:
-            mark = ", the best so far" if best else ""
-            print(f"step {self._done:,}, {stage}: score {score:.3f}{mark}", file=sys.stderr, flush=True)
+        mark = ", the best so far" if best else ""
+        self.say(f"step {self._done:,}, {stage}: score {score:.3f}{mark}")
 
     def close(self) -> None:
-        """Leave the bar as it is."""
-        self._bar.close()
+        """Remove the bar; where there is none, say the last loss."""
+        if self._loss is not None:
+            self.say(self.where())
+        super().close()
 
-    def _line(self, stage: str) -> str:
-        each = (time.monotonic() - self._began) / max(self._done - self._first, 1)
-        left = each * (self._total - self._done)
-        return (
-            f"step {self._done:,} of {self._total:,}, {stage}: loss {self._loss:.3f}, {each:.2f} s a step, "
-            f"{duration_text(left)} left"
-        )
-
-
-def duration_text(seconds: float) -> str:
-    """A duration, rounded to its largest unit."""
-    if seconds < 90:
-        return f"{seconds:.0f} s"
-    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+    def where(self) -> str:
+        """The stage, the step and the loss, in words."""
+        loss = "" if self._loss is None else f", loss {self._loss:.3f}"
+        return f"{self._stage}, step {self._done:,} of {self._total:,}{loss}{self._score}"

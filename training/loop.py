@@ -30,7 +30,7 @@ from audio_compositionality.support.text import first_line
 from .batches import Batch, Batches, BatchSettings, FeatureSource, TextSettings, check_neighbours, nearest_rows
 from .data import TrainingData
 from .embedding import BatchEmbedder, Embeddings, cached_step
-from .log import STEP_COLUMNS, Progress, RunLog
+from .log import STEP_COLUMNS, RunLog, TrainingProgress
 from .losses import StageLoss, processes, stage_loss
 from .model import TwoTowers
 from .run_folder import DataFacts, TrainingRecord, check_out, write_record
@@ -338,7 +338,7 @@ class Trainer:
         self._began = time.monotonic() - self.position.seconds
         tables = {} if state is None else state.tables
         self.log = RunLog(self.out, self.settings, first, tables) if self.processes.is_main else None
-        self._bar = Progress(self.settings.steps, first, shown=self._progress and self.processes.is_main)
+        self._bar = TrainingProgress(self.settings.stages, first, shown=self._progress and self.processes.is_main)
         try:
             resumed = self.position
             for number in range(resumed.stage, len(self.settings.stages)):
@@ -390,7 +390,7 @@ class Trainer:
             modular_weight=self.settings.modular_weight,
         )
         stream = batches.stream(self.position.step * each, stage.steps * each)
-        with _closing(stream):
+        with _closing(stream), self._bar.during(number):
             while self.position.step < stage.steps:
                 self._step(stage, stream, loss, optimizer)
                 position = self.position
@@ -480,7 +480,7 @@ class Trainer:
             if self.log is not None:
                 values = (total, stage.kind, step, loss, rate, scale, norm, round(seconds, 3))
                 self.log.step(dict(zip(STEP_COLUMNS, values, strict=True)))
-        self._bar.advance(stage.kind, [loss for loss, _, _ in numbers])
+        self._bar.made(self.position.stage, [loss for loss, _, _ in numbers])
         self._waiting.clear()
 
     def _validate_and_stop(self, stage: Stage) -> bool:

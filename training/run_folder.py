@@ -127,7 +127,7 @@ def read_record(out: Path) -> dict[str, Any] | None:
         raise TrainingError(f"cannot read {path}: {first_line(error)}") from error
     settings = values.get("settings")
     if not isinstance(settings, dict) or (values.get("finished") and not isinstance(values.get("steps"), int)):
-        raise TrainingError(f"{path} is no record of a training")
+        raise TrainingError(f"{path} is not a record of a training")
     check_depth(settings, path)
     return dict(values)
 

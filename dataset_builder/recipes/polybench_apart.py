@@ -39,7 +39,7 @@ class _ApartQuestions(TwinRecipe):
         return {**super().row(asked), "arrangement": group.arrangement, "pair": f"{group.pair}-{clip}"}
 
     def check_row(self, row: Row) -> None:
-        """Refuse a row that is no question of a pair."""
+        """Refuse a row that is not a question of a pair."""
         super().check_row(row)
         if not row["pair"]:
             raise DatasetError(f"row {row['id']}: pair is ''; it names what is asked in both arrangements")

@@ -95,7 +95,7 @@ class Sides:
 
 
 class SoundPool:
-    """Sounds that have a class: a label that is no number.
+    """Sounds that have a class: a label that is not a number.
 
     Attributes:
         sounds: all of them.

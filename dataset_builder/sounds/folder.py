@@ -234,4 +234,4 @@ def _file_below(folder: Path, name: str) -> Path:
             return path
     except (OSError, ValueError, RuntimeError) as error:
         raise SoundError(f"cannot be read: {first_line(error)}") from error
-    raise SoundError("is no file in the folder of the table; links are not followed")
+    raise SoundError("is not a file in the folder of the table; links are not followed")

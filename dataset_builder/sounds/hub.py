@@ -480,7 +480,7 @@ def _check_rows(source: str, rows: datasets.Dataset, columns: Sequence[str | Non
     count = len(rows)
     if count > MOST_RECORDINGS:
         raise SoundError(
-            f"{source} has {count:,} rows; {MOST_RECORDINGS:,} recordings are the most that are read: give a part of "
+            f"{source} has {count:,} rows; the limit is {MOST_RECORDINGS:,}: give a part of "
             "them, such as --set split=train[:10000]"
         )
 
@@ -567,7 +567,7 @@ class _Files:
         content, path = value.get("bytes"), value.get("path")
         if content:
             if len(content) > LARGEST_FILE:
-                raise SoundError(f"has {len(content):,} bytes; {LARGEST_FILE:,} are the most")
+                raise SoundError(f"has {len(content):,} bytes; the limit is {LARGEST_FILE:,}")
             return io.BytesIO(content)
         if not path:
             raise SoundError("holds no audio")

@@ -138,7 +138,7 @@ def several_labels(labels: Sequence[Sequence[str]], without: Sequence[str] = ())
 def _no_class(labels: Sequence[str]) -> str:
     """The reason why a row with these labels and no others is left out."""
     names = [repr(label) for label in labels if label]
-    return f"is called {listed(names)}, which is no class" if names else "has no label"
+    return f"is called {listed(names)}, which is not a class" if names else "has no label"
 
 
 def labels_in(
@@ -278,7 +278,7 @@ def texts_in(source: str, rows: datasets.Dataset, column: str) -> list[str]:
     """
     feature = rows.features[column]
     if is_list(feature):
-        raise SoundError(f"{source}: {column} is no column of classes, texts or numbers")
+        raise SoundError(f"{source}: {column} is not a column of classes, texts or numbers")
     return [_text(value) for value in _values(source, rows, column, feature)]
 
 
@@ -301,7 +301,7 @@ def _values(source: str, rows: datasets.Dataset, column: str, feature: Any) -> S
     import datasets
 
     if not holds_labels(rows.features[column]):
-        raise SoundError(f"{source}: {column} is no column of classes, texts or numbers")
+        raise SoundError(f"{source}: {column} is not a column of classes, texts or numbers")
     values: Sequence[Any] = rows.select_columns([column])[:][column]
     if isinstance(feature, datasets.Value):
         return values

@@ -130,7 +130,7 @@ def read_header(file: SoundFile) -> Header:
     if rate < 1 or not 0 <= frames <= LONGEST_HOURS * 3_600 * rate:
         raise SoundError(f"claims {frames:,} samples at {rate:,} Hz, more than {LONGEST_HOURS} hours; is it damaged?")
     if channels > MOST_CHANNELS:
-        raise SoundError(f"claims {channels:,} channels; {MOST_CHANNELS} are the most that are read")
+        raise SoundError(f"claims {channels:,} channels; the limit is {MOST_CHANNELS}")
     return Header(rate, frames, info.subtype.startswith(_LOSSY))
 
 
@@ -319,8 +319,7 @@ class ReadRecordings:
         """
         if len(candidates) > MOST_RECORDINGS:
             raise SoundError(
-                f"{source} has {len(candidates):,} recordings; {MOST_RECORDINGS:,} are the most that are read: give a "
-                "part of them"
+                f"{source} has {len(candidates):,} recordings; the limit is {MOST_RECORDINGS:,}: give a part of them"
             )
         self.source = source
         self.suggested: Mapping[str, Any] = dict(suggested or {})

@@ -376,7 +376,7 @@ def check_words(spec: ToneSpec) -> None:
     if high - low < NARROWEST_PITCHES:
         raise InputError(
             f"pitch_range is ({low:g}, {high:g}), {high - low:g} semitones; captions need {NARROWEST_PITCHES} or more, "
-            "so that low and high are told apart"
+            "so that low and high can be distinguished"
         )
 
 

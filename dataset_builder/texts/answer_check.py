@@ -244,7 +244,7 @@ def _count_at_once(question: Question, heard: Heard) -> list[str] | str:
 
 def _count(question: Question, number: int) -> list[str] | str:
     if not all(option.isdecimal() for option in question.options):
-        return "an option is no number"
+        return "an option is not a number"
     return [option for option in question.options if int(option) == number]
 
 
@@ -310,7 +310,7 @@ def _state_of_clip(question: Question, heard: Heard) -> list[str] | str:
 
 def _yes_or_no(question: Question, overlaps: bool, alone: bool) -> list[str] | str:
     if set(question.options) != {"Yes", "No"} or question.polarity not in {"overlap", "alone"}:
-        return "it is no question of Yes and No"
+        return "it is not a question of Yes and No"
     if not overlaps and not alone:
         return "it is ambiguous whether anything overlaps"
     return ["Yes" if overlaps == (question.polarity == "overlap") else "No"]
@@ -336,7 +336,7 @@ def _first_window(question: Question, heard: Heard) -> list[str] | str:
     times = [re.fullmatch(r"([0-9]+\.[0-9]) to ([0-9]+\.[0-9]) s", option) for option in question.options]
     windows = [(float(match[1]), float(match[2])) for match in times if match]
     if len(windows) != len(times):
-        return "an option is no interval"
+        return "an option is not an interval"
     frames = [(round(start * 100), round(stop * 100)) for start, stop in windows]
     widths = {stop - start for start, stop in frames}
     # A tenth of the clip to half a second, half up to even, but at least twice the resolution of the labels.

@@ -44,7 +44,9 @@ class UnreadableError(InputError):
     """
 
     def __init__(self, text: str, word: str = "") -> None:
-        why = f"{word!r} is no word of reading.yaml" if word else "its parts can be joined in none or in several ways"
+        why = (
+            f"{word!r} is not a word of reading.yaml" if word else "its parts can be joined in none or in several ways"
+        )
         super().__init__(f"{text!r} cannot be read: {why}")
         self.word = word
 

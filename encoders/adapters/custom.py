@@ -112,7 +112,7 @@ class CustomModel(WaveformEncoder):
             if not hasattr(made, attribute):
                 raise ModelError(f"'{name}' has no {attribute}; {needs}")
         if embeds and not callable(made.embed):
-            raise ModelError(f"'{name}': embed is no method; it must be embed(waveforms, sample_rate)")
+            raise ModelError(f"'{name}': embed is not a method; it must be embed(waveforms, sample_rate)")
         self.device = device_of(made)
         self.card = stated_card(made, name, source)
         if embeds:

@@ -73,7 +73,7 @@ class HearEncoder(WaveformEncoder):
         """
         for function in ("load_model", "get_scene_embeddings"):
             if not callable(getattr(module, function, None)):
-                raise ModelError(f"'{module.__name__}' has no {function}(); it is no HEAR module")
+                raise ModelError(f"'{module.__name__}' has no {function}(); it is not a HEAR module")
         self._name = f"{PREFIX}:{module.__name__}"
         model = _load(module, weights)
         self._model = check_module(model, ("sample_rate", "scene_embedding_size"), module.__name__, "HEAR")

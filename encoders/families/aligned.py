@@ -168,7 +168,7 @@ def _check(checkpoint: Checkpoint) -> None:
         )
     for name in _TEXTS:
         if not isinstance(getattr(config, name), str) or not getattr(config, name):
-            raise ModelError(f"the configuration of '{checkpoint.name}' has no {name}, or one that is no text")
+            raise ModelError(f"the configuration of '{checkpoint.name}' has no {name}, or one that is not a text")
     check_whole(checkpoint, "encoder_seed", 0, 2**63 - 1)
     try:
         EncoderOptions(layer=config.layer, pooling=config.pooling)
@@ -176,8 +176,8 @@ def _check(checkpoint: Checkpoint) -> None:
         raise ModelError(f"the configuration of '{checkpoint.name}': {error}") from error
     if checkpoint.commit is not None and not is_public(config.encoder):
         raise ModelError(
-            f"'{checkpoint.name}' comes from the Hub and names {config.encoder!r} as its encoder, which is no listed "
-            "name and no Hub id; a model from the Hub cannot load local files"
+            f"'{checkpoint.name}' comes from the Hub and names {config.encoder!r} as its encoder, which is neither a "
+            "listed name nor a Hub id; a model from the Hub cannot load local files"
         )
     check_network(checkpoint, AlignedModel, SIZES)
 

@@ -255,9 +255,9 @@ def _masked(value: str | None, masked: Callable[[str], str]) -> str | None:
 
 
 def _constant(name: str) -> float:
-    """Infinity, which is no JSON either, is the logarithm of 0 in some servers' answers."""
+    """Infinity, which is not JSON either, is the logarithm of 0 in some servers' answers."""
     if name == "NaN":
-        raise ModelError("it holds NaN, which is no number")
+        raise ModelError("it holds NaN, which is not a number")
     return float(name)
 
 

@@ -20,6 +20,7 @@ import httpx2
 from huggingface_hub import constants
 
 from audio_compositionality.support.errors import causes_of
+from audio_compositionality.support.loopback import is_loopback
 from audio_compositionality.support.retries import LONGEST_WAIT, WAITS, requested_wait
 from audio_compositionality.support.text import first_line, shortened
 
@@ -114,6 +115,7 @@ class Server:
             silence: seconds without a byte from the server after which an exchange fails.
         """
         self._url = completions_url(url)
+        self._is_here = is_loopback(httpx2.URL(self._url).host)
         self._client = httpx2.AsyncClient(
             follow_redirects=False,
             timeout=silence,
@@ -135,14 +137,14 @@ class Server:
             seconds: limit for the exchange.
 
         Raises:
-            OfflineError: HF_HUB_OFFLINE is set.
+            OfflineError: HF_HUB_OFFLINE is set, and the server is another machine.
             DeadlineError: there is no complete reply after so many seconds.
             TooLargeError: it has more than `MOST_BYTES`.
             RedirectError: it redirects to another server, or in a way that loses the question.
             httpx2.HTTPError: the server is not there, broke the connection, or breaks the protocol.
             CancelledError: it was closed meanwhile.
         """
-        if constants.is_offline_mode():
+        if constants.is_offline_mode() and not self._is_here:
             raise OfflineError
         with self._lock:
             if self._is_closed:
@@ -403,7 +405,9 @@ def failure_of(error: Exception, key: str | None, model: str, settings: Endpoint
         settings: how the server was asked.
     """
     if isinstance(error, OfflineError):
-        return Failure("huggingface_hub is offline, and so no question is sent", "unset HF_HUB_OFFLINE")
+        return Failure(
+            "HF_HUB_OFFLINE is set, and the server is not on this machine: no question is sent", "unset HF_HUB_OFFLINE"
+        )
     if isinstance(error, DeadlineError):
         return out_of_time(settings.deadline)
     if isinstance(error, TooLargeError):
@@ -459,7 +463,7 @@ def _redirect(error: RedirectError, key: str | None, model: str) -> Failure:
 def no_completion(what: str) -> Failure:
     """The failure of a reply that is no answer; `what` it is instead, without the key."""
     return Failure(
-        f"the server's answer is no chat completion ({shortened(what, LONGEST_WORDS)})",
+        f"the server's answer is not a chat completion ({shortened(what, LONGEST_WORDS)})",
         "check that the URL is that of an OpenAI-compatible server, up to /v1",
     )
 

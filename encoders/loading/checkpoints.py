@@ -182,7 +182,7 @@ class Checkpoint(ModelSource):
         if not isinstance(rate, int) or rate <= 0:
             stated = "no sampling_rate" if rate is None else f"the sampling_rate {rate!r}"
             raise ModelError(
-                f"'{self.name}' (model type '{self.config.model_type}') is no audio model: its "
+                f"'{self.name}' (model type '{self.config.model_type}') is not an audio model: its "
                 f"{type(extractor).__name__} has {stated}; {HOW_TO_WRAP}"
             )
         if wanted is not None and not isinstance(extractor, wanted):
@@ -578,7 +578,7 @@ def check_network(checkpoint: Checkpoint, network: Any, sizes: Sequence[str]) ->
 
 
 def check_whole(checkpoint: Checkpoint, name: str, least: int, most: int) -> None:
-    """Refuse a value of a configuration that is no whole number, or none in a range.
+    """Refuse a value of a configuration that is not a whole number, or none in a range.
 
     Raises:
         ModelError: it is not.

@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from audio_compositionality.support.files import cache_folder, partial_path, remove_partial_files
+from audio_compositionality.support.loopback import reach_loopback_hub
 from audio_compositionality.support.text import first_line
 
 from ..base import ModelError
@@ -143,7 +144,7 @@ def download_from_hub(repository: str, name: str, revision: str | None = None) -
     from huggingface_hub import constants, hf_hub_download, try_to_load_from_cache
     from huggingface_hub.errors import LocalEntryNotFoundError
 
-    if constants.HF_HUB_OFFLINE:
+    if not reach_loopback_hub():
         try:
             return Path(hf_hub_download(repository, name, revision=revision))
         except LocalEntryNotFoundError as error:

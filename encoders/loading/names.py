@@ -22,11 +22,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
-from ipaddress import ip_address
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, TypeVar
 from urllib.parse import urlsplit
+
+from audio_compositionality.support.loopback import is_loopback
 
 from ..base import ModelError
 from ..controls import CONTROLS, ControlKind
@@ -139,7 +140,7 @@ class ModelName:
             quoted = " or ".join(f"'{name}'" for name in close)
             return f"unknown model '{self.uncontrolled}'; did you mean {quoted}?"
         if "/" in self.model:
-            return f"there is no folder '{self.model}', and it is no Hub id (org/name) either"
+            return f"there is no folder '{self.model}', and it is not a Hub id (org/name) either"
         return (
             f"unknown model '{self.uncontrolled}'; `audio-compositionality models` lists those that have a name. "
             "Otherwise pass a Hub id (org/name), an existing folder with config.json, preprocessor_config.json "
@@ -398,12 +399,7 @@ class Address:
     def is_open_to_listeners(self) -> bool:
         """Whether questions go to another machine unencrypted."""
         parts = urlsplit(self.url)
-        if parts.scheme == "https" or parts.hostname == "localhost":
-            return False
-        try:
-            return not ip_address(parts.hostname or "").is_loopback
-        except ValueError:
-            return True
+        return parts.scheme != "https" and not is_loopback(parts.hostname)
 
 
 def is_endpoint(name: str) -> bool:

@@ -158,7 +158,7 @@ class Comparison:
         return tuple(views or self.views.values())
 
     def interval(self, place: int, measure: Measure) -> Interval | None:
-        """95 % interval of a measure of one result, by its place; None where the measure is no mean over samples, or
+        """95 % interval of a measure of one result, by its place; None where the measure is not a mean over samples, or
         where too few samples have it."""
         view, result = self.views.get(measure.name), self.results[place]
         if view is not None:

@@ -34,6 +34,7 @@ from .verdicts import (
     DESCRIPTION,
     LONGEST_NAME,
     Bar,
+    BarVerdict,
     Standing,
     TaskVerdict,
     bar_words,
@@ -104,13 +105,6 @@ class ModelVerdict:
         return asked_of(self.tasks[0].comparison.info)
 
     @property
-    def knows_generator(self) -> bool:
-        """Whether the model was trained on rows of one of our own training recipes, as its result states."""
-        first = self.tasks[0]
-        stated = first.comparison.results[first.place].result.model.trained_on or ""
-        return any(re.search(rf"(?<!\w){name}(?!\w)", stated) for name in list_recipes())
-
-    @property
     def titles(self) -> tuple[str, ...]:
         """Titles of the deciding tasks, with their data where two titles are equal."""
         return _titles([task.comparison for task in self.tasks])
@@ -150,11 +144,13 @@ class ModelVerdict:
     @property
     def sentence(self) -> str:
         """The verdict in words, after the name of the model and "is"; see the rules of this module."""
-        sentence = f"{_OF_OUR_DATA if self.knows_generator else ''}{_said(self.titles, self.tasks)}"
+        first = self.tasks[0]
+        is_ours = knows_generator(first.comparison.results[first.place].result.model.trained_on)
+        sentence = f"{f'{OF_OUR_DATA}, and ' if is_ours else ''}{tasks_sentence(self.titles, self.tasks)}"
         if not self.beside:
             return sentence
         titles = _titles([task.comparison for task in (*self.tasks, *self.beside)])
-        return f"{sentence} Beside that, {_said(titles[len(self.tasks) :], self.beside)}"
+        return f"{sentence} Beside that, {tasks_sentence(titles[len(self.tasks) :], self.beside)}"
 
     @property
     def missing(self) -> tuple[str, ...]:
@@ -162,11 +158,17 @@ class ModelVerdict:
         return tuple(dict.fromkeys(bar.missing for task in self.tasks for bar in task.bars if bar.missing))
 
 
-_OF_OUR_DATA = "trained on our generator, and "
+OF_OUR_DATA = "trained on our generator"
 
 
-def _said(titles: Sequence[str], tasks: Sequence[TaskVerdict]) -> str:
-    """The standing of a model in several tasks, in one sentence."""
+def knows_generator(trained_on: str | None) -> bool:
+    """Whether a model was trained on rows of one of our own training recipes, as its result states."""
+    return any(re.search(rf"(?<!\w){name}(?!\w)", trained_on or "") for name in list_recipes())
+
+
+def tasks_sentence(titles: Sequence[str], tasks: Sequence[BarVerdict]) -> str:
+    """The standing of a model in several tasks, in one sentence, after the name of the model and "is"; see the rules of
+    this module."""
     groups: dict[tuple[int, str, str], list[str]] = {}
     for title, task in zip(titles, tasks, strict=True):
         rank = -1 if task.unread else list(Standing).index(task.standing)
@@ -175,7 +177,7 @@ def _said(titles: Sequence[str], tasks: Sequence[TaskVerdict]) -> str:
     return said if said.endswith("?") else f"{said}."
 
 
-def _clause(task: TaskVerdict) -> tuple[str, str]:
+def _clause(task: BarVerdict) -> tuple[str, str]:
     """The standing of a model in one task: the words before the task's title and those after it."""
     flags = f" ({'; '.join(task.flags)})" if task.flags else ""
     if task.unread:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 
@@ -12,7 +12,7 @@ from scipy import stats
 
 from audio_compositionality.encoders.loading.twins import UNTRAINED
 from audio_compositionality.support.text import listed, number_text, shortened
-from audio_compositionality.tasks.base import ENERGY, Measure, TaskInfo, least_of
+from audio_compositionality.tasks.base import ENERGY, Measure, Number, TaskInfo, least_of
 
 from .comparison import Comparison, View
 from .loading import ModelKind, description_names, descriptions_in, level_names, levels_in
@@ -142,22 +142,16 @@ class Bar:
         return next((check for check in deciding if check.standing is self.standing), next(iter(deciding), None))
 
 
-@dataclass(frozen=True)
-class TaskVerdict:
-    """The verdict of one task on one model that is neither a baseline nor untrained.
+@dataclass(frozen=True, kw_only=True)
+class BarVerdict:
+    """The verdict of one task on one model that is neither a baseline nor untrained: where it stands against the bars.
 
     Attributes:
-        comparison: of the results of the task.
-        label: of the model.
-        place: of its result in the comparison.
         bars: the twin, plain descriptions and the floor; then the further ones of `TaskInfo.bars` that have results.
         flags: meanings of the flags that count against the model.
         unread: the number of answers that name no option, in words, where most do; else empty.
     """
 
-    comparison: Comparison
-    label: str
-    place: int
     bars: tuple[Bar, ...]
     flags: tuple[str, ...]
     unread: str
@@ -186,6 +180,21 @@ class TaskVerdict:
     def bar(self, name: str) -> Bar | None:
         """A bar by its name; None where the task has none of that name."""
         return next((bar for bar in self.bars if bar.name == name), None)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskVerdict(BarVerdict):
+    """A `BarVerdict` from a comparison of results, sample by sample.
+
+    Attributes:
+        comparison: of the results of the task.
+        label: of the model.
+        place: of its result in the comparison.
+    """
+
+    comparison: Comparison
+    label: str
+    place: int
 
 
 TWIN, DESCRIPTION, FLOOR = "twin", "description", "floor"
@@ -223,21 +232,21 @@ def task_verdicts(comparison: Comparison) -> tuple[TaskVerdict, ...]:
                 _floor_bar(comparison, [*_level_checks(comparison, place, levels), *floor[place]]),
                 *_further_bars(comparison, place),
             ),
-            flags=tuple(
-                measure.meaning.removeprefix("whether ")
-                for measure in comparison.info.measures
-                if result.result.measures.get(measure.name) is True
-            ),
-            unread=_unread(comparison, place),
+            flags=raised_flags(comparison.info, result.result.measures),
+            unread=unread_answers(comparison.info, result.result.measures),
         )
         for place, result in enumerate(comparison.results)
         if result.kind is ModelKind.TRAINED
     )
 
 
-def _unread(comparison: Comparison, place: int) -> str:
+def raised_flags(info: TaskInfo, measures: Mapping[str, Number]) -> tuple[str, ...]:
+    """Meanings of the flags among the measures of a result that count against its model."""
+    return tuple(m.meaning.removeprefix("whether ") for m in info.measures if measures.get(m.name) is True)
+
+
+def unread_answers(info: TaskInfo, measures: Mapping[str, Number]) -> str:
     """The number of a model's answers that name no option, where most do; else empty."""
-    info, measures = comparison.info, comparison.results[place].result.measures
     # The first share counts all answers that name no option, refusals among them.
     for name, total in () if info.profile is None else info.profile.shares[:1]:
         part, every = measures.get(name), measures.get(total)
@@ -269,8 +278,8 @@ def combined(standings: Sequence[Standing]) -> Standing:
 def _twin_bar(comparison: Comparison, place: int) -> Bar:
     twins, words = twins_of(comparison, place), comparison.info.twin[1]
     if not twins:
-        return _missing_bar(TWIN, words, _way_to_twin(comparison, place))
-    return _bar_of(
+        return missing_bar(TWIN, words, _way_to_twin(comparison, place))
+    return bar_of(
         TWIN,
         words,
         [
@@ -298,20 +307,20 @@ def _description_bar(comparison: Comparison, place: int) -> Bar:
     references = descriptions_in(comparison.results, comparison.info)
     if not references:
         words = description_names(comparison.info)
-        return _missing_bar(DESCRIPTION, words, f"score {words} beside it")
+        return missing_bar(DESCRIPTION, words, f"score {words} beside it")
     words = listed([comparison.labels[k] for k in references])
     checks = [check for k in references for check in _against(comparison, place, k, comparison.labels[k])]
-    return _bar_of(DESCRIPTION, words, checks)
+    return bar_of(DESCRIPTION, words, checks)
 
 
 def _floor_bar(comparison: Comparison, checks: Sequence[BarCheck]) -> Bar:
     words = comparison.info.floor
     if checks:
-        return _bar_of(FLOOR, words, checks)
+        return bar_of(FLOOR, words, checks)
     way = (
         f"score {level_names()} beside it" if words == ENERGY else "no measure of these results has a known value of it"
     )
-    return _missing_bar(FLOOR, words, way)
+    return missing_bar(FLOOR, words, way)
 
 
 def _further_bars(comparison: Comparison, place: int) -> list[Bar]:
@@ -322,15 +331,17 @@ def _further_bars(comparison: Comparison, place: int) -> list[Bar]:
     for name, words in info.bars.items():
         other = places.get(f"{name}{model}" if name.endswith(":") else name)
         if other is not None and other != place:
-            bars.append(_bar_of(name, words, _against(comparison, place, other, words)))
+            bars.append(bar_of(name, words, _against(comparison, place, other, words)))
     return bars
 
 
-def _missing_bar(name: str, words: str, way: str) -> Bar:
+def missing_bar(name: str, words: str, way: str) -> Bar:
+    """The bar of a missing result, with the way to get it."""
     return Bar(name, words, Standing.UNKNOWN, (), f"no result of {words}: {way}")
 
 
-def _bar_of(name: str, words: str, checks: Sequence[BarCheck]) -> Bar:
+def bar_of(name: str, words: str, checks: Sequence[BarCheck]) -> Bar:
+    """The bar of some comparisons, with the standing over those that decide."""
     return Bar(name, words, combined([check.standing for check in checks if check.decides]), tuple(checks))
 
 
@@ -382,7 +393,7 @@ def paired_check(view: View, place: int, other: int, words: str) -> BarCheck:
     (test,) = (t for t in view.tests if {t.first, t.second} == {place, other})
     sign = 1 if test.first == place else -1
     interval = test.interval if sign == 1 or test.interval is None else (-test.interval[1], -test.interval[0])
-    return _check(view.measure, words, sign * test.difference, interval, test.p_adjusted, LEAST_DIFFERENCE)
+    return bar_check(view.measure, words, sign * test.difference, interval, test.p_adjusted, LEAST_DIFFERENCE)
 
 
 def _floor_checks(comparison: Comparison, levels: Sequence[int]) -> list[list[BarCheck]]:
@@ -416,7 +427,7 @@ def _floor_checks(comparison: Comparison, levels: Sequence[int]) -> list[list[Ba
         adjusted = None if p is None else next(corrected)
         floor, reached = comparison.info.floor, reaches.format(number_text(least, minus="−"))
         floor = floor if measure.floor is None else f"the larger of {floor} and its floor"
-        check = _check(measure, f"the score of {floor}", difference, interval, adjusted, margin)
+        check = bar_check(measure, f"the score of {floor}", difference, interval, adjusted, margin)
         decides = measure is comparison.info.judge or not comparison.info.judged_by
         checks[place].append(replace(check, words=f"{check.words} ({floor} {reached})", decides=decides))
     return checks
@@ -446,7 +457,7 @@ def _above(view: View, place: int, least: float) -> tuple[Interval | None, float
     return interval, paired_t_test(values, view.clusters)[1]
 
 
-def _check(
+def bar_check(
     measure: Measure, words: str, difference: float, interval: Interval | None, p: float | None, margin: float
 ) -> BarCheck:
     """The check of a difference. `margin`: the smallest difference that counts."""

@@ -54,7 +54,7 @@ RESULT_SCHEMA_VERSION = 1
 """Version of the JSON file's schema. It rises with any change to the fields."""
 
 MAX_JSON_BYTES = 16_000_000
-"""A larger file is no result: they have a few kB, and about 100 bytes more for each clip that is left out."""
+"""A larger file is not a result: they have a few kB, and about 100 bytes more for each clip that is left out."""
 
 MAX_CSV_BYTES = 64_000_000
 """The same for samples: six columns of 2,000 quadruples have 250 kB."""

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import Clip, Row
 from audio_compositionality.encoders.base import LETTERS, By, ClipError, GivenClip, Model, ModelCard, ModelError
+from audio_compositionality.support.progress import Part, during
 from audio_compositionality.tasks.base import GENERATE, Scoring, TaskError
 
 from .blocks import clips_at
@@ -364,10 +364,11 @@ def compute_answers(
     title = f"{model.card.id}, {store.key.recipe}"
     if processes.count > 1:
         title += f" (process 1 of {processes.count}, its share)"
-    hidden = None if options.progress and processes.is_main else True
-    total = sum(len(store.items(shard)) for shard in share)
-    with tqdm(total=total, desc=title, unit="answer", disable=hidden, leave=None) as bar:
-        _fill(store, calls, model, asked, opened, options, bar.update)
+    missing = [shard for shard in share if not store.has(shard)]
+    unanswered = sum(len(store.items(shard)) - len(store.begun(shard)) for shard in missing)
+    part = Part(title, "question", unanswered, ("answers", model.card.id))
+    with during(store.key, part, shown=options.progress and processes.is_main) as advance:
+        _fill(store, calls, model, asked, opened, options, advance)
     processes.wait()
     if not processes.is_main:
         return None
@@ -445,7 +446,6 @@ class _Shards:
         begun = {place: answer for shard in shards for place, answer in self._store.begun(shard).items()}
         with self._lock:
             self._answers |= begun
-            self._on_done(len(begun))
         return [place for shard in shards for place in self._store.items(shard) if place not in begun]
 
     def keep(self, answers: Sequence[tuple[int, Answer]]) -> None:
@@ -493,7 +493,6 @@ def _fill(
         kept = _Shards(store, on_done, window is not None)
         for call in calls:
             shards = [shard for shard in call if not store.has(shard)]
-            kept.done(sum(len(store.items(shard)) for shard in call if shard not in shards))
             places = kept.begin(shards)
             if window is not None:
                 window.wait_for_room()
@@ -549,15 +548,16 @@ def _teach(model: Model, opened: OpenedTask, options: RunOptions) -> None:
     ids = [next((id for name in names if (id := f"{row['id']}/{name}") in there), "") for row in rows]
     if not all(ids):
         raise TaskError(f"row {rows[ids.index('')]['id']} has no clip {' or '.join(names)} to learn from")
-    hidden = None if options.progress else True
-    clips = (
-        clip
-        for start in range(0, len(ids), ITEMS_PER_SHARD)
-        for clip in _clips_of(opened, ids[start : start + ITEMS_PER_SHARD], options.skip_invalid)
-    )
-    model.learn(
-        rows, tqdm(clips, f"{model.card.id}, training clips", len(ids), unit="clip", disable=hidden, leave=None)
-    )
+
+    def clips(advance: Callable[[float], object]) -> Iterator[Clip]:
+        for start in range(0, len(ids), ITEMS_PER_SHARD):
+            for clip in _clips_of(opened, ids[start : start + ITEMS_PER_SHARD], options.skip_invalid):
+                yield clip
+                advance(1)
+
+    part = Part(f"{model.card.id}, training clips", "clip", len(ids))
+    with during(("learn", model.card.id, opened.configuration.recipe), part, shown=options.progress) as advance:
+        model.learn(rows, clips(advance))
 
 
 def _other_clips(opened: OpenedTask) -> list[str]:

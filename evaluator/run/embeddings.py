@@ -13,11 +13,10 @@ from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import ClipBatch, Configuration, DatasetError
 from audio_compositionality.encoders.base import ClipError, Model, ModelCard, ModelError, check_text_embeddings
@@ -25,6 +24,7 @@ from audio_compositionality.encoders.check_sounds import relative_difference
 from audio_compositionality.encoders.inference import allowed_in_company, free_memory, is_out_of_memory
 from audio_compositionality.encoders.model_encoder import LayeredEncoder
 from audio_compositionality.encoders.pipeline import EmbeddedBatch, embed_batches, embed_batches_at_layers
+from audio_compositionality.support.progress import Part, during
 from audio_compositionality.support.text import first_line
 
 from .blocks import KeptClip, batches_by_length, batches_in_order, clips_at
@@ -127,19 +127,29 @@ def fill_stores(
     description = f"{model.card.id}{more}, {first.key.recipe}"
     if processes.count > 1:
         description += f" (process 1 of {processes.count}, its share)"
-    hidden = None if options.progress and processes.is_main else True
-    with tqdm(total=_items_in(first, share), desc=description, unit="clip", disable=hidden, leave=None) as bar:
+    left = sum(len(first.items(shard)) for shard in share if not all(_is_there(store, shard) for store in stores))
+    part = Part(description, "clip", left, ("clips", model.card.id))
+    with during(first.key, part, shown=options.progress and processes.is_main) as advance:
+        counted = 0
 
         def embed_missing(size: int) -> None:
+            nonlocal counted
             places = [place for place, store in enumerate(stores) if not all(_is_there(store, one) for one in share)]
             lacking = [stores[place] for place in places]
             missing = [shard for shard in share if not all(_is_there(store, shard) for store in lacking)]
-            bar.n = _items_in(first, share) - _items_in(first, missing)
-            bar.refresh()
+            # After a lack of memory, the shard that was begun is computed anew.
+            advance(left - _items_in(first, missing) - counted)
+            counted = left - _items_in(first, missing)
+
+            def count(items: int) -> None:
+                nonlocal counted
+                counted += items
+                advance(items)
+
             if missing:
                 batches = batches_in_order(configuration, first, missing, size, options.skip_invalid)
                 with closing(_stream([models[place] for place in places], batches, options.skip_invalid)) as stream:
-                    _write_shards(lacking, missing, stream, bar)
+                    _write_shards(lacking, missing, stream, count)
             _check_company(stores, models, configuration, share, size, options.skip_invalid)
 
         within_memory(embed_missing, batch_size, model)
@@ -273,13 +283,16 @@ def _items_in(store: EmbeddingStore, shards: Sequence[int]) -> int:
 
 
 def _write_shards(
-    stores: Sequence[EmbeddingStore], shards: Sequence[int], stream: Iterator[list[EmbeddedBatch]], bar: tqdm[Any]
+    stores: Sequence[EmbeddingStore],
+    shards: Sequence[int],
+    stream: Iterator[list[EmbeddedBatch]],
+    count: Callable[[int], None],
 ) -> None:
     """Gather embedded batches into shards of each store; a thread writes each while the model works on the next."""
     written: Future[None] | None = None
     with ThreadPoolExecutor(1, thread_name_prefix="embedding-store") as writer:
         for shard in shards:
-            contents = _gather(stores, shard, stream, bar)
+            contents = _gather(stores, shard, stream, count)
             if written is not None:
                 written.result()
             written = writer.submit(_write, stores, shard, contents)
@@ -295,7 +308,7 @@ def _write(stores: Sequence[EmbeddingStore], shard: int, contents: Sequence[Embe
 
 
 def _gather(
-    stores: Sequence[EmbeddingStore], shard: int, stream: Iterator[list[EmbeddedBatch]], bar: tqdm[Any]
+    stores: Sequence[EmbeddingStore], shard: int, stream: Iterator[list[EmbeddedBatch]], count: Callable[[int], None]
 ) -> list[EmbeddingShard]:
     """The next shard for each store, from as many batches as needed."""
     place_of = {stores[0].ids[number]: place for place, number in enumerate(stores[0].numbers(shard))}
@@ -306,7 +319,7 @@ def _gather(
         for one, batch in zip(gathering, batches, strict=True):
             one.add(batch)
         done += len(batches[0].ids)
-        bar.update(len(batches[0].ids))
+        count(len(batches[0].ids))
     return [one.shard() for one in gathering]
 
 
@@ -457,14 +470,12 @@ def fill_texts(store: EmbeddingStore, model: Model, opened: OpenedTask, options:
         for shard in every:
             store.discard(shard)
     missing = [shard for shard in every if not store.has(shard) and not store.awaits_check(shard)]
-    hidden = None if options.progress else True
-    description = f"{model.card.id}, texts of {store.key.recipe}"
-    with tqdm(total=len(unique), desc=description, unit="text", disable=hidden, leave=None) as bar:
-        bar.update(len(unique) - sum(len(store.items(shard)) for shard in missing))
+    part = Part(f"{model.card.id}, texts of {store.key.recipe}", "text", _items_in(store, missing))
+    with during(store.key, part, shown=options.progress) as advance:
         for shard in missing:
             texts = [unique[number] for number in store.numbers(shard)]
             store.write(shard, EmbeddingShard(_embedded(model, texts), {}), checked=False)
-            bar.update(len(texts))
+            advance(len(texts))
     unchecked = [shard for shard in every if store.awaits_check(shard)]
     if unchecked:
         numbers = chosen_again(store, unchecked)

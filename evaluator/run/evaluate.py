@@ -7,7 +7,8 @@ import json
 import platform
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
@@ -32,7 +33,8 @@ from audio_compositionality.evaluator.results.result import (
 )
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of
-from audio_compositionality.support.text import nearest, shortened
+from audio_compositionality.support.progress import during, progress_of
+from audio_compositionality.support.text import nearest, shortened, with_article
 from audio_compositionality.tasks.base import Outputs, Samples, Scores, Task
 from audio_compositionality.tasks.registry import default_tasks, load_tasks, settings_of_tasks
 
@@ -44,6 +46,7 @@ from .options import RunOptions
 from .outputs import Filled, ModelOutputs, can_do, check_model_kind, compute_outputs, warn_of_left_out
 from .processes import Processes, join_processes
 from .store import store_root
+from .work import score_part, work_of
 
 _VERSIONS = ("audio-compositionality", "numpy", "torch", "transformers", "librosa", "soxr")
 
@@ -81,8 +84,8 @@ def evaluate(
             model = load_model(model, device=processes.device(options.device))
     if not isinstance(model, Model):
         raise InputError(
-            f"a {type(model).__name__} is no model: derive its class from audio_compositionality.encoders.base.Model, "
-            "or pass path/to/file.py:ClassName"
+            f"{with_article(type(model).__name__)} is not a model: derive its class from "
+            "audio_compositionality.encoders.base.Model, or pass path/to/file.py:ClassName"
         )
     if isinstance(data, (str, Path)):
         from audio_compositionality.dataset_builder.open_data import open_data
@@ -100,6 +103,7 @@ def evaluate_models(
     *,
     on_result: Report | None = None,
     leave_out: bool = False,
+    apart: Collection[tuple[str, str]] = (),
 ) -> list[Result]:
     """Evaluate several models; earlier results in the way are detected before the first model is run.
 
@@ -115,6 +119,7 @@ def evaluate_models(
         options: run options.
         on_result: called in the main process with each result as soon as it is written.
         leave_out: leave out named tasks that a model cannot do, instead of refusing the model.
+        apart: pairs (id of a model, name of a task) to leave out.
 
     Raises:
         AudioCompositionalityError: see `evaluate`.
@@ -137,13 +142,18 @@ def evaluate_models(
     if options.out is not None and processes.is_main:
         warn_of_other_data(options.out, opened)
     unasked = left_unasked(models, opened, leave_out)
+    unasked |= {
+        (number, one.task.info.name)
+        for number, model in enumerate(models)
+        for one in opened
+        if (model.card.id, one.task.info.name) in apart
+    }
     check_lengths(models, opened, {*earlier, *unasked}, options)
     check_questions_asked(models, opened, {*earlier, *unasked}, options)
     results: list[Result] = []
-    total = sum(can_do(one.task, model) for model, one in product(models, opened)) - len(unasked)
-    hidden = None if options.progress and total > 1 else True
     numbers = {id(model): number for number, model in enumerate(models)}
-    with tqdm(total=total, desc="scores", unit="score", disable=hidden) as bar:
+    work = work_of(models, opened, {*earlier, *unasked}, options, processes)
+    with progress_of(work, shown=options.progress):
         for group in models_by_pass(models):
             # Tasks of one recipe share the embeddings of its clips, and layers of one model a pass through it.
             filled = Filled()
@@ -159,7 +169,6 @@ def evaluate_models(
                     if on_result is not None and processes.is_main:
                         with tqdm.external_write_mode():
                             on_result(result)
-                bar.update()
     told = json.loads(processes.tell(json.dumps([result.dumps() for result in results])))
     return results if processes.is_main else [Result.loads(text) for text in told]
 
@@ -315,7 +324,7 @@ def score_outputs(
         card: of the model.
         ran_on: device of the model.
         fit_device: torch device of fits.
-        progress: show progress bars of fits.
+        progress: show a progress bar, where the command has none.
         seconds: wall-clock time of each stage before.
 
     Returns:
@@ -325,13 +334,27 @@ def score_outputs(
         ValueError, FloatingPointError: outputs that cannot be scored.
     """
     started = time.perf_counter()
-    scores = opened.score(outputs, fit_device, progress)
+    key, part = score_part(card, opened)
+    with during(key, part, shown=progress) as advance, _watched(opened.task, advance):
+        scores = opened.score(outputs, fit_device)
     seconds = {**seconds, "score": time.perf_counter() - started}
     device = ran_on
     if any(measure.fitted for measure in opened.task.info.measures):
         device += f", fit on {fit_device}"
     samples = SampleTable(scores.ids, scores.columns)
     return make_result(opened, scores, opened.samples, card, samples, device=device, seconds=seconds), samples
+
+
+@contextmanager
+def _watched(task: Task, advance: Callable[[float], None]) -> Iterator[None]:
+    """Count the steps of a task's fits in a bar of the command, in place of bars of their own."""
+    if not any(measure.fitted for measure in task.info.measures):
+        yield
+        return
+    from audio_compositionality.metrics.composition import watched_fits
+
+    with watched_fits(advance):
+        yield
 
 
 def make_result(

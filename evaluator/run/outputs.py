@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from audio_compositionality.encoders.base import ABILITIES, Model, kind_name
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import listed, with_article
 from audio_compositionality.tasks.base import Outputs, Task, TaskError
 
 from .answers import compute_answers
@@ -64,10 +65,11 @@ def check_model_kind(task: Task, model: Model) -> None:
         TaskError: names the ability, and the command that lists models.
     """
     needs = task.info.needs
-    if missing := [method for word, (method, _) in ABILITIES.items() if word in needs - model.abilities]:
+    if missing := [ability for word, ability in ABILITIES.items() if word in needs - model.abilities]:
         raise TaskError(
-            f"'{model.card.id}' is no {kind_name(needs)}, which the task {task.info.name} needs: it lacks "
-            f"{' or '.join(missing)}"
+            f"'{model.card.id}' cannot {listed([verb for _, verb in missing])} (it has no "
+            f"{' and no '.join(method for method, _ in missing)}), and the task {task.info.name} needs "
+            f"{with_article(kind_name(needs))}"
         )
     if "text" in needs and not has_text_space(model):
         raise TaskError(

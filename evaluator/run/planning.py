@@ -77,11 +77,14 @@ class Plan:
         tasks: the tasks to score.
         baselines: names of models without which scores are hard to interpret.
         beside: for each named model, its twins and controls.
+        apart: pairs (name of a baseline, name of a task) that are not scored: what describes texts describes no sound
+            alone.
     """
 
     tasks: tuple[Task, ...]
     baselines: tuple[str, ...]
     beside: Mapping[str, tuple[str, ...]]
+    apart: frozenset[tuple[str, str]] = frozenset()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -115,7 +118,14 @@ def planned(given: Sequence[Named], tasks: Sequence[Task], *, is_named: bool, is
         for one in given
         if one.name not in baselines
     }
-    return Plan(tuple(scored), tuple(baselines), beside)
+    listings = {one.name: one for one in list_models()}
+    apart = frozenset(
+        (name, task.info.name)
+        for name in baselines
+        for task in scored
+        if listings[name].embeds_text and not listings[name].is_baseline and "text" not in task.info.needs
+    )
+    return Plan(tuple(scored), tuple(baselines), beside, apart)
 
 
 def _needs(tasks: Sequence[Task]) -> set[frozenset[str]]:
@@ -268,7 +278,7 @@ def _cost_of_model(
 ) -> ModelCost:
     embeds = load(name) if is_here(name) else ()
     scored = Named(name, tuple(embeds)) if embeds else Named(parse_name(name).model)
-    tasks = [task for task in plan.tasks if scored.does(task)]
+    tasks = [task for task in plan.tasks if scored.does(task) and (name, task.info.name) not in plan.apart]
     asked = {task.info.recipe for task in tasks if "answer" in task.info.needs}
     embedded = sorted({task.info.recipe for task in tasks} - asked)
     count = max(len(embeds), 1)

@@ -276,7 +276,7 @@ class RawAnswers:
         asked, answered = set(ids), set(self.ids)
         unknown = next((id for id in self.ids if id not in asked), None)
         if unknown is not None:
-            return f"it has an answer to {shortened(unknown, 100)}, which is no question of the data"
+            return f"it has an answer to {shortened(unknown, 100)}, which is not a question of the data"
         missing = [id for id in ids if id not in answered]
         if missing:
             return (

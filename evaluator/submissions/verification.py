@@ -131,7 +131,7 @@ def verify_local(
         device, progress: see `verify_folder`.
 
     Raises:
-        ResultError: it is no result, its data are unknown, or the model's outputs are not in the store.
+        ResultError: it is not a result, its data are unknown, or the model's outputs are not in the store.
         StoreError: stored outputs are damaged.
         AudioCompositionalityError: see `verify_folder`.
     """
@@ -245,12 +245,14 @@ class PathOutcome:
 
     Attributes:
         path: folder of a submission or of a record, or JSON file of a local result.
+        line: the outcome in one line; empty where it is unreadable.
         table: claimed and recomputed numbers; None where it is unreadable.
         verified: whether the claim holds.
         error: why it is unreadable; None where it is not.
     """
 
     path: Path
+    line: str = ""
     table: Table | None = None
     verified: bool = False
     error: str | None = None
@@ -310,7 +312,8 @@ def verify_paths(
         where = shortened(str(path), 300)
         try:
             if (path / VERIFICATION).exists():
-                yield PathOutcome(path, _record_table(path, secret, where), True)
+                table = _record_table(path, secret, where)
+                yield PathOutcome(path, f"{table.caption}: {table.legend[-1]}", table, True)
                 continue
             if path.is_dir():
                 name = name_in_repository(path)
@@ -320,21 +323,37 @@ def verify_paths(
         except (OSError, AudioCompositionalityError) as error:
             yield PathOutcome(path, error=f"{where}: {shortened(str(error).removeprefix(f'{path}: '), 600)}")
             continue
-        yield PathOutcome(path, verification_table(verification, where), verification.verified)
+        line, table = verification_line(verification, where), verification_table(verification, where)
+        yield PathOutcome(path, line, table, verification.verified)
+
+
+def verification_line(verification: Verification, where: str) -> str:
+    """The outcome in one line: the score that it was verified by, or the first reason why it was not."""
+    result = verification.result
+    name = f"{load_task(result.task).info.title} of {plain(shortened(result.model.id, 150))}"
+    if verification.verified:
+        count = len(verification.differences)
+        return f"verified: {name}, {_score(verification)}, {count} numbers recomputed ({where})"
+    first, *more = [plain(problem) for problem in verification.problems] or ["nothing could be recomputed"]
+    further = f", and {len(more)} more" if more else ""
+    return f"not verified: {name} ({where}): {first}{further}"
+
+
+def _score(verification: Verification) -> str:
+    """The recomputed measure that a task ranks by, with its interval; of a verified result."""
+    recomputed = verification.recomputed
+    assert recomputed is not None
+    info = load_task(recomputed.task).info
+    value = recomputed.measures[info.ranks_by]
+    number = number_text(None if value is None else float(value), 6)
+    return f"{info.measure(info.ranks_by).heading} {number}{interval_phrase(recomputed.intervals.get(info.ranks_by))}"
 
 
 def verification_table(verification: Verification, where: str) -> Table:
     """The claimed and the recomputed numbers, with the verdict as a legend."""
     result = verification.result
     legend = [plain(problem) for problem in verification.problems]
-    if verification.verified and verification.recomputed is not None:
-        info = load_task(result.task).info
-        value = verification.recomputed.measures[info.ranks_by]
-        interval = verification.recomputed.intervals.get(info.ranks_by)
-        number = number_text(None if value is None else float(value), 6)
-        legend.append(f"verified: {info.measure(info.ranks_by).heading} {number}{interval_phrase(interval)}")
-    else:
-        legend.append("not verified")
+    legend.append(f"verified: {_score(verification)}" if verification.verified else "not verified")
     rows = tuple(Row(_cells(difference)) for difference in verification.differences)
     return Table(_caption(result.task, result.model.id, where), _COLUMNS, rows, tuple(legend))
 

@@ -52,7 +52,7 @@ def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
 
     calls: list[SimpleNamespace] = []
 
-    def evaluate_models(models, data, tasks, options, *, on_result=None, leave_out=False):
+    def evaluate_models(models, data, tasks, options, *, on_result=None, leave_out=False, apart=()):
         names = {"models": [model.name for model in models], "tasks": [task.info.name for task in tasks]}
         calls.append(SimpleNamespace(**names, data=data, options=options, settings=options.settings))
         return []

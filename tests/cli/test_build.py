@@ -1,5 +1,7 @@
 """`build`, and the timbres that it takes from a bank."""
 
+import re
+
 import datasets
 import pytest
 
@@ -26,6 +28,25 @@ def test_no_row_is_drawn_before_what_is_asked_for_is_known_to_be_right(tmp_path,
     assert run("build", "--audio-format", "mp3", "--out", tmp_path / "data") == 2
     assert "unknown audio format 'mp3'" in capsys.readouterr().err
     assert not drawn
+
+
+def test_without_a_folder_it_says_the_sizes_and_what_to_type(tmp_path, monkeypatch, run, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run("build", "--recipes", "a_coat", "--set", "quadruples=2") == 2
+    shown = capsys.readouterr()
+    assert "In all 8 clips, 1 min of sound, about 2 MB of audio." in shown.out
+    typed = "audio-compositionality build --recipes a_coat --set quadruples=2 --out audio-compositionality"
+    assert shown.err.endswith(f"none is given. For one here: {typed}\n")
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_sizes_come_first_and_are_those_of_what_is_written(tmp_path, run, capsys):
+    assert run("build", "--recipes", "a_coat", "--set", "quadruples=8", "--out", tmp_path / "data") == 0
+    shown = capsys.readouterr().out
+    assert shown.index("In all 32 clips, 5 min of sound") < shown.index("is built")
+    (said,) = re.findall(r"about (\d+) MB", shown)
+    written = sum(path.stat().st_size for path in tmp_path.rglob("*.parquet")) / 1e6
+    assert float(said) == pytest.approx(written, rel=0.2)
 
 
 class TestBank:

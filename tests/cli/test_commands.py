@@ -1,11 +1,14 @@
 """The commands that evaluate, from arguments to files and what is printed."""
 
+import argparse
+import shlex
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from audio_compositionality.cli.check_model import _next_command, add_arguments
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.encoders.base import language_options
 from audio_compositionality.encoders.loading.names import list_models
@@ -162,7 +165,9 @@ def test_tasks_lists_every_task_with_its_question_and_its_warning(run, capsys):
 @pytest.mark.slow
 def test_check_model_passes_a_sound_one_and_fails_a_broken_one(tmp_path, run, capsys):
     assert run("check-model", EXAMPLE) == 0
-    assert " fail " not in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert " fail " not in printed
+    assert printed.endswith(f"\nNext: audio-compositionality run {EXAMPLE}\n")
     (tmp_path / "broken.py").write_text(
         "import numpy as np\n"
         "class Broken:\n"
@@ -172,6 +177,22 @@ def test_check_model_passes_a_sound_one_and_fails_a_broken_one(tmp_path, run, ca
     )
     assert run("check-model", f"{tmp_path / 'broken.py'}:Broken") == 1
     assert " fail " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("checked", "typed", "expected"),
+    [
+        ({"embeds", "texts"}, (), "run my.py:M --benchmark comp_a"),
+        ({"embeds", "texts"}, ("--layer", "4", "--device", "cpu"), "run my.py:M --layer 4 --device cpu"),
+        ({"embeds", "texts"}, ("--set", "pooling=max"), "run my.py:M --set pooling=max"),
+        ({"answers"}, (), "run my.py:M --benchmark polybench"),
+    ],
+)
+def test_check_model_ends_with_the_command_for_the_abilities(checked, typed, expected):
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    command = _next_command(parser.parse_args(["my.py:M", *typed]), checked)
+    assert shlex.join(command) == f"audio-compositionality {expected}"
 
 
 def test_verify_prints_no_legend_below_an_error_alone(tmp_path, run, capsys):
@@ -196,4 +217,10 @@ def test_results_are_compared_reported_and_verified(folder, tmp_path, run, capsy
     assert run("report", results, "--format", "markdown") == 0
     assert "| " in capsys.readouterr().out
     assert run("verify", next(results.glob("random/*/a_coat.json")), "--data", folder) == 0
-    assert "verified" in capsys.readouterr().out
+    (line, how) = capsys.readouterr().out.splitlines()
+    assert line.startswith("verified: A-COAT of random, adjusted ")
+    assert how == "--explain prints every number with its tolerance."
+    assert run("verify", results, "--data", folder, "--explain") == 0
+    explained = capsys.readouterr().out
+    assert "claimed" in explained
+    assert "cannot be seen in them" in explained

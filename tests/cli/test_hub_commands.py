@@ -49,7 +49,7 @@ def test_push_leaderboard_adds_results_that_are_given(calls, run, capsys, tmp_pa
     assert run("push", "leaderboard", "--org", "lab", "--results", "one", "two", "--create-pr", "--store", "kept") == 0
     assert [name for name, *_ in calls] == ["push_leaderboard", "submit_results"]
     assert calls[1][1] == ([Path("one"), Path("two")], "lab")
-    options = {"pull_request": True, "dry_run": False, "store": Path("kept"), "device": None, "progress": False}
+    options = {"pull_request": True, "dry_run": False, "store": Path("kept"), "device": None, "progress": True}
     assert calls[1][2] == options
     assert capsys.readouterr().out == "done: push_leaderboard\ndone: submit_results\n"
 
@@ -90,7 +90,7 @@ def test_submit(calls, run, tmp_path, monkeypatch):
     assert run("submit", "results", *arguments, "--scores-only", "--model-card", "--device", "cpu") == 0
     ((name, positional, options),) = calls
     assert (name, positional) == ("submit_results", ([Path("results")], "lab"))
-    assert options.pop("progress") is False
+    assert options.pop("progress") is True
     assert options == {
         "data": "built",
         "store": Path("kept"),

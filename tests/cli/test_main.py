@@ -205,7 +205,7 @@ def test_an_interrupt_says_how_to_go_on(run, monkeypatch, capsys):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("audio_compositionality.dataset_builder.build.build_dataset", interrupt)
-    assert run("build") == 130
+    assert run("build", "--out", "data") == 130
     assert "What is finished is kept: the same command goes on" in capsys.readouterr().err
 
 

@@ -108,7 +108,7 @@ MODELS = [
     ("evaluate random --layer all", "'random' has no layers to choose from"),
     ("run --layer=-1", "--layer is '-1'"),
     ("check-model random --layer 0,1", "--layer is '0,1'; this command takes one layer"),
-    ("evaluate downsample --tasks polybench", "it lacks answer"),
+    ("evaluate downsample --tasks polybench", "cannot answer questions (it has no answer)"),
     ("coral first --recordings animals", "'first' embeds no clips"),
 ]
 
@@ -148,7 +148,7 @@ DATA = [
     ("run --data=", "data are ''; give a preset, a folder (. is the current one), a table or a Hub id"),
     ("evaluate random --data esc51", "did you mean 'esc50'"),
     ("evaluate random --data esc50=", "there is no folder after the ="),
-    ("evaluate random --data esc50=nowhere", "'nowhere' is no folder"),
+    ("evaluate random --data esc50=nowhere", "'nowhere' is not a folder"),
     ("evaluate random --data compa:", "'compa:' names no path"),
     ("evaluate random --data benchmark:comba:x", "did you mean 'compa:PATH'"),
     ("evaluate random --data compa:nowhere", "nowhere"),
@@ -157,7 +157,7 @@ DATA = [
     ("build --data pictures", "'pictures' holds cat.png: no sound files"),
     ("evaluate random --data clip.wav", "is a sound file; give the folder that it lies in"),
     ("data notes.txt --set audio=animals", "notes.txt does not say which format it is in"),
-    ("data binary.csv", "is no text in UTF-8"),
+    ("data binary.csv", "is not UTF-8 text"),
     ("data bad.json --set audio=animals", "bad.json"),
     ("data both", "'both' can be read in 2 ways; say which: recordings:./both"),
     ("data street.csv", "its sound is elsewhere: give the folder, --set audio=FOLDER"),
@@ -169,7 +169,7 @@ DATA = [
     ("data broken", "'x.wav' cannot be read"),
     ("evaluate random --data few", "few"),
     ("data lists.yaml", "lists.yaml must have lines such as 'seed: 1'"),
-    ("data open.yaml", "open.yaml is no YAML"),
+    ("data open.yaml", "open.yaml is not YAML"),
     ("data without.yaml", "without.yaml lacks the key data"),
     ("data misspelt.yaml", "misspelt.yaml: there is no setting 'lable'; did you mean 'label'"),
     ("data range.yaml", "classes is 1; it is a whole number from 2 to 64"),
@@ -259,8 +259,11 @@ MODELS_THAT_ANSWER = [
     ("evaluate random --set twin_seeds=0,-1", "twin_seeds is 0, -1; it is whole numbers from 0 on"),
     ("evaluate random --set twin_seeds=empty", "twin_seeds is empty; it is whole numbers from 0 on"),
     ("evaluate sorted-words:rms --tasks comp_a_order", "embeds no text, so there is nothing to control"),
-    ("run rms --tasks comp_a_order --dry-run", "is no audio–text encoder, which the task comp_a_order needs"),
-    ("run rms --tasks polybench --dry-run", "is no audio language model"),
+    (
+        "run rms --tasks comp_a_order --dry-run",
+        "cannot embed texts (it has no embed_text), and the task comp_a_order needs an audio–text encoder",
+    ),
+    ("run rms --tasks polybench --dry-run", "the task polybench needs an audio language model"),
 ]
 
 TRAIN = [

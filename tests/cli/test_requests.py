@@ -40,7 +40,7 @@ def test_run_fits_once_unless_asked_and_its_arguments_become_options(evaluated, 
     options = evaluated[-1].options
     assert (options.batch_size, options.store, options.out) == (64, tmp_path / "kept", tmp_path)
     assert (options.skip_invalid, options.force, options.device) == (True, True, "cpu")
-    assert not options.progress
+    assert options.progress
 
 
 class TestOnRequest:

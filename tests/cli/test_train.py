@@ -41,9 +41,9 @@ def test_train_makes_a_model_and_goes_on_only_with_the_same_settings(run, rows, 
     captured = capsys.readouterr()
     assert captured.out.splitlines() == [
         f"{out} holds the model of step 4.",
-        f"Next: audio-compositionality evaluate {out} --benchmark comp_a",
+        f"Next: audio-compositionality run {out} --benchmark comp_a",
     ]
-    assert "step 4 of 4, hard: loss " in captured.err
+    assert "hard, step 4 of 4, loss " in captured.err
     assert load_model(str(out), device="cpu").embed_text(["a bell"]).shape[0] == 1
     assert json.loads((out / "training.json").read_text())["finished"]
     # The same again does nothing, also where the state is gone, which nobody needs any more.
@@ -73,7 +73,7 @@ def ended(best_step, *arguments):
 
 def test_what_is_scored_next_is_the_model_that_was_the_best_on_validation(sounds, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    said = "Next: audio-compositionality evaluate"
+    said = "Next: audio-compositionality run"
     assert ended(None) == f"{said} 'my clap' --benchmark comp_a"
     assert ended(9) == f"{said} 'my clap' --benchmark comp_a"
     assert ended(4) == f"{said} 'my clap/best' --benchmark comp_a"

@@ -251,8 +251,8 @@ def test_what_is_no_data_is_told(here):
         ("empty", "'empty' holds nothing: no sound files, no Parquet"),
         ("pictures", "'pictures' holds cat.png: no sound files"),
         ("a.wav", "'a.wav' is a sound file; give the folder that it lies in"),
-        ("binary.csv", "'binary.csv' is no text in UTF-8"),
-        ("model.py", r"'model.py' is no data: data are a preset, .*labels:model.py reads it as strong labels"),
+        ("binary.csv", "'binary.csv' is not UTF-8 text"),
+        ("model.py", r"'model.py' is not data: data are a preset, .*labels:model.py reads it as strong labels"),
         ("one.yaml", "'one.yaml' is a description of data, and no data"),
         ("set/a.parquet", "'set/a.parquet' is a part of a data set; give the folder"),
     ):
@@ -399,7 +399,7 @@ def test_the_description_of_a_data_set_of_others_is_data_by_itself(here):
     [
         ("label: animal\n", "lacks the key data"),
         ("- animals\n", "must have lines such as"),
-        ("data: [\n", "is no YAML"),
+        ("data: [\n", "is not YAML"),
         ("data: mini\nlable: x\n", "x.yaml: there is no setting 'lable'; did you mean 'label'"),
         ("data: mini\nwindow: long\n", "x.yaml: window is 'long'"),
         ("data: 7\n", "x.yaml: data is 7; it must be a text"),
@@ -438,6 +438,25 @@ def test_open_data_takes_fields_and_settings_together(here):
         described_as("[gain]", "gian")
     with pytest.raises(InputError, match=r"there is no setting 'clases'|has no setting 'clases'"):
         open_data("animals", clases=3)
+
+
+def test_open_data_opens_a_recipe_opened_recordings_and_questions_about_them(here):
+    assert open_data("polybench", test_sets=1, seed=3).recipes == ("polybench",)
+    assert open_data("a_coat", preset="full").source == "full"
+    (here / "a_coat").mkdir()
+    with pytest.raises(DatasetError, match="'a_coat' holds nothing"):
+        open_data("a_coat")
+    write_labelled(here / "animals", 8)
+    recordings = packages.open_recordings(here / "animals", progress=False)
+    opened = [open_data(one, recipes=["transforms"], transforms=("gain",)) for one in (recordings, "animals")]
+    assert len({data.configuration("transforms").fingerprint for data in opened}) == 1
+    (here / "animals" / "dog" / "broken.wav").write_bytes(b"no sound")
+    with pytest.raises(DatasetError, match=r"broken\.wav"):
+        open_data("animals", recipes=["transforms"])
+    with pytest.warns(UserWarning, match=r"1 recording of animals is left out: .*broken\.wav"):
+        open_data("animals", recipes=["transforms"], skip_invalid=True)
+    with pytest.raises(InputError, match="this is of the type int"):
+        open_data(3)
 
 
 def test_settings_of_a_description_are_told_with_its_name(here, tiny_data):

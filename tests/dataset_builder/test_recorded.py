@@ -327,7 +327,7 @@ class TestSettingsOfAFolder:
             ("domein: x", r"sounds\.yaml: settings: .* no setting 'domein'; did you mean 'domain'"),
             ("classes: two", r"sounds\.yaml: settings: classes is 'two'; it is a whole number"),
             ("- x", r"sounds\.yaml must have lines such as .*, but is a list"),
-            ("x: [", r"sounds\.yaml is no YAML"),
+            ("x: [", r"sounds\.yaml is not YAML"),
         ],
     )
     def test_that_are_none_are_refused(self, text, message, folder):

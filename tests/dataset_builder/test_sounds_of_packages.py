@@ -129,7 +129,7 @@ TONE = made_recordings().waveform(1)[0]
         ((TONE[:0], 16_000), "has no samples that are an array"),
         ((np.where(TONE > 0.3, np.nan, TONE), 16_000), "has values that are not finite"),
         ((np.rint(TONE * 32_767), 16_000), r"has samples up to 10,\d+; they lie from -1 to 1"),
-        ((np.resize(TONE, 31 * 16_000), 16_000), r"lasts 31\.0 s; 30 s are the most"),
+        ((np.resize(TONE, 31 * 16_000), 16_000), r"lasts 31\.0 s; the limit is 30 s"),
         ((TONE[:3_000], 16_000), r"lasts 0\.188 s; 0\.25 s are the least"),
         ((TONE * 1e-4, 16_000), r"is nearly silent in its middle"),
         (made_recordings().waveform(2), r"is the same recording as '2\.wav', which is called 'a'; leave both out"),

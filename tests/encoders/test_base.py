@@ -106,7 +106,7 @@ def test_a_prompt_has_a_list_of_clips_and_a_model_of_one_clip_refuses_two() -> N
     for clips, words in (
         ([[clip], [clip, clip]], r"takes one clip a prompt, but prompt 1 is about 2 clips"),
         ([[]], "'speaker' takes one clip a prompt, but prompt 0 is about no clips"),
-        ([clip], r"clips are a list for each prompt, \[\[clip\], …\], but that of prompt 0 is no list"),
+        ([clip], r"clips are a list for each prompt, \[\[clip\], …\], but that of prompt 0 is not a list"),
     ):
         with pytest.raises(ModelError, match=words):
             Speaker().answer(clips, ["a"] * len(clips))

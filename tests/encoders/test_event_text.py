@@ -129,7 +129,7 @@ def test_the_card_is_of_both():
     ],
 )
 def test_what_is_no_event(event: Any):
-    with pytest.raises(ModelError, match="is no event"):
+    with pytest.raises(ModelError, match="is not an event"):
         prompt_with_events([event], "a")
 
 

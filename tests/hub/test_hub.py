@@ -141,7 +141,7 @@ def test_the_page_of_a_gateway_is_no_answer(hub, scenes, waits):
     assert hub.repositories["dataset", scenes.id].read("README.md") == card
     assert waits == [1]
     hub.faults.order("POST", "/api/validate-yaml", Status(502, html=True), times=None)
-    with pytest.raises(HubError, match="the Hub's answer is no JSON; run the same command later"):
+    with pytest.raises(HubError, match="the Hub's answer is not JSON; run the same command later"):
         Hub().commit(scenes, {"README.md": card + b"x"}, "card")
 
 
@@ -168,6 +168,7 @@ def test_what_is_not_there_for_who_has_no_token(hub, scenes, monkeypatch):
 
 def test_offline_is_no_fault_that_passes(scenes, waits, monkeypatch):
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    monkeypatch.setattr("huggingface_hub.constants.ENDPOINT", "https://hub.invalid")
     huggingface_hub.close_session()
     with pytest.raises(HubError, match="are offline; unset HF_HUB_OFFLINE"):
         Hub().head(scenes)

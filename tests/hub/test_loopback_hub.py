@@ -11,6 +11,8 @@ import pytest
 from huggingface_hub import CommitOperationAdd, HfApi, HfFileSystem, snapshot_download
 from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError
 
+from . import clients
+
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning")  # huggingface_hub's own
 
 CONTENT = {"README.md": b"---\nlicense: mit\n---\n", "a/table.parquet": b"\0" * 3000, "a/b/notes.txt": b"notes"}
@@ -102,3 +104,41 @@ def test_a_request_counts_when_it_is_whole(hub, whole):
         )
     hub.close()
     assert len(list(repository.history())) == (2 if whole else 1)
+
+
+_OFFLINE = """if True:
+    import sys
+    from pathlib import Path
+    from audio_compositionality.dataset_builder.open_data import open_data
+    from audio_compositionality.encoders.loading.downloads import download_from_hub
+    from audio_compositionality.hub.client import Hub
+    from audio_compositionality.hub.errors import HubError, Repository
+    from audio_compositionality.push_scripts.dataset import push_dataset
+
+    print(Hub().user())
+    print(push_dataset(sys.argv[1], "lab", progress=False).repository)
+    data = open_data("lab/audio-compositionality").configuration("a_coat")
+    print(len(data.rows), next(iter(data.clips())).sample_rate)
+    print(download_from_hub("org/model", "config.json").read_text())
+    # A Hub on this machine does not open the way to another one.
+    from huggingface_hub import get_session
+    try:
+        get_session().get("https://hub.invalid/config.json")
+    except Exception as error:
+        print(type(error).__name__)
+"""
+
+
+@pytest.mark.slow
+def test_a_hub_on_this_machine_is_reached_offline(hub, start_client, built, monkeypatch):
+    """A fresh process: what the clients read from the environment is not ours to change."""
+    hub.repositories.create("model", "org/model").commit({"config.json": b"{}"})
+    monkeypatch.setattr(
+        clients,
+        "client_environment",
+        lambda *given, _of=clients.client_environment: {**_of(*given), "HF_HUB_OFFLINE": "1"},
+    )
+    process = start_client(_OFFLINE, str(built))
+    said, errors = process.communicate(timeout=300)
+    assert process.returncode == 0, errors
+    assert said.splitlines() == ["ada", "lab/audio-compositionality", "2 32000", "{}", "OfflineModeIsEnabled"]

@@ -222,7 +222,7 @@ FORGED: dict[str, tuple[Callable[[Files], Mapping[str, bytes | None]], str]] = {
         lambda files: {**placed(files), **below(folder(files, "verified"), {"verification.json": b"{}"})},
         "only the checker writes to verified/",
     ),
-    "a name that formats": (lambda files: {IMAGE: b"", **placed(files)}, "is no file of an entry"),
+    "a name that formats": (lambda files: {IMAGE: b"", **placed(files)}, "is not a file of an entry"),
     "settings that format": (lambda files: placed(with_json(files, settings=OCTOCAT)), "@octocat"),
 }
 """What somebody may send, made of a good submission -> a part of the reason for which it is refused."""
@@ -262,7 +262,7 @@ class TestRefused:
             self.refused(results, check, {path: content, **placed(submitted["a_coat"])}, reason)
 
     def test_mended_it_is_checked_again(self, results, check, submitted):
-        self.refused(results, check, {"run.sh": b"", **placed(submitted["a_coat"])}, "is no file of an entry")
+        self.refused(results, check, {"run.sh": b"", **placed(submitted["a_coat"])}, "is not a file of an entry")
         assert [outcome.action for outcome in check()] == ["checked"]
         assert len(said(results)) == 1
         results.commit({"run.sh": None}, revision="refs/pr/1", author="eve")

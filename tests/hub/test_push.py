@@ -207,7 +207,7 @@ SPOILT: dict[str, tuple[Callable[[Path], object], str]] = {
     "a shard is missing": (lambda folder: next(folder.glob("a_coat/*")).unlink(), "is missing"),
     "an unfinished build": (lambda folder: change_the_manifest(folder, "a_tre", shards={}), "has not finished"),
     "another card": (lambda folder: (folder / "README.md").write_text("# Another"), "is not the card of these data"),
-    "nothing": (shutil.rmtree, "is no folder"),
+    "nothing": (shutil.rmtree, "is not a folder"),
 }
 
 
@@ -241,7 +241,7 @@ def rights(hub: LoopbackHub, kind: str) -> tuple[str | None, str]:
         case "fine-grained":
             return hub.token("ada", "fineGrained", ("repo.content.read",)), "lacks the permission repo.write for lab"
         case "stranger":
-            return hub.token("eve"), "eve is no member of lab: ask to become one, or give --org one of eve"
+            return hub.token("eve"), "eve is not a member of lab: ask to become one, or give --org one of eve"
         case _:
             hub.accounts.join("guest", "lab", "read")
             return hub.token("guest"), "guest is read in lab and needs the role write"

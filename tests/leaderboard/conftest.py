@@ -53,3 +53,23 @@ def coat() -> TaskInfo:
 def tre() -> TaskInfo:
     """A task that ranks by a measure with an interval, and that has a measure that warns."""
     return load_task("a_tre").info
+
+
+@pytest.fixture(scope="session")
+def make_scored(make_entry: MakeEntry) -> MakeEntry:
+    """`make_scored(encoder, value, number=0, half=0.02, **as of make_entry)`: an entry whose measures to trust have
+    this mean and half width of the interval, where chance is 0.01."""
+
+    def make(encoder: str, value: float, number: int = 0, half: float = 0.02, **changes: Any) -> Entry:
+        info = load_task(changes.get("task", "a_coat")).info
+        trusted = {info.ranks_by, info.judge.name, *info.trusted}
+        chance = {name: 0.01 for name in info.trusted.values() if isinstance(name, str)}
+        return make_entry(
+            encoder,
+            number,
+            measures={**chance, **dict.fromkeys(trusted, value)},
+            intervals={name: [value - half, value + half] for name in trusted},
+            **changes,
+        )
+
+    return make

@@ -92,7 +92,7 @@ def test_an_entry_that_main_got_meanwhile():
 )
 def test_other_files(path):
     _, reasons = check({**complete("org/good"), path: b"{}"})
-    assert any("is no file of an entry" in reason for reason in reasons)
+    assert any("is not a file of an entry" in reason for reason in reasons)
     assert all(reason.isprintable() for reason in reasons)
 
 

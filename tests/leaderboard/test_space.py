@@ -27,7 +27,7 @@ FILLED += ("csv", "caption", "picked", "measure")
 def choice(task="a_coat", data="", **changes):
     """What a browser sends."""
     values = {"search": "", "statuses": [], "paradigms": [], "licences": [], "sort": "", "ascending": False}
-    values |= {"picked": [], "measure": ""} | changes
+    values |= {"picked": [], "measure": "", "beside": True, "older": False} | changes
     return Selection.of(task, data, *values.values())
 
 
@@ -69,12 +69,13 @@ def clicked(*row):
 
 @pytest.mark.parametrize("garbage", GARBAGE, ids=lambda value: ascii(value)[:12])
 def test_garbage_is_answered(page, garbage):
-    for place in range(10):
-        values = ["a_coat", f"{'ab' * 32}-1", "", [], [], [], "A-COAT", False, [], "a_coat"]
+    for place in range(12):
+        values = ["a_coat", f"{'ab' * 32}-1", "", [], [], [], "A-COAT", False, [], "a_coat", True, False]
         values[place] = garbage
         selection = Selection.of(*values)
         assert len(page.refreshed(selection)) == len(FILLED)
         page.filtered(selection)
+    assert len(page.overview(garbage, garbage, garbage)) == 6
     page.toggled(garbage, SimpleNamespace(row_value=garbage))
     page.drawn(garbage, garbage)
     assert page.of_model(garbage)[0] == []
@@ -121,6 +122,31 @@ def test_without_entries_all_tasks_can_be_looked_at():
     assert page_now["table"].value["data"] == []
 
 
+def test_an_empty_board_says_how_to_be_the_first(entries):
+    empty, *_, table, _ = page_of(()).overview("", "", True)
+    assert empty.visible
+    assert "audio-compositionality submit results --org lab" in empty.value
+    assert not table.visible
+    assert not page_of((), read=False).overview("", "", True)[0].visible, "it is not read yet"
+    empty, *_, table, _ = page_of(entries).overview("", "", True)
+    assert (empty.visible, table.visible) == (False, True)
+
+
+def test_twins_controls_and_baselines_are_left_out_on_request(entries, make_entry):
+    page = page_of(
+        (*entries, make_entry("untrained:org/e00", 20), make_entry("random", model={"paradigm": "baseline"}))
+    )
+
+    def shown(beside):
+        cells = refreshed(page, beside=beside)["table"].value["data"]
+        overview = page.overview("", "", beside)[4].value
+        assert all(f">{row[0]}</a>" in overview for row in cells)
+        return len(cells), overview.count("<a ")
+
+    assert shown(True) == (17, 17)
+    assert shown(False) == (15, 15)
+
+
 def test_before_the_first_reading_and_while_it_is_read_again_the_page_says_so_and_looks_again_soon(entries):
     page = page_of(entries, read=False)
     source = page._source
@@ -153,20 +179,25 @@ def test_tasks_are_sorted_at_first_by_what_they_rank_by(make_entry, tre):
 def test_an_older_version_is_a_table_of_its_own(entries, make_entry):
     older = make_entry("org/older", 0, task_version=99)
     page = page_of((older, *entries))
-    names, keys = zip(*refreshed(page)["data"]["choices"], strict=True)
+    assert refreshed(page)["data"]["choices"] == [("data abababab", str(entries[0].data))], "older ones are folded away"
+    names, keys = zip(*refreshed(page, older=True)["data"]["choices"], strict=True)
     assert names == ("data abababab", "data abababab, older: version 99 of the task")
     assert len(refreshed(page)["table"].value["data"]) == 15
-    page_now = refreshed(page, data=keys[1])
+    assert page.of_model("org/older")[0] == []
+    assert [row[-1] for row in page.of_model("org/older")[5]] == [older.id]
+    page_now = refreshed(page, data=keys[1], older=True)
     assert [row[0] for row in page_now["table"].value["data"]] == ["org/older"]
     assert "version 99 of the task" in " ".join(map(str, page_now["table"].value["data"][0]))
 
 
 def test_the_page_of_a_model_has_an_address(page, entries):
-    rows, address, opens, details = page.of_model("org/e03")
+    rows, address, opens, details, conclusion, older, _ = page.of_model("org/e03")
     assert [row[-1] for row in rows] == [entries[3].id]
     assert address.endswith("/spaces/lab/audio-compositionality-leaderboard?model=org%2Fe03")
     assert (opens.link, opens.visible) == ("?model=org%2Fe03", True)
     assert details["value"] == entries[3].id
+    assert conclusion == "org/e03 is not shown to be above energy alone by A-COAT on data abababab."
+    assert older == []
     numbers, origin, *_ = page.of_entry(entries[3].id)
     assert "A-COAT" in {row[0] for row in numbers}
     assert ["revision", "1"] in origin

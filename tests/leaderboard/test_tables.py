@@ -53,7 +53,7 @@ def test_columns_are_those_that_the_task_describes_scores_first(task):
     shown = columns(info)
     headings = [column.heading for column in shown]
     assert len(set(headings)) == len(headings)
-    assert headings[:2] == ["model", info.measure(info.ranks_by).heading]
+    assert headings[:3] == ["model", "verdict", info.measure(info.ranks_by).heading]
     assert headings[-1] == "entry"
     of_task = {measure.heading: measure for measure in info.shown}
     assert set(of_task) <= set(headings)

@@ -301,13 +301,17 @@ FIVE = ("1 0\n0 1\n1 0\n0 1\n1 1", "train\ntrain\nval\nval\ntest")
 @pytest.mark.parametrize(
     ("name", "given", "message"),
     [
-        ("a_coat", ("1\nx", "1", "1", "1", "", ""), "a, line 2: &#x27;x&#x27; is no number. Give numbers separated by"),
+        (
+            "a_coat",
+            ("1\nx", "1", "1", "1", "", ""),
+            "a, line 2: &#x27;x&#x27; is not a number. Give numbers separated by",
+        ),
         ("a_coat", ("1 2\n1", "1", "1", "1", "", ""), "a, line 2 has 1 numbers, but the first row 2."),
         ("a_coat", ("1", "1", "1", "1", "2 3", "0"), "t_size, line 1: there are 2 numbers, but 1 is needed"),
         ("a_coat", ("1", "1", "1", "1", "2", ""), "t_size is given without t_level"),
         ("a_tre", ("1 0 " * 130, SCENE, "train", 100), "embeddings has 260 columns, more than 256"),
-        ("a_tre", ("1", "{", "train", 100), "scenes, line 1: this is no JSON: Expecting property name"),
-        ("a_tre", ("1", "[" * 100_000, "train", 100), "scenes, line 1: this is no JSON: maximum recursion depth"),
+        ("a_tre", ("1", "{", "train", 100), "scenes, line 1: this is not JSON: Expecting property name"),
+        ("a_tre", ("1", "[" * 100_000, "train", 100), "scenes, line 1: this is not JSON: maximum recursion depth"),
         ("a_tre", ("1", "7", "train", 100), r"scenes, line 1: the JSON must be a list \[...\]"),
         ("a_tre", ("1", json.dumps([{}] * 9), "train", 100), "scenes has 9 items in line 1, more than 8"),
         ("a_tre", ("1", MANY, "train", 100), "scenes has 257 different texts, more than 256"),
@@ -519,13 +523,13 @@ class TestInABrowser:
         box = page.locator("textarea").nth(place)
         box.fill("1\nfour")
         page.get_by_role("button", name="Compute").click()
-        page.get_by_text("line 2: 'four' is no number. Give numbers separated by commas or spaces.").wait_for()
+        page.get_by_text("line 2: 'four' is not a number. Give numbers separated by commas or spaces.").wait_for()
         assert page.locator("tbody tr").count() == 0
         # What is typed becomes no element.
         hostile = HOSTILE.replace(" ", "/")
         box.fill(hostile)
         page.get_by_role("button", name="Compute").click()
-        page.get_by_text(f'line 1: "{hostile}" is no number.').wait_for()
+        page.get_by_text(f'line 1: "{hostile}" is not a number.').wait_for()
         assert page.locator("img[src=x], [onerror]").count() == 0
         assert page.title() == score_of(name)["heading"]
 

@@ -16,8 +16,8 @@ from audio_compositionality.tasks.metric_files import describe_metric
 DIGESTS = {
     ("a_coat", 1): "4d4a4d0092e648a0aa8449120090f55fbca9c03ea7bbf8aa25614f7e4786d277",
     ("a_coat_instances", 1): "e00c1ca20da4cd2abd77e0c1635ebfcf0eab282572a2a91f2376aa55e0de4f97",
-    ("a_tre", 1): "e9bff216d602ee07d5b8822794bbcc261d15456ef64e123950313a3b803466c0",
-    ("a_tre_held_out", 1): "cbaf4382f42ff55b29c923bff511868cb73164fc179fe6ca1340bdcaeb05e48d",
+    ("a_tre", 1): "21c7e17f89e74efb1428c73a9de4bd545300a8e0d483c76c2960f087b270cb75",
+    ("a_tre_held_out", 1): "1f0a61d32a6822bad006308a1d34148200b1c7c227a933d661eed4175cba46b7",
     ("audio_text_retrieval", 1): "c62d8d178c15d3bc488b7f6e44572e140cbf7d8b8162d43e3e661f786b196ab5",
     ("binding", 1): "5ab2f9a69e0f082cb59abad227bacf0a976f40359c47a4a183a4d67264499d85",
     ("comp_a", 1): "c19283eb1e442005371cfdcea23f36bc165c54b3552804754a189cb818c51dd6",

@@ -106,7 +106,7 @@ def test_lines_are_torn_changed_or_of_something_else():
     with pytest.raises(DamagedError, match="its digest is not that of its text"):
         parsed_line(line, "yours")
     for torn in (line[:-5], b"[]", b"{}", b'["a", 1]', b'{"prompt": "a", "answer": "b"}', b"[" * 20_000):
-        with pytest.raises(TornError, match="it is no line of this file"):
+        with pytest.raises(TornError, match="it is not a line of this file"):
             parsed_line(torn, "mine")
     text = sealed_line("\ud83d\ude00", "mine")
     for changed in [*flipped(line[:-1]), *flipped(text[:-1])]:

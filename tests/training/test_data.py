@@ -271,5 +271,5 @@ def test_lists_are_read_and_never_run(tmp_path):
 def test_what_is_wrong_is_told(tmp_path, text, message):
     with pytest.raises(DatasetError, match=message):
         rows_of_table(tmp_path, text)
-    with pytest.raises(DatasetError, match="is no file"):
+    with pytest.raises(DatasetError, match="is not a file"):
         list(read_training_texts(tmp_path / "none.csv"))

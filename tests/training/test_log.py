@@ -6,10 +6,9 @@ import pytest
 from audio_compositionality.training.log import (
     EVALUATIONS,
     STEPS,
-    Progress,
     RunLog,
+    TrainingProgress,
     check_programs,
-    duration_text,
     log_rows,
 )
 from audio_compositionality.training.settings import TrainingError
@@ -83,21 +82,23 @@ def test_tensorboard_has_every_step(tmp_path):
     assert [event.value for event in events.Scalars("train/loss")] == pytest.approx([0.1, 0.2])
 
 
-def test_where_there_is_no_terminal_a_line_now_and_then_has_losses_and_an_estimate(capsys):
-    progress = Progress(40, 0, shown=True)
-    for _ in range(20):
-        progress.advance("hard", [2.0, 2.0])
+def test_where_there_is_no_terminal_a_line_a_minute_has_the_loss_and_an_estimate(capsys):
+    stages = small_settings(stages="contrastive:20,hard:20").stages
+    now = [0.0]
+    progress = TrainingProgress(stages, 5, shown=True, clock=lambda: now[0])
+    for number, left in enumerate((15, 20)):
+        with progress.during(number):
+            for _ in range(left):
+                now[0] += 4
+                progress.made(number, [2.0])
     progress.evaluated("hard", 0.5, best=True)
     progress.close()
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 21
-    assert lines[0].startswith("step 2 of 40, hard: loss 2.000, ")
-    assert lines[0].endswith(" s left")
-    assert lines[-1] == "step 40, hard: score 0.500, the best so far"
-    Progress(40, 0, shown=False).advance("hard", [1.0])
+    assert capsys.readouterr().err.splitlines() == [
+        "43 % after 60 s, 80 s left: contrastive, step 20 of 40, loss 2.000",
+        "86 % after 2 min, 20 s left: hard, step 35 of 40, loss 2.000",
+        "step 40, hard: score 0.500, the best so far",
+        "hard, step 40 of 40, loss 2.000, score 0.500",
+    ]
+    progress = TrainingProgress(stages, 0, shown=False)
+    progress.made(0, [1.0])
     assert capsys.readouterr().err == ""
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(3, "3 s"), (600, "10 min"), (7200, "2.0 h")])
-def test_durations_are_told_in_their_largest_unit(seconds, text):
-    assert duration_text(seconds) == text

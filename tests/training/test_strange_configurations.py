@@ -88,7 +88,7 @@ def test_small_towers_that_cannot_be_are_refused(changed, values, message):
     [
         *(({"input_dim": value}, WHOLE) for value in (10**12, -3, 1.5, "64", None)),
         ({"projection_dim": 1_000_000}, "describes a AlignedModel of"),
-        *(({"encoder": value}, "has no encoder, or one that is no text") for value in (5, ["a"], "", None)),
+        *(({"encoder": value}, "has no encoder, or one that is not a text") for value in (5, ["a"], "", None)),
         ({"encoder_revision": 5}, "has no encoder_revision"),
         *(({"encoder_seed": value}, "encoder_seed: .*whole number from 0") for value in ("x", -5, 2**64)),
         ({"layer": "x"}, "layer is 'x'; it must be a whole number"),

@@ -102,7 +102,8 @@ def _ontology(path: Path) -> list[dict[str, Any]]:
     if isinstance(entries, list) and entries and all(map(_is_entry, entries)):
         return entries
     raise AnnotationError(
-        f"{path.name} is no ontology as AudioSet has it: a list of entries with the texts id and name, and child_ids"
+        f"{path.name} is not an ontology in AudioSet's form: a list of entries with the texts id and name, and "
+        "child_ids"
     )
 
 

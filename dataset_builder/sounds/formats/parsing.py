@@ -181,7 +181,7 @@ def durations_table(durations: Mapping[str, float]) -> dict[str, float]:
 def check_is_file(path: Path, what: str) -> None:
     """Refuse a path that is not a file."""
     if not path.is_file():
-        raise AnnotationError(f"{str(path)!r} is no file; expected is {what}")
+        raise AnnotationError(f"{str(path)!r} is not a file; expected is {what}")
 
 
 def files_in(path: Path, suffixes: Sequence[str]) -> list[Path]:
@@ -252,7 +252,7 @@ def parsed_json(text: str, name: str) -> Any:
         return json.loads(text)
     # Thousands of nested brackets raise a RecursionError.
     except (ValueError, RecursionError) as error:
-        raise AnnotationError(f"{name} is no JSON: {first_line(error)}") from error
+        raise AnnotationError(f"{name} is not JSON: {first_line(error)}") from error
 
 
 def read_lines(path: Path) -> list[TableLine]:
@@ -273,7 +273,7 @@ def read_lines(path: Path) -> list[TableLine]:
             if any(field.strip() for field in fields):
                 lines.append(TableLine(f"{path.name}:{reader.line_num}", tuple(field.strip() for field in fields)))
     except csv.Error as error:
-        raise AnnotationError(f"{path.name}:{reader.line_num}: is no row of a table: {error}") from error
+        raise AnnotationError(f"{path.name}:{reader.line_num}: is not a row of a table: {error}") from error
     if not lines:
         raise AnnotationError(f"{path.name} is empty")
     return lines

@@ -261,7 +261,7 @@ class FolderFiles:
         """The path of a file; see `Container.file`."""
         path = self._folder / name
         if path.stat().st_size > LARGEST_FILE:
-            raise DatasetError(f"has {path.stat().st_size:,} bytes; {LARGEST_FILE:,} are the most")
+            raise DatasetError(f"has {path.stat().st_size:,} bytes; the limit is {LARGEST_FILE:,}")
         return path
 
     def head(self, name: str, size: int) -> bytes:
@@ -296,7 +296,7 @@ class ZippedFiles:
             raise DatasetError(f"{self.title} cannot be read as a zip archive: {first_line(error)}") from error
         entries = self._archive.infolist()
         if len(entries) > MOST_FILES:
-            raise DatasetError(f"{self.title} holds {len(entries):,} files; {MOST_FILES:,} are the most that are read")
+            raise DatasetError(f"{self.title} holds {len(entries):,} files; the limit is {MOST_FILES:,}")
         self._entries = {entry.filename: entry for entry in entries if _is_plain(entry)}
         self.names = tuple(sorted(self._entries))
 
@@ -304,7 +304,7 @@ class ZippedFiles:
         """The content of a file; see `Container.file`."""
         entry = self._entries[name]
         if entry.file_size > LARGEST_FILE:
-            raise DatasetError(f"claims {entry.file_size:,} bytes; {LARGEST_FILE:,} are the most")
+            raise DatasetError(f"claims {entry.file_size:,} bytes; the limit is {LARGEST_FILE:,}")
         # No more than its stated size, whatever the compressed data would grow to.
         content = self.head(name, entry.file_size + 1)
         if len(content) != entry.file_size:
@@ -381,7 +381,7 @@ class ParquetFiles:
         if not content:
             raise DatasetError("holds no audio")
         if len(content) > LARGEST_FILE:
-            raise DatasetError(f"has {len(content):,} bytes; {LARGEST_FILE:,} are the most")
+            raise DatasetError(f"has {len(content):,} bytes; the limit is {LARGEST_FILE:,}")
         return io.BytesIO(content)
 
 
@@ -395,7 +395,7 @@ def table_text(container: Container, name: str) -> str:
         file = container.file(name)
         size = file.stat().st_size if isinstance(file, Path) else len(file.getvalue())
         if size > LARGEST_TABLE:
-            raise DatasetError(f"has {size:,} bytes; {LARGEST_TABLE:,} are the most of a table")
+            raise DatasetError(f"has {size:,} bytes; the limit is {LARGEST_TABLE:,}")
         content = file.read_bytes() if isinstance(file, Path) else file.getvalue()
     except (DatasetError, OSError) as error:
         raise DatasetError(f"{container.title}: {printable(name)} {first_line(error)}") from error

@@ -62,7 +62,7 @@ def _of_table(path: Path, text: str, separator: str) -> list[str]:
             raise DatasetError(f"{path} has the columns {named}; captions are in caption, captions or caption_1, …")
         return [line[name] or "" for line in lines for name in names]
     except csv.Error as error:
-        raise DatasetError(f"{path} is no table: {first_line(error)}") from error
+        raise DatasetError(f"{path} is not a table: {first_line(error)}") from error
 
 
 ORDER, ATTRIBUTE = "comp_a_order", "comp_a_attribute"
@@ -196,7 +196,7 @@ def _tables(path: Path, source: str, skipped: list[str]) -> Iterator[tuple[Conta
         if _is_table(folder, path.name):
             yield folder, path.name
     else:
-        raise DatasetError(f"{source} is no CSV, zip or Parquet file; {_HINT}")
+        raise DatasetError(f"{source} is not a CSV, zip or Parquet file; {_HINT}")
 
 
 def _tables_in(container: FolderFiles | ZippedFiles, skipped: list[str]) -> Iterator[tuple[Container, str]]:

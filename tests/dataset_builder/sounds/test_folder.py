@@ -131,10 +131,10 @@ class TestTables:
             (["dog/0.wav,a,b,c"], r"row 2 has not as many fields as the first"),
             ([], r"no row below its first line"),
             (["dog/9.wav,a,x"], r"'dog/9\.wav' cannot be read: .*No such file"),
-            (["../outside.wav,a,x"], r"'\.\./outside\.wav' is no file in the folder of the table"),
-            (["/etc/passwd,a,x"], r"'/etc/passwd' is no file in the folder"),
-            (["link.wav,a,x"], r"'link\.wav' is no file in the folder of the table; links are not followed"),
-            (["dog,a,x"], r"'dog' is no file in the folder"),
+            (["../outside.wav,a,x"], r"'\.\./outside\.wav' is not a file in the folder of the table"),
+            (["/etc/passwd,a,x"], r"'/etc/passwd' is not a file in the folder"),
+            (["link.wav,a,x"], r"'link\.wav' is not a file in the folder of the table; links are not followed"),
+            (["dog,a,x"], r"'dog' is not a file in the folder"),
             (['"dog/0.wav,a,x'], "cannot be read as a table"),
             (["\0,a,x"], r"cannot be read"),
         ],
@@ -198,7 +198,7 @@ class TestWhatCannotBeUsed:
         with pytest.raises(SoundError, match=r"has no recording that can be used: 'a/x\.wav' is nearly silent"):
             opened(tmp_path / "silent", skip_invalid=True)
         monkeypatch.setattr(reading, "MOST_RECORDINGS", 11)
-        with pytest.raises(SoundError, match="has 12 recordings; 11 are the most that are read"):
+        with pytest.raises(SoundError, match="has 12 recordings; the limit is 11"):
             opened(folder)
 
     def test_names_are_printable(self, folder):

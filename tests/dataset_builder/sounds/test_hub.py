@@ -110,8 +110,8 @@ class TestParquet:
             ({"label": "animals"}, "has no column 'animals'; did you mean 'animal'"),
             ({"group": "speakers"}, "has no column 'speakers'; did you mean 'speaker'"),
             ({"condition": "yaer"}, "has no column 'yaer'; did you mean 'year'"),
-            ({"label": "where"}, "where is no column of classes, texts or numbers"),
-            ({"label": "audio"}, "audio is no column of classes, texts or numbers"),
+            ({"label": "where"}, "where is not a column of classes, texts or numbers"),
+            ({"label": "audio"}, "audio is not a column of classes, texts or numbers"),
             ({"audio": "name"}, "has no audio in a column 'name'"),
             ({"split": "test[0:"}, "cannot be read"),
             ({"config": "other"}, "cannot be read: .*other"),
@@ -255,10 +255,10 @@ class TestWhatCannotBeUsed:
 
     def test_what_is_too_large_is_said(self, folder, monkeypatch):
         monkeypatch.setattr(hub, "LARGEST_FILE", 1_000)
-        with pytest.raises(SoundError, match=r"'test/0' has [0-9,]+ bytes; 1,000 are the most"):
+        with pytest.raises(SoundError, match=r"'test/0' has [0-9,]+ bytes; the limit is 1,000"):
             opened(folder)
         monkeypatch.setattr(hub, "MOST_RECORDINGS", 11)
-        with pytest.raises(SoundError, match=r"12 rows; 11 recordings are the most .* --set split=train\[:10000\]"):
+        with pytest.raises(SoundError, match=r"12 rows; the limit is 11: .* --set split=train\[:10000\]"):
             opened(folder)
 
     def test_what_is_too_much_to_download_is_refused_before(self, folder, monkeypatch):
@@ -413,7 +413,7 @@ class TestWhatIsLeftOut:
         recordings = open_recordings(dataset=f"speech-commands={tmp_path}", progress=False)
         entries = recordings.entries
         assert dict(recordings.skipped) == {
-            f"validation/{n}": f"is called {row['label']!r}, which is no class"
+            f"validation/{n}": f"is called {row['label']!r}, which is not a class"
             for n, row in enumerate(rows)
             if row["label"].startswith("_")
         }
@@ -476,7 +476,10 @@ class TestArguments:
 
 class TestCopies:
     def test_lie_in_folders(self):
-        for text, fault in (("esc50=", "there is no folder after the ="), ("esc50=nowhere", "'nowhere' is no folder")):
+        for text, fault in (
+            ("esc50=", "there is no folder after the ="),
+            ("esc50=nowhere", "'nowhere' is not a folder"),
+        ):
             with pytest.raises(SoundError, match=f"the data set is '{text}', and {fault}: esc50=FOLDER reads a copy"):
                 open_recordings(dataset=text)
 
@@ -551,7 +554,7 @@ class TestFilesOfUsers:
             ("{classes: 2, context_sources: 1}", "{classes: two}", r"settings: classes is 'two'; it is a whole number"),
             ("url: https://example.org", "", "url is missing; it is a text"),
             ("label: answer", "", "label or captions is missing"),
-            ("title: Kitchen sounds", "title: !!python/name:os.system x", r"kitchen\.yaml is no YAML"),
+            ("title: Kitchen sounds", "title: !!python/name:os.system x", r"kitchen\.yaml is not YAML"),
         ],
     )
     def test_that_describe_none_name_the_key(self, before, after, message, file):

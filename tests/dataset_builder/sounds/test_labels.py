@@ -142,7 +142,7 @@ class TestOfDataSets:
             tmp_path, {"captions": (List(Value("float32")), [[0.5]] * 4), "caption": (TEXT, list("abcd"))}
         )
         assert captions_of(of_data_set(folder)) == {n: (text,) for n, text in enumerate("abcd")}
-        with pytest.raises(DatasetError, match="captions is no column of classes, texts or numbers"):
+        with pytest.raises(DatasetError, match="captions is not a column of classes, texts or numbers"):
             of_data_set(folder, captions="captions")
         with pytest.raises(DatasetError, match="has no column 'captoin'; did you mean 'caption'"):
             of_data_set(folder, captions="caption,captoin")

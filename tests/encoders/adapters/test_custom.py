@@ -215,7 +215,7 @@ def test_two_files_of_one_name_do_not_mix(write: Write, tmp_path: Path) -> None:
         ),
         ("class A:\n    def embed(self, w, r): pass", "A", "mine.py:A' has no sample_rate"),
         ("class A:\n    sample_rate = 8000", "A", "mine.py:A' has no embed"),
-        ("class A:\n    sample_rate = 8000\n    embed = 3", "A", "embed is no method"),
+        ("class A:\n    sample_rate = 8000\n    embed = 3", "A", "embed is not a method"),
         (MINIMAL.replace("8_000", "'fast'"), "Mine", "sample_rate is 'fast', but must be a positive whole number"),
         (MINIMAL.replace("8_000", "-1"), "Mine", "sample_rate is -1, but must be"),
         (MINIMAL.replace("axis=1)\n", "axis=1)[0]\n"), "Mine", r"embed returned shape \(3,\) for one clip"),

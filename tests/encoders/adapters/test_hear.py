@@ -86,7 +86,7 @@ def test_a_file_is_hashed_where_the_model_holds_no_weights(tmp_path: Path, modul
     [
         ("hear:no_such_module_x", "no module 'no_such_module_x' can be imported; install the package"),
         ("hear:", "no module '' can be imported"),
-        ("hear:json", r"'json' has no load_model\(\); it is no HEAR module"),
+        ("hear:json", r"'json' has no load_model\(\); it is not a HEAR module"),
         ("hear:fake_hear_module:/no/such/file", "there is no file '/no/such/file' for load_model"),
     ],
 )

@@ -241,7 +241,7 @@ WORDS = "Sound is\n\x1b[31mnot " + "supported " * 99
 @pytest.mark.parametrize(
     ("fault", "match"),
     [
-        *((Response(body=body), r"the server's answer is no chat completion .*up to /v1") for body in NO_COMPLETIONS),
+        *((Response(body=body), r"answer is not a chat completion .*up to /v1") for body in NO_COMPLETIONS),
         (Response(body=b'{"error": {"message": "no such deployment", "code": 404}}'), r"\(no such deployment\)"),
         (Response(body=b"plain", headers={"Content-Encoding": "gzip"}), "completion .it cannot be decompressed"),
         *((refusal(status, WORDS), rf"answered {status} \(Sound is .*{advice}") for status, advice in (
@@ -310,8 +310,13 @@ def test_a_server_that_is_not_there_and_one_that_must_not_be_asked(
     with pytest.raises(EndpointError, match=r"cannot be reached .*refused.*, asked 5 times; check the URL"):
         model_of(server).answer(each(clips_of(1)), ["a"])
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
-    with pytest.raises(EndpointError, match=r"huggingface_hub is offline.*; unset HF_HUB_OFFLINE"):
-        model_of(server).answer(each(clips_of(1)), ["a"])
+    with pytest.raises(EndpointError, match=r"HF_HUB_OFFLINE is set.*not on this machine.*; unset HF_HUB_OFFLINE"):
+        load_model("endpoint:m@http://server.invalid:8000/v1").answer(each(clips_of(1)), ["a"])
+
+
+def test_a_server_on_this_machine_is_asked_offline(server: LoopbackEndpoint, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    assert model_of(server).answer(each(clips_of(1)), ["a"]) == ["re: a"]
 
 
 @pytest.mark.parametrize(

@@ -127,7 +127,7 @@ def test_a_folder_is_one_before_it_is_a_repository(tmp_path: Path, monkeypatch: 
             for name in ("", "qqqqqq", "untrained:")
         ),
         *((name, f"there is no folder '{name}'") for name in ("/no/such/folder", "./no-such-folder", "a/b/c")),
-        ("no/such/folder", "there is no folder 'no/such/folder', and it is no Hub id"),
+        ("no/such/folder", "there is no folder 'no/such/folder', and it is not a Hub id"),
         ("sorted-words:untrained:shuffled:org/name", "is a twin of a twin"),
         ("nothing.py:Mine", r"'nothing\.py:Mine': there is no file 'nothing\.py'"),
         ("tower:whisper-base", "'tower:whisper-base': tower: goes in front of the folder or Hub id of a model that"),

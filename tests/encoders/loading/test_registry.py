@@ -119,7 +119,7 @@ def test_a_sampling_rate_that_is_none(rate: object, save: Save, tmp_path: Path) 
     folder = save("wav2vec2", tmp_path / "model")
     path = folder / "preprocessor_config.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "sampling_rate": rate}))
-    with pytest.raises(ValueError, match=rf"no audio model: its \w+ has the sampling_rate {rate!r}"):
+    with pytest.raises(ValueError, match=rf"not an audio model: its \w+ has the sampling_rate {rate!r}"):
         load_model(str(folder))
 
 

@@ -301,7 +301,7 @@ class TestShares:
         ):
             fill(Number(), Numbered(150), tmp_path / "another", self.process(0, 2))
 
-    def test_bars_are_of_the_own_share_and_begin_with_what_is_stored(self, tmp_path, capsys, monkeypatch):
+    def test_bars_are_of_the_own_share_and_of_what_is_not_stored_yet(self, tmp_path, capsys, monkeypatch):
         fill(Number(), Numbered(150), tmp_path / "log", progress=True)
         assert capsys.readouterr().err == "", "a log that is no terminal"
         monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
@@ -310,9 +310,9 @@ class TestShares:
         fill(Number(), Numbered(150), tmp_path, self.process(0, 2), progress=True)
         shown = capsys.readouterr().err
         assert "number, numbers (process 1 of 2, its share)" in shown
-        assert "64/64" in shown
+        assert "clip 64 of 64" in shown
         store.discard(2)
         fill(Number(), Numbered(150), tmp_path, progress=True)
         shown = capsys.readouterr().err
-        assert "128/150" in shown
-        assert "150/150" in shown
+        assert "clip 0 of 22" in shown
+        assert "clip 22 of 22" in shown

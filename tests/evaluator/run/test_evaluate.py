@@ -266,14 +266,18 @@ def test_a_task_that_is_not_for_this_kind_of_model_is_refused_before_anything_is
         def answer(self, clips, prompts):
             return ["(A)"] * len(prompts)
 
-    with pytest.raises(TaskError, match="'talker' is no audio encoder, which the task a_coat needs: it lacks embed"):
+    with pytest.raises(
+        TaskError, match=r"'talker' cannot embed clips \(it has no embed\), and the task a_coat needs an"
+    ):
         run(Talker(), small_data, "a_coat")
     with pytest.raises(InputError, match=r"the data 'small' have .*a_coat.*, none of which 'talker' can do"):
         evaluate_models([Talker()], small_data, None, RunOptions(progress=False))
 
 
 def test_an_object_that_is_no_model_is_refused_with_what_to_do(small_data):
-    with pytest.raises(InputError, match=r"a dict is no model: derive its class from .*\.Model, or pass path/to/file"):
+    with pytest.raises(
+        InputError, match=r"a dict is not a model: derive its class from .*\.Model, or pass path/to/file"
+    ):
         evaluate({}, small_data)
 
 

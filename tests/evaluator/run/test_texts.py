@@ -136,7 +136,7 @@ def test_an_audio_encoder_is_refused_where_the_task_is_named_and_left_out_with_a
     both = [Captions(), Captions(name="clips_only", needs=ENCODER)]
     models = [Deaf(), TextEncoder()]
     with pytest.raises(
-        TaskError, match="'toy' is no audio–text encoder, which the task toy needs: it lacks embed_text"
+        TaskError, match=r"'toy' cannot embed texts \(it has no embed_text\), and the task toy needs an audio–text"
     ):
         evaluate_models(models, data, both, options)
     results = evaluate_models(models, data, both, options, leave_out=True)

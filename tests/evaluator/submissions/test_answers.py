@@ -207,7 +207,7 @@ def false_claims(made, data):
     id, count = lines[0]["id"], len(lines)
     yield with_lines(blind, lines[1:]), f"it has answers to {count - 1} questions, the data have {count}: none to {id}"
     more = with_lines(blind, [*lines, {"id": "other", "answer": "A"}])
-    yield more, "it has an answer to other, which is no question of the data"
+    yield more, "it has an answer to other, which is not a question of the data"
     yield with_lines(blind, lines[::-1]), "its answers are in another order than the questions of the data"
     yield {name: content for name, content in blind.items() if name != NAME}, "it has no answers"
 

@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import pickle
+import re
 from dataclasses import FrozenInstanceError
 from datetime import UTC, datetime
 from pathlib import Path
@@ -158,7 +159,7 @@ def test_columns_that_no_measure_names_are_told_and_no_reason_against_it(made, v
 
 
 def claiming(files, name, value):
-    """The submission with another value of a measure that is no mean over samples."""
+    """The submission with another value of a measure that is not a mean over samples."""
     return with_json(files, measures=json.loads(files["result.json"])["measures"] | {name: value})
 
 
@@ -535,6 +536,7 @@ def test_claimed_and_recomputed_stand_in_a_table(made, evaluated, data, tmp_path
         assert outcome.error is None
         assert outcome.table.caption.startswith("A-COAT of org/short: ")
         assert outcome.table.legend[-1].startswith("verified: ")
+        assert re.fullmatch(r"verified: A-COAT of org/short, .*, \d+ numbers recomputed \(.*\)", outcome.line)
         text = to_csv(outcome.table)
         for word in ("claimed", "recomputed", "difference", "tolerance", "holds", "only reported"):
             assert word in text

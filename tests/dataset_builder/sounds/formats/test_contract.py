@@ -126,10 +126,10 @@ def test_files_that_cannot_be_read_are_refused_by_name(name, tmp_path):
     file.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(AnnotationError, match=rf"{file.name}.* cannot be read as text|{file.name}: .*as text"):
         read_annotations(path, name, options)
-    with pytest.raises(AnnotationError, match=r"is no file|is neither a file nor a folder"):
+    with pytest.raises(AnnotationError, match=r"is not a file|is neither a file nor a folder"):
         read_annotations(tmp_path / "none", name, options)
     (tmp_path / "empty").mkdir()
-    with pytest.raises(AnnotationError, match=r"is no file|holds no file that ends in"):
+    with pytest.raises(AnnotationError, match=r"is not a file|holds no file that ends in"):
         read_annotations(tmp_path / "empty", name, options)
 
 
@@ -167,9 +167,9 @@ def test_files_that_leave_a_doubt_are_not_guessed(tmp_path, name, text, format):
 def test_files_that_are_no_json_are_named(tmp_path, text):
     path = write(tmp_path, "a.json", text)
     for read in (format_of, lambda path: read_annotations(path, "audiotime")):
-        with pytest.raises(AnnotationError, match=r"a.json is no JSON"):
+        with pytest.raises(AnnotationError, match=r"a.json is not JSON"):
             read(path)
-    with pytest.raises(AnnotationError, match=r"^a\.jams: the file is no JSON"):
+    with pytest.raises(AnnotationError, match=r"^a\.jams: the file is not JSON"):
         read_annotations(path.rename(tmp_path / "a.jams"), "jams")
 
 

@@ -230,7 +230,7 @@ class TestAudioSet:
             *(5, {}, {"id": 1}, {"id": 1, "name": "a", "child_ids": []}),
             {"id": "1", "name": "a", "child_ids": [["1"]]},
         ):
-            with pytest.raises(AnnotationError, match="is no ontology"):
+            with pytest.raises(AnnotationError, match="is not an ontology"):
                 related_labels(write(tmp_path, "bad.json", json.dumps([entry])))
 
 

@@ -248,7 +248,7 @@ class TestWhatIsWrong:
         ("path", "message"),
         [
             ("nothing", "is neither a folder nor a file"),
-            ("x.txt", "is no CSV, zip or Parquet file"),
+            ("x.txt", "is not a CSV, zip or Parquet file"),
             ("x.zip", "cannot be read as a zip archive"),
             ("empty", "has no table of the benchmark"),
             ("y.parquet", "cannot be read as Parquet"),

@@ -54,9 +54,9 @@ class TestArchives:
         files = ZippedFiles(archive(tmp_path / "x.zip", ("a.csv", bytes(2_000)), ("b.csv", bytes(500))))
         monkeypatch.setattr(containers, "LARGEST_FILE", 1_000)
         monkeypatch.setattr(containers, "LARGEST_TABLE", 400)
-        with pytest.raises(DatasetError, match="claims 2,000 bytes; 1,000 are the most"):
+        with pytest.raises(DatasetError, match="claims 2,000 bytes; the limit is 1,000"):
             files.file("a.csv")
-        with pytest.raises(DatasetError, match=r"x\.zip: b\.csv has 500 bytes; 400 are the most of a table"):
+        with pytest.raises(DatasetError, match=r"x\.zip: b\.csv has 500 bytes; the limit is 400"):
             table_text(files, "b.csv")
 
     def test_that_hold_more_than_they_claim_are_refused(self, tmp_path):
@@ -80,7 +80,7 @@ class TestArchives:
     def test_of_too_many_files_are_refused(self, tmp_path, monkeypatch):
         monkeypatch.setattr(containers, "MOST_FILES", 2)
         path = archive(tmp_path / "x.zip", *((f"{n}.wav", b"") for n in range(3)))
-        with pytest.raises(DatasetError, match="holds 3 files; 2 are the most"):
+        with pytest.raises(DatasetError, match="holds 3 files; the limit is 2"):
             ZippedFiles(path)
 
 

@@ -1,0 +1,180 @@
+"""The work of an evaluation before it begins, as parts of one bar: texts, clips, questions and scores that are left."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from audio_compositionality.dataset_builder.data import Clip, Configuration
+from audio_compositionality.encoders.base import Model, ModelCard
+from audio_compositionality.support.progress import Part
+
+from .before import questions_left
+from .embeddings import batch_size_of, models_by_pass, open_store, text_store
+from .opened import OpenedTask
+from .options import RunOptions
+from .outputs import can_do
+from .processes import Processes
+from .store import EmbeddingStore, answer_store
+
+WORTH_TIMING = 64
+"""Clips that a model has to have left for a few to be embedded beforehand to see how long it takes."""
+
+TRIED_TEXTS = 8
+"""Texts that are embedded beforehand."""
+
+FIT_GROWTH = 1.6
+"""The time of a fit grows with the size of an embedding to this power: one of 600 steps takes 2.8 s at 128, 7.7 s at
+256 and 51 s at 768 on one core. A fit that stops early takes less."""
+
+
+def score_part(card: ModelCard, opened: OpenedTask) -> tuple[Hashable, Part]:
+    """The scoring of a model in a task as a part of the work, and its key."""
+    info = opened.task.info
+    key = ("score", card.id, card.revision, card.options.layer, card.options.pooling, info.name)
+    is_fitted = any(measure.fitted for measure in info.measures)
+    size = float(card.output_dim or 1) ** FIT_GROWTH if is_fitted else 1.0
+    # Scores without a fit take no time beside the rest, until one of them shows how long it took.
+    seconds = None if is_fitted else 0.0
+    return key, Part(f"{card.id}, scores of {info.title}", "fit", 1, ("score", info.name), size, seconds)
+
+
+def work_of(
+    models: Sequence[Model],
+    opened: Sequence[OpenedTask],
+    done: Collection[tuple[int, str]],
+    options: RunOptions,
+    processes: Processes,
+) -> dict[Hashable, Part]:
+    """The work that is left, by the keys under which `support.progress.during` is called.
+
+    Where a bar is shown and several models have many clips left, each embeds a few first: models differ a
+    hundredfold.
+
+    Args:
+        models: the models.
+        opened: the tasks.
+        done: pairs (number of a model, name of a task) that will not be run.
+        options: how models are run.
+        processes: the processes that share the work.
+    """
+    numbers = {id(model): number for number, model in enumerate(models)}
+    parts: dict[Hashable, Part] = {}
+    of_clips: dict[Hashable, tuple[Model, Configuration]] = {}
+    for group in models_by_pass(models):
+        filled: set[str] = set()
+        for model in group:
+            for one in opened:
+                if not can_do(one.task, model) or (numbers[id(model)], one.task.info.name) in done:
+                    continue
+                key, part = score_part(model.card, one)
+                parts[key] = part
+                parts |= _asked_or_read(model, one, options)
+                recipe = one.configuration.recipe
+                if "audio" in model.abilities and one.clip_ids and not _is_asked(model, one) and recipe not in filled:
+                    filled.add(recipe)
+                    store = open_store(model, one.configuration, options)
+                    share = processes.stretch_of(store.num_shards)
+                    name = f"{model.card.id}, {recipe}"
+                    parts[store.key] = Part(name, "clip", _left_in(store, share, options), ("clips", model.card.id))
+                    of_clips[store.key] = (model, one.configuration)
+    return {**parts, **_timed(parts, of_clips, options)}
+
+
+def _is_asked(model: Model, opened: OpenedTask) -> bool:
+    return bool(opened.prompts) and "answer" in model.abilities
+
+
+def _asked_or_read(model: Model, opened: OpenedTask, options: RunOptions) -> dict[Hashable, Part]:
+    """The questions or texts of a task that are left for a model."""
+    name = f"{model.card.id}, {opened.configuration.recipe}"
+    if _is_asked(model, opened):
+        answers = answer_store(model.card, opened, options.store)
+        left = questions_left(model.card, opened, options)
+        return {answers.key: Part(name, "question", left, ("answers", model.card.id))}
+    if not (opened.texts and "text" in model.abilities):
+        return {}
+    store = text_store(model.card, opened, options)
+    left = _left_in(store, range(store.num_shards), options)
+    seconds = _seconds_of_text(model, opened.unique_texts) if options.progress and left >= WORTH_TIMING else None
+    return {store.key: Part(f"{name}, texts", "text", left, ("texts", model.card.id), seconds=seconds)}
+
+
+def _seconds_of_text(model: Model, texts: Sequence[str]) -> float | None:
+    """Seconds that a model takes for a text, in a small batch; None where it cannot tell."""
+    some = list(texts[:TRIED_TEXTS])
+    return _seconds_of(lambda count: model.embed_text(some[:count]), len(some))
+
+
+def _left_in(store: EmbeddingStore, shards: Sequence[int], options: RunOptions) -> int:
+    """Items of some shards that are not stored."""
+    missing = [one for one in shards if options.force or not (store.has(one) or store.awaits_check(one))]
+    return sum(len(store.items(shard)) for shard in missing)
+
+
+def _timed(
+    parts: Mapping[Hashable, Part], of_clips: Mapping[Hashable, tuple[Model, Configuration]], options: RunOptions
+) -> dict[Hashable, Part]:
+    """The parts with clips, with their sizes in seconds of sound and, where that is worth it, seconds a clip."""
+    left = {key: given for key, given in of_clips.items() if parts[key].items}
+    if not options.progress or not left:
+        return {}
+    firsts = {configuration.recipe: _First.of(configuration) for _, configuration in left.values()}
+    many = {id(model) for key, (model, _) in left.items() if parts[key].items >= WORTH_TIMING}
+    rates: dict[int, float | None] = {}
+    timed: dict[Hashable, Part] = {}
+    for key, (model, configuration) in left.items():
+        first = firsts[configuration.recipe]
+        if id(model) in many and len(many) > 1 and id(model) not in rates:
+            rates[id(model)] = _seconds_of_sound(model, first.clip, batch_size_of(model, options))
+        each = rates.get(id(model))
+        seconds = None if each is None else first.seconds + each * first.length
+        timed[key] = replace(parts[key], size=first.length, seconds=seconds)
+    return timed
+
+
+@dataclass(frozen=True)
+class _First:
+    """The first clip of a configuration.
+
+    Attributes:
+        clip: the clip.
+        seconds: that it took to be rendered or read.
+        length: in seconds of sound.
+    """
+
+    clip: Clip
+    seconds: float
+    length: float
+
+    @classmethod
+    def of(cls, configuration: Configuration) -> _First:
+        started = time.perf_counter()
+        (clip,) = configuration.clips(range(1), keep_invalid=True)
+        seconds = time.perf_counter() - started
+        return cls(clip, seconds, max(len(clip.waveform) / clip.sample_rate, 0.01))
+
+
+def _seconds_of_sound(model: Model, clip: Clip, batch_size: int) -> float | None:
+    """Seconds that a model takes for one of sound, in a batch as large as those to come; None where it cannot tell."""
+    batch = np.repeat(np.asarray(clip.waveform)[None], batch_size, axis=0)
+    each = _seconds_of(lambda count: model.embed(batch[:count], clip.sample_rate), batch_size)
+    return None if each is None else each * clip.sample_rate / len(clip.waveform)
+
+
+def _seconds_of(embed: Callable[[int], object], count: int) -> float | None:
+    """Seconds that one of several items takes; None where it cannot be done. One is embedded first, to warm up."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            embed(1)
+            started = time.perf_counter()
+            embed(count)
+            return (time.perf_counter() - started) / count
+    except Exception:
+        # Whatever is wrong with the model or the items is raised where it counts.
+        return None

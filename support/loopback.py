@@ -1,0 +1,56 @@
+"""Servers on this machine, which need no network: huggingface_hub's offline mode is not meant for them."""
+
+from __future__ import annotations
+
+from ipaddress import ip_address
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import httpx2
+
+
+def is_loopback(host: str | None) -> bool:
+    """Whether a host is this machine by its address: ``localhost``, 127.0.0.0/8 or ::1."""
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host or "").is_loopback
+    except ValueError:
+        return False
+
+
+def reach_loopback_hub() -> bool:
+    """Let huggingface_hub reach a Hub on this machine, named by ``HF_ENDPOINT``, under ``HF_HUB_OFFLINE``.
+
+    Requests to any other host stay refused, also where that Hub redirects to one. Without effect in any other case.
+
+    Returns:
+        whether the Hub may be asked.
+    """
+    from urllib.parse import urlsplit
+
+    from huggingface_hub import constants, set_client_factory
+    from huggingface_hub.utils import _http
+
+    if not constants.is_offline_mode():
+        return True
+    is_here = is_loopback(urlsplit(constants.ENDPOINT).hostname)
+    if is_here and _http._GLOBAL_CLIENT_FACTORY is not _client:
+        set_client_factory(_client)
+    return is_here
+
+
+def _client() -> httpx2.Client:
+    """huggingface_hub's own client, except that its hook, which refuses every request offline, spares this machine."""
+    from huggingface_hub import constants
+    from huggingface_hub.utils._http import default_client_factory
+
+    client = default_client_factory()
+    first, *rest = client.event_hooks["request"]
+
+    def hook(request: httpx2.Request) -> None:
+        if not (constants.is_offline_mode() and is_loopback(request.url.host)):
+            first(request)
+
+    client.event_hooks = {**client.event_hooks, "request": [hook, *rest]}
+    return client

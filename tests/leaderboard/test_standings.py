@@ -1,0 +1,221 @@
+"""What leads on the board: only what is above its twin; the overview over all tasks, and what is said of one model."""
+
+from __future__ import annotations
+
+import re
+from itertools import permutations
+from pathlib import Path
+
+import pytest
+
+from audio_compositionality.evaluator.compare.loading import ModelKind
+from audio_compositionality.evaluator.compare.verdicts import Standing
+from audio_compositionality.leaderboard.board import Board, Rejected
+from audio_compositionality.leaderboard.components import BOARD_CSS, nothing_yet, overview_caption, task_caption
+from audio_compositionality.leaderboard.standings import (
+    benchmark_names,
+    data_names,
+    model_conclusion,
+    standing_columns,
+    standing_html,
+    standing_rows,
+)
+from audio_compositionality.leaderboard.tables import board_table, columns, notes, ordered, verdict_words
+from audio_compositionality.support.table import cell_text
+from audio_compositionality.tasks.registry import load_task
+
+MAINTAINED = "2026-02-01T00:00:00+00:00"
+DATA = "data abababab"
+
+
+def board_of(*entries):
+    return Board("c", entries, tuple[Rejected, ...]())
+
+
+def rows_of(*entries):
+    board = board_of(*entries)
+    return board.rows("a_coat", entries[0].data)
+
+
+@pytest.fixture
+def learnt(make_scored):
+    """A model that is above its twin and above all other bars, with those."""
+    return (
+        make_scored("org/good", 0.4, 1, submitter="eve", verified_on=MAINTAINED),
+        make_scored("untrained:org/good", 0.2, 2, submitter="eve", verified_on=MAINTAINED),
+        make_scored("log-mel-statistics", 0.1, 3, model={"paradigm": "baseline"}),
+    )
+
+
+def test_noise_never_leads_whatever_the_order_and_the_column(make_scored, learnt, coat):
+    noise = [
+        make_scored("org/noise", 0.925, 4, submitter="bob", verified_on=MAINTAINED),  # no twin
+        make_scored("untrained:org/noise-2", 0.95, 5, submitter="bob", verified_on=MAINTAINED),
+        make_scored("org/tie", 0.91, 6, submitter="bob"),
+        make_scored("untrained:org/tie", 0.90, 7, submitter="bob", model={"paradigm": "untrained"}),
+        make_scored("org/worse", 0.8, 8),
+        make_scored("untrained:org/worse", 0.9, 9),
+    ]
+    # Above its twin, but not above the baseline.
+    plain = make_scored("org/plain", 0.11, 10), make_scored("untrained:org/plain", 0.02, 11)
+    rows = rows_of(*noise, *learnt, *plain)
+    for heading in ("adjusted", "model", "A-COAT", "verdict", "dim", "date"):
+        for ascending in (False, True):
+            shown = [row.entry.model for row in ordered(coat, rows, heading, ascending=ascending)]
+            assert shown[:2] == ["org/good", "org/plain"], (heading, ascending)
+    said = {row.entry.model: verdict_words(row) for row in rows}
+    assert said["org/good"] == "▲ above"
+    assert said["org/plain"] == "○ not shown"
+    assert said["org/noise"] == "? cannot tell: not shown to be learnt"
+    assert said["org/tie"] == "○ not shown to be learnt"
+    assert said["org/worse"] == "▼ below: not shown to be learnt"
+    assert said["untrained:org/noise-2"] == said["log-mel-statistics"] == "not judged"
+    # A network of random weights under an untrained name is none of the models, whatever its card says.
+    kinds = {row.entry.model: row.entry.kind for row in rows}
+    assert kinds["untrained:org/noise-2"] is ModelKind.UNTRAINED
+    assert kinds["log-mel-statistics"] is ModelKind.BASELINE
+
+
+def test_difference_and_kind_are_columns(learnt, coat):
+    rows = ordered(coat, rows_of(*learnt), "adjusted")
+    lines = [
+        {c.heading: cell_text(cell, c) for cell, c in zip(row.cells, columns(coat), strict=True)}
+        for row in board_table(coat, rows).rows
+    ]
+    assert lines[0]["above its twin by"] == "+0.200 [0.172, 0.228]"
+    assert [line["kind"] for line in lines] == ["model", "untrained network", "baseline"]
+    assert [line["above its twin by"] for line in lines[1:]] == ["–", "–"]
+
+
+def test_nobody_puts_down_the_entry_of_another_with_a_twin_or_a_baseline(make_scored, learnt):
+    def standing(*more):
+        (row,) = (row for row in rows_of(*learnt, *more) if row.entry.model == "org/good")
+        return row.verdict.standing
+
+    assert standing() is Standing.ABOVE
+    assert standing(make_scored("untrained:org/good", 0.9, 12, submitter="bob")) is Standing.ABOVE
+    assert standing(make_scored("rms", 0.9, 13, submitter="bob", model={"paradigm": "baseline"})) is Standing.ABOVE
+    # Those of the maintainers count, who have no name here; with other settings nothing compares.
+    assert standing(make_scored("untrained:org/good", 0.9, 12)) is Standing.NOT_SHOWN
+    assert standing(make_scored("rms", 0.9, 13, model={"paradigm": "baseline"})) is not Standing.ABOVE
+    assert standing(make_scored("untrained:org/good", 0.9, 12, settings={"other": 1})) is Standing.ABOVE
+
+
+def test_the_twin_of_another_counts_where_there_is_none_else(make_scored, learnt):
+    model, _, log_mel = learnt
+    twin = make_scored("untrained:org/good", 0.2, 12, submitter="bob")
+    (row,) = (row for row in rows_of(model, twin, log_mel) if row.verdict)
+    assert row.is_learnt
+
+
+def test_an_older_version_has_no_verdict(make_scored):
+    older = [make_scored(id, 0.4, number, task_version=99) for number, id in enumerate(("org/a", "untrained:org/a"))]
+    rows = rows_of(*older)
+    assert {verdict_words(row) for row in rows} == {"not judged"}
+    assert data_names(board_of(*older)) == []
+    assert model_conclusion(board_of(*older), "org/a").endswith("nothing may be concluded.")
+
+
+@pytest.fixture
+def several(make_scored, learnt):
+    """Models in two benchmarks, one of them on request."""
+    entries = list(learnt)
+    entries.append(make_scored("org/noise", 0.925, 4, submitter="bob"))
+    for number, (id, value) in enumerate({"org/good": 0.5, "untrained:org/good": 0.4, "org/other": 0.6}.items(), 20):
+        entries.append(make_scored(id, value, number, task="a_tre", submitter="eve"))
+        entries.append(make_scored(id, value, number, task="comp_a_order", submitter="eve"))
+    return board_of(*entries)
+
+
+def test_the_overview_has_a_row_a_model_and_a_column_a_benchmark(several):
+    assert data_names(several) == [DATA]
+    assert benchmark_names(several, DATA) == ["coat", "comp_a"]
+    shown = standing_columns(several, DATA, "all benchmarks")
+    assert [(column.heading, column.lead) for column in shown] == [
+        ("Composition of scenes", "A-COAT, adjusted"),
+        ("Order and attributes in captions", "CompA order, CompA group"),
+    ]
+    rows = standing_rows(shown)
+    assert [row.model for row in rows][:3] == ["org/good", "org/noise", "org/other"]
+    assert [row.kind for row in rows[3:]] == [ModelKind.UNTRAINED, ModelKind.BASELINE]
+    cell, noise = rows[0].cells[0], rows[1].cells[0]
+    assert (cell.number, cell.standing, cell.several) == ("0.400", Standing.ABOVE, "1 of 2 above")
+    assert (noise.number, noise.standing, noise.several) == ("0.925", Standing.UNKNOWN, "")
+    assert [row.model for row in standing_rows(shown, beside=False)] == ["org/good", "org/noise", "org/other"]
+    assert [column.heading for column in standing_columns(several, DATA, "coat")] == ["A-COAT", "A-TRE"]
+
+
+def test_the_overview_does_not_depend_on_the_order_of_entries(learnt, make_scored):
+    entries = (*learnt[:2], make_scored("org/noise", 0.925, 4))
+    orders = {
+        tuple(row.model for row in standing_rows(standing_columns(board_of(*given), DATA, "")))
+        for given in permutations(entries)
+    }
+    assert orders == {("org/good", "org/noise", "untrained:org/good")}
+
+
+def test_its_html_has_sections_signs_and_no_stranger_s_markup(several, make_scored):
+    html = standing_html(shown := standing_columns(several, DATA, ""), standing_rows(shown))
+    titles = re.findall(r'class="section">([^<]*)<', html)
+    assert titles == [
+        "Above their twin in one task or more",
+        "Models not shown to be learnt",
+        "What models are judged beside",
+    ]
+    assert re.search(r'class="standing-above"><strong>▲ 0\.400</strong><small>above; 1 of 2 above</small>', html)
+    assert 'href="?model=org%2Fgood"' in html
+    hostile = "a'\"&${alert(1)}{{7*7}}`"
+    entry = make_scored("org/x", 0.4, submitter=hostile)
+    shown = standing_columns(board_of(entry), DATA, "")
+    html = standing_html(shown, standing_rows(shown))
+    assert "a&#39;&#34;&amp;&#36;&#123;alert(1)&#125;&#123;&#123;7*7&#125;&#125;&#96;" in html
+    assert not set("${`") & set(html)
+
+
+def test_what_is_said_of_a_model_is_the_verdict_s_sentence(several):
+    assert model_conclusion(several, "org/good").startswith(
+        f"By the tasks of audio encoders, org/good is above its untrained twin, log-mel-statistics and energy alone by "
+        f"A-COAT on {DATA};"
+    )
+    assert "By the tasks of audio–text encoders, org/good is " in model_conclusion(several, "org/good")
+    assert "submit `untrained:org/noise` too" in model_conclusion(several, "org/noise")
+    assert model_conclusion(several, "log-mel-statistics").startswith("log-mel-statistics is a baseline: ")
+    assert model_conclusion(several, "gone") == ""
+
+
+def test_a_model_of_our_own_generator_is_called_so(learnt, make_scored):
+    own = make_scored("org/ours", 0.4, 31, model={"trained_on": "comp_a_train of the preset full"})
+    board = board_of(*learnt, own)
+    html = standing_html(shown := standing_columns(board, DATA, ""), standing_rows(shown))
+    assert html.count("trained on our generator") == 1
+    assert model_conclusion(board, "org/ours").startswith(
+        "org/ours is trained on our generator, and not to be judged yet"
+    )
+    assert "trained on our generator" in notes(own, load_task("a_coat").info)
+
+
+def test_two_entries_of_a_model_are_told_apart(learnt, make_scored):
+    other = make_scored("org/good", 0.3, 30, submitter="bob")
+    said = model_conclusion(board_of(*learnt, other), "org/good")
+    assert said.count("A-COAT on data abababab (entry ") == 2
+
+
+def test_the_page_says_by_which_rule(coat):
+    words = " ".join(overview_caption().split())
+    assert "unpaired z-test" in words
+    assert "a difference of less than 0.05 does not count" in words
+    assert "▲ above, ▼ below, ○ not shown, ? cannot tell" in words
+    assert coat.question in task_caption(coat)
+    said = nothing_yet("lab")
+    assert "audio-compositionality submit results --org lab" in said
+    assert "untrained:MODEL" in said
+
+
+def test_its_colours_are_those_of_the_report():
+    report = Path(__file__).parents[2] / "evaluator" / "report" / "templates" / "report.css"
+    for scheme in (r":root \{(.*?)\}", r"(?:\.dark|prefers-color-scheme: dark).*?\{(.*?)\}\s"):
+        ours, theirs = (re.search(scheme, text, re.DOTALL).group(1) for text in (BOARD_CSS, report.read_text("utf-8")))
+        colours = dict(re.findall(r"--(\w+): (#\w+)", theirs.replace("--yes", "--above").replace("--no:", "--below:")))
+        mine = dict(re.findall(r"--(\w+): (#\w+)", ours))
+        assert mine
+        assert mine.items() <= colours.items()
