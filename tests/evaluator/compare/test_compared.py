@@ -29,8 +29,10 @@ def test_results_in_memory_compare_as_their_files(tiny_data, tmp_path, one_threa
     assert set(frame["model"]) == {"log-mel-statistics", "rms"}
     # On a part of the table there is no verdict.
     assert not hasattr(frame[frame["model"] == "rms"], "verdicts")
-    path = ac.report(first, tmp_path / "page.html", data=tiny_data, progress=False)
-    assert path.read_text("utf-8").startswith("<!DOCTYPE html>")
+    report = ac.report(first, tmp_path / "page.html", data=tiny_data)
+    assert report.path.read_text("utf-8").startswith("<!DOCTYPE html>")
+    assert "<!DOCTYPE html>" not in report._repr_html_()
+    assert 'srcdoc="&lt;!DOCTYPE html&gt;' in report._repr_html_()
 
 
 def test_a_result_without_its_samples_is_refused(tiny_data, tmp_path, one_thread):
