@@ -231,15 +231,15 @@ def _earlier_results(
     Raises:
         ResultError: the folder holds a result of a model for other data or settings, or a damaged one.
     """
-    found: dict[tuple[int, str], Result] = {}
+    earlier: dict[tuple[int, str], Result] = {}
     if options.out is not None and not options.force and processes.is_main:
         for number, model in enumerate(models):
             for one in opened:
                 result = _earlier_result(model, one, options.out, options.skip_invalid)
                 if result is not None:
-                    found[number, one.task.info.name] = result
-    told = json.loads(processes.tell(json.dumps([(*place, result.dumps()) for place, result in found.items()])))
-    return found if processes.is_main else {(number, name): Result.loads(text) for number, name, text in told}
+                    earlier[number, one.task.info.name] = result
+    told = json.loads(processes.tell(json.dumps([(*place, result.dumps()) for place, result in earlier.items()])))
+    return earlier if processes.is_main else {(number, name): Result.loads(text) for number, name, text in told}
 
 
 def _earlier_result(model: Model, opened: OpenedTask, out: Path, skip_invalid: bool) -> Result | None:
