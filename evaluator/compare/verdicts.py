@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -10,6 +9,7 @@ from enum import Enum
 import numpy as np
 from scipy import stats
 
+from audio_compositionality.encoders.loading.listing import named_models
 from audio_compositionality.encoders.loading.twins import UNTRAINED
 from audio_compositionality.support.text import listed, number_text, shortened
 from audio_compositionality.tasks.base import ENERGY, Measure, Number, TaskInfo, least_of
@@ -292,15 +292,15 @@ def _twin_bar(comparison: Comparison, place: int) -> Bar:
 
 
 def _way_to_twin(comparison: Comparison, place: int) -> str:
-    """The way to the missing twin of a model: the method of an own class, or the name to score."""
+    """The way to the missing twin of a model: the name to score; of a class of the user's also its method.
+
+    The id of such a class is its own, by default its name: neither listed, nor one of the Hub.
+    """
     prefix, model = comparison.info.twin[0], comparison.results[place].result.model.id
-    if prefix == UNTRAINED and _OWN_CLASS.search(model):
-        return "give the class the method `def untrained(self)`, and score it again"
-    return f"score `{shortened(prefix + model, LONGEST_NAME)}` beside it"
-
-
-_OWN_CLASS = re.compile(r"\.py:\w+")
-"""An id that names a class in a file of the user's."""
+    beside = f"score `{shortened(prefix + model, LONGEST_NAME)}` beside it"
+    if prefix != UNTRAINED or model in named_models() or "/" in model:
+        return beside
+    return f"{beside} (a class of your own needs the method `def untrained(self)`)"
 
 
 def _description_bar(comparison: Comparison, place: int) -> Bar:

@@ -15,6 +15,8 @@ from audio_compositionality.tasks.base import TaskInfo
 
 ABOVE, BELOW, NOT_SHOWN, UNKNOWN = Standing
 
+WAY = "score `untrained:one` beside it (a class of your own needs the method `def untrained(self)`)"
+
 
 @pytest.fixture
 def compared(tmp_path, write_results):
@@ -66,7 +68,7 @@ def test_the_twin_of_another_is_none_and_a_shuffled_one_is_a_further_bar(compare
         compared(one=scores(0.5, seed=1), untrained_two=scores(0.1), shuffled_one=scores(0.6, seed=2))
     )
     assert (verdict.label, verdict.bars[0].standing) == ("one", UNKNOWN)
-    assert verdict.bars[0].missing == "no result of its untrained twin: score `untrained:one` beside it"
+    assert verdict.bars[0].missing == f"no result of its untrained twin: {WAY}"
     assert [(bar.name, bar.standing) for bar in verdict.bars[3:]] == [("shuffled:", BELOW)]
     comparison = compared(untrained_one=scores(0.3, seed=3))
     assert [result.kind.value for result in comparison.results].count("untrained network") == 3
@@ -74,8 +76,11 @@ def test_the_twin_of_another_is_none_and_a_shuffled_one_is_a_further_bar(compare
 
 
 def test_a_class_of_ones_own_gets_its_twin_by_a_method(compared):
-    (verdict,) = task_verdicts(compared(**{"mine.py:Mine": scores(0.5)}))
-    assert "`def untrained(self)`" in verdict.bars[0].missing
+    """The id of such a class is its name: neither listed, nor one of the Hub."""
+    for name, is_own in (("Mine", True), ("whisper-base", False), ("openai/whisper-base", False)):
+        verdict = next(one for one in task_verdicts(compared(**{name: scores(0.5)})) if one.label == name)
+        assert ("`def untrained(self)`" in verdict.bars[0].missing) is is_own
+        assert f"score `untrained:{name}` beside it" in verdict.bars[0].missing
 
 
 def test_figures_are_signed_for_the_model(compared):
@@ -182,7 +187,7 @@ def test_the_sentence_about_one_model(cases):
         ),
         (
             {"twin": None},
-            "not to be judged yet by T: no result of its untrained twin: score `untrained:one` beside it.",
+            f"not to be judged yet by T: no result of its untrained twin: {WAY}.",
         ),
         (
             {"one": 0.3, "twin": None, "described": 0.6},
@@ -202,8 +207,7 @@ def test_the_sentence_over_tasks(cases):
         ([cases("A", **lower), cases("B"), cases("C", **lower)], f"{above} by B; {below} by A and C."),
         (
             [cases("A"), cases("B", twin=None)],
-            f"{above} by A; not to be judged yet by B: no result of its untrained twin: score `untrained:one` beside "
-            "it.",
+            f"{above} by A; not to be judged yet by B: no result of its untrained twin: {WAY}.",
         ),
     ):
         assert sentence(*tasks) == f"one is {said}"
