@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 BOXED = "compa-clap-tiny"
-"""The model of the package, judged where none is named."""
+"""The model of the package, judged where neither models nor tasks are named."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +58,8 @@ def run(options: argparse.Namespace) -> None:
 
     processes = arguments.processes_of_run()
     is_preset = recognised(request.data.data).kind == "preset"
-    given = [Named(name) for name in dict.fromkeys(options.models or [BOXED])]
+    is_first_look = not options.models and is_preset and request.tasks is None
+    given = [Named(name) for name in ([BOXED] if is_first_look else dict.fromkeys(options.models))]
     if given and request.tasks is None and recipes_for(request.data) is not None:
         # Of a user's own data, rows are drawn only for tasks that some model can do, as far as this is known
         # of models that have to be fetched.
@@ -66,19 +67,15 @@ def run(options: argparse.Namespace) -> None:
         done = [task for task in list_tasks() if any(one.does(task) for one in given)]
         data, tasks = data_options.opened_request_data(options, request.data, request.changes, done)
     else:
-        is_first_look = not options.models and is_preset and request.tasks is None
         looked = replace(request, tasks=first_look()) if is_first_look else request
         data, tasks = looked.open_data(options)
-    if not options.models and not all(given[0].does(task) for task in tasks):
-        # Of tasks that the model of the package cannot do, the baselines alone are of interest.
-        given = []
     # All models are loaded before the first is evaluated: a wrong name should not cost a minute. A dry run fetches
     # nothing and calls no server.
     given = [_loaded(one, options, request, processes, fetch=not options.dry_run) for one in given]
     for one in given:
         scoring.check_kinds(one.loaded, tasks, options, data.source)
     is_judged = not is_preset or request.tasks is not None
-    plan = planned(given, tasks, is_named=options.tasks is not None, is_judged=is_judged)
+    plan = planned(given, tasks, is_named=options.tasks is not None, is_judged=is_judged, is_first_look=is_first_look)
     how = request.with_protocol(plan.tasks)
     if options.dry_run:
         _tell_costs(options, request, plan, data, given, processes)
@@ -191,7 +188,9 @@ def _opening(
     where: str, baselines: Sequence[str], networks: Sequence[str], out: Path, store: Path | None, kept: str
 ) -> str:
     more = f" and {', '.join(networks)}" if networks else ""
-    minutes = "one to four minutes" if not networks else "a few minutes, and on a CPU one to ten more a model"
+    minutes = "a few minutes, and on a CPU one to ten a model" if networks else "one to four minutes"
+    if BOXED in networks[:1]:
+        minutes = "a minute or two"
     return (
         f"Scoring {', '.join(baselines)}{more} on {where}, which takes {minutes}. Results go to {out}, the "
         f"report to {out / 'report.html'}, {kept} to {store}; existing ones are used."

@@ -93,7 +93,9 @@ class Plan:
         return (*self.baselines, *named)
 
 
-def planned(given: Sequence[Named], tasks: Sequence[Task], *, is_named: bool, is_judged: bool) -> Plan:
+def planned(
+    given: Sequence[Named], tasks: Sequence[Task], *, is_named: bool, is_judged: bool, is_first_look: bool = False
+) -> Plan:
     """Plan an evaluation.
 
     Args:
@@ -101,9 +103,11 @@ def planned(given: Sequence[Named], tasks: Sequence[Task], *, is_named: bool, is
         tasks: the named tasks, or those that the data allow.
         is_named: whether the tasks were named; else tasks that none of the models can do are left out.
         is_judged: whether each model gets every twin and control that a task wants; else its untrained twin alone.
+        is_first_look: whether baselines without which there is a verdict all the same are left out.
     """
     scored = [task for task in tasks if is_named or not given or any(one.does(task) for one in given)]
-    baselines = [one.name for one in list_models() if one.is_baseline and any(map(one.can_do, _needs(scored)))]
+    common = [one.name for one in list_models() if one.is_baseline and any(map(one.can_do, _needs(scored)))]
+    baselines = [] if is_first_look else common
     wanted = [control for task in scored for control in task.info.controls] if is_judged else []
     # No verdict without the plain descriptions.
     wanted += [name for task in scored for name in descriptions_of(task.info)]
