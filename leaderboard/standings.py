@@ -274,6 +274,10 @@ _BESIDE = {
 }
 
 
+_DataRow = tuple[TaskInfo, DataKey, Shown]
+"""A row with its task and data."""
+
+
 def model_conclusion(board: Board, model: str) -> str:
     """What may be concluded of a model from its rows of installed versions of tasks, in one paragraph of plain text, of
     each sender's rows by themselves; empty for an unknown model."""
@@ -289,10 +293,6 @@ def model_conclusion(board: Board, model: str) -> str:
     for one in sorted(rows, key=lambda one: (one[2].entry.verified_on is None, one[2].entry.sender)):
         senders.setdefault(one[2].entry.sender, []).append(one)
     return " ".join(_conclusion(model, sender, of) for sender, of in senders.items())
-
-
-_DataRow = tuple[TaskInfo, DataKey, Shown]
-"""A row with its task and data."""
 
 
 def _conclusion(model: str, sender: str, rows: Sequence[_DataRow]) -> str:

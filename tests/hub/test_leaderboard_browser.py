@@ -56,7 +56,9 @@ def contents() -> dict[str, bytes]:
         older = {"date": "2025-01-01T00:00:00+00:00"}
         files |= entry("org/reported", 2, model={"licence": "MIT"}, **of_mini)
         files |= entry("org/reported", 1, model={"licence": "MIT"}, **older, **of_mini)
-        files |= entry("untrained:org/good", 3, model={"paradigm": IMAGE, "licence": FORMULA}, **of_mini)
+        hostile = {"paradigm": IMAGE, "licence": FORMULA}
+        twin = made_up("untrained:org/good", 3, embeddings=b"2", model=hostile, **of_mini)
+        files |= below(folder(twin), twin) | verification(twin)
         script = {"paradigm": f"</script><script>{BREAK}</script>"}
         files |= entry(LINK, 0, model=script, dataset=IMAGE, **of_mini)
     files |= entry("org/elsewhere", 6)
@@ -222,7 +224,10 @@ def test_the_overview(page, app):
     choose(page, "#overview-data", "data abababab")
     soon(page, lambda: rows.locator("a").all_inner_texts() == ["org/elsewhere"])
     rows.locator("a").first.click()
-    soon(page, lambda: page.locator("#conclusion textarea").count() and "org/elsewhere is " in conclusion(page))
+    soon(
+        page,
+        lambda: page.locator("#conclusion textarea").count() and "org/elsewhere (reported) is " in conclusion(page),
+    )
     assert page.get_by_role("tab", name="Model").get_attribute("aria-selected") == "true"
 
 
@@ -297,8 +302,11 @@ def is_filtered(page: Any) -> None:
     search = page.locator("#search textarea, #search input").first
     search.fill("ORG/good")
     soon(page, lambda: set(models(page)) == {"org/good", "untrained:org/good"})
+    search.fill("ORG/")
+    soon(page, lambda: {"org/good", "untrained:org/good", "org/reported"} <= set(models(page)))
     page.get_by_label("verified", exact=True).check()
-    soon(page, lambda: models(page) == ["org/good"])
+    soon(page, lambda: models(page) and set(column(page, "status")) == {"verified"})
+    assert {"org/good", "untrained:org/good"} <= set(models(page))
     search.fill("absent")
     soon(page, lambda: models(page) == [])
     search.fill("")
@@ -315,7 +323,7 @@ def is_downloaded(page: Any) -> None:
         page.locator("#csv").click()
     assert download.value.suggested_filename == "a_coat-mini.csv"
     (line,) = csv.DictReader(io.StringIO(Path(download.value.path()).read_text("utf-8")))
-    assert (line["model"], line["status"], line["dim"]) == ("untrained:org/good", "reported", "32")
+    assert (line["model"], line["status"], line["dim"]) == ("untrained:org/good", "verified", "32")
     assert line["licence"] == f"'{FORMULA}"
     assert line["paradigm"] == IMAGE
     assert -1 < float(line["A-COAT"]) < 1
@@ -363,7 +371,7 @@ def rows_are_picked_by_click_and_from_the_list(page: Any) -> None:
     soon(page, lambda: source(page, "#boxes") not in ("", first))
     tokens = page.locator("#picked .token").all_inner_texts()
     assert not any("org/good (verified" in text for text in tokens if "untrained" not in text)
-    assert any("untrained:org/good (reported" in text for text in tokens)
+    assert any("untrained:org/good (verified" in text for text in tokens)
     second, other = source(page, "#boxes"), source(page, "#diversity")
     page.locator("#table .virtual-row").nth(row).locator("[data-col='3']").click()
     soon(page, lambda: source(page, "#boxes") == first)
@@ -391,7 +399,7 @@ def all_entries_and_their_details_are_shown(page: Any) -> None:
     soon(page, lambda: len(column(page, "status", "#entries")) == 4)
     assert page.locator("#model input").input_value() == "org/reported"
     assert column(page, "in the table", "#entries").count("yes") == 2
-    assert "org/reported is " in conclusion(page)
+    assert "org/reported (reported) is " in conclusion(page)
     assert set(column(page, "status", "#entries")) == {"reported"}
     choose(page, "#model", LINK)
     soon(page, lambda: IMAGE in column(page, "value", "#origin"))
