@@ -16,7 +16,7 @@ from audio_compositionality.encoders.controls import CONTROLS
 from audio_compositionality.encoders.loading.twins import TWINS
 from audio_compositionality.evaluator.compare.frame import ScoresByMeasure, stated_scores
 from audio_compositionality.evaluator.compare.loading import ModelKind, model_kind
-from audio_compositionality.evaluator.compare.stated import StatedModel, stated_verdicts
+from audio_compositionality.evaluator.compare.stated import stated_verdict
 from audio_compositionality.evaluator.compare.verdicts import TWIN, Bar, BarVerdict, Standing
 from audio_compositionality.evaluator.results.result import Result, ResultError
 from audio_compositionality.evaluator.submissions.layout import SAMPLES, EntryFolder, folders_of
@@ -30,6 +30,9 @@ from audio_compositionality.tasks.registry import load_task
 
 VERIFIED, REPORTED = "verified", "reported"
 """The statuses: recomputed from the submitted embeddings or answers by the checker, or the submitter's word."""
+
+LAST_TIER = 2
+"""The tier of rows that are not shown to be learnt, see `Shown.tier`."""
 
 
 @dataclass(frozen=True, order=True)
@@ -81,6 +84,14 @@ class Entry:
     def status(self) -> str:
         """``verified`` or ``reported``."""
         return REPORTED if self.verified_on is None else VERIFIED
+
+    @property
+    def sender(self) -> str:
+        """The one whose word the entry is, in words: its submitter, else the maintainers, who alone add verified
+        entries without one; of a reported entry nobody is known."""
+        if self.submitter is not None:
+            return f"by {self.submitter}"
+        return REPORTED if self.verified_on is None else "by the maintainers"
 
     @property
     def kind(self) -> ModelKind:
@@ -147,7 +158,7 @@ class Shown:
     def tier(self) -> int:
         """The row's tier, whatever its score: 0 above all bars, 1 above its twin, 2 not shown to be learnt."""
         if not self.is_learnt:
-            return 2
+            return LAST_TIER
         return 0 if self.verdict is not None and self.verdict.is_evidence else 1
 
 
@@ -242,11 +253,10 @@ def judged(rows: Sequence[Shown]) -> list[Shown]:
     info = load_task(models[0].entry.result.task).info
     beside = {name: [row.entry for row in group] for name, group in _by_model(rows).items()}
     prefixes = [prefix for prefix in (info.twin[0], *info.bars) if prefix.endswith(":")]
-    candidates = [
-        StatedModel(row.entry.result, [other.result for other in _beside(row.entry, beside, prefixes)])
-        for row in models
-    ]
-    verdicts = {row.entry.id: verdict for row, verdict in zip(models, stated_verdicts(info, candidates), strict=True)}
+    verdicts = {
+        entry.id: stated_verdict(info, entry.result, [other.result for other in _beside(entry, beside, prefixes)])
+        for entry in (row.entry for row in models)
+    }
     return [replace(row, verdict=verdicts.get(row.entry.id)) for row in rows]
 
 
@@ -260,23 +270,28 @@ def _by_model(rows: Iterable[Shown]) -> Mapping[str, list[Shown]]:
 def _beside(entry: Entry, by_model: Mapping[str, Sequence[Entry]], prefixes: Sequence[str]) -> Iterator[Entry]:
     """The entries that count beside a model's.
 
-    Twins and controls of the model count where its own submitter or the maintainers added them, those of others only
-    where there are none of these: nobody can put down the entry of another with a made-up twin. Baselines count where
-    the maintainers added them. All have the same settings.
+    Beside a verified model only verified entries count: nobody knows who added a reported one, and nobody recomputed
+    it. Twins and controls of the model count where its own submitter or the maintainers added them, those of others
+    only where there are none of these: nobody can put down the entry of another with a made-up twin. Baselines count
+    where the maintainers added them. Beside a reported model, reported entries count as well. All have the same
+    settings.
 
     Args:
         entry: the model's.
         by_model: all entries of the table.
         prefixes: of the names of the model's twins and controls.
     """
+
+    def counts(one: Entry) -> bool:
+        return _settings(one) == _settings(entry) and (one.status == VERIFIED or entry.status == REPORTED)
+
     for prefix in prefixes:
-        twins = [one for one in by_model.get(prefix + entry.model, ()) if _settings(one) == _settings(entry)]
+        twins = [one for one in by_model.get(prefix + entry.model, ()) if counts(one)]
+        # Among entries that count, one without a submitter is the maintainers', or reported beside a reported model.
         trusted = [one for one in twins if one.submitter in (None, entry.submitter)]
         yield from trusted or twins
     for entries in by_model.values():
-        for one in entries:
-            if one.kind is ModelKind.BASELINE and one.submitter is None and _settings(one) == _settings(entry):
-                yield one
+        yield from (one for one in entries if one.kind is ModelKind.BASELINE and one.submitter is None and counts(one))
 
 
 def _settings(entry: Entry) -> str:

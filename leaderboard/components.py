@@ -357,11 +357,12 @@ VERDICT_WORDS = f"""\
 network untrained; for a model that answers questions, itself without sound. A model that is not above its twin, or has
 none here, is *not shown to be learnt*, and no score places it above one that is.
 
-Two means are compared by an unpaired z-test from their 95 % intervals, corrected over the table (Benjamini and
-Hochberg); a difference of less than {LEAST_DIFFERENCE:g} does not count. `audio-compositionality compare`, sample by
-sample, mostly shows more. Twins count that the submitter of the model or the maintainers added, those of others only
-where there are none of these; baselines count that the maintainers added. That a twin is what its name says is the
-submitter's word.
+Two means are compared by an unpaired z-test from their 95 % intervals, corrected over the model's own tests (Benjamini
+and Hochberg), not over all models, so that nobody's entry changes the verdict on another's model; a difference of less
+than {LEAST_DIFFERENCE:g} does not count. `audio-compositionality compare`, sample by sample, mostly shows more.
+Beside a verified model only verified entries count: twins that its submitter or the maintainers added, those of others
+only where there are none of these, and baselines that the maintainers added. Beside a reported one, reported entries
+count as well. That a twin is what its name says is the submitter's word.
 """.replace("{signs}", ", ".join(f"{sign} {standing.value}" for standing, sign in SIGNS.items()))
 """The meaning of a verdict on the board."""
 

@@ -21,15 +21,15 @@ from audio_compositionality.tasks.base import TaskInfo
 from audio_compositionality.tasks.benchmarks.info import benchmark_info
 from audio_compositionality.tasks.registry import list_tasks
 
-from .board import Board, DataKey, Shown, is_older
-from .tables import LONGEST_SHOWN, NOT_KNOWN, NOT_LEARNT, data_name, query_of
+from .board import LAST_TIER, Board, DataKey, Shown, is_older
+from .tables import LONGEST_SHOWN, NOT_LEARNT, data_name, query_of
 
 ALL_BENCHMARKS = "all benchmarks"
 """The choice of a column a benchmark; else a column a task of one benchmark."""
 
 
-Submitted = tuple[str, str | None]
-"""A model's id and its submitter: nobody's entry stands for that of another."""
+Submitted = tuple[str, str]
+"""A model's id and who sent it, see `Entry.sender`: nobody's entry stands for that of another."""
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ class StandingRow:
 
     Attributes:
         model: its id.
-        submitter: as shown.
+        sender: of its entries, see `Entry.sender`.
         kind: of the model.
         is_ours: whether it was trained on our own generator, as its result states.
         learnt: in how many tasks it is above its twin.
@@ -100,7 +100,7 @@ class StandingRow:
     """
 
     model: str
-    submitter: str
+    sender: str
     kind: ModelKind
     is_ours: bool
     learnt: int
@@ -147,19 +147,22 @@ def _tasks_on(board: Board, data: str) -> list[ShownTask]:
 
 
 def standing_rows(columns: Sequence[StandingColumn], *, beside: bool = True) -> list[StandingRow]:
-    """The rows of the overview: models that are above their twin in most tasks first, then what they are judged beside.
+    """The rows of the overview: models that are above their twin in a task first, then what they are judged beside.
 
-    A model that is above its twin in no task stands below each that is in one.
+    Among the former, the tier in the first column's task decides, see `Shown.tier`, then the number of tasks, then the
+    score: no score in that task places a model that is not above its twin there above one that is.
 
     Args:
         columns: of the overview.
         beside: also twins, controls and baselines.
     """
-    rows = (row for column in columns for task in column.tasks for row in task.rows)
-    kinds = {_submitted(row): row.entry.kind for row in rows}
+    groups: dict[Submitted, list[Shown]] = {}
+    for row in (row for column in columns for task in column.tasks for row in task.rows):
+        groups.setdefault(_submitted(row), []).append(row)
     order = list(ModelKind)
     keyed = []
-    for model, kind in kinds.items():
+    for model, rows in groups.items():
+        kind = _kind(rows)
         if kind is not ModelKind.TRAINED and not beside:
             continue
         shown = [row for column in columns for task in column.tasks if (row := task.of_model(model))]
@@ -167,14 +170,23 @@ def standing_rows(columns: Sequence[StandingColumn], *, beside: bool = True) -> 
         evident = sum(row.tier == 0 for row in shown)
         cells = tuple(_cell(column, model) for column in columns)
         is_ours = any(knows_generator(row.entry.result.model.trained_on) for row in shown)
-        name, submitter = model[0], model[1] or NOT_KNOWN
-        key = (order.index(kind), not learnt, -evident, -learnt, -_score(columns[0].tasks[0], model), name, submitter)
-        keyed.append((key, StandingRow(name, submitter, kind, is_ours, learnt, cells)))
+        lead = columns[0].tasks[0]
+        first = lead.of_model(model)
+        # Without an entry of the first task, nothing is shown there.
+        tier = LAST_TIER if first is None else first.tier
+        key = (order.index(kind), not learnt, tier, -evident, -learnt, -_score(lead, model), model)
+        keyed.append((key, StandingRow(*model, kind, is_ours, learnt, cells)))
     return [row for _, row in sorted(keyed, key=lambda pair: pair[0])]
 
 
 def _submitted(row: Shown) -> Submitted:
-    return row.entry.model, row.entry.submitter
+    return row.entry.model, row.entry.sender
+
+
+def _kind(rows: Sequence[Shown]) -> ModelKind:
+    """The kind of a sender's model: one to be judged if any of its cards says so."""
+    kinds = {row.entry.kind for row in rows}
+    return next(kind for kind in ModelKind if kind in kinds)
 
 
 def _score(task: ShownTask, model: Submitted) -> float:
@@ -207,7 +219,7 @@ def standing_html(columns: Sequence[StandingColumn], rows: Sequence[StandingRow]
         for column in columns
     ]
     sections = (
-        ("Above their twin in one task or more", [row for row in rows if row.learnt]),
+        ("Above their twin in one task or more", [row for row in rows if row.kind is ModelKind.TRAINED and row.learnt]),
         (f"Models {NOT_LEARNT}", [row for row in rows if row.kind is ModelKind.TRAINED and not row.learnt]),
         ("What models are judged beside", [row for row in rows if row.kind is not ModelKind.TRAINED]),
     )
@@ -238,9 +250,8 @@ def _section(title: str, rows: Sequence[StandingRow], columns: int) -> Markup:
 def _line(row: StandingRow) -> Markup:
     link = _element("a", shortened(row.model, LONGEST_SHOWN), href=query_of(row.model))
     kind = OF_OUR_DATA if row.is_ours else "" if row.kind is ModelKind.TRAINED else row.kind.value
-    submitter = f"by {shortened(row.submitter, LONGEST_SHOWN)}" if row.submitter != NOT_KNOWN else ""
-    said = ", ".join(filter(None, (kind, submitter)))
-    name = _element("th", _element("bdi", link) + (_element("small", said) if said else Markup()), scope="row")
+    said = ", ".join(filter(None, (kind, shortened(row.sender, LONGEST_SHOWN))))
+    name = _element("th", _element("bdi", link) + _element("small", said), scope="row")
     cells = Markup().join(map(_cell_html, row.cells))
     return _element("tr", name + cells)
 
@@ -264,39 +275,52 @@ _BESIDE = {
 
 
 def model_conclusion(board: Board, model: str) -> str:
-    """What may be concluded of a model from its rows of installed versions of tasks, in one paragraph of plain text;
-    empty for an unknown model."""
-    entries = board.of_model(model)
-    if not entries:
-        return ""
-    name = shortened(model, LONGEST_SHOWN)
-    if entries[0].kind is not ModelKind.TRAINED:
-        return f"{name} is {_BESIDE[entries[0].kind]}."
-    judged = _judged_rows(board, model)
-    if not judged:
+    """What may be concluded of a model from its rows of installed versions of tasks, in one paragraph of plain text, of
+    each sender's rows by themselves; empty for an unknown model."""
+    rows = [
+        (task.info, key, row)
+        for task in list_tasks()
+        for key in board.data.get(task.info.name, ())
+        for row in board.rows(task.info.name, key)
+        if row.entry.model == model
+    ]
+    senders: dict[str, list[_DataRow]] = {}
+    # Verified entries first.
+    for one in sorted(rows, key=lambda one: (one[2].entry.verified_on is None, one[2].entry.sender)):
+        senders.setdefault(one[2].entry.sender, []).append(one)
+    return " ".join(_conclusion(model, sender, of) for sender, of in senders.items())
+
+
+_DataRow = tuple[TaskInfo, DataKey, Shown]
+"""A row with its task and data."""
+
+
+def _conclusion(model: str, sender: str, rows: Sequence[_DataRow]) -> str:
+    """What may be concluded of one sender's rows of a model."""
+    name = f"{shortened(model, LONGEST_SHOWN)} ({shortened(sender, LONGEST_SHOWN)})"
+    current = [one for one in rows if not is_older(one[0].name, one[1])]
+    kind = _kind([row for *_, row in current or rows])
+    if kind is not ModelKind.TRAINED:
+        return f"{name} is {_BESIDE[kind]}."
+    if not current:
         return f"{name} has no entry of an installed version of a task: nothing may be concluded."
     groups: dict[str, list[tuple[str, BarVerdict]]] = {}
-    for info, title, verdict in judged:
+    for info, title, verdict in _judged_rows(current):
         groups.setdefault(asked_of(info), []).append((title, verdict))
+    is_ours = any(knows_generator(row.entry.result.model.trained_on) for *_, row in current)
     sentences = []
-    for kind, of in groups.items():
+    for asked, of in groups.items():
         titles, verdicts = zip(*of, strict=True)
-        by = f"By the tasks of {kind}, " if len(groups) > 1 else ""
-        trained = f"{OF_OUR_DATA}, and " if knows_generator(entries[0].result.model.trained_on) else ""
+        by = f"By the tasks of {asked}, " if len(groups) > 1 else ""
+        trained = f"{OF_OUR_DATA}, and " if is_ours else ""
         sentences.append(f"{by}{name} is {trained}{tasks_sentence(titles, verdicts)}")
     return " ".join(sentences)
 
 
-def _judged_rows(board: Board, model: str) -> list[tuple[TaskInfo, str, BarVerdict]]:
-    """Task, title and verdict of each judged row of a model; the title tells apart rows of one task and data."""
-    shown: list[tuple[TaskInfo, DataKey, Shown, BarVerdict]] = [
-        (task.info, key, row, row.verdict)
-        for task in list_tasks()
-        for key in board.data.get(task.info.name, ())
-        for row in board.rows(task.info.name, key)
-        if row.entry.model == model and row.verdict is not None
-    ]
-    counts = Counter((info.name, key) for info, key, _, _ in shown)
+def _judged_rows(rows: Sequence[_DataRow]) -> list[tuple[TaskInfo, str, BarVerdict]]:
+    """Task, title and verdict of each judged row; the title tells apart rows of one task and data."""
+    judged = [(info, key, row, row.verdict) for info, key, row in rows if row.verdict is not None]
+    counts = Counter((info.name, key) for info, key, _, _ in judged)
     return [
         (
             info,
@@ -304,5 +328,5 @@ def _judged_rows(board: Board, model: str) -> list[tuple[TaskInfo, str, BarVerdi
             + (f" (entry {row.entry.id[-16:][:8]})" if counts[info.name, key] > 1 else ""),
             verdict,
         )
-        for info, key, row, verdict in shown
+        for info, key, row, verdict in judged
     ]

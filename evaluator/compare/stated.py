@@ -6,8 +6,10 @@ A leaderboard lists results without their samples. There the bars, their words a
 width of its interval divided by 2 * 1.96, that of a difference the root of the sum of the two squares. Both models have
 the same samples, and a sample that is hard for one is mostly hard for the other, so that the standard error of the
 paired test is mostly smaller: what this test shows, the paired one mostly shows too, not the other way round. As there,
-a difference of less than `LEAST_DIFFERENCE` does not count, and p values are corrected (Benjamini and Hochberg), here
-over all models that are judged together, for each bar.
+a difference of less than `LEAST_DIFFERENCE` does not count, and p values are corrected (Benjamini and Hochberg), but
+over all checks of one model, not over all models: anybody can add entries to a leaderboard, and nobody's may change the
+verdict on the model of another. So of many models that are as good as their twins, up to one in forty is shown to be
+above it by chance, if the difference is large enough to count.
 """
 
 from __future__ import annotations
@@ -83,25 +85,10 @@ def stated_check(measure: Measure, first: Score, second: Score, words: str) -> B
 
 
 @dataclass(frozen=True)
-class StatedModel:
-    """A result to be judged by its stated scores.
-
-    Attributes:
-        result: of a model that is neither a baseline nor untrained.
-        beside: the results that count beside it, of the same version of the task and data: of its twins and controls,
-            of baselines. Others may be among them.
-    """
-
-    result: Result
-    beside: Sequence[Result]
-
-
-@dataclass(frozen=True)
 class _Draft:
     """A comparison before p values are corrected.
 
     Attributes:
-        place: of the model.
         bar: name of the bar.
         other: number of the other side among those of the bar; the checks of one belong together.
         check: uncorrected.
@@ -110,7 +97,6 @@ class _Draft:
         beside: words behind those of the check.
     """
 
-    place: int
     bar: str
     other: int
     check: BarCheck
@@ -127,64 +113,61 @@ class _Draft:
         return replace(new, words=new.words + self.beside, decides=check.decides, is_same=check.is_same)
 
 
-def stated_verdicts(info: TaskInfo, models: Sequence[StatedModel]) -> tuple[BarVerdict, ...]:
-    """A verdict on each model by the stated scores of the results that count beside it.
+def stated_verdict(info: TaskInfo, result: Result, beside: Sequence[Result]) -> BarVerdict:
+    """A verdict on a model by the stated scores of the results that count beside it.
 
-    The rules are those of `task_verdicts`, but for the test; see this module. The chance of finding a sample among all
-    is taken as where the data cannot be opened.
+    The rules are those of `task_verdicts`, but for the test and the correction of its p values; see this module. The
+    chance of finding a sample among all is taken as where the data cannot be opened.
 
     Args:
         info: of the task, in the version of the results.
-        models: of one version of the task on the same data.
+        result: of a model that is neither a baseline nor untrained.
+        beside: the results that count beside it, of the same version of the task and data: of its twins and controls,
+            of baselines. Others may be among them.
     """
-    drafts = [draft for place, model in enumerate(models) for draft in _drafts(info, place, model)]
-    checks: dict[tuple[int, str], dict[int, list[BarCheck]]] = {}
+    drafts = list(_drafts(info, result, [_without_samples(one) for one in beside]))
+    checks: dict[str, dict[int, list[BarCheck]]] = {}
     for draft, check in zip(drafts, _corrected(drafts), strict=True):
-        checks.setdefault((draft.place, draft.bar), {}).setdefault(draft.other, []).append(check)
-    return tuple(
-        BarVerdict(
-            bars=tuple(_bars(info, model, {bar: of for (at, bar), of in checks.items() if at == place})),
-            flags=raised_flags(info, model.result.measures),
-            unread=unread_answers(info, model.result.measures),
-        )
-        for place, model in enumerate(models)
+        checks.setdefault(draft.bar, {}).setdefault(draft.other, []).append(check)
+    return BarVerdict(
+        bars=tuple(_bars(info, result, checks)),
+        flags=raised_flags(info, result.measures),
+        unread=unread_answers(info, result.measures),
     )
 
 
 def _corrected(drafts: Sequence[_Draft]) -> Iterator[BarCheck]:
-    """The checks with p values corrected over all of one bar."""
-    adjusted: dict[str, Iterator[float]] = {}
-    for bar in {draft.bar for draft in drafts}:
-        p_values = [draft.check.p for draft in drafts if draft.bar == bar and draft.check.p is not None]
-        adjusted[bar] = iter(stats.false_discovery_control(p_values).tolist() if p_values else [])
+    """The checks of one model with p values corrected over all of them."""
+    p_values = [draft.check.p for draft in drafts if draft.check.p is not None]
+    adjusted = iter(stats.false_discovery_control(p_values).tolist() if p_values else [])
     for draft in drafts:
-        yield draft.corrected(None if draft.check.p is None else next(adjusted[draft.bar]))
+        yield draft.corrected(None if draft.check.p is None else next(adjusted))
 
 
-def _drafts(info: TaskInfo, place: int, model: StatedModel) -> Iterator[_Draft]:
-    """All comparisons of one model."""
-    id, beside = model.result.model.id, [_without_samples(result) for result in model.beside]
+def _drafts(info: TaskInfo, result: Result, beside: Sequence[ComparedResult]) -> Iterator[_Draft]:
+    """All comparisons of a model."""
+    id = result.model.id
     by_id: dict[str, list[ComparedResult]] = {}
     for other in beside:
         by_id.setdefault(other.result.model.id, []).append(other)
     prefix, words = info.twin
     # By its name alone: its card is the submitter's word, and may not say that it is untrained.
     for number, twin in enumerate(by_id.get(prefix + id, ())):
-        yield from _against(info, place, TWIN, number, model.result, twin.result, words)
+        yield from _against(info, TWIN, number, result, twin.result, words)
     for number, at in enumerate(descriptions_in(beside, info)):
         name = beside[at].result.model.id
-        yield from _against(info, place, DESCRIPTION, number, model.result, beside[at].result, name)
+        yield from _against(info, DESCRIPTION, number, result, beside[at].result, name)
     levels = levels_in(beside) if info.floor == ENERGY else []
     for number, at in enumerate(levels):
         name = beside[at].result.model.id
-        for draft in _against(info, place, FLOOR, number, model.result, beside[at].result, name):
+        for draft in _against(info, FLOOR, number, result, beside[at].result, name):
             yield replace(draft, beside=f" ({info.floor}: {name})")
-    yield from _floor_drafts(info, place, model.result, len(levels))
+    yield from _floor_drafts(info, result, len(levels))
     for name, words in info.bars.items():
         results = by_id.get(f"{name}{id}" if name.endswith(":") else name, ())
         for number, other in enumerate(results):
-            if other.result is not model.result:
-                yield from _against(info, place, name, number, model.result, other.result, words)
+            if other.result is not result:
+                yield from _against(info, name, number, result, other.result, words)
 
 
 def _without_samples(result: Result) -> ComparedResult:
@@ -196,9 +179,7 @@ def _score(result: Result, measure: Measure) -> Score | None:
     return None if value is None else (float(value), result.intervals.get(measure.name))
 
 
-def _against(
-    info: TaskInfo, place: int, bar: str, number: int, result: Result, other: Result, words: str
-) -> Iterator[_Draft]:
+def _against(info: TaskInfo, bar: str, number: int, result: Result, other: Result, words: str) -> Iterator[_Draft]:
     """A model against another result: by the measure that the task judges by, which decides, and by the other trusted
     ones."""
     for measure in (info.judge, *(measure for measure in info.recommended if measure is not info.judge)):
@@ -207,19 +188,18 @@ def _against(
         if ours is not None and theirs is not None:
             check = stated_check(measure, ours, theirs, words)
             is_same = decides and result.samples_sha256 == other.samples_sha256
-            yield _Draft(place, bar, number, replace(check, decides=decides, is_same=is_same), measure)
+            yield _Draft(bar, number, replace(check, decides=decides, is_same=is_same), measure)
         elif decides:
             said = f"not both results state {measure.heading}, so nothing can be tested"
             check = BarCheck(Standing.UNKNOWN, measure.heading, words, None, None, None, said)
-            yield _Draft(place, bar, number, check, measure)
+            yield _Draft(bar, number, check, measure)
 
 
-def _floor_drafts(info: TaskInfo, place: int, result: Result, levels: int) -> Iterator[_Draft]:
+def _floor_drafts(info: TaskInfo, result: Result, levels: int) -> Iterator[_Draft]:
     """A model against the known values of the floor.
 
     Args:
         info: of the task.
-        place: of the model.
         result: the model's.
         levels: number of baselines whose only input is the level; without any, they are assumed to be at chance.
     """
@@ -239,7 +219,7 @@ def _floor_drafts(info: TaskInfo, place: int, result: Result, levels: int) -> It
         # A constant is a mean without error.
         test = unpaired_test(score, (least, (least, least)))
         check = replace(bar_check(measure, f"the score of {floor}", *test, margin), decides=decides)
-        yield _Draft(place, FLOOR, number, check, measure, margin, f" ({floor} {reached})")
+        yield _Draft(FLOOR, number, check, measure, margin, f" ({floor} {reached})")
 
 
 def _least(info: TaskInfo, measure: Measure, level: float | str | None, result: Result) -> float | None:
@@ -257,11 +237,11 @@ def _least(info: TaskInfo, measure: Measure, level: float | str | None, result: 
     return least if null is None or measure.floor is None else max(least, null[1])
 
 
-def _bars(info: TaskInfo, model: StatedModel, checks: Mapping[str, Mapping[int, Sequence[BarCheck]]]) -> Iterator[Bar]:
+def _bars(info: TaskInfo, result: Result, checks: Mapping[str, Mapping[int, Sequence[BarCheck]]]) -> Iterator[Bar]:
     """The bars of one model: those that every task has, then the further ones with results."""
     said = {bar: [check for of in by_other.values() for check in _joined(of)] for bar, by_other in checks.items()}
     prefix, words = info.twin
-    way = f"submit `{prefix}{model.result.model.id}` too"
+    way = f"submit `{prefix}{result.model.id}` too"
     if len(way) > 2 * LONGEST_NAME:
         way = f"submit the model of this name with `{prefix}` before it too"
     yield bar_of(TWIN, words, said[TWIN]) if TWIN in said else missing_bar(TWIN, words, way)

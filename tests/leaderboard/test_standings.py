@@ -43,7 +43,7 @@ def learnt(make_scored):
     return (
         make_scored("org/good", 0.4, 1, submitter="eve", verified_on=MAINTAINED),
         make_scored("untrained:org/good", 0.2, 2, submitter="eve", verified_on=MAINTAINED),
-        make_scored("log-mel-statistics", 0.1, 3, model={"paradigm": "baseline"}),
+        make_scored("log-mel-statistics", 0.1, 3, model={"paradigm": "baseline"}, verified_on=MAINTAINED),
     )
 
 
@@ -51,8 +51,8 @@ def test_noise_never_leads_whatever_the_order_and_the_column(make_scored, learnt
     noise = [
         make_scored("org/noise", 0.925, 4, submitter="bob", verified_on=MAINTAINED),  # no twin
         make_scored("untrained:org/noise-2", 0.95, 5, submitter="bob", verified_on=MAINTAINED),
-        make_scored("org/tie", 0.91, 6, submitter="bob"),
-        make_scored("untrained:org/tie", 0.90, 7, submitter="bob", model={"paradigm": "untrained"}),
+        make_scored("org/tie", 0.91, 6),
+        make_scored("untrained:org/tie", 0.90, 7, model={"paradigm": "untrained"}),
         make_scored("org/worse", 0.8, 8),
         make_scored("untrained:org/worse", 0.9, 9),
     ]
@@ -92,20 +92,46 @@ def test_nobody_puts_down_the_entry_of_another_with_a_twin_or_a_baseline(make_sc
         (row,) = (row for row in rows_of(*learnt, *more) if row.entry.model == "org/good")
         return row.verdict.standing
 
+    def twin(**changes):
+        return make_scored("untrained:org/good", 0.9, 12, **changes)
+
+    def level(**changes):
+        return make_scored("rms", 0.9, 13, model={"paradigm": "baseline"}, **changes)
+
     assert standing() is Standing.ABOVE
-    assert standing(make_scored("untrained:org/good", 0.9, 12, submitter="bob")) is Standing.ABOVE
-    assert standing(make_scored("rms", 0.9, 13, submitter="bob", model={"paradigm": "baseline"})) is Standing.ABOVE
-    # Those of the maintainers count, who have no name here; with other settings nothing compares.
-    assert standing(make_scored("untrained:org/good", 0.9, 12)) is Standing.NOT_SHOWN
-    assert standing(make_scored("rms", 0.9, 13, model={"paradigm": "baseline"})) is not Standing.ABOVE
-    assert standing(make_scored("untrained:org/good", 0.9, 12, settings={"other": 1})) is Standing.ABOVE
+    for entry in (twin, level):
+        assert standing(entry(submitter="bob", verified_on=MAINTAINED)) is Standing.ABOVE
+        # Reported: nobody knows by whom.
+        assert standing(entry()) is Standing.ABOVE
+        # Those of the maintainers count, who have no name here; with other settings nothing compares.
+        assert standing(entry(verified_on=MAINTAINED)) is Standing.NOT_SHOWN
+        assert standing(entry(verified_on=MAINTAINED, settings={"other": 1})) is Standing.ABOVE
+    # Pairs that tie.
+    pairs = [make_scored(f"{of}org/{k}", 0.4, k) for k in range(40) for of in ("", "untrained:")]
+    barely = [make_scored("org/bare", 0.36, 90, half=0.03), make_scored("untrained:org/bare", 0.3, 91, half=0.03)]
+    bare, among = (
+        next(row for row in rows_of(*learnt, *barely, *more) if row.entry.model == "org/bare") for more in ((), pairs)
+    )
+    assert bare.is_learnt
+    assert bare.verdict == among.verdict
 
 
 def test_the_twin_of_another_counts_where_there_is_none_else(make_scored, learnt):
     model, _, log_mel = learnt
-    twin = make_scored("untrained:org/good", 0.2, 12, submitter="bob")
+    twin = make_scored("untrained:org/good", 0.2, 12, submitter="bob", verified_on=MAINTAINED)
     (row,) = (row for row in rows_of(model, twin, log_mel) if row.verdict)
     assert row.is_learnt
+
+
+def test_a_reported_twin_lifts_no_verified_model(make_scored, learnt):
+    noise = make_scored("org/noise", 0.925, 14, submitter="bob", verified_on=MAINTAINED)
+    twin = make_scored("untrained:org/noise", 0.1, 15)
+    said = {row.entry.model: verdict_words(row) for row in rows_of(*learnt, noise, twin)}
+    assert said["org/noise"] == "? cannot tell: not shown to be learnt"
+    # A reported model is a word itself.
+    noise = make_scored("org/noise", 0.925, 14)
+    said = {row.entry.model: verdict_words(row) for row in rows_of(*learnt, noise, twin)}
+    assert said["org/noise"] == "▲ above"
 
 
 def test_an_older_version_has_no_verdict(make_scored):
@@ -120,10 +146,10 @@ def test_an_older_version_has_no_verdict(make_scored):
 def several(make_scored, learnt):
     """Models in two benchmarks, one of them on request."""
     entries = list(learnt)
-    entries.append(make_scored("org/noise", 0.925, 4, submitter="bob"))
+    entries.append(make_scored("org/noise", 0.925, 4, submitter="bob", verified_on=MAINTAINED))
     for number, (id, value) in enumerate({"org/good": 0.5, "untrained:org/good": 0.4, "org/other": 0.6}.items(), 20):
-        entries.append(make_scored(id, value, number, task="a_tre", submitter="eve"))
-        entries.append(make_scored(id, value, number, task="comp_a_order", submitter="eve"))
+        for task in ("a_tre", "comp_a_order"):
+            entries.append(make_scored(id, value, number, task=task, submitter="eve", verified_on=MAINTAINED))
     return board_of(*entries)
 
 
@@ -154,6 +180,61 @@ def test_the_overview_does_not_depend_on_the_order_of_entries(learnt, make_score
     assert orders == {("org/good", "org/noise", "untrained:org/good")}
 
 
+def test_no_score_leads_the_overview_without_a_twin_in_its_first_column(learnt, make_scored):
+    noise = [
+        make_scored("org/noise", 0.925, 40, submitter="bob", verified_on=MAINTAINED),  # no twin
+        make_scored("org/noise", 0.9, 41, task="a_tre", submitter="bob", verified_on=MAINTAINED),
+        make_scored("untrained:org/noise", 0.1, 42, task="a_tre", submitter="bob", verified_on=MAINTAINED),
+        make_scored("org/noise", 0.9, 43, task="comp_a_order", submitter="bob", verified_on=MAINTAINED),
+        make_scored("untrained:org/noise", 0.1, 44, task="comp_a_order", submitter="bob", verified_on=MAINTAINED),
+    ]
+    board = board_of(*noise, *learnt)
+    for benchmark in ("all benchmarks", "coat"):
+        rows = standing_rows(standing_columns(board, DATA, benchmark), beside=False)
+        assert [row.model for row in rows] == ["org/good", "org/noise"]
+        assert rows[1].learnt >= rows[0].learnt > 0
+
+
+def test_a_model_of_two_cards_stands_in_the_overview_once(learnt, make_scored):
+    other = make_scored(
+        "org/good", 0.3, 50, task="a_tre", submitter="eve", verified_on=MAINTAINED, model={"paradigm": "baseline"}
+    )
+    for entries in ((*learnt, other), (other, *learnt)):
+        board = board_of(*entries)
+        shown = standing_columns(board, DATA, "")
+        rows = standing_rows(shown)
+        assert (rows[0].model, rows[0].kind) == ("org/good", ModelKind.TRAINED)
+        assert standing_html(shown, rows).count('href="?model=org%2Fgood"') == 1
+        assert model_conclusion(board, "org/good").startswith("org/good (by eve) is above its untrained twin")
+
+
+def test_a_reported_card_says_nothing_of_the_maintainers_entry(learnt, make_scored):
+    """Nor does the card of any other sender, in the overview and in the conclusion."""
+    own = make_scored("log-mel-statistics", 0.5, 51, task="a_tre")  # reported, as a model to be judged
+    bob = make_scored(
+        "org/good",
+        0.3,
+        52,
+        submitter="bob",
+        verified_on=MAINTAINED,
+        model={"trained_on": "comp_a_train of the preset full"},
+    )
+    board = board_of(*learnt, own, bob)
+    rows = standing_rows(standing_columns(board, DATA, ""))
+    kinds = {(row.model, row.sender): (row.kind, row.is_ours) for row in rows}
+    assert kinds["log-mel-statistics", "by the maintainers"] == (ModelKind.BASELINE, False)
+    assert kinds["log-mel-statistics", "reported"] == (ModelKind.TRAINED, False)
+    assert kinds["org/good", "by eve"] == (ModelKind.TRAINED, False)
+    first, second = model_conclusion(board, "log-mel-statistics").split(" log-mel-statistics (reported) ")
+    assert first.startswith("log-mel-statistics (by the maintainers) is a baseline: ")
+    assert second.startswith("is not to be judged yet")
+    said = model_conclusion(board, "org/good")
+    assert "org/good (by eve) is above its untrained twin" in said
+    assert kinds["org/good", "by bob"] == (ModelKind.TRAINED, True)
+    assert "org/good (by bob) is trained on our generator, and " in said
+    assert said.count("trained on our generator") == 1
+
+
 def test_its_html_has_sections_signs_and_no_stranger_s_markup(several, make_scored):
     html = standing_html(shown := standing_columns(several, DATA, ""), standing_rows(shown))
     titles = re.findall(r'class="section">([^<]*)<', html)
@@ -174,12 +255,14 @@ def test_its_html_has_sections_signs_and_no_stranger_s_markup(several, make_scor
 
 def test_what_is_said_of_a_model_is_the_verdict_s_sentence(several):
     assert model_conclusion(several, "org/good").startswith(
-        f"By the tasks of audio encoders, org/good is above its untrained twin, log-mel-statistics and energy alone by "
-        f"A-COAT on {DATA};"
+        f"By the tasks of audio encoders, org/good (by eve) is above its untrained twin, log-mel-statistics and energy "
+        f"alone by A-COAT on {DATA};"
     )
-    assert "By the tasks of audio–text encoders, org/good is " in model_conclusion(several, "org/good")
+    assert "By the tasks of audio–text encoders, org/good (by eve) is " in model_conclusion(several, "org/good")
     assert "submit `untrained:org/noise` too" in model_conclusion(several, "org/noise")
-    assert model_conclusion(several, "log-mel-statistics").startswith("log-mel-statistics is a baseline: ")
+    assert model_conclusion(several, "log-mel-statistics").startswith(
+        "log-mel-statistics (by the maintainers) is a baseline: "
+    )
     assert model_conclusion(several, "gone") == ""
 
 
@@ -189,13 +272,13 @@ def test_a_model_of_our_own_generator_is_called_so(learnt, make_scored):
     html = standing_html(shown := standing_columns(board, DATA, ""), standing_rows(shown))
     assert html.count("trained on our generator") == 1
     assert model_conclusion(board, "org/ours").startswith(
-        "org/ours is trained on our generator, and not to be judged yet"
+        "org/ours (reported) is trained on our generator, and not to be judged yet"
     )
     assert "trained on our generator" in notes(own, load_task("a_coat").info)
 
 
 def test_two_entries_of_a_model_are_told_apart(learnt, make_scored):
-    other = make_scored("org/good", 0.3, 30, submitter="bob")
+    other = make_scored("org/good", 0.3, 30, submitter="eve", verified_on=MAINTAINED, model={"revision": "2"})
     said = model_conclusion(board_of(*learnt, other), "org/good")
     assert said.count("A-COAT on data abababab (entry ") == 2
 

@@ -11,9 +11,8 @@ from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.conclusions import tasks_sentence
 from audio_compositionality.evaluator.compare.stated import (
     WITHIN,
-    StatedModel,
     stated_check,
-    stated_verdicts,
+    stated_verdict,
     unpaired_test,
 )
 from audio_compositionality.evaluator.compare.verdicts import LEAST_DIFFERENCE, Standing, task_verdicts
@@ -42,8 +41,7 @@ def baseline(name, value):
 
 
 def bars(info, result, *beside):
-    (verdict,) = stated_verdicts(info, [StatedModel(result, beside)])
-    return verdict
+    return stated_verdict(info, result, beside)
 
 
 def test_the_unpaired_test_is_that_of_two_large_samples():
@@ -132,16 +130,25 @@ def test_another_trusted_measure_that_is_lower_is_held_against_it(info):
     assert (check.standing, check.words) == (NOT_SHOWN, "adjusted is higher, but top-1 is lower")
 
 
-def test_p_values_are_corrected_over_all_models(info):
-    """One of many models that is barely higher is not shown to be, as by chance one in forty is."""
+def test_p_values_are_corrected_over_all_checks_of_a_model(info):
+    """A model that is barely above one of several is not shown to be, as by chance one in forty is."""
     half = 0.05 * WITHIN / 2**0.5 / 2.1  # z = 2.1 for a difference of 0.05
-    twin = stated("untrained:org/one", 0.3, half, number=1)
-    barely, none = (
-        StatedModel(stated("org/one", 0.351, half), [twin]),
-        StatedModel(stated("org/one", 0.3, half), [twin]),
-    )
-    assert stated_verdicts(info, [barely])[0].bars[0].standing is ABOVE
-    assert stated_verdicts(info, [barely, *[none] * 20])[0].bars[0].standing is NOT_SHOWN
+    model, twin = stated("org/one", 0.351, half), stated("untrained:org/one", 0.3, half, number=1)
+    ties = [
+        stated(name, 0.351, half, number=2, model={"paradigm": "baseline"}) for name in ("log-mel-statistics", "rms")
+    ]
+    alone, beside = bars(info, model, twin), bars(info, model, twin, *ties)
+    assert (alone.bars[0].standing, beside.bars[0].standing) == (ABOVE, NOT_SHOWN)
+    for verdict in (alone, beside):
+        checks = [check for bar in verdict.bars for check in bar.checks]
+        raw = [unpaired_p(check) for check in checks]
+        assert [check.p for check in checks] == pytest.approx(stats.false_discovery_control(raw), abs=1e-9)
+
+
+def unpaired_p(check):
+    """The p value that belongs to a difference and its interval."""
+    low, high = check.interval
+    return 2 * stats.norm.sf(abs(check.difference) * 2 * WITHIN / (high - low))
 
 
 @pytest.mark.parametrize("name", ["a_tre", "comp_a_order", "polybench", "audio_text_retrieval"])
@@ -149,7 +156,7 @@ def test_any_task_is_judged(name):
     info = load_task(name).info
     prefix, _ = info.twin
     results = [Result.loads(made_up(id, number, name)["result.json"]) for number, id in enumerate(("x", f"{prefix}x"))]
-    (verdict,) = stated_verdicts(info, [StatedModel(results[0], results[1:])])
+    verdict = stated_verdict(info, results[0], results[1:])
     assert verdict.bars[0].deciding.measure == info.judge.heading
     assert verdict.bars[0].standing is not UNKNOWN
     assert verdict.bar("floor").checks or info.floor == "energy alone"
@@ -168,9 +175,7 @@ def test_it_says_no_more_than_the_paired_test(tmp_path, write_results):
         (comparison,) = compare_results([folder])
         (paired,) = task_verdicts(comparison)
         results = {path.parts[-3]: load_result(path)[0] for path in folder.rglob("a_coat.json")}
-        (other,) = stated_verdicts(
-            comparison.info, [StatedModel(results["one"], [one for key, one in results.items() if key != "one"])]
-        )
+        other = stated_verdict(comparison.info, results["one"], [one for key, one in results.items() if key != "one"])
         shown.append((other.bars[0].standing, paired.bars[0].standing))
     assert (ABOVE, ABOVE) in shown
     assert (NOT_SHOWN, ABOVE) in shown
