@@ -41,12 +41,31 @@ def run(options: argparse.Namespace) -> None:
         raise InputError(
             f"--clear {options.clear}: nothing of that name is kept; {nearest(options.clear, (*KEPT, ALL))}"
         )
+    paths = [folder / name for name in (KEPT if options.clear == ALL else (options.clear,))]
+    # Nothing is deleted unless all can be.
+    for path in paths:
+        _check_folder(path)
     freed = 0
-    for name in KEPT if options.clear == ALL else (options.clear,):
-        freed += _size(folder / name)[0]
-        if (folder / name).is_dir():
-            shutil.rmtree(folder / name)
+    for path in filter(Path.is_dir, paths):
+        size = _size(path)[0]
+        try:
+            shutil.rmtree(path)
+        except OSError as error:
+            raise InputError(f"{path} cannot be deleted whole: {error}") from error
+        print(f"{path}: deleted, {size / 1e6:,.1f} MB")
+        freed += size
     print(f"{freed / 1e6:,.1f} MB are free again.")
+
+
+def _check_folder(path: Path) -> None:
+    """Refuse what is no folder of the cache's own with InputError."""
+    if path.is_symlink():
+        raise InputError(
+            f"{path} is a link to {path.readlink()}, so that nothing was deleted; delete the link, or what is in the "
+            "folder that it names"
+        )
+    if path.exists() and not path.is_dir():
+        raise InputError(f"{path} is a file and no folder, so that nothing was deleted; delete or move it")
 
 
 def _table(folder: Path) -> Table:

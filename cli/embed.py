@@ -44,9 +44,7 @@ def run(options: argparse.Namespace) -> None:
     recipes = tuple(dict.fromkeys(task.info.recipe for task in done or tasks))
     configurations = [data.configuration(recipe) for recipe in recipes]
     groups = models_by_pass(models)
-    work = clips_of(
-        [(layers[0], configuration) for layers, configuration in product(groups, configurations)], how, processes
-    )
+    work = clips_of(list(product(groups, configurations)), how, processes)
     with progress_of(work, shown=how.progress and processes.is_main):
         for layers, configuration in product(groups, configurations):
             for store in embed_at_layers(layers, configuration, how):

@@ -188,13 +188,19 @@ def _opening(
     where: str, baselines: Sequence[str], networks: Sequence[str], out: Path, store: Path | None, kept: str
 ) -> str:
     more = f" and {', '.join(networks)}" if networks else ""
-    minutes = "a few minutes, and on a CPU one to ten a model" if networks else "one to four minutes"
-    if BOXED in networks[:1]:
-        minutes = "a minute or two"
     return (
-        f"Scoring {', '.join(baselines)}{more} on {where}, which takes {minutes}. Results go to {out}, the "
+        f"Scoring {', '.join(baselines)}{more} on {where}{_takes(where, networks)}. Results go to {out}, the "
         f"report to {out / 'report.html'}, {kept} to {store}; existing ones are used."
     )
+
+
+def _takes(where: str, networks: Sequence[str]) -> str:
+    """The time that a run on the preset mini takes, as a clause; empty of other data."""
+    if where != "the preset mini":
+        return ""
+    if networks[:1] == [BOXED]:
+        return ", which takes a minute or two"
+    return f", which takes {'a few minutes, and on a CPU one to ten a model' if networks else 'one to four minutes'}"
 
 
 def _write_report(out: Path, command: str, verdicts: Verdicts) -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.errors import AudioCompositionalityError, InputError
 from audio_compositionality.support.table import print_table, print_wrapped
 from audio_compositionality.support.text import listed, nearest, plain
 
@@ -438,7 +439,12 @@ def print_end(
     kept = "" if store is None else f", {kept_outputs([load_task(result.task) for result in results])} in {store}"
     print()
     print(f"Result files are in {options.out}{kept}.")
-    verdicts = verdicts_of(compare_results([options.out], data=data))
+    try:
+        verdicts = verdicts_of(compare_results([options.out], data=data))
+    except AudioCompositionalityError as error:
+        # Such as an earlier result in another place of the folder.
+        print(f"note: the verdict is on the results of this run alone: {error}", file=sys.stderr)
+        verdicts = verdicts_of(compare_results(results, data=data))
     print()
     print_wrapped(verdicts.text)
     return verdicts

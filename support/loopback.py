@@ -22,7 +22,8 @@ def is_loopback(host: str | None) -> bool:
 def reach_loopback_hub() -> bool:
     """Let huggingface_hub reach a Hub on this machine, named by ``HF_ENDPOINT``, under ``HF_HUB_OFFLINE``.
 
-    Requests to any other host stay refused, also where that Hub redirects to one. Without effect in any other case.
+    Requests to any other host stay refused, also where that Hub redirects to one; no proxy is asked; and Xet, whose
+    requests go past huggingface_hub's client, is switched off. Without effect in any other case.
 
     Returns:
         whether the Hub may be asked.
@@ -35,22 +36,31 @@ def reach_loopback_hub() -> bool:
     if not constants.is_offline_mode():
         return True
     is_here = is_loopback(urlsplit(constants.ENDPOINT).hostname)
-    if is_here and _http._GLOBAL_CLIENT_FACTORY is not _client:
-        set_client_factory(_client)
+    if is_here:
+        # A Hub names the servers of Xet itself, so that they may be any.
+        constants.HF_HUB_DISABLE_XET = True
+        if _http._GLOBAL_CLIENT_FACTORY is not _client:
+            set_client_factory(_client)
     return is_here
 
 
 def _client() -> httpx2.Client:
-    """huggingface_hub's own client, except that its hook, which refuses every request offline, spares this machine."""
+    """huggingface_hub's own client, except that its hook, which refuses every request offline, spares this machine, and
+    that it takes no proxy from the environment: the hook does not see where a request is sent through one."""
+    import httpx2
     from huggingface_hub import constants
     from huggingface_hub.utils._http import default_client_factory
 
-    client = default_client_factory()
-    first, *rest = client.event_hooks["request"]
+    with default_client_factory() as usual:
+        hooks = usual.event_hooks
+        client = httpx2.Client(
+            event_hooks=hooks, follow_redirects=usual.follow_redirects, timeout=usual.timeout, trust_env=False
+        )
+    first, *rest = hooks["request"]
 
     def hook(request: httpx2.Request) -> None:
         if not (constants.is_offline_mode() and is_loopback(request.url.host)):
             first(request)
 
-    client.event_hooks = {**client.event_hooks, "request": [hook, *rest]}
+    client.event_hooks = {**hooks, "request": [hook, *rest]}
     return client

@@ -15,13 +15,14 @@ after the other.
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import IO, Any
 
@@ -116,9 +117,19 @@ class Estimate:
         return self.clock() - self._began
 
     def begin(self, key: Hashable, part: Part | None = None) -> None:
-        """Begin a part; `part` is its description where it was not foreseen."""
-        state = self._states.setdefault(key, _State(part or Part("", "item", 0)))
+        """Begin a part.
+
+        Args:
+            key: of the part.
+            part: what is really to be done, where that is known; of a foreseen part its kind, size and seconds stay.
+        """
+        state = self._states.get(key, _State(part or Part("", "item", 0)))
+        if part is not None and (state.taken is None or part.items):
+            foreseen = state.part
+            state = _State(replace(part, kind=foreseen.kind, size=foreseen.size, seconds=foreseen.seconds))
         state.began = self.clock()
+        # Another thread, which draws the bar, may be going through the old ones.
+        self._states = {**self._states, key: state}
 
     def advance(self, key: Hashable, count: float = 1.0) -> None:
         """Count items as done."""
@@ -127,11 +138,15 @@ class Estimate:
         if state.first is None:
             state.first = (self.clock(), state.done)
 
-    def finish(self, key: Hashable) -> None:
-        """End a part, whatever is left of it."""
+    def finish(self, key: Hashable, *, is_whole: bool = True) -> None:
+        """End a part, whatever is left of it.
+
+        Only items that were counted make a rate; a part of one item counts it by its end, unless not `is_whole`.
+        """
         state, now = self._states[key], self.clock()
         state.taken = now - (now if state.began is None else state.began)
-        state.done = max(state.done, state.part.items)
+        if is_whole and state.part.items <= 1:
+            state.done = state.part.items
 
     def left(self) -> Left:
         """The time left."""
@@ -224,7 +239,7 @@ class Progress:
         form = "{percentage:3.0f}%|{bar:20}| {elapsed}{postfix}"
         # tqdm hides itself where the output is no terminal; then lines take its place.
         hidden = None if shown else True
-        self._bar: Any = tqdm(total=100, disable=hidden, bar_format=form, leave=None, file=file, dynamic_ncols=True)
+        self._bar: Any = tqdm(total=100, disable=hidden, bar_format=form, leave=None, file=file, **_room(file))
         self._has_lines = shown and bool(self._bar.disable)
         self._lock = threading.Lock()
         self._ended = threading.Event()
@@ -238,14 +253,18 @@ class Progress:
     @contextmanager
     def during(self, key: Hashable, part: Part | None = None) -> Iterator[Callable[[float], None]]:
         """A part while it is worked on; gives the function that counts items as done."""
-        self.estimate.begin(key, part)
+        with self._lock:
+            self.estimate.begin(key, part)
         before, self._key = self._key, key
+        is_whole = False
         self.refresh()
         try:
             yield partial(self.advance, key)
+            is_whole = True
         finally:
             self.refresh()
-            self.estimate.finish(key)
+            with self._lock:
+                self.estimate.finish(key, is_whole=is_whole)
             self._key = before
 
     def advance(self, key: Hashable, count: float = 1.0) -> None:
@@ -295,6 +314,16 @@ class Progress:
             self._ended.set()
             self._bar.leave = False
             self._bar.close()
+
+
+def _room(file: IO[str] | None) -> dict[str, Any]:
+    """The size of a bar for tqdm: as that of the terminal, or 80 columns where the terminal does not tell it, since in
+    none a bar would not be drawn."""
+    try:
+        columns, lines = os.get_terminal_size((file or sys.stderr).fileno())
+    except (OSError, ValueError, AttributeError):
+        return {"dynamic_ncols": True}
+    return {"dynamic_ncols": True} if columns and lines else {"ncols": columns or 80, "nrows": lines or 24}
 
 
 _CURRENT: ContextVar[Progress | None] = ContextVar("progress", default=None)

@@ -121,6 +121,8 @@ class Server:
             timeout=silence,
             limits=httpx2.Limits(max_connections=None, max_keepalive_connections=None),
             verify=_certificates(),
+            # A proxy is another machine: what is meant for this one, and its key, would leave it.
+            trust_env=not self._is_here,
         )
         self._lock = threading.Lock()
         self._is_closed = False

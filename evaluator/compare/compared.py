@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pandas
@@ -24,6 +25,10 @@ class ComparedFrame(pandas.DataFrame):
     _metadata = ("verdicts",)
 
     verdicts: Verdicts
+
+    def __reduce__(self) -> tuple[Callable[[pandas.DataFrame], pandas.DataFrame], tuple[pandas.DataFrame]]:
+        """A pickle is the plain table: the verdicts hold opened data, which stay with their process."""
+        return pandas.DataFrame, (pandas.DataFrame(self),)
 
 
 def compare(results: GivenResults, *, data: str | Path | RenderedData | None = None) -> ComparedFrame:

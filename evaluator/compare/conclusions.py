@@ -3,7 +3,8 @@
 The sentence about a model follows from the standing of each of its deciding tasks (`TaskVerdict`), by these rules:
 
 1. Where most answers to a task name no option, this comes first: such a score tells how a model writes.
-2. A model with the same score as its twin in every sample: "the same scores as its twin: are these weights trained?".
+2. A model with the same score as its twin in every sample is equal to it; of an untrained twin the question is whether
+   these weights are trained, and it comes last.
 3. Above all bars of a task: "above" and the bars.
 4. Else the bars that it is below, then those that it is not shown to be above, then the missing results with the way to
    get them.
@@ -22,9 +23,9 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from audio_compositionality.dataset_builder.recipes import list_recipes
 from audio_compositionality.dataset_builder.rendered import is_preset
 from audio_compositionality.support.text import listed, shortened
+from audio_compositionality.tasks.registry import list_tasks
 
 from .comparison import Comparison, View
 from .loading import ModelKind, asked_of
@@ -33,6 +34,7 @@ from .tables import versioned_title
 from .verdicts import (
     DESCRIPTION,
     LONGEST_NAME,
+    WORST_FIRST,
     Bar,
     BarVerdict,
     Standing,
@@ -41,6 +43,7 @@ from .verdicts import (
     combined,
     paired_check,
     task_verdicts,
+    worst,
 )
 
 MOST_NAMED = 3
@@ -112,11 +115,7 @@ class ModelVerdict:
     @property
     def standing(self) -> Standing:
         """Over the deciding tasks: above where it is above all bars of each."""
-        standings = {task.standing for task in self.tasks}
-        for standing in (Standing.BELOW, Standing.NOT_SHOWN, Standing.UNKNOWN):
-            if standing in standings:
-                return standing
-        return Standing.ABOVE
+        return worst([task.standing for task in self.tasks])
 
     @property
     def is_evidence(self) -> bool:
@@ -152,18 +151,14 @@ class ModelVerdict:
         titles = _titles([task.comparison for task in (*self.tasks, *self.beside)])
         return f"{sentence} Beside that, {tasks_sentence(titles[len(self.tasks) :], self.beside)}"
 
-    @property
-    def missing(self) -> tuple[str, ...]:
-        """The missing results with the way to get each, each once."""
-        return tuple(dict.fromkeys(bar.missing for task in self.tasks for bar in task.bars if bar.missing))
-
 
 OF_OUR_DATA = "trained on our generator"
 
 
 def knows_generator(trained_on: str | None) -> bool:
     """Whether a model was trained on rows of one of our own training recipes, as its result states."""
-    return any(re.search(rf"(?<!\w){name}(?!\w)", trained_on or "") for name in list_recipes())
+    recipes = {task.info.training for task in list_tasks()} - {""}
+    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", trained_on or "") for name in recipes)
 
 
 def tasks_sentence(titles: Sequence[str], tasks: Sequence[BarVerdict]) -> str:
@@ -171,7 +166,8 @@ def tasks_sentence(titles: Sequence[str], tasks: Sequence[BarVerdict]) -> str:
     this module."""
     groups: dict[tuple[int, str, str], list[str]] = {}
     for title, task in zip(titles, tasks, strict=True):
-        rank = -1 if task.unread else list(Standing).index(task.standing)
+        # A question comes last.
+        rank = -1 if task.unread else len(Standing) if task.is_same_as_twin else list(Standing).index(task.standing)
         groups.setdefault((rank, *_clause(task)), []).append(title)
     said = "; ".join(f"{before} by {listed(by)}{after}" for (_, before, after), by in sorted(groups.items()))
     return said if said.endswith("?") else f"{said}."
@@ -184,7 +180,8 @@ def _clause(task: BarVerdict) -> tuple[str, str]:
         return "not to be judged", f", where most answers name no option ({task.unread})"
     if task.is_same_as_twin:
         twin = task.bars[0].words
-        return f"no more than {twin}", ", with the same score in every sample: are these weights trained?"
+        so = "are these weights trained?" if "untrained" in twin else "nothing shows that it uses the sound"
+        return f"equal to {twin}", f" in every sample: {so}"
     of = {standing: [_reference(bar) for bar in task.bars if bar.standing is standing] for standing in Standing}
     if task.standing is Standing.ABOVE:
         return f"above {listed(of[Standing.ABOVE])}", ""
@@ -197,6 +194,7 @@ def _clause(task: BarVerdict) -> tuple[str, str]:
     reasons = [bar.missing for bar in unknown if bar.missing]
     # Where results are missing, the rest is for later.
     reasons = reasons or [check.words for bar in unknown for check in bar.checks if check.decides]
+    reasons = list(dict.fromkeys(reasons))
     return ("not to be judged yet", f": {'; '.join(reasons)}{flags}") if reasons else ("not to be trusted", flags)
 
 
@@ -263,7 +261,7 @@ class KindVerdicts:
 _REST = {
     Standing.BELOW: "below one at least",
     Standing.NOT_SHOWN: "not shown to be above every bar",
-    Standing.UNKNOWN: "not to be judged yet, since results are missing",
+    Standing.UNKNOWN: "not to be judged yet",
 }
 """The words for the models of each standing but `Standing.ABOVE`."""
 
@@ -318,9 +316,8 @@ class Verdicts:
 
     def order(self, comparison: Comparison) -> tuple[str, ...]:
         """The order of the models of a comparison, as far as they can be told apart; see `leading_sentences`."""
-        kind = asked_of(comparison.info)
-        evident = [model.label for model in self.models if model.is_evidence and model.kind == kind]
-        return tuple(leading_sentences(comparison, evident))
+        (kind,) = (one for one in self.kinds if one.kind == asked_of(comparison.info))
+        return tuple(leading_sentences(comparison, kind.evident))
 
     @property
     def orders(self) -> tuple[str, ...]:
@@ -347,7 +344,7 @@ class Verdicts:
             if len(self.models) > 1:
                 kind = f", by the tasks of {model.kind}" if len(self.judged) > 1 else ""
                 lines.append(f"{shortened(model.label, LONGEST_NAME)}{kind}: {model.standing.value}")
-            lines += [f"  {line.words}: {line.text}" for line in model.lines[:MOST_LINES]]
+            lines += [f"  {line}" for line in _most(model.lines)]
         return "\n".join(lines)
 
     def records(self) -> list[dict[str, Any]]:
@@ -357,9 +354,15 @@ class Verdicts:
                 "model": model.label,
                 "task": task.comparison.info.name,
                 "data": task.comparison.fingerprint,
+                "verdict": model.standing.value,
+                "sentence": f"{model.label} is {model.sentence}",
+                "task_verdict": task.standing.value,
+                "flags": list(task.flags),
+                "unread": task.unread,
                 "bar": bar.name,
                 "reference": bar.words,
                 "standing": bar.standing.value,
+                "is_above": bar.standing.answer,
                 "difference": None if check is None else check.difference,
                 "low": None if check is None or check.interval is None else check.interval[0],
                 "high": None if check is None or check.interval is None else check.interval[1],
@@ -371,6 +374,16 @@ class Verdicts:
             for bar in task.bars
             for check in [bar.deciding]
         ]
+
+
+def _most(bars: Sequence[BarLine]) -> list[str]:
+    """The bars of a model in at most `MOST_LINES` lines: of more, the worst ones and the rest in a word."""
+    if len(bars) <= MOST_LINES:
+        return [f"{bar.words}: {bar.text}" for bar in bars]
+    by_standing = sorted(bars, key=lambda bar: WORST_FIRST.index(worst([one.standing for _, one in bar.bars])))
+    first, rest = by_standing[: MOST_LINES - 1], by_standing[MOST_LINES - 1 :]
+    values = dict.fromkeys(one.standing.value for bar in rest for _, one in bar.bars)
+    return [*(f"{bar.words}: {bar.text}" for bar in first), f"{len(rest)} other bars: {listed(list(values))}"]
 
 
 MOST_LINES = 4

@@ -139,7 +139,7 @@ class Bar:
     def deciding(self) -> BarCheck | None:
         """The check whose figure stands for the bar; None where there is none."""
         deciding = [check for check in self.checks if check.decides]
-        return next((check for check in deciding if check.standing is self.standing), next(iter(deciding), None))
+        return min(deciding, key=lambda check: WORST_FIRST.index(check.standing), default=None)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,14 +158,11 @@ class BarVerdict:
 
     @property
     def standing(self) -> Standing:
-        """Against all bars: above where it is above each; below where it is below one; a flag shows nothing."""
-        standings = {bar.standing for bar in self.bars}
-        for standing in (Standing.BELOW, Standing.NOT_SHOWN):
-            if standing in standings:
-                return standing
-        if self.flags or self.unread:
-            return Standing.NOT_SHOWN
-        return Standing.UNKNOWN if Standing.UNKNOWN in standings else Standing.ABOVE
+        """Against all bars, the worst of them; a flag shows nothing, and where most answers are unread nothing can be
+        told."""
+        if self.unread:
+            return Standing.UNKNOWN
+        return worst([*(bar.standing for bar in self.bars), *(Standing.NOT_SHOWN for _ in self.flags)])
 
     @property
     def is_evidence(self) -> bool:
@@ -195,6 +192,14 @@ class TaskVerdict(BarVerdict):
     comparison: Comparison
     label: str
     place: int
+
+
+WORST_FIRST = (Standing.BELOW, Standing.NOT_SHOWN, Standing.UNKNOWN, Standing.ABOVE)
+
+
+def worst(standings: Sequence[Standing]) -> Standing:
+    """The worst of several standings, by `WORST_FIRST`; unknown of none."""
+    return min(standings, key=WORST_FIRST.index, default=Standing.UNKNOWN)
 
 
 TWIN, DESCRIPTION, FLOOR = "twin", "description", "floor"
@@ -341,8 +346,12 @@ def missing_bar(name: str, words: str, way: str) -> Bar:
 
 
 def bar_of(name: str, words: str, checks: Sequence[BarCheck]) -> Bar:
-    """The bar of some comparisons, with the standing over those that decide."""
-    return Bar(name, words, combined([check.standing for check in checks if check.decides]), tuple(checks))
+    """The bar of some comparisons: of each reference the standing over the measures that decide, of all the worst."""
+    by_reference: dict[str, list[Standing]] = {}
+    for check in checks:
+        if check.decides:
+            by_reference.setdefault(check.reference, []).append(check.standing)
+    return Bar(name, words, worst([combined(one) for one in by_reference.values()]), tuple(checks))
 
 
 def _level_checks(comparison: Comparison, place: int, levels: Sequence[int]) -> list[BarCheck]:

@@ -125,10 +125,13 @@ class Report(os.PathLike[str]):
     """A report that was written: a path for programs, the page itself in a notebook.
 
     Attributes:
-        path: of the file.
+        path: of the file; absolute, so that a notebook may change its folder.
     """
 
     path: Path
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "path", self.path.absolute())
 
     def __fspath__(self) -> str:
         return str(self.path)

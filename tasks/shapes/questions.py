@@ -111,12 +111,9 @@ class QuestionInfo(TaskInfo):
 
     @property
     def bars(self) -> Mapping[str, str]:
-        """The questions alone, sound without its order in time, and the model itself on such sound."""
-        return {
-            "blind": "the questions alone (blind)",
-            "time-blind": "statistics without time (time-blind)",
-            "shuffled-audio:": "itself on shuffled stretches of sound",
-        }
+        """The model itself on sound without its order in time; questions alone and sound without time are among the
+        plain descriptions."""
+        return {"shuffled-audio:": "itself on shuffled stretches of sound"}
 
     @property
     def profile(self) -> Profile:

@@ -39,7 +39,10 @@ def test_only_what_is_named_is_deleted(cache, run, capsys, what, left):
     assert run("cache", "--clear", what) == 0
     assert {path.name for path in cache.iterdir()} == {"mine.txt", *left}
     freed = {"outputs": "3.0", "all": "3.5", "written": "0.0"}[what]
-    assert capsys.readouterr().out == f"{freed} MB are free again.\n"
+    *deleted, last = capsys.readouterr().out.splitlines()
+    assert last == f"{freed} MB are free again."
+    sizes = {"outputs": "3.0", "weights": "0.5"}
+    assert deleted == [f"{cache / name}: deleted, {sizes[name]} MB" for name in sizes if name not in left]
 
 
 def test_a_link_in_the_cache_is_cut_and_not_followed(cache, run, tmp_path):
@@ -49,3 +52,23 @@ def test_a_link_in_the_cache_is_cut_and_not_followed(cache, run, tmp_path):
     (cache / "outputs" / "link").symlink_to(away)
     assert run("cache", "--clear", "outputs") == 0
     assert (away / "kept").exists()
+
+
+@pytest.mark.parametrize("what", ["weights", "all"])
+def test_where_a_folder_is_a_link_nothing_is_deleted(cache, run, capsys, tmp_path, what):
+    (cache / "weights").rename(tmp_path / "away")
+    (cache / "weights").symlink_to(tmp_path / "away")
+    assert run("cache", "--clear", what) == 2
+    captured = capsys.readouterr()
+    said = " ".join(captured.err.split())
+    assert f"{cache / 'weights'} is a link to {tmp_path / 'away'}, so that nothing was deleted" in said
+    assert captured.out == ""
+    assert (tmp_path / "away" / "deep" / "file").exists()
+    assert (cache / "outputs" / "deep" / "file").exists()
+
+
+def test_a_file_in_place_of_a_folder_is_named(cache, run, capsys):
+    (cache / "written").write_text("mine", "utf-8")
+    assert run("cache", "--clear", "all") == 2
+    assert f"{cache / 'written'} is a file and no folder" in " ".join(capsys.readouterr().err.split())
+    assert (cache / "outputs" / "deep" / "file").exists()

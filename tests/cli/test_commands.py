@@ -2,6 +2,7 @@
 
 import argparse
 import shlex
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -37,6 +38,17 @@ def test_evaluate_writes_results_and_prints_each_and_the_tables(folder, tmp_path
     assert result.dataset == str(folder)
     assert result.settings == {"seeds": [0], "max_steps": 10}
     assert run("evaluate", LOG_MEL, "--data", folder, "--out", tmp_path, *FEW) == 0
+
+
+def test_a_copy_of_a_result_in_the_folder_does_not_cost_the_verdict(folder, tmp_path, run, capsys):
+    words = ("evaluate", "rms", "--data", folder, "--tasks", "a_coat", "--out", tmp_path / "out")
+    assert run(*words) == 0
+    expected = capsys.readouterr().out
+    shutil.copytree(tmp_path / "out" / "rms", tmp_path / "out" / "backup" / "rms")
+    assert run(*words) == 0
+    captured = capsys.readouterr()
+    assert captured.out == expected
+    assert captured.err.startswith("note: the verdict is on the results of this run alone: ")
 
 
 @pytest.mark.slow

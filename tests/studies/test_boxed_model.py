@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import json
 
 import numpy as np
 import pytest
@@ -58,4 +57,3 @@ def test_training_lands_within_its_spread(tmp_path, one_thread):
     assert {name: tensor.shape for name, tensor in made.items()} == {n: tensor.shape for n, tensor in boxed.items()}
     for name in KEPT:
         assert (tmp_path / "made" / name).read_bytes() == (FOLDER / name).read_bytes()
-    assert json.loads((FOLDER / "config.json").read_text("utf-8"))

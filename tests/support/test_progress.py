@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import re
+from contextlib import suppress
+from dataclasses import replace
 
 import pytest
 
@@ -136,6 +138,62 @@ def test_in_a_terminal_it_is_one_bar_over_all_parts():
     assert ("100", "two, clip 10 of 10") in shown
     assert ("50", "two, clip 0 of 10") in shown
     assert "\n" not in file.getvalue()
+
+
+def test_what_is_really_to_be_done_replaces_what_was_foreseen():
+    """No clips were foreseen, of a model's stored layer; another layer needs all of them."""
+    clock = Clock()
+    estimate = Estimate({"clips": Part("m", "clip", 0, "clips of m", 4.0)}, clock)
+    estimate.begin("clips", Part("m and 1 more of its layers", "clip", 100, "others"))
+    for _ in range(50):
+        clock.now += 1
+        estimate.advance("clips")
+    assert estimate.left().seconds == pytest.approx(50)
+    assert estimate.position("clips") == "m and 1 more of its layers, clip 50 of 100"
+
+
+@pytest.mark.parametrize("way", ["nothing to do", "an error"])
+def test_a_part_that_ends_at_once_is_no_rate(way):
+    clock = Clock()
+    parts = {key: Part(key, "clip", 100, "clips of m", seconds=2.0) for key in ("one", "two")}
+    progress = Progress(parts, shown=False, clock=clock)
+    with suppress(OSError), progress.during("one", replace(parts["one"], items=0) if way != "an error" else None):
+        clock.now += 0.1
+        raise OSError
+    assert progress.estimate.left().seconds == 200
+    with progress.during("two") as advance:
+        clock.now += 2
+        advance(1)
+        assert progress.estimate.left().seconds == pytest.approx(198)
+
+
+def test_a_fit_that_failed_is_no_rate():
+    clock = Clock()
+    progress = Progress({key: Part(key, "fit", 1, "fit") for key in ("one", "two")}, shown=False, clock=clock)
+    with suppress(ValueError), progress.during("one"):
+        raise ValueError
+    assert str(progress.estimate.left()) == "time left unknown"
+
+
+def test_a_part_that_was_not_foreseen_may_begin_while_the_bar_is_drawn():
+    estimate = Estimate({str(number): Part("m", "clip", 10) for number in range(9)})
+    drawn = iter(estimate._states.values())
+    next(drawn)
+    estimate.begin("new", Part("n", "clip", 5))
+    assert len(list(drawn)) == 8
+    assert estimate.position("new") == "n, clip 0 of 5"
+
+
+def test_a_terminal_that_does_not_tell_its_size_has_a_bar():
+    """As in `script` without a terminal of its own, or in a container."""
+    pty = pytest.importorskip("pty")
+    here, there = pty.openpty()
+    with open(here, "rb", buffering=0) as read, open(there, "w", encoding="utf-8") as file:
+        progress = Progress({"a": Part("m", "clip", 2)}, clock=Clock(), file=file)
+        with progress.during("a"):
+            progress.refresh()
+        progress.close()
+        assert "m, clip 0 of 2" in read.read(4096).decode()
 
 
 def test_nothing_is_printed_where_nobody_asked(capsys):

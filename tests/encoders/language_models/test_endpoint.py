@@ -319,6 +319,22 @@ def test_a_server_on_this_machine_is_asked_offline(server: LoopbackEndpoint, mon
     assert model_of(server).answer(each(clips_of(1)), ["a"]) == ["re: a"]
 
 
+def test_a_server_on_this_machine_is_asked_past_proxies(server: LoopbackEndpoint, monkeypatch: pytest.MonkeyPatch):
+    """A proxy would take the question, and the key, to another machine."""
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    proxy = LoopbackEndpoint(StillClock())
+    for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
+        for either in (name, name.lower()):
+            monkeypatch.setenv(either, f"http://{proxy.host}")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name)
+    try:
+        assert model_of(server).answer(each(clips_of(1)), ["a"]) == ["re: a"]
+    finally:
+        proxy.close()
+    assert (len(server.requests), proxy.requests) == (1, [])
+
+
 @pytest.mark.parametrize(
     "fault",
     [refusal(429), refusal(500), refusal(502), refusal(503), refusal(504), Cut(), Cut(reset=True), Cut(after=0)],

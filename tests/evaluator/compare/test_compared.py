@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+
+import pandas
 import pytest
 
 import audio_compositionality as ac
@@ -17,7 +20,7 @@ def evaluated(data, out=None):
     return [one for name in names for one in ac.evaluate(load_model(name), data=data, **how)]
 
 
-def test_results_in_memory_compare_as_their_files(tiny_data, tmp_path, one_thread):
+def test_results_in_memory_compare_as_their_files(tiny_data, tmp_path, one_thread, monkeypatch):
     first = evaluated(tiny_data, tmp_path / "results")
     again = evaluated(tiny_data, tmp_path / "results")
     assert again == first
@@ -29,7 +32,14 @@ def test_results_in_memory_compare_as_their_files(tiny_data, tmp_path, one_threa
     assert set(frame["model"]) == {"log-mel-statistics", "rms"}
     # On a part of the table there is no verdict.
     assert not hasattr(frame[frame["model"] == "rms"], "verdicts")
-    report = ac.report(first, tmp_path / "page.html", data=tiny_data)
+    # A pickle is the plain table.
+    plain = pickle.loads(pickle.dumps(frame))
+    assert type(plain) is pandas.DataFrame
+    assert plain.equals(frame)
+    assert frame.copy().verdicts is frame.verdicts
+    monkeypatch.chdir(tmp_path)
+    report = ac.report(first, "page.html", data=tiny_data)
+    monkeypatch.chdir(tmp_path / "results")
     assert report.path.read_text("utf-8").startswith("<!DOCTYPE html>")
     assert "<!DOCTYPE html>" not in report._repr_html_()
     assert 'srcdoc="&lt;!DOCTYPE html&gt;' in report._repr_html_()

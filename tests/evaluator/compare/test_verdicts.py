@@ -9,8 +9,22 @@ import numpy as np
 import pytest
 
 from audio_compositionality.evaluator.compare.comparison import compare_results
-from audio_compositionality.evaluator.compare.conclusions import NOTHING_TO_JUDGE, leading_sentences, verdicts_of
-from audio_compositionality.evaluator.compare.verdicts import LEAST_DIFFERENCE, Standing, combined, task_verdicts
+from audio_compositionality.evaluator.compare.conclusions import (
+    NOTHING_TO_JUDGE,
+    leading_sentences,
+    tasks_sentence,
+    verdicts_of,
+)
+from audio_compositionality.evaluator.compare.verdicts import (
+    LEAST_DIFFERENCE,
+    BarCheck,
+    BarVerdict,
+    Standing,
+    bar_of,
+    combined,
+    task_verdicts,
+    worst,
+)
 from audio_compositionality.tasks.base import TaskInfo
 
 ABOVE, BELOW, NOT_SHOWN, UNKNOWN = Standing
@@ -183,7 +197,7 @@ def test_the_sentence_about_one_model(cases):
         ),
         (
             {"one": 0.5, "twin": 0.5},
-            "no more than its untrained twin by T, with the same score in every sample: are these weights trained?",
+            "equal to its untrained twin by T in every sample: are these weights trained?",
         ),
         (
             {"twin": None},
@@ -229,8 +243,8 @@ def test_the_sentence_over_models(compared):
         **{LOG_MEL: scores(0.3, seed=5)},
     )
     assert sentence(several) == (
-        "1 of 3 models is above every bar: one; below one at least: two; not to be judged yet, since results are "
-        "missing: three. Among models that are not above every bar, order says nothing."
+        "1 of 3 models is above every bar: one; below one at least: two; not to be judged yet: three. Among models "
+        "that are not above every bar, order says nothing."
     )
     assert verdicts_of([several]).kinds[0].evident == ["one"]
     text = verdicts_of([several]).text.splitlines()
@@ -260,7 +274,11 @@ def test_models_above_every_bar_are_ordered_as_far_as_they_can_be_told_apart(com
 def test_a_model_of_our_generator_is_called_so(compared):
     comparison = compared(one=scores(0.7), untrained_one=scores(0.4, seed=1), **{LOG_MEL: scores(0.3, seed=5)})
     assert "trained on our generator" not in sentence(comparison)
-    for stated, is_ours in (("400 rows of comp_a_train", True), ("comp_a_training of others", False)):
+    for stated, is_ours in (
+        ("400 rows of comp_a_train", True),
+        ("comp_a_training of others", False),
+        ("AudioSet, augmented with random transforms", False),
+    ):
         told = [
             one.result.model_copy(update={"model": one.result.model.model_copy(update={"trained_on": stated})})
             for one in comparison.results
@@ -273,6 +291,47 @@ def test_a_model_of_our_generator_is_called_so(compared):
 def test_without_a_model_there_is_nothing_to_judge(compared):
     comparison = compared(untrained_one=scores(0.4), **{LOG_MEL: scores(0.3, seed=5)})
     assert sentence(comparison) == NOTHING_TO_JUDGE
+
+
+def check(standing, reference="a", **values):
+    words = f"it is {standing.value} {reference}"
+    return BarCheck(standing, "T", reference, 0.1, None, None, words, **values)
+
+
+def test_a_bar_of_several_references_has_the_worst_of_them():
+    bar = bar_of("description", "all", [check(ABOVE, "a"), check(BELOW, "b"), check(ABOVE, "c"), check(NOT_SHOWN, "d")])
+    assert (bar.standing, bar.deciding.reference, bar.sentence) == (BELOW, "b", "It is below b: +0.100.")
+    # Of measures of one reference, one that is lower is not enough.
+    assert bar_of("floor", "energy", [check(ABOVE), check(BELOW)]).standing is NOT_SHOWN
+    assert bar_of("floor", "energy", [check(ABOVE), check(BELOW, decides=False)]).standing is ABOVE
+    assert worst([]) is UNKNOWN
+
+
+def task_of(*bars, flags=(), unread=""):
+    return BarVerdict(bars=tuple(bars), flags=flags, unread=unread)
+
+
+def test_words_of_answers():
+    silent = "the same model without sound"
+    same = bar_of("twin", silent, [check(NOT_SHOWN, silent, is_same=True)])
+    above = bar_of("twin", silent, [check(ABOVE, silent)])
+    below = bar_of("description", "blind", [check(BELOW, "blind")])
+    said = tasks_sentence(["A", "B"], [task_of(same), task_of(above)])
+    assert said == f"above {silent} by B; equal to {silent} by A in every sample: nothing shows that it uses the sound."
+    unread = task_of(above, below, unread="9 of 10")
+    assert unread.standing is UNKNOWN
+    assert tasks_sentence(["A"], [unread]) == "not to be judged by A, where most answers name no option (9 of 10)."
+    assert task_of(above, flags=("it is constant",)).standing is NOT_SHOWN
+
+
+def test_of_many_bars_the_terminal_has_the_worst(cases):
+    (model,) = verdicts_of([cases("A")]).models
+    standings = {"a": ABOVE, "b": ABOVE, "c": ABOVE, "d": ABOVE, "e": BELOW, "f": NOT_SHOWN}
+    bars = tuple(bar_of(name, name, [check(standing, name)]) for name, standing in standings.items())
+    many = replace(model, tasks=(replace(model.tasks[0], bars=bars),))
+    lines = replace(verdicts_of([cases("B")]), models=(many,)).text.splitlines()[1:]
+    assert [line.split(":")[0].strip() for line in lines] == ["e", "f", "a", "3 other bars"]
+    assert lines[-1] == "  3 other bars: above"
 
 
 def test_records_have_every_bar_of_every_task(cases):
