@@ -99,12 +99,12 @@ def test_nobody_puts_down_the_entry_of_another_with_a_twin_or_a_baseline(make_sc
         return make_scored("rms", 0.9, 13, model={"paradigm": "baseline"}, **changes)
 
     assert standing() is Standing.ABOVE
-    for entry in (twin, level):
+    for entry, expected in ((twin, Standing.NOT_SHOWN), (level, Standing.BELOW)):
         assert standing(entry(submitter="bob", verified_on=MAINTAINED)) is Standing.ABOVE
         # Reported: nobody knows by whom.
         assert standing(entry()) is Standing.ABOVE
         # Those of the maintainers count, who have no name here; with other settings nothing compares.
-        assert standing(entry(verified_on=MAINTAINED)) is Standing.NOT_SHOWN
+        assert standing(entry(verified_on=MAINTAINED)) is expected
         assert standing(entry(verified_on=MAINTAINED, settings={"other": 1})) is Standing.ABOVE
     # Pairs that tie.
     pairs = [make_scored(f"{of}org/{k}", 0.4, k) for k in range(40) for of in ("", "untrained:")]
