@@ -30,7 +30,7 @@ READ = 6
 TRIED_TEXTS = 8
 """Texts that are embedded beforehand."""
 
-TIMINGS, TIMING_SECONDS = 3, 2.0
+TIMINGS, TIMING_SECONDS = 10, 2.0
 """Most batches that are timed beforehand, and the seconds after which there are no more."""
 
 FIT_GROWTH = 1.6

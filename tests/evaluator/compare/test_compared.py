@@ -36,7 +36,6 @@ def test_results_in_memory_compare_as_their_files(tiny_data, tmp_path, one_threa
     plain = pickle.loads(pickle.dumps(frame))
     assert type(plain) is pandas.DataFrame
     assert plain.equals(frame)
-    assert frame.copy().verdicts is frame.verdicts
     monkeypatch.chdir(tmp_path)
     report = ac.report(first, "page.html", data=tiny_data)
     monkeypatch.chdir(tmp_path / "results")
