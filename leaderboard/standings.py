@@ -165,7 +165,7 @@ def standing_rows(columns: Sequence[StandingColumn], *, beside: bool = True) -> 
         kind = _kind(rows)
         if kind is not ModelKind.TRAINED and not beside:
             continue
-        shown = [row for column in columns for task in column.tasks if (row := task.of_model(model))]
+        shown = [own for column in columns for task in column.tasks if (own := task.of_model(model))]
         learnt = sum(row.is_learnt for row in shown)
         evident = sum(row.tier == 0 for row in shown)
         cells = tuple(_cell(column, model) for column in columns)
