@@ -165,7 +165,8 @@ def standing_rows(columns: Sequence[StandingColumn], *, beside: bool = True) -> 
         kind = _kind(rows)
         if kind is not ModelKind.TRAINED and not beside:
             continue
-        shown = [own for column in columns for task in column.tasks if (own := task.of_model(model))]
+        every = (task.of_model(model) for column in columns for task in column.tasks)
+        shown = [row for row in every if row is not None]
         learnt = sum(row.is_learnt for row in shown)
         evident = sum(row.tier == 0 for row in shown)
         cells = tuple(_cell(column, model) for column in columns)
