@@ -38,7 +38,7 @@ NOT_INCLUDED = (
 
 def results_tables(results: Sequence[Result], *, brief: bool = False) -> list[Table]:
     """The tables that an evaluation prints: one per task, version and data set, a row per model, with a legend; `brief`
-    ones hold the task's score and the measures to trust, without a legend."""
+    ones hold the task's score and the measures to trust, and of the legend only remarks on single results."""
     groups: dict[tuple[str, int, str], list[Result]] = {}
     for result in results:
         groups.setdefault(result.key, []).append(result)
@@ -63,12 +63,12 @@ def _results_table(info: TaskInfo, results: Sequence[Result], brief: bool) -> Ta
     if any(result.intervals.get(measure.name) for result in results for measure in measures):
         legend.append("Below a number: its 95 % interval, BCa bootstrap over independent samples.")
     legend += nulls_legend(measures, info)
-    legend += remark_sentences([(result.model.id, result) for result in results], info)
+    remarks = remark_sentences([(result.model.id, result) for result in results], info)
     return Table(
         f"{versioned_title(info, results[0].task_version)} on {results[0].dataset}, n = {n}",
         (MODEL, *score_columns(measures, info)),
         rows,
-        () if brief else (*legend, info.warning),
+        tuple(remarks) if brief else (*legend, *remarks, info.warning),
         info.name,
     )
 

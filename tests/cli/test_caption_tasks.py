@@ -74,7 +74,7 @@ def test_the_published_benchmark_is_scored_and_reported(compa, run, tmp_path, ca
     models = {result["model"]["id"] for result in results}
     assert {"random", "bag-of-words", "padded-audio:tiny-clap"} <= models
     told = capsys.readouterr().out
-    assert f"on compa:{compa}, which takes" in told
+    assert f"on compa:{compa}. Results go" in told
     # Sounds of the items can be listened to, and stand with their captions.
     page = (out / "report.html").read_text()
     assert "data:audio/" in page

@@ -76,7 +76,7 @@ def test_run_scores_them_and_its_report_has_their_clips(sounds, run, tmp_path, c
     words = ("--data", sounds, "--set", "transforms=gain", "--benchmark", "axes", "--out", tmp_path / "results")
     assert run("run", *words) == 0
     printed = capsys.readouterr().out
-    assert f"on recordings of {sounds}, which takes" in printed
+    assert f"on recordings of {sounds}. Results go" in printed
     assert {path.stem for path in (tmp_path / "results").rglob("*.json")} == set(ON_TRANSFORMS)
     page = (tmp_path / "results" / "report.html").read_text("utf-8")
     assert "<audio" in page

@@ -1,11 +1,10 @@
 """From nothing to the leaderboard, against a Hub on this machine: the commands of docs/hub.md.
 
-    python -m tests.hub.walkthrough --checkpoints DIR
+    python -m tests.hub.walkthrough
 
-DIR holds the weights of Whisper tiny.en in the folder whisper-tiny.en. Build, push, evaluate, submit and verify are the
-page's own lines; then the leaderboard's Space is started as it was pushed, verifies the baselines, checks the pull
-request, adds what it holds, and is left running to be looked at. Nothing outside of this machine is asked, and
-everything is in a temporary folder.
+Build, push, evaluate, submit and verify are the page's own lines; then the leaderboard's Space is started as it was
+pushed, verifies the baselines, checks the pull request, adds what it holds, and is left running to be looked at.
+Nothing outside of this machine is asked, and everything is in a temporary folder.
 """
 
 from __future__ import annotations
@@ -40,14 +39,6 @@ def page_commands() -> list[str]:
     first, *others = block[1].splitlines()
     assert first == "ORG=my-lab"
     return [f"ORG={ORG}", *others]
-
-
-def with_weights(commands: list[str], checkpoints: Path) -> list[str]:
-    """The same with the weights of Whisper from a folder: there are none on this Hub."""
-    return [
-        line.replace("evaluate whisper-tiny.en", f"evaluate whisper-tiny.en={checkpoints / 'whisper-tiny.en'}")
-        for line in commands
-    ]
 
 
 def environment(hub: LoopbackHub, folder: Path) -> dict[str, str]:
@@ -125,13 +116,12 @@ def wait_until_verified(hub: LoopbackHub, entries: int, seconds: float) -> list[
 def main() -> None:
     """Run the walkthrough."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--checkpoints", type=Path, required=True, metavar="DIR", help="holds whisper-tiny.en")
-    options = parser.parse_args()
+    parser.parse_args()
     with tempfile.TemporaryDirectory() as name, LoopbackHub() as hub:
         folder = Path(name)
         hub.accounts.join("ada", ORG)
         variables = environment(hub, folder)
-        run(with_weights(page_commands(), options.checkpoints.resolve()), folder / "work", variables)
+        run(page_commands(), folder / "work", variables)
         with leaderboard(hub, folder, variables) as url:
             print("The leaderboard checks the baselines and the pull request.", flush=True)
             for path in wait_until_verified(hub, 8, 3600):

@@ -146,11 +146,10 @@ def test_where_most_answers_name_no_option_the_page_says_that_first(data, monkey
             RunOptions(out=tmp_path / str(count), progress=False),
         )
         page = write_report([tmp_path / str(count)], tmp_path / "page.html", data="mini", progress=False).read_text()
-        pages[count] = re.sub(r"\s+", " ", re.sub(r"<.*?>", "", page[page.index('<p class="lead">') :]))
-    said = "Most answers of org/poet name no option: 115 of 228 (PolyBench). Its score tells how a model writes"
-    assert pages[115].startswith(said)
-    assert "Most answers name no option: 115 of 228 (PolyBench). " in pages[115]
-    assert "Most answers" not in pages[114]
+        pages[count] = re.sub(r"\s+", " ", re.sub(r"<.*?>", "", page[page.index("Verdict</h2>") :]))
+    said = "org/poet is not to be judged by PolyBench, where most answers name no option (115 of 228)."
+    assert said in pages[115][: len(said) + 50]
+    assert "most answers" not in pages[114]
 
 
 def test_tables_of_tasks_and_states(compared):
