@@ -157,8 +157,10 @@ OF_OUR_DATA = "trained on our generator"
 
 def knows_generator(trained_on: str | None) -> bool:
     """Whether a model was trained on rows of one of our own training recipes, as its result states."""
+    if not trained_on:
+        return False
     recipes = {task.info.training for task in list_tasks()} - {""}
-    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", trained_on or "") for name in recipes)
+    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", trained_on) for name in recipes)
 
 
 def tasks_sentence(titles: Sequence[str], tasks: Sequence[BarVerdict]) -> str:
@@ -355,7 +357,7 @@ class Verdicts:
                 "task": task.comparison.info.name,
                 "data": task.comparison.fingerprint,
                 "verdict": model.standing.value,
-                "sentence": f"{model.label} is {model.sentence}",
+                "sentence": sentence,
                 "task_verdict": task.standing.value,
                 "flags": list(task.flags),
                 "unread": task.unread,
@@ -370,6 +372,7 @@ class Verdicts:
                 "missing": bar.missing,
             }
             for model in self.models
+            for sentence in [f"{model.label} is {model.sentence}"]
             for task in (*model.tasks, *model.beside)
             for bar in task.bars
             for check in [bar.deciding]

@@ -40,6 +40,7 @@ from .verdicts import (
     Standing,
     bar_check,
     bar_of,
+    joined_checks,
     missing_bar,
     raised_flags,
     unread_answers,
@@ -239,7 +240,7 @@ def _least(info: TaskInfo, measure: Measure, level: float | str | None, result: 
 
 def _bars(info: TaskInfo, result: Result, checks: Mapping[str, Mapping[int, Sequence[BarCheck]]]) -> Iterator[Bar]:
     """The bars of one model: those that every task has, then the further ones with results."""
-    said = {bar: [check for of in by_other.values() for check in _joined(of)] for bar, by_other in checks.items()}
+    said = {bar: [check for of in by_other.values() for check in joined_checks(of)] for bar, by_other in checks.items()}
     prefix, words = info.twin
     way = f"submit `{prefix}{result.model.id}` too"
     if len(way) > 2 * LONGEST_NAME:
@@ -261,13 +262,3 @@ def _bars(info: TaskInfo, result: Result, checks: Mapping[str, Mapping[int, Sequ
     for name, words in info.bars.items():
         if name in said:
             yield bar_of(name, words, said[name])
-
-
-def _joined(checks: Sequence[BarCheck]) -> list[BarCheck]:
-    """The checks against one result: not shown to be above where another trusted measure is lower."""
-    first, *beside = checks
-    lower = next((one for one in beside if not one.decides and one.standing is Standing.BELOW), None)
-    if first.decides and first.standing is Standing.ABOVE and lower is not None:
-        words = f"{first.words}, but {lower.words}"
-        return [replace(lower, standing=Standing.NOT_SHOWN, words=words, decides=True)]
-    return list(checks)

@@ -376,11 +376,19 @@ def _against(comparison: Comparison, place: int, other: int, words: str) -> list
     check = paired_check(view, place, other, words)
     views = [comparison.views[measure.name] for measure in more if measure.name in comparison.views]
     beside = [_unless_a_floor_explains(comparison, another, place, other, words) for another in views]
-    lower = next((one for one in beside if one.standing is Standing.BELOW), None)
-    if check.standing is Standing.ABOVE and lower is not None:
-        return [replace(lower, standing=Standing.NOT_SHOWN, words=f"{check.words}, but {lower.words}")]
     is_same = bool(np.array_equal(view.values[:, place], view.values[:, other]))
-    return [replace(check, is_same=is_same), *(replace(one, decides=False) for one in beside)]
+    return joined_checks([replace(check, is_same=is_same), *(replace(one, decides=False) for one in beside)])
+
+
+def joined_checks(checks: Sequence[BarCheck]) -> list[BarCheck]:
+    """The checks of one reference, the deciding measure first: where it is above and another trusted measure is lower,
+    being above is not shown."""
+    first, *beside = checks
+    lower = next((one for one in beside if not one.decides and one.standing is Standing.BELOW), None)
+    if first.decides and first.standing is Standing.ABOVE and lower is not None:
+        words = f"{first.words}, but {lower.words}"
+        return [replace(lower, standing=Standing.NOT_SHOWN, words=words, decides=True)]
+    return list(checks)
 
 
 def _unless_a_floor_explains(comparison: Comparison, view: View, place: int, other: int, words: str) -> BarCheck:

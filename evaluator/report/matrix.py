@@ -11,7 +11,7 @@ from audio_compositionality.evaluator.compare.frame import score_rows
 from audio_compositionality.evaluator.compare.loading import ModelKind
 from audio_compositionality.evaluator.compare.summary import SIGNS
 from audio_compositionality.evaluator.compare.tables import versioned_title
-from audio_compositionality.evaluator.compare.verdicts import Standing
+from audio_compositionality.evaluator.compare.verdicts import Standing, worst
 from audio_compositionality.support.text import number_text
 
 from .sections import section_title
@@ -116,8 +116,7 @@ def matrix_of(verdicts: Verdicts) -> Matrix:
     standings: dict[str, Standing] = {}
     for model in verdicts.models:
         # A model that also embeds texts has two verdicts.
-        both = (model.standing, standings.get(model.label, Standing.ABOVE))
-        standings[model.label] = next(one for one in _WORST_FIRST if one in both)
+        standings[model.label] = worst([model.standing, standings.get(model.label, Standing.ABOVE)])
     order = sorted(kinds, key=lambda label: _ORDER.index(kinds[label]))
     rows = tuple(
         MatrixRow(
@@ -131,8 +130,6 @@ def matrix_of(verdicts: Verdicts) -> Matrix:
     measures = (comparison.info.judge.heading for comparison in comparisons)
     return Matrix(tuple(zip(titles, measures, strict=True)), rows)
 
-
-_WORST_FIRST = (Standing.BELOW, Standing.NOT_SHOWN, Standing.UNKNOWN, Standing.ABOVE)
 
 _ORDER = (ModelKind.TRAINED, ModelKind.UNTRAINED, ModelKind.CONTROL, ModelKind.BASELINE)
 
