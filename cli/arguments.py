@@ -59,7 +59,7 @@ def add_models(parser: argparse.ArgumentParser, nargs: str = "+") -> None:
     parser.add_argument("models", nargs=nargs, metavar="MODEL", help=MODEL_HELP)
 
 
-def add_tasks(parser: argparse.ArgumentParser) -> None:
+def add_tasks(parser: argparse.ArgumentParser | argparse._ArgumentGroup) -> None:
     """Add the tasks: `chosen_tasks` reads them."""
     tasks = parser.add_mutually_exclusive_group()
     tasks.add_argument(

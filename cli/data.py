@@ -19,6 +19,7 @@ from .settings import add_settings, data_groups, divided
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data_spec import DataSpec
     from audio_compositionality.dataset_builder.open_data import Opened
+    from audio_compositionality.dataset_builder.sounds.published.question_tables import ReadQuestions
     from audio_compositionality.dataset_builder.texts.label_questions import NothingAskedError
     from audio_compositionality.evaluator.run.planning import Cost
     from audio_compositionality.tasks.base import Task
@@ -43,6 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Open the data and describe them; write a description file where one is requested."""
     from audio_compositionality.dataset_builder.data_spec import recognised
+    from audio_compositionality.dataset_builder.sounds.published.question_tables import ReadQuestions
     from audio_compositionality.dataset_builder.texts.label_questions import NothingAskedError
 
     if options.write is not None and options.write.exists():
@@ -59,6 +61,8 @@ def run(options: argparse.Namespace) -> None:
     if options.write is not None:
         _write(options.write, spec.changed(settings={**spec.settings, **changes}), reading.kind)
         print(f"{options.write} is written: --data {options.write} takes it.", flush=True)
+    # Questions with a fault are what an audit is for: they are named, and the others are looked at.
+    options.skip_invalid = options.skip_invalid or reading.kind in ("questions", "benchmark")
     try:
         opened = data_options.open_with_notes(options, spec, changes, recipes)
     except NothingAskedError as error:
@@ -67,8 +71,21 @@ def run(options: argparse.Namespace) -> None:
     costs = _costs(opened)
     print_table(_table_of(_scored(opened, costs)))
     print()
-    for line in _lines(opened, costs, str(options.write or options.data)):
+    name = str(options.write or options.data)
+    if isinstance(opened.data, ReadQuestions):
+        _print_audit(opened.data)
+        name += " --skip-invalid" if opened.data.faults else ""
+    for line in _lines(opened, costs, name):
         print(line)
+
+
+def _print_audit(data: ReadQuestions) -> None:
+    """Print what can be told of questions without listening, and what repeats itself; see `item_audit`."""
+    from audio_compositionality.evaluator.run.item_audit import audit_tables
+
+    for table in audit_tables(data.configuration(data.recipes[0]).rows, data.digests):
+        print_table(table)
+        print()
 
 
 def _recipes(spec: DataSpec) -> list[str] | None:
@@ -213,6 +230,8 @@ COMMAND = Command(
       a folder of recordings, animals/dog/1.wav and so on, or with a metadata.csv
   audio-compositionality data validation.tsv --set audio=desed/audio --write desed.yaml
       strong labels and their sound; the file lists the optional settings
+  audio-compositionality data questions.csv
+      questions: what their texts give away, positions and lengths of right answers, duplicates
 """,
     place=45,
 )

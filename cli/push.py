@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from audio_compositionality.support.errors import InputError
 
 from . import arguments
 from .arguments import GO_ON, Command
@@ -12,6 +15,7 @@ from .scoring import print_result
 
 if TYPE_CHECKING:
     from audio_compositionality.push_scripts.baselines import MissingBaselines
+    from audio_compositionality.tasks.base import Task
 
 _DESCRIPTION = """\
 Update repositories on the Hub to this version. Unchanged files are not sent again: the same command resumes an
@@ -29,6 +33,8 @@ _EXAMPLES = """\
   audio-compositionality push leaderboard --org my-lab
       the Space my-lab/audio-compositionality-leaderboard, my-lab/audio-compositionality-results, and the baselines'
       results, so that the board is not empty
+  audio-compositionality push leaderboard --org my-lab --benchmark axes
+      the results of the baselines that tasks of the four axes need for a verdict
 """
 
 _TIMES = {"mini": "five to thirty minutes", "full": "twenty minutes to two hours"}
@@ -90,6 +96,7 @@ def _add_first_results(parser: argparse.ArgumentParser) -> None:
         help="presets that the baselines are scored on; default mini, in five to thirty minutes; mini,full takes an "
         "hour or two",
     )
+    arguments.add_tasks(group)
     group.add_argument(
         "--out",
         type=Path,
@@ -125,7 +132,11 @@ def _run_leaderboard(options: argparse.Namespace) -> None:
     """Push the leaderboard, with its first results."""
     arguments.check_output(options.out, "--out")
     arguments.check_output(options.store, "--store")
-    presets = _presets(options)
+    presets, tasks = _presets(options), arguments.chosen_tasks(options)
+    if tasks is not None and not presets:
+        raise InputError(
+            "--tasks and --benchmark name what baselines are scored by, and none are scored: leave them out"
+        )
     if options.results:
         arguments.check_results(options.results)
     from audio_compositionality.push_scripts import reports
@@ -146,7 +157,7 @@ def _run_leaderboard(options: argparse.Namespace) -> None:
         )
         print("\n".join(reports.submission_lines(submitted)))
     for preset in presets:
-        _add_baselines(options, preset)
+        _add_baselines(options, preset, tasks)
 
 
 def _presets(options: argparse.Namespace) -> list[str]:
@@ -165,12 +176,12 @@ def _presets(options: argparse.Namespace) -> list[str]:
     return presets
 
 
-def _add_baselines(options: argparse.Namespace, preset: str) -> None:
+def _add_baselines(options: argparse.Namespace, preset: str, tasks: Sequence[Task] | None) -> None:
     """Score the baselines on a preset where the leaderboard lacks them, and submit their results."""
     from audio_compositionality.push_scripts import reports
     from audio_compositionality.push_scripts.baselines import missing_baselines, publish_baselines
 
-    missing = missing_baselines(options.org, preset, device=options.device)
+    missing = missing_baselines(options.org, preset, tasks, device=options.device)
     if options.dry_run or not missing:
         print("\n".join(reports.baseline_lines(missing)))
         return

@@ -115,7 +115,11 @@ class DataSpec(Spec):
     columns: tuple[str, ...] | None = Field(
         None,
         description="Columns of a table of strong labels, FIELD=HEADING, such as onset=start: recording, onset, offset "
-        "or length, label.",
+        "or length, label; or of questions, such as question=prompt or options=choice_a+choice_b.",
+    )
+    answers: str | None = Field(
+        None,
+        description="Right options of a table of questions: text, letters, from-0 or from-1; by default told from all.",
     )
     resolution: float | None = Field(
         None, ge=0, lt=60, description="Resolution of strong labels in seconds; by default that of the format."
@@ -178,9 +182,9 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "table": ("audio", *_COLUMNS, *_MADE),
     "labels": ("audio", "labels", *_OF_LABELS, "window", "negatives_labels", "negatives_audio"),
     "dataset": (*_COLUMNS, *_MADE, "split", "config", "revision"),
-    "benchmark": (),
+    "benchmark": ("audio", "split", "revision"),
     "texts": ("audio",),
-    "questions": ("audio",),
+    "questions": ("audio", "columns", "answers", "split", "config", "revision"),
     "hub": (*_COLUMNS, *_MADE, "split", "config", "revision"),
 }
 """Fields of a `DataSpec` that apply to each kind of data."""
@@ -443,9 +447,10 @@ def _no_data(path: Path) -> str:
 
 
 def _is_of_questions(columns: Collection[str]) -> bool:
-    names = {column.lower() for column in columns}
-    return "question" in names and bool(
-        names & {"options", "choices", "answer", "answers", "option_a", "choice_a", "a"}
+    names = {column.strip().lower() for column in columns}
+    options = {"options", "choices", "answer", "answers", "a"}
+    return bool(names & {"question", "instruction"}) and any(
+        name in options or re.fullmatch(r"(option|choice)[ _-]?[a1]", name) for name in names
     )
 
 
@@ -552,7 +557,7 @@ def check_fields(spec: DataSpec, reading: Reading) -> None:
     folder = Path(reading.source.partition("=")[2] or reading.source)
     if spec.revision is not None and reading.kind in ("built", "dataset") and folder.is_dir():
         raise InputError(f"revision applies to a Hub id, and {reading.source!r} is a local folder; leave it out")
-    if "audio" in FIELDS[reading.kind] and reading.kind != "questions" and spec.audio is None:
+    if "audio" in FIELDS[reading.kind] and reading.kind not in ("questions", "benchmark") and spec.audio is None:
         raise InputError(
             f"{reading.source} is {reading.what}, and its sound is elsewhere: give the folder, --set audio=FOLDER"
         )

@@ -16,7 +16,7 @@ from audio_compositionality.support.spec import check_values
 from audio_compositionality.support.text import listed, nearest, shown
 
 from .data import Data, DatasetError
-from .data_spec import DataSpec, Reading, check_fields, described, with_sound
+from .data_spec import FIELDS, DataSpec, Reading, check_fields, described, with_sound
 from .recipes import list_recipes
 from .rendered import RenderedData, opened_preset, preset_fields, setting_names
 
@@ -224,7 +224,8 @@ def opened_data(
     if reading.kind in SOUNDS:
         return _of_sounds(spec, reading, wanted, required, changes, skip_invalid=skip_invalid, progress=progress)
     _refuse_changes(changes, reading)
-    return Opened(_stored(spec, reading), reading, {})
+    data = _stored(spec, reading, skip_invalid=skip_invalid, progress=progress)
+    return Opened(data, reading, {}, getattr(data, "notes", ()))
 
 
 def _refuse_changes(changes: Mapping[str, Any], reading: Reading) -> None:
@@ -235,14 +236,21 @@ def _refuse_changes(changes: Mapping[str, Any], reading: Reading) -> None:
         )
 
 
-def _stored(spec: DataSpec, reading: Reading) -> Data:
+def _stored(spec: DataSpec, reading: Reading, *, skip_invalid: bool, progress: bool) -> Data:
     """Data that are rendered or written already."""
+    if reading.kind == "questions":
+        from .sounds.published.question_tables import open_questions
+
+        given = {name: getattr(spec, name) for name in FIELDS["questions"]}
+        columns = given.pop("columns") or ()
+        return open_questions(reading.source, columns=columns, **given, skip_invalid=skip_invalid, progress=progress)
     if reading.kind == "built":
         from .stored import StoredData
 
         return StoredData(reading.source, revision=spec.revision)
     if reading.kind == "benchmark":
         from .sounds.published import list_readers, reader_of
+        from .sounds.published.question_sets import QuestionSet
 
         published = reader_of(reading.source)
         if published is None:
@@ -251,14 +259,16 @@ def _stored(spec: DataSpec, reading: Reading) -> Data:
         reader, path = published
         if not path:
             raise DatasetError(f"{reading.source!r} names no path; {reader.name}:PATH is {reader.meaning}")
+        given = {name: getattr(spec, name) for name in FIELDS["benchmark"]}
         # A shell does not expand ``~`` behind a colon.
-        return reader.open(os.path.expanduser(path))
-    if reading.kind == "texts":
-        raise DatasetError(f"{reading.source} is {reading.what}: it is for `train`, and no task scores it")
-    raise DatasetError(
-        f"{reading.source} is {reading.what}; those of others cannot be scored yet, those of this project are built "
-        "from recordings with strong labels or from isolated sounds"
-    )
+        path = os.path.expanduser(path)
+        if isinstance(reader, QuestionSet):
+            return reader.open(path, **given, skip_invalid=skip_invalid, progress=progress)
+        for name, value in given.items():
+            if value is not None:
+                raise InputError(f"{name} does not apply to {reader.meaning}; leave it out")
+        return reader.open(path)
+    raise DatasetError(f"{reading.source} is {reading.what}: it is for `train`, and no task scores it")
 
 
 def _of_hub(spec: DataSpec, reading: Reading) -> tuple[Reading, Data | None]:

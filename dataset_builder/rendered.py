@@ -155,7 +155,8 @@ def rendered_preset(name: str, *, recipes: Sequence[str] | None = None, **change
         raise InputError(f"unknown preset {name!r}; {nearest(name, valid)}")
     if recipes is not None and len(settings) < len(presets):
         without = next(recipe for recipe in presets if recipe not in settings)
-        raise InputError(f"recipe {without!r} has no preset {name!r}; {nearest(name, presets[without])}")
+        hint = nearest(name, presets[without]) if presets[without] else "its rows are read, not drawn: give their file"
+        raise InputError(f"recipe {without!r} has no preset {name!r}; {hint}")
     names = {recipe: set(type(of_recipe).model_fields) for recipe, of_recipe in settings.items()}
     for change in changes:
         if not any(change in of_recipe for of_recipe in names.values()):

@@ -40,6 +40,26 @@ def tasks() -> str:
     return markdown(("name", "title", "benchmark", "scored", "version", "question"), rows)
 
 
+def question_sets() -> str:
+    """The published benchmarks of questions that can be read, with terms, rules and known faults."""
+    from audio_compositionality.dataset_builder.sounds.published import list_readers, reader_of
+    from audio_compositionality.dataset_builder.sounds.published.question_sets import QuestionSet
+
+    readers = (reader_of(f"{name}:") for name in list_readers())
+    sets = [reader for reader, _ in filter(None, readers) if isinstance(reader, QuestionSet)]
+    rows = [
+        (
+            f"`{one.name}:`",
+            f"[{one.title}]({one.url}), {one.version}",
+            one.licence,
+            f"{'yes' if one.rule else 'no'}: {one.rule_source}",
+            "; ".join(one.known_faults) or "–",
+        )
+        for one in sets
+    ]
+    return markdown(("name", "benchmark", "terms", "published rule", "known faults"), rows)
+
+
 def measures() -> str:
     """What the numbers of each task are, a table a task; of a task with very many those that stand in tables."""
     from audio_compositionality.tasks.registry import list_tasks
@@ -74,7 +94,8 @@ def recipes() -> str:
     rows = []
     for name in list_recipes():
         recipe = load_recipe(name)
-        counts = [f"{len(recipe.render(recipe.presets[preset]).rows):,}" for preset in ("mini", "full")]
+        made = {preset: recipe.presets[preset] for preset in ("mini", "full") if preset in recipe.presets}
+        counts = [f"{len(recipe.render(made[one]).rows):,}" if one in made else "–" for one in ("mini", "full")]
         summary = (sys.modules[type(recipe).__module__].__doc__ or "").partition("\n")[0]
         rows.append((f"`{name}`", str(recipe.version), ", ".join(recipe.splits), *counts, summary))
     return markdown(("name", "version", "splits", "rows in `mini`", "in `full`", "what it is"), rows)
@@ -174,6 +195,7 @@ def markdown(headings: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
 TABLES: dict[str, Callable[[], str]] = {
     "tasks": tasks,
     "measures": measures,
+    "question sets": question_sets,
     "recipes": recipes,
     "models": models,
     "task settings": task_settings,

@@ -98,6 +98,38 @@ def _shuffled_one(clip: FloatArray, length: int) -> FloatArray:
     return np.concatenate([stretches[_generator_of(clip).permutation(len(stretches))].ravel(), clip[whole:]])
 
 
+FRAGMENT = 4
+"""A fragment is one part of so many of a clip."""
+
+_STEPS = 16
+"""Places at which the loudest fragment may begin, over the clip."""
+
+
+def first_fragments(clips: FloatArray, sample_rate: int) -> FloatArray:
+    """The first quarter of each clip [n, samples]."""
+    return clips[:, : _fragment(clips)]
+
+
+def random_fragments(clips: FloatArray, sample_rate: int) -> FloatArray:
+    """A quarter of each clip [n, samples] at a random place, the same for the same clip in any batch."""
+    size = _fragment(clips)
+    starts = [int(_generator_of(clip).integers(clips.shape[1] - size + 1)) for clip in clips]
+    return np.stack([clip[start : start + size] for clip, start in zip(clips, starts, strict=True)])
+
+
+def loudest_fragments(clips: FloatArray, sample_rate: int) -> FloatArray:
+    """The quarter of most energy of each clip [n, samples]; of equal ones the first."""
+    size = _fragment(clips)
+    starts = np.linspace(0, clips.shape[1] - size, _STEPS).round().astype(int)
+    sums = np.cumsum(np.pad(clips.astype(np.float64) ** 2, ((0, 0), (1, 0))), axis=1)
+    best = starts[(sums[:, starts + size] - sums[:, starts]).argmax(axis=1)]
+    return np.stack([clip[start : start + size] for clip, start in zip(clips, best, strict=True)])
+
+
+def _fragment(clips: FloatArray) -> int:
+    return max(1, int(clips.shape[1]) // FRAGMENT)
+
+
 def _generator_of(clip: FloatArray) -> np.random.Generator:
     """Random numbers seeded by the 16-bit samples of a clip."""
     samples = np.clip(np.rint(clip * INT16_SCALE), -INT16_SCALE, INT16_SCALE - 1).astype("<i2")
@@ -306,6 +338,9 @@ CONTROLS = {
         ),
         ControlKind("without-audio", "silence for every clip", clips=silence_clips),
         ControlKind("noise-audio", "white noise of one level for every clip", clips=noise_clips),
+        ControlKind("fragment-audio", "a quarter of every clip, at a random place", clips=random_fragments),
+        ControlKind("first-fragment-audio", "the first quarter of every clip", clips=first_fragments),
+        ControlKind("loudest-fragment-audio", "the loudest quarter of every clip", clips=loudest_fragments),
         ControlKind(
             "other-audio",
             "every question asked about a clip of another group, so that question and sound are unrelated; for models "

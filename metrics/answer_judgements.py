@@ -56,7 +56,7 @@ _ANOTHER = re.compile(
 class JudgedAnswer(Words):
     """An answer with its mentions merged, grouped by sentences, and judged by their context."""
 
-    def __init__(self, text: str, form: PreparedOptions, is_alone: bool) -> None:
+    def __init__(self, text: str, form: PreparedOptions, is_alone: bool | None) -> None:
         super().__init__(text, form)
         self.is_alone, self.withdrawn = is_alone, 0
         self.within_single = {place for mention in self.single for place in range(mention.start, mention.end)}

@@ -88,7 +88,8 @@ def match_answer(text: str, options: Sequence[str], polarity: str = "overlap") -
     Args:
         text: what the model said.
         options: 2 to 26 texts, in the order shown.
-        polarity: the meaning of "Yes" where the options are Yes and No: one of POLARITIES.
+        polarity: the meaning of "Yes" where the options are Yes and No: one of POLARITIES; empty for questions that are
+            not about overlap, where statements about other sounds mean neither.
 
     >>> match_answer("B. rain", ["rain", "dog"])
     Match(option=None, rule='conflict')
@@ -100,7 +101,7 @@ def match_answer(text: str, options: Sequence[str], polarity: str = "overlap") -
     form = form_of(tuple(options))
     answer = final_part(text)
     exact = _exact(answer, form)
-    return exact or _Reading(answer, form, polarity == "alone").match()
+    return exact or _Reading(answer, form, polarity == "alone" if polarity else None).match()
 
 
 def _exact(answer: str, form: PreparedOptions) -> Match | None:
@@ -730,7 +731,7 @@ class _Reading(JudgedAnswer):
         if self._breaks_off():
             return Match(None, "nothing")
         stated = {alone for span in self.sentences if not self._asks(span) for alone in self._states_alone(span)}
-        if len(stated) != 1:
+        if len(stated) != 1 or self.is_alone is None:
             return Match(None, "several" if stated else "nothing")
         return Match(self.form.yes_no["yes" if stated == {self.is_alone} else "no"], "mention")
 

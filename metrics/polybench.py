@@ -19,7 +19,7 @@ questions of a group.
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -28,15 +28,25 @@ from numpy.typing import NDArray
 from .answer_judgements import JudgedAnswer as JudgedAnswer
 from .answer_mentions import Mention as Mention
 from .answer_words import LETTERS, folded_words
-from .answers import POLARITIES, REFUSED
+from .answers import POLARITIES
 from .arrays import Floats, Ints
 from .evaluated import MOST, Fields, count, hidden, metric_class, share
+from .question_shares import (
+    RESAMPLES as RESAMPLES,
+)
+from .question_shares import (
+    Intervals,
+    Pairs,
+    adjusted,
+    group_numbers,
+    groups_right,
+    mean_of_ratios,
+    order_numbers,
+    order_scores,
+    positions,
+    share_row,
+)
 from .questions import TASKS, Questions, in_means, read_questions, sums_at
-
-RESAMPLES = 2000
-"""Draws of the bootstrap."""
-
-_CERTAINTY = 1.959963984540054  # the .975 quantile of the normal distribution
 
 _DESCRIPTION = """\
 PolyBench measures how well multiple-choice questions about overlapping sounds are answered: counting, duration,
@@ -167,18 +177,18 @@ def polybench(
     of_questions |= {"templates": templates, "overlap": overlap}
     a = read_questions(given, ids, of_questions, parsed)
 
-    ratios, draws, intervals = _ratios(a), _Intervals(a.group), dict[str, Any]()
+    ratios, draws, intervals = _ratios(a), Intervals(a.group), dict[str, Any]()
     for name, pairs in ratios.items():
         draws.ask(pairs, intervals, name)
     table = {task: _task_row(a, a.task == place, draws) for place, task in enumerate(TASKS) if (a.task == place).any()}
     numbers = _overall(a, table)
-    numbers |= {name: _mean_of_ratios(pairs) for name, pairs in ratios.items()}
+    numbers |= {name: mean_of_ratios(pairs) for name, pairs in ratios.items()}
     numbers |= _states(a)
     result = {name: numbers.get(name) for name in MEASURES}
     result |= {"interval": None, "intervals": intervals, "by_task": table}
-    result["position"] = _position(a, np.ones(a.m, bool))["position"]
+    result["position"] = positions(a, np.ones(a.m, bool))["position"]
     for name, key in (("by_polyphony", "polyphony"), ("by_source", "sources"), ("by_template", "templates")):
-        result[name] = {str(value): _row(a, mask, draws) for value, mask in _values(a.labels.get(key))}
+        result[name] = {str(value): share_row(a, mask, draws) for value, mask in _values(a.labels.get(key))}
     result["by_overlap"] = _by_overlap(a, draws)
     draws.fill()
     result["interval"] = intervals.pop("accuracy")
@@ -205,78 +215,31 @@ Polybench = metric_class(
 def _overall(a: Questions, table: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
     """Numbers over all tasks together, other than shares."""
     everything = np.ones(a.n, bool)
-    row = _row(a, everything)
+    row = share_row(a, everything)
     means = ("accuracy", "chance", "majority", "best_position", "macro_f1", "weighted_f1")
     ranked = in_means(table)
     numbers: dict[str, Any] = {name: float(np.mean([table[task][name] for task in ranked])) for name in means}
     numbers |= {name: row[name] for name in ("n", "answers", "unparsed", "refused", "accuracy_parsed")}
-    numbers["adjusted"] = _adjusted(numbers["accuracy"], numbers["chance"])
-    numbers |= {name: value for name, value in _orders(a, everything).items() if name.endswith("chance")}
-    numbers["position_distance"] = _position(a, np.ones(a.m, bool))["position_distance"]
+    numbers["adjusted"] = adjusted(numbers["accuracy"], numbers["chance"])
+    numbers |= {name: value for name, value in order_numbers(a, everything).items() if name.endswith("chance")}
+    numbers["position_distance"] = positions(a, np.ones(a.m, bool))["position_distance"]
     if a.has_groups:
-        numbers |= _groups(a, a.ranked)
+        numbers |= group_numbers(a, a.ranked)
     for task, part in table.items():
         numbers |= {f"{name}_{task}": part[name] for name in ("chance", "majority", "macro_f1")}
     return numbers
 
 
-def _row(a: Questions, mask: NDArray[np.bool_], draws: "_Intervals | None" = None) -> dict[str, Any]:
-    """The accuracy on some questions, and its references without listening."""
-    rows = mask[a.question]
-    correct, n = a.per_question(a.right), int(mask.sum())
-    accuracy, chance = float(correct[mask].mean()), float((1 / a.k[mask]).mean())
-    taken = rows & (a.choice >= 0)
-    weight = float(a.weight[taken].sum())
-    row = {
-        "n": n,
-        "answers": int(rows.sum()),
-        "accuracy": accuracy,
-        "interval": None,
-        "adjusted": _adjusted(accuracy, chance),
-        "chance": chance,
-        "majority": _best_of_each_task(a, mask, _text_counts),
-        "best_position": _best_of_each_task(a, mask, _place_counts),
-        "unparsed": int(rows.sum() - taken.sum()),
-        "refused": sum(a.rules[place] in REFUSED for place in np.flatnonzero(rows)),
-        "accuracy_parsed": float((a.weight * a.right)[taken].sum()) / weight if weight else None,
-    }
-    if draws is not None:
-        draws.ask([(correct * mask, mask.astype(np.float64))], row, "interval")
-    return row
-
-
-def _adjusted(accuracy: float, chance: float) -> float:
-    return (accuracy - chance) / (1 - chance)
-
-
-def _best_of_each_task(
-    a: Questions, mask: NDArray[np.bool_], counts: Callable[[Questions, NDArray[np.bool_]], Floats]
-) -> float:
-    """Accuracy of a constant answer, the best one in each task."""
-    parts = [mask & (a.task == task) for task in np.unique(a.task[mask])]
-    return float(sum(counts(a, part).max() for part in parts) / mask.sum())
-
-
-def _text_counts(a: Questions, mask: NDArray[np.bool_]) -> Floats:
-    texts = [a.text[place] for place in np.flatnonzero(mask)]
-    return np.unique(texts, return_counts=True)[1].astype(np.float64)
-
-
-def _place_counts(a: Questions, mask: NDArray[np.bool_]) -> Floats:
-    rows = mask[a.question]
-    return sums_at(a.place[rows], a.weight[rows])
-
-
-def _task_row(a: Questions, mask: NDArray[np.bool_], draws: "_Intervals") -> dict[str, Any]:
+def _task_row(a: Questions, mask: NDArray[np.bool_], draws: Intervals) -> dict[str, Any]:
     """All fields of one task."""
-    row = _row(a, mask, draws)
+    row = share_row(a, mask, draws)
     row |= _f1(a, mask)
     if a.has_groups:
-        right, count = _groups_right(a, mask)
-        row |= _groups(a, mask) | {"groups_right": float(right.sum() / count.sum())}
+        right, count = groups_right(a, mask)
+        row |= group_numbers(a, mask) | {"groups_right": float(right.sum() / count.sum())}
         draws.ask([(right, count)], row, "interval_groups_right")
     # In place: the table is written to when the draws are done.
-    row |= _orders(a, mask) | _position(a, mask[a.question])
+    row |= order_numbers(a, mask) | positions(a, mask[a.question])
     return row
 
 
@@ -298,67 +261,6 @@ def _f1(a: Questions, mask: NDArray[np.bool_]) -> dict[str, float]:
     hits = np.bincount(true, weight * (true == said), minlength=len(codes))
     scores = 2 * hits / (support + predicted)
     return {"macro_f1": float(scores.mean()), "weighted_f1": float(np.average(scores, weights=support))}
-
-
-def _groups_right(a: Questions, mask: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Whether all of some questions of a group are right, at its first question, and 1 there, [n] each."""
-    wrong = np.bincount(a.group[mask], a.per_question(a.right)[mask] < 1, minlength=a.group.max() + 1)
-    first = np.flatnonzero(mask)[np.unique(a.group[mask], return_index=True)[1]]
-    right, count = np.zeros(a.n), np.zeros(a.n)
-    count[first] = 1
-    right[first] = wrong[a.group[first]] == 0
-    return right, count
-
-
-def _groups(a: Questions, mask: NDArray[np.bool_]) -> dict[str, Any]:
-    """Number of groups, and the number right by chance."""
-    logarithms = np.bincount(a.group[mask], (a.orders * np.log(a.k))[mask], minlength=a.group.max() + 1)
-    present = np.unique(a.group[mask])
-    return {"groups": len(present), "groups_right_chance": float(np.exp(-logarithms[present]).mean())}
-
-
-def _orders(a: Questions, mask: NDArray[np.bool_]) -> dict[str, Any]:
-    """Scores of questions with several orders; empty where there are none."""
-    several = mask & (a.orders > 1)
-    if not several.any():
-        return {}
-    orders, k = a.orders[several].astype(np.float64), a.k[several].astype(np.float64)
-    parts = {name: float(values[several].mean()) for name, values in _order_scores(a).items()}
-    return parts | {
-        "consistency_chance": float((1 / k).mean()),
-        "all_orders_right_chance": float(np.exp(-orders * np.log(k)).mean()),
-    }
-
-
-def _order_scores(a: Questions) -> dict[str, Floats]:
-    """Scores of orders for each question, [n]; consistency is 0 where there is only one order."""
-    correct = a.per_question(a.right)
-    rows: list[list[int]] = [[] for _ in range(a.n)]
-    for row, place in enumerate(a.question):
-        rows[place].append(row)
-    same = np.zeros(a.n)
-    for place, answers in enumerate(rows):
-        texts = [a.text_taken[row] for row in answers]
-        pairs = list(itertools.combinations(texts, 2))
-        same[place] = np.mean([one is not None and one == two for one, two in pairs]) if pairs else 0.0
-    return {"correctness": correct, "consistency": same, "all_orders_right": (correct == 1).astype(np.float64)}
-
-
-def _position(a: Questions, rows: NDArray[np.bool_]) -> dict[str, Any]:
-    """Share of each position among the chosen options, and its distance from the share without a habit."""
-    taken = rows & (a.choice >= 0)
-    weight, most = a.weight[taken], int(a.options[rows].max())
-    if not len(weight):
-        return {"position": {letter: None for letter in LETTERS[:most]}, "position_distance": None}
-    shares = sums_at(a.choice[taken], weight, most)
-    by_size = np.bincount(a.options[taken], weight)
-    expected = np.array([sum(part / k for k, part in enumerate(by_size) if k > place) for place in range(most)])
-    shares /= shares.sum()
-    distance = float(np.abs(shares - expected / expected.sum()).sum() / 2)
-    return {
-        "position": {letter: float(share) for letter, share in zip(LETTERS, shares, strict=False)},
-        "position_distance": distance,
-    }
 
 
 def _states(a: Questions) -> dict[str, Any]:
@@ -410,7 +312,7 @@ def _values(labels: list[Any] | None) -> Iterator[tuple[Any, NDArray[np.bool_]]]
         yield value, np.array([entry == value for entry in labels or []])
 
 
-def _by_overlap(a: Questions, draws: "_Intervals") -> dict[str, Any]:
+def _by_overlap(a: Questions, draws: Intervals) -> dict[str, Any]:
     """Questions without overlap, and quartiles of the others by its length."""
     if a.overlap is None:
         return {}
@@ -422,16 +324,12 @@ def _by_overlap(a: Questions, draws: "_Intervals") -> dict[str, Any]:
     table = {}
     for place in sorted(set(bins.tolist()) - {-1}):
         seconds = a.overlap[bins == place]
-        table[str(place)] = _row(a, bins == place, draws)
+        table[str(place)] = share_row(a, bins == place, draws)
         table[str(place)] |= {"least": float(seconds.min()), "most": float(seconds.max())}
     return table
 
 
 # ----- intervals
-Pairs = Sequence[tuple[Floats, Floats]]
-"""Numerators and denominators of a mean of ratios Σ numerator / Σ denominator, [n] each."""
-
-
 def _ratios(a: Questions) -> dict[str, Pairs]:
     """All shares that have an interval."""
     correct, ones = a.per_question(a.right), np.ones(a.n)
@@ -442,11 +340,11 @@ def _ratios(a: Questions) -> dict[str, Pairs]:
     ratios["accuracy_micro"] = [(correct, ones)]
     ratios |= {task: [(correct * mask, mask)] for task, mask in of_task.items()}
     if a.has_groups:
-        ratios["groups_right"] = [_groups_right(a, a.ranked)]
-        ratios |= {f"groups_right_{task}": [_groups_right(a, mask > 0)] for task, mask in of_task.items()}
+        ratios["groups_right"] = [groups_right(a, a.ranked)]
+        ratios |= {f"groups_right_{task}": [groups_right(a, mask > 0)] for task, mask in of_task.items()}
     if (a.orders > 1).any():
         several = (a.orders > 1).astype(np.float64)
-        ratios |= {name: [(values * several, several)] for name, values in _order_scores(a).items()}
+        ratios |= {name: [(values * several, several)] for name, values in order_scores(a).items()}
     truth, said, _ = _true_and_said(a)
     asked = np.flatnonzero(a.task[a.question] == TASKS.index("concurrency"))
     rates = {}
@@ -458,70 +356,6 @@ def _ratios(a: Questions) -> dict[str, Pairs]:
     if len(rates) == 2:
         ratios["balanced_accuracy"] = list(rates.values())
     return ratios
-
-
-def _mean_of_ratios(pairs: Pairs) -> float:
-    return float(np.mean([numerator.sum() / denominator.sum() for numerator, denominator in pairs]))
-
-
-class _Intervals:
-    """95 % intervals of means of ratios, all by the same draws of entire groups."""
-
-    def __init__(self, group: Ints) -> None:
-        self._group = group
-        self._asked: list[tuple[Pairs, dict[str, Any], str]] = []
-
-    def ask(self, pairs: Pairs, table: dict[str, Any], key: str) -> None:
-        """Have `fill` write the interval into a table."""
-        table[key] = None
-        self._asked.append((pairs, table, key))
-
-    def fill(self) -> None:
-        """Draw, and write every interval that was asked for."""
-        columns = [column for pairs, _, _ in self._asked for pair in pairs for column in pair]
-        sums = np.stack([sums_at(self._group, column) for column in columns], axis=1)
-        place, drawn = 0, _drawn_sums(sums)
-        for pairs, table, key in self._asked:
-            part = slice(place, place + 2 * len(pairs))
-            place = part.stop
-            table[key] = _share_interval(_mean_of_ratios(pairs), sums[:, part], drawn[:, part])
-
-
-def _drawn_sums(sums: Floats) -> Floats:
-    """Sums [RESAMPLES, columns] over as many groups as there are, drawn with replacement."""
-    rng, count = np.random.default_rng(0), len(sums)
-    # In blocks, so that memory does not grow with the number of groups.
-    block = max(1, min(RESAMPLES, 2**22 // count))
-    totals = []
-    for start in range(0, RESAMPLES, block):
-        size = min(block, RESAMPLES - start)
-        drawn = rng.integers(count, size=(size, count)) + count * np.arange(size)[:, None]
-        totals.append(np.bincount(drawn.ravel(), minlength=size * count).reshape(size, count) @ sums)
-    return np.concatenate(totals)
-
-
-def _share_interval(value: float, sums: Floats, drawn: Floats) -> list[float]:
-    """The interval of a value, from alternating sums of numerators and denominators: over groups, and over draws."""
-    count = int((sums[:, 1::2] > 0).any(axis=1).sum())
-    if count == 1:
-        return [0.0, 1.0]
-    if value in (0.0, 1.0):
-        wide = _CERTAINTY**2 / (count + _CERTAINTY**2)
-        return [0.0, wide] if value == 0 else [1 - wide, 1.0]
-    present = drawn[:, 1::2] > 0
-    parts = np.divide(drawn[:, 0::2], drawn[:, 1::2], out=np.zeros(present.shape), where=present)
-    means = parts.sum(axis=1)[present.any(axis=1)] / present.sum(axis=1)[present.any(axis=1)]
-    level = _expanded_level(count)
-    low, high = np.quantile(means, [level, 1 - level])
-    return [float(min(low, value)), float(max(high, value))]
-
-
-def _expanded_level(count: int) -> float:
-    """The lower tail of the percentile interval of `count` groups: Φ(−t √(G / (G − 1))), t Student's quantile."""
-    z, df = _CERTAINTY, count - 1
-    # Abramowitz and Stegun, 26.7.5; for 1 to 3 degrees of freedom the series is slightly, and negligibly, too short.
-    t = z + (z**3 + z) / (4 * df) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * df**2)
-    return 0.5 * math.erfc(t * math.sqrt(count / df) / math.sqrt(2))
 
 
 VERSION = 2

@@ -1,4 +1,4 @@
-"""Questions with options and their answers, read, checked and matched for `polybench`."""
+"""Questions with options and their answers, read, checked and matched for `polybench` and `audio_questions`."""
 
 import functools
 import math
@@ -38,7 +38,8 @@ class Questions:
         text_taken: the text of that taken, None where there is none, [m].
         rules: the rule by which each was read, [m].
         weight: 1/R of a question with R answers, [m].
-        task, group: numbers, [n]; has_groups: whether groups were given.
+        task, group: numbers, [n], those of tasks in the order of `tasks`; has_groups: whether groups were given.
+        tasks: names, of `polybench` TASKS.
         text: the right answers, [n]; says_overlap: whether "Yes" means overlap, [n].
         k: number of options, [n].
         labels: groupings of the scores, [n] by name.
@@ -55,6 +56,7 @@ class Questions:
     task: Ints
     group: Ints
     has_groups: bool
+    tasks: tuple[str, ...]
     text: tuple[str, ...]
     says_overlap: NDArray[np.bool_]
     k: Ints
@@ -95,15 +97,19 @@ class Questions:
         return means
 
 
-def read_questions(given: Mapping[str, Any], ids: Any, of_questions: Mapping[str, Any], parsed: bool) -> Questions:
-    """The answers, or ValueError."""
-    columns, names = read_columns(given, ids, of_questions)
+def read_questions(
+    given: Mapping[str, Any], ids: Any, of_questions: Mapping[str, Any], parsed: bool, *, of_polybench: bool = True
+) -> Questions:
+    """The answers, or ValueError; `of_polybench` says whether ``tasks`` of TASKS are given, or ``kinds`` of any names,
+    or none."""
+    columns, names = read_columns(given, ids, of_questions, of_polybench)
     references, options, tasks = columns["references"], columns["options"], columns["tasks"]
+    of_tasks = TASKS if of_polybench else tuple(sorted(set(tasks)))
     numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
     question = np.array([numbers[name] for name in names])
     first = np.unique(question, return_index=True)[1]
     _check_agreement(names, question, first, columns)
-    polarity = columns.get("polarity", ["overlap"] * len(names))
+    polarity = columns.get("polarity", ["overlap" if of_polybench else ""] * len(names))
     choices, rules = _choices(columns["predictions"], options, polarity, parsed)
     taken = [texts[choice] if choice >= 0 else None for texts, choice in zip(options, choices, strict=True)]
     counts = np.bincount(question)
@@ -118,9 +124,10 @@ def read_questions(given: Mapping[str, Any], ids: Any, of_questions: Mapping[str
         text_taken=tuple(taken),
         rules=tuple(rules),
         weight=1 / counts[question],
-        task=np.array([TASKS.index(tasks[row]) for row in first]),
+        task=np.array([of_tasks.index(tasks[row]) for row in first]),
         group=np.unique([repr(keys[row]) for row in first], return_inverse=True)[1] if keys else np.arange(len(first)),
         has_groups=groups is not None,
+        tasks=of_tasks,
         text=tuple(references[row] for row in first),
         says_overlap=np.array([polarity[row] == "overlap" for row in first]),
         k=np.array([len(options[row]) for row in first]),
@@ -130,13 +137,14 @@ def read_questions(given: Mapping[str, Any], ids: Any, of_questions: Mapping[str
 
 
 def read_columns(
-    given: Mapping[str, Any], ids: Any, of_questions: Mapping[str, Any]
+    given: Mapping[str, Any], ids: Any, of_questions: Mapping[str, Any], of_polybench: bool
 ) -> tuple[dict[str, list[Any]], list[Any]]:
     """The inputs as checked lists of one length, and the name of each answer's question."""
     missing = [name for name, values in given.items() if values is None]
     if missing:
         rest = ", ".join(name for name in given if name not in missing) or "nothing"
-        raise ValueError(f"polybench got {rest} without {', '.join(missing)}.")
+        metric = "polybench" if of_polybench else "audio_questions"
+        raise ValueError(f"{metric} got {rest} without {', '.join(missing)}.")
     columns = {name: _listed(name, values) for name, values in given.items()}
     extra = {name: _listed(name, values) for name, values in of_questions.items() if values is not None}
     names: list[Any] = [(row,) for row in range(len(columns["references"]))]
@@ -148,7 +156,9 @@ def read_columns(
         raise ValueError(f"There must be one entry for each answer, and one answer at least; got {shown}.")
     references = columns["references"]
     columns["options"] = [_option_texts(row, entry, references[row]) for row, entry in enumerate(columns["options"])]
-    for row, task in enumerate(columns["tasks"]):
+    if not of_polybench:
+        columns["tasks"] = [str(entry) for entry in _names_of("kinds", columns.pop("kinds", ["all"] * len(names)))]
+    for row, task in enumerate(columns["tasks"] if of_polybench else ()):
         if task not in TASKS:
             raise ValueError(f"tasks must be {', '.join(TASKS)}; row {row} has {task!r}.")
         if task == "concurrency" and sorted(map(folded_words, columns["options"][row])) != [("no",), ("yes",)]:

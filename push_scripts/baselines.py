@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.base import Model
-from audio_compositionality.encoders.loading.names import list_models
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.results.result import Result, ResultError, result_path
 from audio_compositionality.evaluator.run.evaluate import Report, differences, evaluate_models
 from audio_compositionality.evaluator.run.opened import OpenedTask, open_task
 from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.evaluator.run.outputs import can_do
+from audio_compositionality.evaluator.run.planning import planned
 from audio_compositionality.evaluator.run.store import store_root
 from audio_compositionality.evaluator.submissions.layout import FILE_LIMITS, MAX_ENTRIES, RESULT, folders_of
 from audio_compositionality.evaluator.submissions.submission import read_result
@@ -22,6 +23,7 @@ from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.errors import Repository
 from audio_compositionality.hub.names import results_of
 from audio_compositionality.support.files import safe_file_name
+from audio_compositionality.tasks.base import Task
 from audio_compositionality.tasks.registry import default_tasks
 
 from .submit import Submitted, submit_results
@@ -56,30 +58,45 @@ class MissingBaselines:
         }
 
 
-def missing_baselines(org: str, preset: str, *, hub: Hub | None = None, device: str | None = None) -> MissingBaselines:
-    """Find the baselines' results that a leaderboard lacks, of all tasks but those on request; nothing is scored.
+def missing_baselines(
+    org: str,
+    preset: str,
+    tasks: Sequence[Task] | None = None,
+    *,
+    hub: Hub | None = None,
+    device: str | None = None,
+) -> MissingBaselines:
+    """Find the results that a leaderboard lacks of the baselines by which tasks judge models; nothing is scored.
+
+    They are those that `run` scores beside models: the common ones, those that describe the inputs plainly, and the
+    controls that a task names and that are no twins.
 
     Args:
         org: organisation or user that the leaderboard belongs to.
         preset: name of the preset.
+        tasks: by default all but those on request.
         hub: by default as the user of the saved token.
         device: torch device that the baselines are loaded for.
 
     Raises:
         InputError: an unknown preset.
+        DatasetError: the preset has no data for a task.
         HubError: the Hub refuses, or cannot be reached.
     """
     repository = results_of(org)
     data = rendered_preset(preset)
-    opened = [open_task(task, data) for task in default_tasks(data.recipes)]
-    models = [load_model(listing.name, device=device) for listing in list_models() if listing.is_baseline]
+    asked = default_tasks(data.recipes) if tasks is None else tasks
+    plan = planned((), asked, is_named=True, is_judged=True)
+    opened = [open_task(task, data) for task in asked]
+    models = [load_model(name, device=device) for name in plan.baselines]
     present = _results_there(hub or Hub(), repository, [model.card.id for model in models])
     missing: dict[Model, tuple[OpenedTask, ...]] = {}
     for model in models:
         lacking = tuple(
             one
             for one in opened
-            if one.task.info.needs <= model.abilities
+            if can_do(one.task, model)
+            and (model.card.id, one.task.info.name) not in plan.apart
             and all(result.task != one.task.info.name or differences(result, model.card, one) for result in present)
         )
         if lacking:

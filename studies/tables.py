@@ -55,7 +55,7 @@ ROWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ("disentanglement, mean of 12 pairs, `unseen`", "disentanglement", ("unseen",)),
     *(
         (
-            f"{one} from timbres never heard, `{one}_over_timbre_unseen`",
+            f"{one} from timbres unseen in training, `{one}_over_timbre_unseen`",
             "disentanglement",
             (f"{one}_over_timbre_unseen",),
         )
@@ -80,7 +80,7 @@ ROWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
     ),
     ("the own original among all, under noise, `noise_top1`", "invariance", ("noise_top1",)),
     (
-        "**rate binding**: which of two sources is the faster, timbres never heard, `unseen_informativeness`",
+        "**rate binding**: which of two sources is the faster, timbres unseen in training, `unseen_informativeness`",
         "rate_binding",
         ("unseen_informativeness",),
     ),

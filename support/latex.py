@@ -21,6 +21,9 @@ MOST_NAME = 44
 _LATEX_GAP = 4.0
 """Points on either side of a column (``tabcolsep``)."""
 
+_NARROW_GAP = 2.5
+"""The same in a table for one column."""
+
 _LATEX_SIZE, _LATEX_NOTE = 8.0, 7.7
 """Points of a table's text (``footnotesize`` of a 10-point paper) and of its notes (``scriptsize``: 7 points, whose
 letters are wider by a tenth)."""
@@ -33,19 +36,24 @@ def to_latex(table: Table) -> str:
     """A table for a paper of two columns (packages booktabs, and fontspec or inputenc for Unicode).
 
     Notes stand below their cells in smaller type. A table that is wider than `LATEX_WIDTH` becomes several, each with
-    the names of the rows: no column is left out.
+    the names of the rows: no column is left out. Of a table for one column the names take several lines.
     """
     if not table.rows:
         return "".join(f"% {plain(line)}\n" for line in (table.caption, *table.legend))
     columns = [_latex_column(table, place) for place in range(len(table.columns))]
-    parts = _latex_parts([column.width for column in columns])
     caption = f"{table.caption.rstrip('.')}."
+    if table.in_one_column:
+        return _PACKAGES + _latex_float(_in_one_column(columns), " ".join((caption, *table.legend)), _NARROW_GAP)
+    parts = _latex_parts([column.width for column in columns])
     floats = []
     for number, places in enumerate(parts, 1):
         which = f" (Part {number} of {len(parts)}.)" if len(parts) > 1 else ""
         said = " ".join((f"{caption}{which}", *(table.legend if number == 1 else ())))
         floats.append(_latex_float(_widened([columns[place] for place in places]), said))
-    return "% needs \\usepackage{booktabs}\n" + "\n".join(floats)
+    return _PACKAGES + "\n".join(floats)
+
+
+_PACKAGES = "% needs \\usepackage{booktabs}\n"
 
 
 @dataclass(frozen=True)
@@ -126,8 +134,15 @@ def _widened(columns: Sequence[_LatexColumn]) -> list[_LatexColumn]:
     return widened
 
 
-def _latex_float(columns: Sequence[_LatexColumn], caption: str) -> str:
-    width = sum(column.width + 2 * _LATEX_GAP for column in columns)
+def _in_one_column(columns: Sequence[_LatexColumn]) -> list[_LatexColumn]:
+    """Columns of which the first has what the others leave of `LATEX_COLUMN`."""
+    taken = sum(column.width for column in columns[1:]) + 2 * _NARROW_GAP * len(columns)
+    first, left = columns[0], LATEX_COLUMN - taken
+    return [first if first.width <= left else replace(first, width=left, is_paragraph=True), *columns[1:]]
+
+
+def _latex_float(columns: Sequence[_LatexColumn], caption: str, gap: float = _LATEX_GAP) -> str:
+    width = sum(column.width + 2 * gap for column in columns)
     name = "table" if width <= LATEX_COLUMN else "table*"
     form = "".join(
         f"p{{{column.width:.0f}pt}}" if column.is_paragraph else "r" if column.is_numeric else "l" for column in columns
@@ -137,7 +152,7 @@ def _latex_float(columns: Sequence[_LatexColumn], caption: str) -> str:
         r"  \centering",
         rf"  \caption{{{latex_text(caption)}}}",
         r"  \footnotesize",
-        rf"  \setlength{{\tabcolsep}}{{{_LATEX_GAP:.0f}pt}}",
+        rf"  \setlength{{\tabcolsep}}{{{gap:g}pt}}",
         rf"  \begin{{tabular}}{{{form}}}",
         r"    \toprule",
         rf"    {' & '.join(map(_latex_heading, columns))} \\",
@@ -159,32 +174,39 @@ def _latex_heading(column: _LatexColumn) -> str:
 
 
 def _latex_rows(columns: Sequence[_LatexColumn]) -> Iterable[str]:
-    """The lines of the rows, each with those of its notes below it."""
+    """The lines of the rows, each with those of its notes below it; inside its cells, where names take several
+    lines."""
+    is_stacked = columns[0].is_paragraph
     below = [
-        max(len(column.cells[row][1]) * (not column.is_paragraph) for column in columns)
+        max(len(column.cells[row][1]) * (not column.is_paragraph) for column in columns) * (not is_stacked)
         for row in range(len(columns[0].cells))
     ]
     for row, depth in enumerate(below):
         # A row that begins with [ would be taken for an argument of the preceding line break.
-        yield rf"    {{}}{' & '.join(_latex_cell(column, row) for column in columns)} \\"
+        yield rf"    {{}}{' & '.join(_latex_cell(column, row, is_stacked) for column in columns)} \\"
         for line in range(depth):
             yield rf"    {{}}{' & '.join(_latex_note(column, row, line) for column in columns)} \\"
-        if depth and row + 1 < len(below):
+        if (depth or is_stacked) and row + 1 < len(below):
             yield r"    \addlinespace[2pt]"
 
 
-def _latex_cell(column: _LatexColumn, row: int) -> str:
+def _latex_cell(column: _LatexColumn, row: int, is_stacked: bool) -> str:
     text, notes = column.cells[row]
+    if not column.is_paragraph and notes and is_stacked:
+        lines = r" \\ ".join((latex_text(text), *(rf"\scriptsize {{}}{latex_text(note)}" for note in notes)))
+        return rf"\begin{{tabular}}[t]{{@{{}}{'r' if column.is_numeric else 'l'}@{{}}}}{lines}\end{{tabular}}"
     if not column.is_paragraph:
         return latex_text(text)
     # A paragraph is not justified, and holds its notes.
-    small = "".join(rf" \newline{{\scriptsize {_breakable(note)}}}" for note in notes)
-    return rf"\raggedright\let\\\tabularnewline {_breakable(text)}{small}"
+    longest = round(column.width / (0.6 * _LATEX_SIZE)) if is_stacked else 30
+    small = "".join(rf" \newline{{\scriptsize {_breakable(note, longest)}}}" for note in notes)
+    return rf"\raggedright\let\\\tabularnewline {_breakable(text, longest)}{small}"
 
 
-def _breakable(text: str) -> str:
-    """Text whose long names may break after a separator, and after 30 characters, but no number."""
-    return r"\allowbreak{}".join(map(latex_text, re.split(r"(?<=[/:_.\-])(?=[A-Za-z])|(?<=\S{30})(?=\S)", text)))
+def _breakable(text: str, longest: int) -> str:
+    """Text whose long names may break after a separator, and after so many characters without one, but no number."""
+    parts = re.split(rf"(?<=[/:_.\-])(?=[A-Za-z])|(?<=[^\s/:_.\-]{{{longest}}})(?=\S)", text)
+    return r"\allowbreak{}".join(map(latex_text, parts))
 
 
 def _latex_note(column: _LatexColumn, row: int, line: int) -> str:

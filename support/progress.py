@@ -6,7 +6,9 @@ done counts, so that stored outputs do not make the rest look fast. A part is ex
 1. as long an item as it took so far, once it has run for a while; its first items are left out, since a model warms up
    and clips are read ahead of them;
 2. else as long as others of its kind did in this command, by their sizes;
-3. else as long as was measured on a few items beforehand, where that was done.
+3. else as long as was foreseen, as measured on a few items beforehand or by a rule, times what parts took in this
+   command for each second foreseen, as far as these are enough to tell: a machine that is busier than at the beginning
+   takes longer for everything.
 
 What is left is the sum over the parts. Where nothing is known of a part, it counts as nothing and the estimate says
 "more than". It assumes that a part's items are alike, that the machine stays as busy as it is, and that parts run one
@@ -34,6 +36,13 @@ LINE_SECONDS = 60.0
 REDRAWN_SECONDS = 1.0
 """Seconds between two looks at the clock, so that the time left goes on during a long item."""
 
+PACE_SECONDS = 3.0
+"""Seconds of work foreseen that count as taken as foreseen, beside those that are done: parts of a few hundredths of a
+second say little about others."""
+
+PACE_HALVES = 60.0
+"""Seconds after which a part that ended counts half in the pace."""
+
 WARM_SECONDS, WARM_SHARE = 2.0, 0.1
 """Seconds after its first items, and the share of its items, from which a part's own rate is taken rather than the
 expected one."""
@@ -49,7 +58,7 @@ class Part:
         items: number of items to be done; those that were stored already are not among them.
         kind: items of the same kind take a time in proportion to `size`; None for a kind of its own.
         size: of an item, in any unit.
-        seconds: an item's, measured beforehand; None where that was not done.
+        seconds: an item's, foreseen; None where nothing is known of it.
     """
 
     name: str
@@ -180,10 +189,14 @@ class Estimate:
             return None
         since, before = state.first
         elapsed, done = self.clock() - since, state.done - before
-        is_early = elapsed < WARM_SECONDS or state.done < WARM_SHARE * state.part.items
-        if not done or (is_early and self._expected(state) is not None):
+        if not done or (not self._is_warm(state) and self._expected(state) is not None):
             return None
         return elapsed / done
+
+    def _is_warm(self, state: _State) -> bool:
+        """Whether a part has run for long enough for its own rate."""
+        elapsed = 0.0 if state.first is None else self.clock() - state.first[0]
+        return elapsed >= WARM_SECONDS and state.done >= WARM_SHARE * state.part.items
 
     def _expected(self, state: _State) -> float | None:
         """Seconds an item as others of its kind took, else as measured beforehand; None where neither is known."""
@@ -197,7 +210,23 @@ class Estimate:
         amount = sum(sized for _, sized in timed)
         if amount:
             return sum(taken for taken, _ in timed) / amount * state.part.size
-        return state.part.seconds
+        return None if state.part.seconds is None else state.part.seconds * self._pace()
+
+    def _pace(self) -> float:
+        """Seconds that the work took for each second foreseen, over the parts that are done or that tell by now; the
+        older a part, the less it says of the machine's load now."""
+        taken = foreseen = PACE_SECONDS
+        now = self.clock()
+        for state in self._states.values():
+            if not state.part.seconds or not state.done or state.began is None:
+                continue
+            if state.taken is None and not self._is_warm(state):
+                continue
+            lasted = now - state.began if state.taken is None else state.taken
+            weight = 0.5 ** ((now - state.began - lasted) / PACE_HALVES)
+            taken += weight * lasted
+            foreseen += weight * state.done * state.part.seconds
+        return taken / foreseen
 
     def name(self, key: Hashable) -> str:
         """The name of a part."""

@@ -84,6 +84,7 @@ class Table:
         rows: each with as many cells.
         legend: sentences below it.
         name: one word that identifies it among the tables of its kind; empty where there are none.
+        in_one_column: whether LaTeX sets it in one column of a paper of two, on whose lines long names break.
     """
 
     caption: str
@@ -91,6 +92,7 @@ class Table:
     rows: tuple[Row, ...]
     legend: tuple[str, ...] = ()
     name: str = ""
+    in_one_column: bool = False
 
 
 def rows_of(values: Iterable[Iterable[float | bool | str | None]]) -> tuple[Row, ...]:

@@ -227,6 +227,7 @@ class TaskInfo:
         is_level_matched: whether all compared clips have one level and the same number of sources, so that counting
             sources gains nothing. The course of the level over time may still tell something: energy alone is assumed
             to reach no more than the chance level of `trusted` only where the results have no energy baseline.
+        ability: a verb for what a score above all bars shows, such as ``listen``, for verdicts; empty for none.
         printed: published figures of the same measures on other data, shown as marks and compared with nothing.
     """
 
@@ -249,6 +250,7 @@ class TaskInfo:
     is_first_look: bool = False
     controls: tuple[str, ...] = ()
     is_level_matched: bool = False
+    ability: str = ""
     printed: Printed | None = None
 
     @property
@@ -275,6 +277,11 @@ class TaskInfo:
     def floor(self) -> str:
         """The floor whose levels `trusted` has, in words: `ENERGY`, or ``chance`` where nothing is known."""
         return ENERGY
+
+    @property
+    def described_by(self) -> tuple[str, ...]:
+        """Names of the plain descriptions that are bars; empty: all that there are for models of this kind."""
+        return ()
 
     @property
     def twin(self) -> tuple[str, str]:
@@ -399,7 +406,7 @@ class Inputs:
     Attributes:
         clips: names of the row's clips, as in `Recipe.clip_names`, in the order that `Task.score` expects.
         texts: to be embedded by an audio–text encoder.
-        prompts: to be answered by an audio language model, one about each of `clips`.
+        prompts: to be answered by an audio language model, each about as many of `clips`, in their order.
         options: for each of `prompts` the texts to choose from, in their order in the prompt; empty where the answer is
             free.
         scoring: how an answer is taken: `GENERATE`, the text that the model writes; or the log-likelihood that decides
@@ -407,6 +414,8 @@ class Inputs:
         new_tokens: tokens that an answer may need; None for as many as the model gives by itself.
         group: name shared by rows whose clips are of the same sounds, so that none serves as another clip for the
             others; empty where the clusters of samples say that.
+        cuts: whether a model is asked about the beginning of a clip that is longer than its input; else such a clip is
+            refused.
     """
 
     clips: tuple[str, ...] = ()
@@ -416,6 +425,7 @@ class Inputs:
     scoring: Scoring = GENERATE
     new_tokens: int | None = None
     group: str = ""
+    cuts: bool = False
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,7 @@ BUILT = ("audio-compositionality", "built", "questions", "other", "ours", "$ORG/
 FOLDERS_OF_SOUNDS = ("animals", "sounds", "words", "street", "FOLDER")
 STRONG = ("validation.tsv", "street.csv")
 TEXTS = ("table.csv", "more.csv")
+QUESTIONS = ("questions.csv",)
 
 
 @pytest.fixture
@@ -80,6 +81,8 @@ def brought(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         (tmp_path / name).write_text("filename\tonset\toffset\tevent_label\n0.wav\t0.5\t1\tdog\n")
     for name in TEXTS:
         (tmp_path / name).write_text("path,caption,dataset,split_name\n")
+    for name in QUESTIONS:
+        (tmp_path / name).write_text("audio,question,options,answer\n")
     monkeypatch.chdir(tmp_path)
 
     def enough(*_: Any, **__: Any) -> None:

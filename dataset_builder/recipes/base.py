@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 
@@ -55,7 +55,7 @@ class Recipe(Generic[AnySpec]):
         version: of the code that decides rows and samples; it rises with any change to one of them.
         splits: of the configuration, in the order of its rows.
         one_length: whether all clips have one length, so that a stored clip of another is refused.
-        presets: specs by the name of a preset.
+        presets: specs by the name of a preset; none where rows are read and never drawn.
         suiting: defaults for sounds that a user brings, where no other value is requested; those of `presets` suit
             tones.
     """
@@ -96,7 +96,7 @@ class Recipe(Generic[AnySpec]):
     @property
     def takes_sounds(self) -> bool:
         """Whether a user's sounds can take the place of the tones."""
-        spec = next(iter(self.presets.values()))
+        spec = next(iter(self.presets.values()), None)
         return isinstance(spec, HeardSpec) and "sounds" in type(spec).model_fields
 
     def of_sounds(self, spec: AnySpec, sounds: Sounds, requested: Mapping[str, Any]) -> AnySpec:
@@ -131,7 +131,8 @@ class Recipe(Generic[AnySpec]):
     @cached_property
     def _stored_columns(self) -> Sequence[DataColumn]:
         """The columns of rows whose spec is unknown: made once, since there are many rows."""
-        return self.columns(next(iter(self.presets.values())))
+        # A recipe without presets has the same columns whatever the spec.
+        return self.columns(next(iter(self.presets.values()), cast(Any, None)))
 
     def clip_names(self, row: Row) -> Sequence[str]:
         """The clips of a row: names of its columns with sound, or ``column/0``, ``column/1`` … of a list of clips."""

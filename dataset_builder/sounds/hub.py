@@ -428,7 +428,7 @@ def hub_recordings(
     rows = hub_rows(place, config, split, files, progress=progress)
     sound = _audio_column(place, rows.features, audio)
     _check_rows(source, rows, (group, condition))
-    count, sounds = len(rows), _Files(place, rows, sound)
+    count, sounds = len(rows), RowFiles(place, rows, sound)
     labels = _labels(source, rows, label, separator, without, sounds)
     groups, conditions = (
         [""] * count if column is None else texts_in(source, rows, column) for column in (group, condition)
@@ -460,7 +460,7 @@ def _labels(
     label: str | None,
     separator: str | None,
     without: Sequence[str],
-    sounds: _Files,
+    sounds: RowFiles,
 ) -> Labels:
     """The labels of the rows, read or counted; empty where there is no column of labels."""
     if label is None:
@@ -542,7 +542,7 @@ def _audio_column(place: Place, features: datasets.Features, audio: str | None) 
     return audio or columns[0]
 
 
-class _Files:
+class RowFiles:
     """The encoded sound of rows; a row that names a file has to name one of the data set: no other is opened."""
 
     def __init__(self, place: Place, rows: datasets.Dataset, column: str) -> None:

@@ -6,8 +6,8 @@ The sentence about a model follows from the standing of each of its deciding tas
 2. A model with the same score as its twin in every sample is equal to it; of an untrained twin the question is whether
    these weights are trained, and it comes last.
 3. Above all bars of a task: "above" and the bars.
-4. Else the bars that it is below, then those that it is not shown to be above, then the missing results with the way to
-   get them.
+4. Else the bars that it is below, then those that it is not shown to be above, and the twin where it is missing; else
+   the missing results with the way to get them.
 5. Tasks of which the same is said stand together; tasks above all bars come first.
 6. A model that was trained on clips of this project's own generator is called so.
 
@@ -34,6 +34,7 @@ from .tables import versioned_title
 from .verdicts import (
     DESCRIPTION,
     LONGEST_NAME,
+    TWIN,
     WORST_FIRST,
     Bar,
     BarVerdict,
@@ -80,7 +81,7 @@ class BarLine:
         parts: dict[tuple[Standing, str], list[str]] = {}
         for title, bar in self.bars:
             check = bar.deciding
-            figures = () if check is None else (check.difference_text, check.interval_text)
+            figures = () if check is None else (check.difference_text, check.interval_text, check.corrected_text)
             parts.setdefault((bar.standing, bar.missing), []).append(" ".join(filter(None, (title, *figures))))
         return "; ".join(
             f"{standing.value} by {', '.join(said)}{f', {missing}' if missing else ''}"
@@ -118,6 +119,15 @@ class ModelVerdict:
         return worst([task.standing for task in self.tasks])
 
     @property
+    def word(self) -> str:
+        """The standing in a word; of tasks that ask about one ability, whether the model is shown to have it."""
+        abilities = {task.ability for task in self.tasks}
+        if len(abilities) > 1 or "" in abilities or self.standing is Standing.UNKNOWN:
+            return self.standing.value
+        (ability,) = abilities
+        return f"{ability}s" if self.is_evidence else f"not shown to {ability}"
+
+    @property
     def is_evidence(self) -> bool:
         """Whether no score of a deciding task is explained by something that needs no learning."""
         return self.standing is Standing.ABOVE
@@ -145,11 +155,14 @@ class ModelVerdict:
         """The verdict in words, after the name of the model and "is"; see the rules of this module."""
         first = self.tasks[0]
         is_ours = knows_generator(first.comparison.results[first.place].result.model.trained_on)
-        sentence = f"{f'{OF_OUR_DATA}, and ' if is_ours else ''}{tasks_sentence(self.titles, self.tasks)}"
-        if not self.beside:
-            return sentence
-        titles = _titles([task.comparison for task in (*self.tasks, *self.beside)])
-        return f"{sentence} Beside that, {tasks_sentence(titles[len(self.tasks) :], self.beside)}"
+        number, all_tasks = len(self.tasks), (*self.tasks, *self.beside)
+        titles = _titles([task.comparison for task in all_tasks])
+        if self.beside and len({task.comparison.data_name for task in all_tasks}) > 1:
+            # On which sounds is what the two sentences differ by.
+            titles = tuple(map(_title_on_data, (task.comparison for task in all_tasks)))
+        sentence = f"{f'{OF_OUR_DATA}, and ' if is_ours else ''}{tasks_sentence(titles[:number], self.tasks)}"
+        beside = f" Beside that, it is {tasks_sentence(titles[number:], self.beside)}" if self.beside else ""
+        return f"{sentence}{beside}"
 
 
 OF_OUR_DATA = "trained on our generator"
@@ -185,13 +198,15 @@ def _clause(task: BarVerdict) -> tuple[str, str]:
         so = "are these weights trained?" if "untrained" in twin else "nothing shows that it uses the sound"
         return f"equal to {twin}", f" in every sample: {so}"
     of = {standing: [_reference(bar) for bar in task.bars if bar.standing is standing] for standing in Standing}
+    shown = f"shown to {task.ability}: " if task.ability else ""
     if task.standing is Standing.ABOVE:
-        return f"above {listed(of[Standing.ABOVE])}", ""
+        return f"{shown}above {listed(of[Standing.ABOVE])}", ""
     parts = [f"below {listed(of[Standing.BELOW])}"] if of[Standing.BELOW] else []
     if of[Standing.NOT_SHOWN]:
         parts.append(f"not shown to be above {' nor above '.join(of[Standing.NOT_SHOWN])}")
     if parts:
-        return " and ".join(parts), flags
+        parts += [f"not compared with {bar.words}" for bar in task.bars if bar.name == TWIN and bar.missing]
+        return f"{shown and f'not {shown}'}{listed(parts)}", flags
     unknown = [bar for bar in task.bars if bar.standing is Standing.UNKNOWN]
     reasons = [bar.missing for bar in unknown if bar.missing]
     # Where results are missing, the rest is for later.
@@ -206,11 +221,15 @@ def _reference(bar: Bar) -> str:
     return listed(list(dict.fromkeys(names))) if names and bar.name == DESCRIPTION else bar.words
 
 
+def _title_on_data(one: Comparison) -> str:
+    return f"{one.info.title} on {shortened(one.data_name, LONGEST_NAME)}"
+
+
 def _titles(comparisons: Sequence[Comparison]) -> tuple[str, ...]:
     """Titles of tasks, with the name of the data where two are equal, and the full name where that is not enough."""
     forms: tuple[Callable[[Comparison], str], ...] = (
         lambda one: one.info.title,
-        lambda one: f"{one.info.title} on {shortened(one.data_name, LONGEST_NAME)}",
+        _title_on_data,
         lambda one: f"{versioned_title(one.info, one.version)} on {one.data_name} (data {one.fingerprint[:8]})",
     )
     counts = [Counter(map(form, comparisons)) for form in forms]
@@ -345,7 +364,7 @@ class Verdicts:
         for model in self.models:
             if len(self.models) > 1:
                 kind = f", by the tasks of {model.kind}" if len(self.judged) > 1 else ""
-                lines.append(f"{shortened(model.label, LONGEST_NAME)}{kind}: {model.standing.value}")
+                lines.append(f"{shortened(model.label, LONGEST_NAME)}{kind}: {model.word}")
             lines += [f"  {line}" for line in _most(model.lines)]
         return "\n".join(lines)
 

@@ -23,6 +23,7 @@ from audio_compositionality.support.text import nearest
 from .comparison import Comparison
 from .conclusions import Verdicts, verdicts_of
 from .frame import tidy_frame
+from .gain import gain_table, no_ears_table, paper_table
 from .perception import perception_tables
 from .summary import layer_table, short_table, size_table, summary_table, verdict_tables
 from .tables import diversity_tables, pair_table, score_table
@@ -47,6 +48,7 @@ def named_tables(comparisons: Sequence[Comparison], name: str) -> list[Table]:
     tables += [table for table in series.values() if table is not None]
     for comparison in comparisons:
         tables += [short_table(comparison), *comparison_tables(comparison)]
+        tables += filter(None, (paper_table(comparison), no_ears_table(comparison)))
     named = [table for table in tables if table.name == name]
     if not named:
         names = list(dict.fromkeys(table.name for table in tables))
@@ -69,7 +71,8 @@ def comparison_tables(comparison: Comparison, *, brief: bool = False) -> list[Ta
     """The tables of a comparison; `brief` leaves out slopes by single attributes and means of groups."""
     pairs = (pair_table(comparison, view) for view in comparison.recommended)
     changes = diversity_tables(comparison, brief=brief)
-    return [score_table(comparison), *pairs, *changes, *perception_tables(comparison)]
+    gained = filter(None, (gain_table(comparison),))
+    return [score_table(comparison), *gained, *pairs, *changes, *perception_tables(comparison)]
 
 
 def check_table_format(format: str) -> None:

@@ -26,7 +26,7 @@ from audio_compositionality.support.text import listed, number_text
 from audio_compositionality.tasks.base import ENERGY, Measure, TaskInfo, least_of
 
 from .loading import ComparedResult, description_names, descriptions_in, level_names, levels_in
-from .statistics import Interval
+from .statistics import SCORE_ROUNDING, Interval
 from .verdicts import (
     DESCRIPTION,
     FLOOR,
@@ -69,7 +69,10 @@ def unpaired_test(first: Score, second: Score) -> tuple[float, Interval | None, 
     half = math.hypot(*(high / 2 - low / 2 for low, high in (first[1], second[1])))
     if not (math.isfinite(difference) and math.isfinite(half)):
         return difference, None, None
-    z = difference * WITHIN / half if half else math.copysign(math.inf, difference) if difference else 0.0
+    if max(half, abs(difference)) <= SCORE_ROUNDING:
+        # The same two scores, but for rounding.
+        return difference, (difference - half, difference + half), 1.0
+    z = difference * WITHIN / half if half else math.copysign(math.inf, difference)
     return difference, (difference - half, difference + half), 2 * float(special.ndtr(-abs(z)))
 
 
@@ -134,6 +137,7 @@ def stated_verdict(info: TaskInfo, result: Result, beside: Sequence[Result]) -> 
         bars=tuple(_bars(info, result, checks)),
         flags=raised_flags(info, result.measures),
         unread=unread_answers(info, result.measures),
+        ability=info.ability,
     )
 
 

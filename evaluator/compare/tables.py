@@ -285,6 +285,10 @@ def result_remarks(result: Result, info: TaskInfo) -> list[str]:
             f"{result.cut_answers:,} answers were cut at the limit of tokens for an answer; those without a "
             "choice count as wrong"
         )
+    if result.cut_clips:
+        remarks.append(
+            f"{result.cut_clips:,} questions are about sound that is longer than it hears: it heard its beginning"
+        )
     if result.skipped:
         names = shown([shortened(clip.id, LONGEST_LEGEND_NAME) for clip in result.skipped], 3)
         remarks.append(f"n = {result.n:,}, without the clips that could not be embedded: {names}")

@@ -101,6 +101,14 @@ class BarCheck:
         return f"[{low}, {high}]"
 
     @property
+    def corrected_text(self) -> str:
+        """The p in brackets where it says otherwise than the interval, which is of this comparison alone."""
+        if self.interval is None or self.p is None or self.p <= SIGNIFICANT:
+            return ""
+        low, high = self.interval
+        return "" if low <= 0 <= high else f"({self.p_text} among all comparisons)"
+
+    @property
     def p_text(self) -> str:
         """Empty where there is none."""
         if self.p is None:
@@ -150,11 +158,13 @@ class BarVerdict:
         bars: the twin, plain descriptions and the floor; then the further ones of `TaskInfo.bars` that have results.
         flags: meanings of the flags that count against the model.
         unread: the number of answers that name no option, in words, where most do; else empty.
+        ability: see `TaskInfo.ability`.
     """
 
     bars: tuple[Bar, ...]
     flags: tuple[str, ...]
     unread: str
+    ability: str = ""
 
     @property
     def standing(self) -> Standing:
@@ -239,6 +249,7 @@ def task_verdicts(comparison: Comparison) -> tuple[TaskVerdict, ...]:
             ),
             flags=raised_flags(comparison.info, result.result.measures),
             unread=unread_answers(comparison.info, result.result.measures),
+            ability=comparison.info.ability,
         )
         for place, result in enumerate(comparison.results)
         if result.kind is ModelKind.TRAINED
@@ -305,7 +316,7 @@ def _way_to_twin(comparison: Comparison, place: int) -> str:
     beside = f"score `{shortened(prefix + model, LONGEST_NAME)}` beside it"
     if prefix != UNTRAINED or model in named_models() or "/" in model:
         return beside
-    return f"{beside} (a class of your own needs the method `def untrained(self)`)"
+    return f"{beside}, as `run` does where a class of your own has the method `def untrained(self)`"
 
 
 def _description_bar(comparison: Comparison, place: int) -> Bar:

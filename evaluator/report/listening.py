@@ -5,8 +5,9 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 
 import matplotlib
 import numpy as np
@@ -20,8 +21,14 @@ from audio_compositionality.dataset_builder.data import Clip, Configuration, Dat
 from audio_compositionality.encoders.base import LETTERS
 from audio_compositionality.evaluator.compare.comparison import Comparison, View
 from audio_compositionality.evaluator.compare.tables import measure_cell, measure_column
+from audio_compositionality.evaluator.results.result import ResultError
+from audio_compositionality.evaluator.run.opened import OpenedTask
+from audio_compositionality.evaluator.run.store import StoreError
+from audio_compositionality.evaluator.submissions.making import stored_answers
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.table import Cell, Column, Row, Table
+
+from .telling import telling_questions
 
 
 @dataclass(frozen=True)
@@ -49,14 +56,17 @@ class HeardQuestion:
         question: its text.
         options: in the order in which models received them.
         without_choice: labels of the models that chose none, by the reason, in words.
+        written: the answers word for word, one for each order of the options, by the model's label; of those models
+            whose answers are in the store of this machine.
     """
 
     question: str
     options: tuple[HeardOption, ...]
     without_choice: dict[str, tuple[str, ...]]
+    written: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-def heard_question(comparison: Comparison, index: int) -> HeardQuestion | None:
+def heard_question(comparison: Comparison, index: int, written: Written | None = None) -> HeardQuestion | None:
     """The question about a sample, by its place; None where the task has none."""
     samples, profile = comparison.samples, comparison.info.profile
     if samples is None or not samples.asked:
@@ -73,7 +83,35 @@ def heard_question(comparison: Comparison, index: int) -> HeardQuestion | None:
     )
     no_choice = {} if profile is None else profile.no_choice
     without_choice = {words: tuple(takers[number]) for number, words in no_choice.items() if number in takers}
-    return HeardQuestion(asked.question, options, without_choice)
+    id = comparison.ids[index]
+    answers = {label: of_model[id] for label, of_model in (written or {}).items() if id in of_model}
+    return HeardQuestion(asked.question, options, without_choice, answers)
+
+
+Written = dict[str, dict[str, tuple[str, ...]]]
+"""The answers word for word, by the model's label and the row's id."""
+
+
+def written_answers(comparison: Comparison) -> Written:
+    """The answers of those results whose answers are in the store of this machine."""
+    configuration = comparison.configuration
+    if configuration is None or comparison.samples is None or not comparison.samples.asked:
+        return {}
+    rows, task = tuple(configuration.rows), comparison.task
+    opened: dict[str, OpenedTask] = {}
+    written: Written = {}
+    for one in comparison.results:
+        settings = one.result.settings
+        if (key := repr(settings)) not in opened:
+            inputs = tuple(task.inputs(row, settings) for row in rows)
+            opened[key] = OpenedTask(task, configuration, rows, inputs, settings)
+        try:
+            answers = iter(stored_answers(one.result, opened[key]))
+        except (ResultError, StoreError):
+            continue
+        asked = zip(rows, opened[key].inputs, strict=True)
+        written[one.label] = {row["id"]: tuple(islice(answers, len(inputs.prompts))) for row, inputs in asked}
+    return written
 
 
 Floats = NDArray[np.float64]
@@ -180,6 +218,12 @@ def _interpolated(level: Floats, at: Floats, frequencies: Floats) -> Floats:
 MOST_SAMPLES = 2
 """Samples shown at either end."""
 
+MOST_GROUPS = 12
+"""Most groups of which the samples at either end are shown."""
+
+MOST_CLIPS = 48
+"""Most clips of a comparison on the page; with their pictures, without sound, they take up to 1.5 MB."""
+
 LONGEST_PLAYED = 10.0
 """Most seconds of a clip that are played, from its beginning."""
 
@@ -226,7 +270,7 @@ class HeardSample:
     """A sample on the page.
 
     Attributes:
-        place: ``highest`` or ``lowest``.
+        place: ``highest`` or ``lowest``, or a finding; see `telling_questions`.
         rank: 1 for the outermost.
         id: of its row.
         measure: heading of the measure that selected it.
@@ -235,8 +279,9 @@ class HeardSample:
         contents: for each part of the sample, its items with their attributes.
         scores: a table of each model's measures of the sample.
         clips: in the order in which models receive them.
-        group: the group of which the sample is the outermost; empty where it is of all.
+        group: the group of which the sample is the outermost, or which it belongs to; empty where there are none.
         asked: the question about it, and each model's choice; None where there is none.
+        why: the models and controls behind a finding, in words.
     """
 
     place: str
@@ -250,6 +295,7 @@ class HeardSample:
     clips: tuple[HeardClip, ...]
     group: str = ""
     asked: HeardQuestion | None = None
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -264,6 +310,7 @@ class ChosenSample:
     mean: float
     clips: tuple[Clip, ...]
     group: str = ""
+    why: str = ""
 
 
 def outermost(mean: NDArray[np.float64], most: int = MOST_SAMPLES) -> list[tuple[str, int, int]]:
@@ -279,7 +326,9 @@ def outermost(mean: NDArray[np.float64], most: int = MOST_SAMPLES) -> list[tuple
 
 
 def choose_samples(comparison: Comparison, view: View, results: Sequence[int]) -> list[ChosenSample]:
-    """The highest- and the lowest-scoring samples of a comparison with their clips.
+    """The highest- and the lowest-scoring samples of a comparison with their clips, then the questions that tell most.
+
+    Samples that would have more than `MOST_CLIPS` clips together are left out, the first one never.
 
     Args:
         comparison: with its data.
@@ -294,31 +343,32 @@ def choose_samples(comparison: Comparison, view: View, results: Sequence[int]) -
         raise DatasetError(comparison.missing or "the data are not opened")
     places = {id: place for place, id in enumerate(configuration.clip_ids)}
     mean = view.values[:, list(results)].mean(axis=1)
-    return [
-        ChosenSample(
-            comparison,
-            view,
-            index,
-            place,
-            rank,
-            float(mean[index]),
-            _clips(comparison, index, configuration, places),
-            group,
-        )
-        for group, place, rank, index in _outermost_of_groups(comparison, mean)
-    ]
+    labels = _groups_heard(comparison)
+    outer = [(*entry, "") for entry in _outermost_of_groups(labels, mean)]
+    samples: list[ChosenSample] = []
+    for place, rank, index, why in (*outer, *telling_questions(comparison, view, results)):
+        clips = _clips(comparison, index, configuration, places)
+        if not samples or sum(len(one.clips) for one in samples) + len(clips) <= MOST_CLIPS:
+            group = labels[index] if labels else ""
+            samples.append(ChosenSample(comparison, view, index, place, rank, float(mean[index]), clips, group, why))
+    return samples
 
 
-def _outermost_of_groups(comparison: Comparison, mean: NDArray[np.float64]) -> list[tuple[str, str, int, int]]:
-    """Group, place, rank and index of the selected samples: for each group one at either end, numbered through."""
+def _groups_heard(comparison: Comparison) -> Sequence[str] | None:
+    """The group of each sample of which samples are heard; None where all are one."""
     profile, samples = comparison.info.profile, comparison.samples
-    labels = None if samples is None or profile is None else samples.groups.get(profile.heard_from)
+    return None if samples is None or profile is None else samples.groups.get(profile.heard_from)
+
+
+def _outermost_of_groups(labels: Sequence[str] | None, mean: NDArray[np.float64]) -> list[tuple[str, int, int]]:
+    """Place, rank and index of the selected samples: for each of the first groups one at either end, numbered
+    through."""
     if labels is None:
-        return [("", *entry) for entry in outermost(mean)]
+        return outermost(mean)
     heard = []
-    for number, group in enumerate(dict.fromkeys(labels), 1):
+    for number, group in enumerate(list(dict.fromkeys(labels))[:MOST_GROUPS], 1):
         members = np.flatnonzero(np.asarray(labels) == group)
-        heard += [(group, place, number, int(members[k])) for place, _, k in outermost(mean[members], 1)]
+        heard += [(place, number, int(members[k])) for place, _, k in outermost(mean[members], 1)]
     return heard
 
 
@@ -335,10 +385,16 @@ def _clips(
         raise DatasetError(f"{configuration.source} has no clip {missing[0]!r}")
     numbers = [places[id] for id in ids]
     wanted = range(min(numbers), max(numbers) + 1) if numbers else range(0)
-    clips = {clip.id: clip for clip in configuration.clips(wanted, keep_invalid=True)}
+    clips = {clip.id: _beginning(clip) for clip in configuration.clips(wanted, keep_invalid=True)}
     given = {id: clips[id] for id in ids}
     derived = [_derived(name, terms, given, row["id"]) for name, terms in comparison.info.derived.items()]
     return (*given.values(), *derived)
+
+
+def _beginning(clip: Clip) -> Clip:
+    """What can be played of a clip, and one sample more if there is more: many long clips would not fit into memory."""
+    most = round(LONGEST_PLAYED * clip.sample_rate) + 1
+    return clip if len(clip.waveform) <= most else replace(clip, waveform=clip.waveform[:most].copy())
 
 
 def _derived(name: str, terms: Sequence[str], clips: Mapping[str, Clip], row: str) -> Clip:
@@ -355,8 +411,11 @@ def _derived(name: str, terms: Sequence[str], clips: Mapping[str, Clip], row: st
 def hear_samples(samples: Sequence[ChosenSample], most_bytes: float) -> Iterator[HeardSample]:
     """Encode the clips of samples: if they would exceed `most_bytes` together, all are cut alike."""
     encoded = iter(_encode_all([clip for sample in samples for clip in sample.clips], most_bytes))
+    written: dict[int, Written] = {}
     for sample in samples:
         comparison, index = sample.comparison, sample.index
+        if id(comparison) not in written:
+            written[id(comparison)] = written_answers(comparison)
         described = () if comparison.samples is None else comparison.samples.contents
         contents = described[index] if described else {}
         texts = comparison.samples.texts[index] if comparison.samples is not None and comparison.samples.texts else {}
@@ -374,7 +433,8 @@ def hear_samples(samples: Sequence[ChosenSample], most_bytes: float) -> Iterator
                 for clip in sample.clips
             ),
             group=sample.group,
-            asked=heard_question(comparison, index),
+            asked=heard_question(comparison, index, written[id(comparison)]),
+            why=sample.why,
         )
 
 

@@ -15,7 +15,7 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from html import escape
 from importlib.resources import files
@@ -63,9 +63,13 @@ from .sections import (
     page_sections,
     section_title,
 )
+from .telling import ONE_ORDER, UNPARSED, WRONG_WITH
 
 MOST_PAGE_BYTES = 4_900_000
 """Most bytes of a page, which has to stay below 5 MB."""
+
+MOST_NO_EARS = 100
+"""Most questions that need no ears in the list of a task; `audio-compositionality compare --table` prints all."""
 
 MOST_PICTURED = 6
 """Most tasks whose lines are not folded."""
@@ -268,7 +272,7 @@ def _kinds(comparisons: Sequence[Comparison]) -> Counter[ModelKind]:
 def _summary(comparisons: Sequence[Comparison]) -> str:
     """Number of models of each kind, and the data, in words."""
     kinds = _kinds(comparisons)
-    words = {kind: kind.value for kind in ModelKind} | {ModelKind.TRAINED: "trained model"}
+    words = {kind: kind.value for kind in ModelKind} | {ModelKind.TRAINED: "model"}
     counts = [counted(kinds[kind], words[kind]) for kind in ModelKind if kinds[kind]]
     data = dict.fromkeys(shortened(comparison.dataset, LONGEST_TEXT) for comparison in comparisons)
     kind = "preset" if all(map(is_preset, data)) else "data"
@@ -327,9 +331,11 @@ def _environment() -> jinja2.Environment:
         matters=LEAST_DIFFERENCE,
         signs=SIGNS,
         most_pictured=MOST_PICTURED,
+        most_no_ears=MOST_NO_EARS,
         not_included=NOT_INCLUDED,
         most_copied=MOST_COPIED,
         longest_caption=LONGEST_CAPTION,
+        findings=(WRONG_WITH, ONE_ORDER, UNPARSED),
     )
     environment.filters.update(
         base64=_base64,
@@ -345,6 +351,7 @@ def _environment() -> jinja2.Environment:
         latex=lambda table: _lines(to_latex(table)),
         markdown=lambda table: _lines(to_markdown(table)),
         key=_key,
+        first_rows=lambda table, most: replace(table, rows=table.rows[:most]),
         lines=_lines,
     )
     return environment

@@ -14,6 +14,7 @@ from tqdm.auto import tqdm
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.evaluator.compare.comparison import BenchmarkResults, Comparison, by_benchmark
 from audio_compositionality.evaluator.compare.conclusions import Verdicts
+from audio_compositionality.evaluator.compare.gain import gain_table, no_ears_table, paper_table
 from audio_compositionality.evaluator.compare.loading import ModelKind
 from audio_compositionality.evaluator.compare.summary import short_table
 from audio_compositionality.evaluator.compare.tables import (
@@ -150,6 +151,9 @@ class Section:
         silent: why there are none.
         profiles: of each model, where the task defines them.
         printed: published figures of the task on other data; None where there are none.
+        gain: what listening gains; None where the task does not ask.
+        gain_in_brief: the same in few columns; None likewise.
+        no_ears: the questions that need no ears; None where there are none.
     """
 
     name: str
@@ -169,6 +173,9 @@ class Section:
     silent: str | None
     profiles: tuple[ModelProfile, ...] = ()
     printed: Table | None = None
+    gain: Table | None = None
+    gain_in_brief: Table | None = None
+    no_ears: Table | None = None
 
 
 def page_sections(
@@ -219,6 +226,9 @@ def page_sections(
                 silent=samples if isinstance(samples, str) else None,
                 profiles=tuple(model_profiles(comparison)),
                 printed=printed_table(comparison.info),
+                gain=gain_table(comparison, with_ids=False),
+                gain_in_brief=paper_table(comparison),
+                no_ears=no_ears_table(comparison),
             )
         )
     return sections

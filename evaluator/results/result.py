@@ -134,6 +134,8 @@ class Result(Strict):
         skipped: clips that could not be embedded.
         cut_answers: number of answers that reached the limit of tokens, and so may not state a choice yet; None where
             the model does not say why answers ended, or gives none.
+        cut_clips: number of questions about sound that is longer than the model's input, of which it heard the
+            beginning.
         recipe: name of the configuration of the data.
         fingerprint: of that configuration.
         dataset: the source that it was opened from.
@@ -158,6 +160,7 @@ class Result(Strict):
     precision_deviation: Deviation | None
     skipped: Annotated[list[Skipped], Field(max_length=100_000)]
     cut_answers: NonNegativeCount | None
+    cut_clips: NonNegativeCount
     recipe: Name
     fingerprint: Sha256
     dataset: Text

@@ -5,13 +5,13 @@ Prompts go to the model in calls of several; each answer carries facts beside it
 
 from __future__ import annotations
 
-import hashlib
 import math
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -21,8 +21,9 @@ from audio_compositionality.encoders.base import LETTERS, By, ClipError, GivenCl
 from audio_compositionality.support.progress import Part, during
 from audio_compositionality.tasks.base import GENERATE, Scoring, TaskError
 
-from .blocks import clips_at
+from .asked_clips import clips_about, learnt_about, longest_asked, other_clips
 from .embeddings import batch_size_of, recorded_error
+from .folds import FOLDS, CrossFitted
 from .opened import OpenedTask
 from .options import ITEMS_PER_SHARD, RunOptions
 from .processes import Processes
@@ -50,14 +51,14 @@ class Asked:
     """Questions to put to a model.
 
     Attributes:
-        ids: of the clips, one per question.
+        ids: of the clips of each question.
         rows: the row of each question.
         prompts: one per question.
         options: of each prompt, where likelihoods decide the answer; else empty.
         scoring: see `Inputs`.
     """
 
-    ids: Sequence[str]
+    ids: Sequence[tuple[str, ...]]
     rows: Sequence[Row]
     prompts: Sequence[str]
     options: Sequence[tuple[str, ...]]
@@ -208,6 +209,8 @@ def _answers(
 ) -> list[Answer]:
     """The answers of one call, with the facts that the model reported; empty where it only reports answers."""
     given: list[list[Any]] = [[clip] for clip in clips]
+    if isinstance(model, CrossFitted):
+        given = [[GivenClip(clip.waveform, clip.sample_rate, row)] for clip, row in zip(clips, asked.rows, strict=True)]
     if "labels" in model.abilities:
         nothing, rate = np.zeros(0, np.float32), model.card.sample_rate
         given = [[GivenClip(nothing, rate, row)] for row in asked.rows]
@@ -271,6 +274,7 @@ class Answered:
         skipped: by clip id, the reason why its questions have no answers.
         stage: see `stage_of`.
         cut: number of answers that reached the limit of tokens; None where the model states no reasons for ending.
+        shortened: number of questions whose clips are longer than the model's input, which heard their beginning.
     """
 
     opened: OpenedTask
@@ -278,20 +282,25 @@ class Answered:
     skipped: dict[str, str]
     stage: str
     cut: int | None
+    shortened: int
 
 
 def learning_problem(model: Model, opened: OpenedTask) -> str | None:
     """Why a model cannot learn a task; None where it can, or does not learn.
 
     It learns from the split ``train`` of the same configuration, whose fingerprint covers all splits: answers stored
-    under it come after the same training.
+    under it come after the same training. Where there is none, it learns from the other questions, see `CrossFitted`.
     """
     if "learn" not in model.abilities or not opened.prompts or _train_rows(opened):
+        return None
+    groups = len(set(opened.samples.clusters.tolist()))
+    if groups >= FOLDS:
         return None
     configuration = opened.configuration
     return (
         f"{model.card.id!r} learns from questions and their answers, but {configuration.source} has no row of "
-        f"{configuration.recipe} in the split {TRAIN!r}: give data with such rows, or leave the model out"
+        f"{configuration.recipe} in the split {TRAIN!r}, and questions of {groups} groups; {FOLDS} are needed to learn "
+        "from those of the others: give more data, or leave the model out"
     )
 
 
@@ -302,24 +311,37 @@ def asking_problem(model: Model, opened: OpenedTask) -> str | None:
     return scoring_problem(model, scoring_of(opened)) or learning_problem(model, opened)
 
 
-def left_unasked(models: Sequence[Model], opened: Sequence[OpenedTask], leave_out: bool) -> set[tuple[int, str]]:
-    """The pairs (number of a model, name of a task) where the model cannot learn the task, or cannot answer in the
-    requested way; warns of each.
+def left_unasked(
+    models: Sequence[Model],
+    opened: Sequence[OpenedTask],
+    leave_out: bool,
+    apart: Collection[tuple[str, str]] = (),
+) -> set[tuple[int, str]]:
+    """The pairs (number of a model, name of a task) that are not run: those named, and those where the model cannot
+    learn the task, or cannot answer in the requested way; warns of each of these.
+
+    Args:
+        models: the models.
+        opened: the tasks.
+        leave_out: whether a model may be left out of a task that it cannot answer.
+        apart: pairs (id of a model, name of a task).
 
     Raises:
         TaskError: there are such pairs and they may not be left out, or no others are left.
     """
-    problems = {
-        (number, one.task.info.name): problem
-        for number, model in enumerate(models)
-        for one in opened
-        if (problem := asking_problem(model, one)) is not None
-    }
-    if problems and (not leave_out or len(problems) == len(models) * len(opened)):
+    problems: dict[tuple[int, str], str] = {}
+    named: set[tuple[int, str]] = set()
+    for (number, model), one in product(enumerate(models), opened):
+        place = (number, one.task.info.name)
+        if (model.card.id, one.task.info.name) in apart:
+            named.add(place)
+        elif (problem := asking_problem(model, one)) is not None:
+            problems[place] = problem
+    if problems and (not leave_out or len(problems) + len(named) == len(models) * len(opened)):
         raise TaskError(next(iter(problems.values())))
     for problem in problems.values():
         warnings.warn(f"left out: {problem}", stacklevel=3)
-    return set(problems)
+    return named | set(problems)
 
 
 def compute_answers(
@@ -347,14 +369,14 @@ def compute_answers(
         ProcessError: another process has failed.
     """
     processes = Processes() if processes is None else processes
-    ids, rows = opened.clip_ids, _prompted_rows(opened)
+    ids, rows = opened.asked_about, _prompted_rows(opened)
     store = answer_store(model.card, opened, options.store)
     calls = _calls(store, questions_per_call(model, options), processes)
     share = [shard for call in calls for shard in call]
     stage = stage_of(store, share, options.force)
     if stage != "read" and "learn" in model.abilities:
-        _teach(model, opened, options)
-    given = _other_clips(opened) if model.asks_about_others else ids
+        model = _taught(model, opened, options)
+    given = other_clips(opened) if model.asks_about_others else ids
     if options.force:
         for shard in share:
             store.discard(shard)
@@ -375,11 +397,11 @@ def compute_answers(
     store.check_complete()
     content = store.load()
     cut = _cut(model.card, content)
-    skipped = {ids[place]: why for place, why in content.errors.items()}
+    skipped = {ids[place][0]: why for place, why in content.errors.items()}
     left = opened.without(list(skipped)) if skipped else opened
     kept = {row["id"] for row in left.rows}
     answers = [answer for answer, row in zip(content.answers, rows, strict=True) if row["id"] in kept]
-    return Answered(left, answers, skipped, stage, cut)
+    return Answered(left, answers, skipped, stage, cut, _shortened(model, left))
 
 
 def _calls(store: AnswerStore, size: int, processes: Processes) -> list[range]:
@@ -410,16 +432,33 @@ def _cut(card: ModelCard, content: AnswerShard) -> int | None:
     return cut if reasons else None
 
 
+def _shortened(model: Model, opened: OpenedTask) -> int:
+    """Number of questions about clips of which the model heard the beginning, with a warning."""
+    limit = longest_asked(model, opened)
+    if limit is None or "labels" in model.abilities:
+        return 0
+    asked = list({row["id"]: row for row in _prompted_rows(opened)}.values())
+    longer = [row for row in asked if (row.get("duration") or 0) > limit]
+    if longer:
+        worst = max(longer, key=lambda row: float(row["duration"]))
+        warnings.warn(
+            f"'{model.card.id}' hears {limit:g} s at most: of {len(longer):,} of {len(asked):,} questions it heard the "
+            f"beginning alone, of {worst['id']} {limit:g} s of {worst['duration']:g} s",
+            stacklevel=3,
+        )
+    return len(longer)
+
+
 def _prompted_rows(opened: OpenedTask) -> list[Row]:
     """The row of each prompt."""
     return [row for row, one in zip(opened.rows, opened.inputs, strict=True) for _ in one.prompts]
 
 
-def _refuse_recorded(store: AnswerStore, ids: Sequence[str]) -> None:
+def _refuse_recorded(store: AnswerStore, ids: Sequence[tuple[str, ...]]) -> None:
     """Raise the ClipError of the first clip whose finished shard has no answer about it."""
     for shard in filter(store.has, range(store.num_shards)):
         for place, why in store.read(shard).errors.items():
-            raise recorded_error(why, store.folder, place, ids[store.items(shard).start + place])
+            raise recorded_error(why, store.folder, place, ids[store.items(shard).start + place][0])
 
 
 class _Shards:
@@ -523,9 +562,9 @@ def _given(
     if "labels" in model.abilities:
         # The model has no audio input, so no clip is made for it.
         nothing = np.zeros(0, np.float32)
-        clips = [Clip(id, nothing, model.card.sample_rate) for id in part.ids]
+        clips = [Clip(about[0], nothing, model.card.sample_rate) for about in part.ids]
     else:
-        clips = _clips_of(opened, part.ids, options.skip_invalid)
+        clips = clips_about(opened, part.ids, options.skip_invalid, longest_asked(model, opened))
     return ask(
         model, clips, part, questions_per_call(model, options), options.skip_invalid, keep, kept.done, waits=waits
     )
@@ -535,72 +574,29 @@ def _train_rows(opened: OpenedTask) -> list[Row]:
     return [row for row in opened.configuration.rows if row["split"] == TRAIN]
 
 
-def _teach(model: Model, opened: OpenedTask, options: RunOptions) -> None:
-    """Let a model learn from the rows of the split for it, whose clips are read as it asks for them."""
+def _taught(model: Model, opened: OpenedTask, options: RunOptions) -> Model:
+    """The model after learning from the rows of the split for it, or, where there are none, from the other questions of
+    each question; clips are read as it asks for them."""
     problem = learning_problem(model, opened)
     if problem:
         raise TaskError(problem)
-    rows = _train_rows(opened)
-    names, there = (
-        dict.fromkeys(name for one in opened.inputs for name in one.clips),
-        set(opened.configuration.clip_ids),
-    )
-    ids = [next((id for name in names if (id := f"{row['id']}/{name}") in there), "") for row in rows]
-    if not all(ids):
-        raise TaskError(f"row {rows[ids.index('')]['id']} has no clip {' or '.join(names)} to learn from")
+    taught = _train_rows(opened)
+    rows = taught or list(opened.samples.rows)
+    about = learnt_about(opened, rows)
+    crossed = None if taught else CrossFitted(model, opened.samples)
 
-    def clips(advance: Callable[[float], object]) -> Iterator[Clip]:
-        for start in range(0, len(ids), ITEMS_PER_SHARD):
-            for clip in _clips_of(opened, ids[start : start + ITEMS_PER_SHARD], options.skip_invalid):
+    def clips(places: Sequence[int], advance: Callable[[float], object]) -> Iterator[Clip]:
+        for start in range(0, len(places), ITEMS_PER_SHARD):
+            some = [about[place] for place in places[start : start + ITEMS_PER_SHARD]]
+            for clip in clips_about(opened, some, options.skip_invalid):
                 yield clip
                 advance(1)
 
-    part = Part(f"{model.card.id}, training clips", "clip", len(ids))
+    count = len(about) * (1 if crossed is None else FOLDS - 1)
+    part = Part(f"{model.card.id}, training clips", "clip", count)
     with during(("learn", model.card.id, opened.configuration.recipe), part, shown=options.progress) as advance:
-        model.learn(rows, clips(advance))
-
-
-def _other_clips(opened: OpenedTask) -> list[str]:
-    """For each prompt the clip of another group, which replaces its own.
-
-    All clips form a circle in the order of the SHA-256 of their ids, which is independent of questions and answers;
-    each prompt is given the next clip of another group. So the clip depends on the whole configuration, not on a
-    batch. Groups are those of the inputs, else the clusters of the task's samples; a row without one is a group of its
-    own.
-
-    Raises:
-        TaskError: all rows are of one group.
-    """
-    samples = opened.samples
-    groups = {id: int(cluster) for id, cluster in zip(samples.ids, samples.clusters, strict=True)}
-    group_of = {
-        f"{row['id']}/{name}": one.group or groups.get(row["id"], row["id"])
-        for row, one in zip(opened.rows, opened.inputs, strict=True)
-        for name in one.clips
-    }
-    if len(set(group_of.values())) < 2:
-        raise TaskError("all clips are of one group; this control needs clips of two or more")
-    circle = sorted(group_of, key=lambda id: hashlib.sha256(id.encode()).hexdigest())
-    other: dict[str, str] = {}
-    following = next(id for id in circle if group_of[id] != group_of[circle[-1]])
-    for place in range(len(circle) - 1, -1, -1):
-        id, after = circle[place], circle[(place + 1) % len(circle)]
-        # The next clip, or where that is of the same group, the clip that the next one itself is given.
-        following = after if group_of[after] != group_of[id] else following
-        other[id] = following
-    return [other[id] for id in opened.clip_ids]
-
-
-def _clips_of(opened: OpenedTask, ids: Sequence[str], keep_invalid: bool) -> list[Clip]:
-    """Clips by their ids; each is read once.
-
-    Raises:
-        ClipError: one cannot be used, and ``keep_invalid`` is not given.
-    """
-    places = {id: place for place, id in enumerate(opened.configuration.clip_ids)}
-    clips = {clip.id: clip for clip in clips_at(opened.configuration, map(places.__getitem__, ids)).values()}
-    for place, id in enumerate(ids):
-        problem = clips[id].problem
-        if problem is not None and not keep_invalid:
-            raise ClipError(f"{problem}; --skip-invalid leaves it out", place, id)
-    return [clips[id] for id in ids]
+        if crossed is None:
+            model.learn(rows, clips(range(len(rows)), advance))
+            return model
+        crossed.learn_others(rows, lambda places: clips(places, advance))
+    return crossed

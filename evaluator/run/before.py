@@ -126,7 +126,7 @@ def _check_length(model: str, limit: float, opened: OpenedTask, skip_invalid: bo
     timed = [
         (float(row["duration"]), f"{row['id']}/{one.clips[0]}")
         for row, one in zip(opened.rows, opened.inputs, strict=True)
-        if one.prompts and row.get("duration") is not None
+        if one.prompts and not one.cuts and row.get("duration") is not None
     ]
     stated, id = (min if skip_invalid else max)(timed, default=(0.0, ""))
     if stated <= limit:

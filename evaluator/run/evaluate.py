@@ -141,36 +141,44 @@ def evaluate_models(
     earlier = _earlier_results(models, opened, options, processes)
     if options.out is not None and processes.is_main:
         warn_of_other_data(options.out, opened)
-    unasked = left_unasked(models, opened, leave_out)
-    unasked |= {
-        (number, one.task.info.name)
-        for number, model in enumerate(models)
-        for one in opened
-        if (model.card.id, one.task.info.name) in apart
-    }
+    unasked = left_unasked(models, opened, leave_out, apart)
     check_lengths(models, opened, {*earlier, *unasked}, options)
     check_questions_asked(models, opened, {*earlier, *unasked}, options)
     results: list[Result] = []
-    numbers = {id(model): number for number, model in enumerate(models)}
     work = work_of(models, opened, {*earlier, *unasked}, options, processes)
     with progress_of(work, shown=options.progress):
-        for group in models_by_pass(models):
-            # Tasks of one recipe share the embeddings of its clips, and layers of one model a pass through it.
-            filled = Filled()
-            for model, one in product(group, opened):
-                if not can_do(one.task, model) or (numbers[id(model)], one.task.info.name) in unasked:
-                    continue
-                result = earlier.get((numbers[id(model)], one.task.info.name))
-                if result is None:
-                    layers = [other for other in group if _is_to_embed(numbers[id(other)], one, opened, earlier)]
-                    result = _evaluate(model, one, options, processes, filled, layers)
-                if result is not None:
-                    results.append(result)
-                    if on_result is not None and processes.is_main:
-                        with tqdm.external_write_mode():
-                            on_result(result)
+        for result in _evaluated(models, opened, earlier, unasked, options, processes):
+            results.append(result)
+            if on_result is not None and processes.is_main:
+                with tqdm.external_write_mode():
+                    on_result(result)
     told = json.loads(processes.tell(json.dumps([result.dumps() for result in results])))
     return results if processes.is_main else [Result.loads(text) for text in told]
+
+
+def _evaluated(
+    models: Sequence[Model],
+    opened: Sequence[OpenedTask],
+    earlier: Mapping[tuple[int, str], Result],
+    unasked: Collection[tuple[int, str]],
+    options: RunOptions,
+    processes: Processes,
+) -> Iterator[Result]:
+    """The results, earlier ones among them, as they are written; in processes other than the main one the earlier ones
+    alone."""
+    numbers = {id(model): number for number, model in enumerate(models)}
+    for group in models_by_pass(models):
+        # Tasks of one recipe share the embeddings of its clips, and layers of one model a pass through it.
+        filled = Filled()
+        for model, one in product(group, opened):
+            if not can_do(one.task, model) or (numbers[id(model)], one.task.info.name) in unasked:
+                continue
+            result = earlier.get((numbers[id(model)], one.task.info.name))
+            if result is None:
+                layers = [other for other in group if _is_to_embed(numbers[id(other)], one, opened, earlier)]
+                result = _evaluate(model, one, options, processes, filled, layers)
+            if result is not None:
+                yield result
 
 
 def _is_to_embed(
@@ -302,6 +310,7 @@ def _score(
         "precision_deviation": None if deviation is None else Deviation.model_validate(deviation),
         "skipped": [Skipped(id=id, reason=reason[:2_000]) for id, reason in skipped.items()],
         "cut_answers": computed.cut,
+        "cut_clips": computed.cut_clips,
     }
     return result.model_copy(update=stated), samples
 
@@ -391,6 +400,7 @@ def make_result(
         precision_deviation=None,
         skipped=[],
         cut_answers=None,
+        cut_clips=0,
         recipe=info.recipe,
         fingerprint=opened.configuration.fingerprint,
         dataset=shortened(opened.configuration.source, 200),

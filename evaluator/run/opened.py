@@ -38,6 +38,16 @@ class OpenedTask:
         return [f"{row['id']}/{name}" for row, one in zip(self.rows, self.inputs, strict=True) for name in one.clips]
 
     @property
+    def asked_about(self) -> list[tuple[str, ...]]:
+        """Ids of the clips that each of `prompts` is about."""
+        about: list[tuple[str, ...]] = []
+        for row, one in zip(self.rows, self.inputs, strict=True):
+            size = len(one.clips) // max(len(one.prompts), 1)
+            ids = [f"{row['id']}/{name}" for name in one.clips]
+            about += (tuple(ids[size * place : size * (place + 1)]) for place in range(len(one.prompts)))
+        return about
+
+    @property
     def texts(self) -> list[str]:
         """The texts for models, row by row."""
         return [text for one in self.inputs for text in one.texts]

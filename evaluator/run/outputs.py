@@ -48,6 +48,7 @@ class ModelOutputs:
             stored already, ``embed_rest`` where some was, ``embed_layers`` where one pass gave several layers.
         seconds: duration of the stage.
         cut: see `Result.cut_answers`.
+        cut_clips: see `Result.cut_clips`.
     """
 
     opened: OpenedTask
@@ -56,6 +57,7 @@ class ModelOutputs:
     stage: str
     seconds: float
     cut: int | None = None
+    cut_clips: int = 0
 
 
 def check_model_kind(task: Task, model: Model) -> None:
@@ -148,7 +150,9 @@ def compute_outputs(
         if answered is None:
             return None
         outputs, elapsed = Outputs(answers=answered.answers), time.perf_counter() - started
-        return ModelOutputs(answered.opened, outputs, answered.skipped, answered.stage, elapsed, answered.cut)
+        return ModelOutputs(
+            answered.opened, outputs, answered.skipped, answered.stage, elapsed, answered.cut, answered.shortened
+        )
     texts, text_stage = None, ""
     if processes.is_main and opened.texts and "text" in model.abilities:
         # Texts first: one that is too long, or a missing tokenizer, should not cost an hour of clips.

@@ -583,5 +583,5 @@ def answer_store(card: ModelCard, opened: OpenedTask, root: str | Path | None) -
     if scoring != GENERATE:
         asked += [f"scoring by {scoring}", *(text for options in opened.options for text in options)]
     key = StoreKey.of(card, opened.configuration.recipe, digest_of_texts(asked), "answers")
-    ids = [f"{id}?{number}" for number, id in enumerate(opened.clip_ids)]
+    ids = [f"{'+'.join(about)}?{number}" for number, about in enumerate(opened.asked_about)]
     return AnswerStore(root, replace(key, output_dim=None), ids)

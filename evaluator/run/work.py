@@ -33,19 +33,22 @@ TRIED_TEXTS = 8
 TIMINGS, TIMING_SECONDS = 10, 2.0
 """Most batches that are timed beforehand, and the seconds after which there are no more."""
 
-FIT_GROWTH = 1.6
-"""The time of a fit grows with the size of an embedding to this power: one of 600 steps takes 2.8 s at 128, 7.7 s at
-256 and 51 s at 768 on one core. A fit that stops early takes less."""
+FIT_STEP, FIT_DIM, FIT_GROWTH = 0.002, 80.0, 1.6
+"""Seconds of a step of a fit of a small embedding, the size of one that takes twice as long, and the power of the size
+with which the rest grows: 600 steps took 2.8 s at 128, 7.7 s at 256 and 51 s at 768 on one core. A fit that stops early
+takes less."""
 
 
 def score_part(card: ModelCard, opened: OpenedTask) -> tuple[Hashable, Part]:
     """The scoring of a model in a task as a part of the work, and its key."""
     info = opened.task.info
     key = ("score", card.id, card.revision, card.options.layer, card.options.pooling, info.name)
-    is_fitted = any(measure.fitted for measure in info.measures)
-    size = float(card.output_dim or 1) ** FIT_GROWTH if is_fitted else 1.0
-    # Scores without a fit take no time beside the rest, until one of them shows how long it took.
-    seconds = None if is_fitted else 0.0
+    if not any(measure.fitted for measure in info.measures):
+        # Scores without a fit take no time beside the rest, until one of them shows how long it took.
+        return key, Part(f"{card.id}, scores of {info.title}", "fit", 1, ("score", info.name), 1.0, 0.0)
+    size = 1 + (float(card.output_dim or 1) / FIT_DIM) ** FIT_GROWTH
+    steps, seeds = opened.settings.get("max_steps"), opened.settings.get("seeds")
+    seconds = FIT_STEP * size * steps * len(seeds) if steps and seeds else None
     return key, Part(f"{card.id}, scores of {info.title}", "fit", 1, ("score", info.name), size, seconds)
 
 
@@ -155,16 +158,23 @@ def _timed(
         return {}
     firsts = {configuration.recipe: _First.of(configuration) for _, configuration in left.values()}
     many = {id(model) for key, (model, _) in left.items() if parts[key].items >= WORTH_TIMING}
-    rates: dict[int, float | None] = {}
+    rates: dict[tuple[int, float], float | None] = {}
     timed: dict[Hashable, Part] = {}
     for key, (model, configuration) in left.items():
         first = firsts[configuration.recipe]
-        if id(model) in many and len(many) > 1 and id(model) not in rates:
-            rates[id(model)] = _seconds_of_sound(model, first.clip, batch_size_of(model, options))
-        each = rates.get(id(model))
-        seconds = None if each is None else first.seconds + each * first.length
+        place = (id(model), first.length)
+        if id(model) in many and len(many) > 1 and place not in rates:
+            rates[place] = _seconds_of_clip(model, first.clip, batch_size_of(model, options))
+        each = rates.get(place)
+        seconds = None if each is None else first.seconds + each
         timed[key] = replace(parts[key], size=first.length, seconds=seconds)
-    return timed
+    return {key: _sized(part, [one for one in timed.values() if one.kind == part.kind]) for key, part in timed.items()}
+
+
+def _sized(part: Part, alike: Sequence[Part]) -> Part:
+    """The part, whose size is its time where all of its kind are timed: a model that pads short clips to a window takes
+    as long for them as for others."""
+    return replace(part, size=part.seconds) if part.seconds and all(one.seconds for one in alike) else part
 
 
 @dataclass(frozen=True)
@@ -193,11 +203,10 @@ class _First:
         return cls(clip, seconds, max(len(clip.waveform) / clip.sample_rate, 0.01))
 
 
-def _seconds_of_sound(model: Model, clip: Clip, batch_size: int) -> float | None:
-    """Seconds that a model takes for one of sound, in a batch as large as those to come; None where it cannot tell."""
+def _seconds_of_clip(model: Model, clip: Clip, batch_size: int) -> float | None:
+    """Seconds that a model takes for a clip, in a batch as large as those to come; None where it cannot tell."""
     batch = np.repeat(np.asarray(clip.waveform)[None], batch_size, axis=0)
-    each = _seconds_of(lambda count: model.embed(batch[:count], clip.sample_rate), batch_size)
-    return None if each is None else each * clip.sample_rate / len(clip.waveform)
+    return _seconds_of(lambda count: model.embed(batch[:count], clip.sample_rate), batch_size)
 
 
 def _seconds_of(embed: Callable[[int], object], count: int) -> float | None:

@@ -41,8 +41,8 @@ OUTPUTS = (EMBEDDINGS, ANSWERS)
 OTHER_FILES = ("README.md", ".gitattributes")
 """Files of the repository beside results and verifications."""
 
-MAX_ENTRIES = 10
-"""Most submissions in one pull request: further ones go into a second."""
+MAX_ENTRIES = 20
+"""Most submissions in one pull request, a model with all its controls: further ones go into a second."""
 
 MAX_NAME = 150
 """Characters of an encoder's id or revision."""

@@ -164,7 +164,7 @@ def rescored(
     computed, samples = score_outputs(
         opened, outputs, result.model.card(), ran_on=ran_on, fit_device=device, progress=progress, seconds={}
     )
-    kept = ("precision_deviation", "skipped", "cut_answers", "dataset", "date")
+    kept = ("precision_deviation", "skipped", "cut_answers", "cut_clips", "dataset", "date")
     return computed.model_copy(update={name: getattr(result, name) for name in kept}), samples
 
 

@@ -132,6 +132,11 @@ _PLAIN = (
         "of the question?",
     ),
     BenchmarkInfo(
+        "questions",
+        "Questions of any benchmark",
+        "Does an audio language model answer multiple-choice questions about sounds by listening, or without?",
+    ),
+    BenchmarkInfo(
         "polybench_apart",
         "What overlap costs",
         "Does an audio language model hear less of the same sounds where they overlap?",

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
+import numpy as np
 import pytest
+import soundfile
 
 from audio_compositionality.dataset_builder.data_spec import FIELDS, DataSpec, Reading, described, recognised
 from audio_compositionality.dataset_builder.open_data import open_data, reading_of, recipes_for, settable
@@ -170,3 +173,21 @@ class TestIdsOfTheHub:
         assert run(*words, "--set", "seed=7") == 2
         assert "there is no setting 'seed': lab/built is a data set that was built" in capsys.readouterr().err
         assert run(*words) == 0
+
+
+def test_questions_are_audited_and_those_with_faults_named(tmp_path, monkeypatch, run, capsys):
+    monkeypatch.chdir(tmp_path)
+    rows = []
+    for number in range(20):
+        soundfile.write(f"{number}.wav", np.sin(np.arange(800) * (0.05 + 0.01 * number)), 8_000)
+        answer = "AB"[number % 2] if number else "D"
+        rows.append(f"{number}.wav,Which sound is it?,dog {number}|cat {number},{answer},q{number}")
+    Path("questions.csv").write_text("\n".join(["audio,question,options,answer,id", *rows]))
+    assert run("data", "questions.csv") == 0
+    printed = capsys.readouterr()
+    assert "1 of 20 questions" in printed.err
+    assert "the answer is none of the options (q0: 'D')" in " ".join(printed.err.split())
+    for title in ("Kinds of questions", "Positions of right answers", "Lengths of right answers", "Duplicates"):
+        assert title in printed.out
+    assert re.search(r" 2 +19 +A 9, B 10 ", printed.out)
+    assert printed.out.strip().endswith("--data questions.csv --skip-invalid")

@@ -21,6 +21,7 @@ from audio_compositionality.encoders.loading.names import KEY_VARIABLE, check_na
 from audio_compositionality.encoders.loading.registry import has_twins, load_model
 from audio_compositionality.evaluator.results.result import load_result
 
+from ..dataset_builder.sounds.published.test_question_sets import mmau_pro
 from ..encoders.language_models.endpoint_server import (
     Clock,
     LoopbackEndpoint,
@@ -242,3 +243,18 @@ def test_what_detects_or_reads_nothing_is_refused(detector):
     for reader in ("cascade", "oracle", "downsample", f"heard-as-text:{detector}:first"):
         with pytest.raises(ModelError, match="cannot read detected events"):
             load_model(f"heard-as-text:{detector}:{reader}")
+
+
+def test_questions_of_others_are_asked_with_all_their_clips_in_one_sound(server, tmp_path):
+    (tmp_path / "copy").mkdir()
+    mmau_pro(tmp_path / "copy")
+    places = ["--out", str(tmp_path / "out"), "--store", str(tmp_path / "store")]
+    asked = ["evaluate", server.name, "--tasks", "audio_questions", "--data", f"mmau_pro:{tmp_path / 'copy'}", *places]
+    assert main(asked) == 0
+    (request,) = questions(server)
+    assert request.prompt.splitlines()[:2] == ["Which?", "A. dog"]
+    (path,) = (tmp_path / "out").rglob("audio_questions.json")
+    result = load_result(path)[0]
+    assert (result.n, result.measures["unparsed"], result.measures["accuracy"]) == (1, 0, 0)
+    assert main(asked) == 0
+    assert len(questions(server)) == 1

@@ -64,7 +64,7 @@ def test_push_leaderboard_scores_the_baselines_of_each_preset(calls, run, capsys
 
     scripts = "audio_compositionality.push_scripts"
     missing = {"mini": None, "full": Missing()}
-    monkeypatch.setattr(f"{scripts}.baselines.missing_baselines", lambda org, preset, *, device: missing[preset])
+    monkeypatch.setattr(f"{scripts}.baselines.missing_baselines", lambda org, preset, tasks, *, device: missing[preset])
     monkeypatch.setattr(f"{scripts}.reports.baseline_lines", lambda missing: ["all are there"])
     published = []
 

@@ -165,7 +165,7 @@ DATA = [
     ("data street.csv --set audio=animals", "street.csv:2: 'dog' lasts from 0.5 to 0.1 s"),
     ("data table.csv", "its sound is elsewhere: give the folder, --set audio=FOLDER"),
     ("data nameless.csv --set audio=animals --set label=animal", "nowhere.wav"),
-    ("evaluate random --data questions.csv", "those of others cannot be scored yet"),
+    ("evaluate random --data questions.csv", "questions.csv has no column of audio"),
     ("data broken", "'x.wav' cannot be read"),
     ("evaluate random --data few", "few"),
     ("data lists.yaml", "lists.yaml must have lines such as 'seed: 1'"),

@@ -20,6 +20,7 @@ NEEDED = {
     **{command: ["random"] for command in ("evaluate", "check-model")},
     **{command: ["results"] for command in ("compare", "report", "verify")},
     "embed": ["random", "--out", "x"],
+    "rescore": ["answers.csv"],
     "coral": ["random", "--recordings", "animals"],
     "data": ["mini"],
     "train": ["--out", "x"],
@@ -42,6 +43,9 @@ WRONG = {
     "--set": ("sed=7", "there is no setting 'sed'; did you mean 'seed'"),
     "check-model --set": ("poling=max", "there is no setting 'poling'; did you mean 'pooling'"),
     "train --set": ("workrs=1", "there is no setting 'workrs'; did you mean 'workers'"),
+    "rescore --out": ("x.txt", "--out is 'x.txt'; it ends in .csv or .json"),
+    "rescore --set": ("sed=7", "--set is of --data"),
+    "--rule": ("mmauu", "there is no published rule of 'mmauu'; did you mean 'mmau'"),
     "--layer": ("1,b", "--layer is '1,b'; it is a number from 0 on, several with commas"),
     "--device": ("gpu", "--device is 'gpu'; it is cpu, cuda, or"),
     "--batch-size": ("many", f"--batch-size is 'many'{NUMBER}"),
@@ -112,6 +116,7 @@ def prepared(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("options")
     write_labelled(place / "animals", 10)
     (place / "notes.txt").write_text("milk, bread\n")
+    (place / "answers.csv").write_text("id,answer\nq1,A\n")
     (place / "empty").mkdir()
     kept = ["--out", str(place / "results"), "--store", str(place / "store")]
     assert main(["evaluate", "random", "--tasks", "a_coat", "--data", str(folder), *kept]) == 0

@@ -157,6 +157,6 @@ def test_settings_of_recordings_are_listed_of_recordings_alone(run, capsys, tmp_
 
 def test_commands_that_take_no_settings_have_no_such_option():
     assert {name for name, parser in parsers().items() if "--set" in parser._option_string_actions} == {
-        *("run", "evaluate", "embed", "coral", "build", "data", "captions", "check-model", "train"),
+        *("run", "evaluate", "embed", "coral", "build", "data", "captions", "check-model", "train", "rescore"),
     }
     assert build.COMMAND.run is not None

@@ -481,5 +481,5 @@ def test_rows_that_are_fixed_have_no_settings(name, here, tiny_data):
     with pytest.raises(InputError, match=r"there is no setting 'seed': .*whose rows are fixed"):
         opened_data(DataSpec(data=name, **given), changes={"seed": 7})
     if name != "built":
-        with pytest.raises(DatasetError, match=r"no task scores it|cannot be scored yet"):
+        with pytest.raises(DatasetError, match=r"no task scores it|is no table of questions"):
             opened_data(DataSpec(data=name, **given))

@@ -16,7 +16,8 @@ from audio_compositionality.support.errors import InputError
 def test_every_recipe_has_the_two_presets():
     for name in list_recipes():
         assert load_recipe(name).name == name
-        assert {"mini", "full"} <= set(load_recipe(name).presets)
+        # Questions of others are read, and never drawn.
+        assert {"mini", "full"} <= set(load_recipe(name).presets) or name == "audio_questions"
     assert preset_names() == ("mini", "full", "paper-mini", "paper-full")
 
 

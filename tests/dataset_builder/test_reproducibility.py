@@ -37,7 +37,7 @@ SLOW = {"comp_a_train", "transforms"}
 
 
 def test_every_recipe_is_frozen():
-    assert set(FROZEN) == set(list_recipes())
+    assert set(FROZEN) == {name for name in list_recipes() if load_recipe(name).presets}
 
 
 @pytest.mark.slow

@@ -19,6 +19,7 @@ from audio_compositionality.encoders.controls import (
     TEXT_VERSION,
     Controlled,
     prompt_with_events,
+    random_fragments,
     shuffled_clips,
 )
 from audio_compositionality.encoders.loading.names import check_name, split_control
@@ -33,7 +34,7 @@ ROWS = [{"id": "a", "duration": 2.0, "events": EVENTS}, {"id": "b", "duration": 
 PROMPTS = ["How many?", "Which?"]
 
 
-def noise(count: int = 2, samples: int = 8_100) -> np.ndarray:
+def noise(count: int = 2, samples: int = 8_104) -> np.ndarray:
     return np.random.default_rng(0).normal(0, 0.1, (count, samples)).astype(np.float32)
 
 
@@ -179,12 +180,36 @@ def test_a_control_forwards_what_its_model_can_with_the_changed_input(name: str)
 def test_what_clips_become() -> None:
     clips = noise()
     changed = {name: kind.clips(clips, RATE) for name, kind in CONTROLS.items() if kind.clips is not None}
-    assert set(changed) == {"reversed-audio", "shuffled-audio", "padded-audio", "without-audio", "noise-audio"}
+    fragments = {"fragment-audio", "first-fragment-audio", "loudest-fragment-audio"}
+    assert set(changed) == {
+        "reversed-audio",
+        "shuffled-audio",
+        "padded-audio",
+        "without-audio",
+        "noise-audio",
+        *fragments,
+    }
     np.testing.assert_array_equal(changed["reversed-audio"], clips[:, ::-1])
-    np.testing.assert_array_equal(changed["padded-audio"], np.pad(clips, ((0, 0), (0, 80_000 - 8_100))))
+    np.testing.assert_array_equal(changed["padded-audio"], np.pad(clips, ((0, 0), (0, 80_000 - 8_104))))
     longer = noise(1, 80_001)
     np.testing.assert_array_equal(CONTROLS["padded-audio"].clips(longer, RATE), longer)  # type: ignore[misc]
-    np.testing.assert_array_equal(changed["without-audio"], np.zeros((1, 8_100)))
+    np.testing.assert_array_equal(changed["without-audio"], np.zeros((1, 8_104)))
+
+
+def test_fragments_are_a_quarter_of_the_clip_at_a_place_that_the_clip_decides() -> None:
+    clips = 0.1 * noise(3)
+    clips[1, 4_000:5_000] *= 5
+    first, some, loudest = (
+        CONTROLS[f"{name}fragment-audio"].clips(clips, RATE)  # type: ignore[misc]
+        for name in ("first-", "", "loudest-")
+    )
+    np.testing.assert_array_equal(first, clips[:, :2_026])
+    assert np.abs(loudest[1]).max() == np.abs(clips[1]).max()
+    for fragment, clip in zip([*some, *loudest], [*clips, *clips], strict=True):
+        starts = np.flatnonzero(clip == fragment[0])
+        assert any(np.array_equal(clip[start : start + 2_026], fragment) for start in starts)
+    np.testing.assert_array_equal(random_fragments(clips[1:2], RATE)[0], some[1])
+    assert {len(random_fragments(np.zeros((1, size), np.float32), RATE)[0]) for size in (1, 3, 4, 9)} == {1, 2}
 
 
 def test_noise_has_one_level_is_white_and_depends_on_the_clip_alone() -> None:

@@ -107,6 +107,7 @@ def made_up_result(
         "precision_deviation": None,
         "skipped": [],
         "cut_answers": None,
+        "cut_clips": 0,
         "recipe": task.info.recipe,
         "fingerprint": configuration.fingerprint,
         "dataset": data.source,

@@ -22,6 +22,7 @@ from audio_compositionality.evaluator.submissions.verification import verify_fol
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.leaderboard.pull_requests import Checks
 from audio_compositionality.push_scripts.baselines import missing_baselines
+from audio_compositionality.tasks.registry import load_task
 
 from .conftest import RESULTS, board, shorten
 from .faults import Status
@@ -46,7 +47,7 @@ def _tiny_preset(tiny_data):
     caches: tuple[Any, ...] = (submission._presets, submission._opened_preset)
     with pytest.MonkeyPatch.context() as patch:
         shorten(patch)
-        patch.setattr("audio_compositionality.push_scripts.baselines.list_models", lambda: KNOWN)
+        patch.setattr("audio_compositionality.evaluator.run.planning.list_models", lambda: KNOWN)
         for name, settings in tiny_data.settings.items():
             recipe = load_recipe(name)
             presets = {**recipe.presets, "tiny": settings}
@@ -143,6 +144,16 @@ def test_a_dry_run_scores_and_sends_nothing(hub, push, capsys):
     assert f"{2 * 4 * 256 * 2 / 1000:.1f} kB  log-mel-statistics/a_coat" in printed
     assert ("dataset", RESULTS) not in hub.repositories
     assert not hub.made("POST")
+
+
+def test_named_tasks_get_the_baselines_by_which_they_judge(hub, monkeypatch):
+    """Plain descriptions and controls too, each in the tasks that it can do; none is among the common ones."""
+    monkeypatch.setattr("audio_compositionality.evaluator.run.planning.list_models", list_models)
+    wanted = {"invariance": "level-statistics", "comp_a_order": "bag-of-words"}
+    missing = missing_baselines("lab", "mini", [load_task(name) for name in wanted]).sizes
+    assert {f"{name}/{task}" for task, name in wanted.items()} <= set(missing)
+    # What describes texts describes no sound alone.
+    assert "bag-of-words/invariance" not in missing
 
 
 @pytest.mark.slow

@@ -120,7 +120,7 @@ def test_too_many_at_once_and_nothing():
     files = {path: b"1" for number in range(MAX_ENTRIES + 1) for path in complete(f"org/e{number}")}
     paths, reasons = check(files)
     assert paths == []
-    assert reasons == ["it adds 11 entries; at most 10 can be in one pull request"]
+    assert reasons == [f"it adds {MAX_ENTRIES + 1} entries; at most {MAX_ENTRIES} can be in one pull request"]
     assert check({})[1] == ["it adds nothing"]
 
 

@@ -196,7 +196,8 @@ def test_the_page_of_a_model_has_an_address(page, entries):
     assert address.endswith("/spaces/lab/audio-compositionality-leaderboard?model=org%2Fe03")
     assert (opens.link, opens.visible) == ("?model=org%2Fe03", True)
     assert details["value"] == entries[3].id
-    assert conclusion == "org/e03 (reported) is not shown to be above energy alone by A-COAT on data abababab."
+    said = "is not shown to be above energy alone and not compared with its untrained twin by A-COAT on data abababab."
+    assert conclusion == f"org/e03 (reported) {said}"
     assert older == []
     numbers, origin, *_ = page.of_entry(entries[3].id)
     assert "A-COAT" in {row[0] for row in numbers}

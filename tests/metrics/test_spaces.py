@@ -38,6 +38,7 @@ HOSTILE = "<img src=x onerror=document.title='broken'>"
 QUICK = {"max_steps": 2, "progress": False, "probes": ("ridge",)}
 
 PRINTED = {
+    "audio_questions": (1 / 3, 13 / 36, 1, 1),
     "a_coat": (1, 0, 1),
     "a_coat_instances": (1, 0.125, 1),
     "a_tre": (0.95, 0.75, 0.9),
@@ -54,7 +55,7 @@ PRINTED = {
 }
 """What the example of each card prints."""
 
-ANYTHING = {"polybench": {"predictions", "groups"}}
+ANYTHING = {"polybench": {"predictions", "groups"}, "audio_questions": {"predictions", "groups", "kinds"}}
 """Boxes that take any words: what a model said, and names."""
 
 NUMBERS = {"polybench": "overlap"}

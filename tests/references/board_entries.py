@@ -78,6 +78,7 @@ def made_up(
         "precision_deviation": None,
         "skipped": [],
         "cut_answers": None,
+        "cut_clips": 0,
         "recipe": info.recipe,
         "fingerprint": FINGERPRINT,
         "dataset": "mini",

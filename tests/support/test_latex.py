@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from audio_compositionality.support.latex import LATEX_WIDTH, to_latex
+from audio_compositionality.support.latex import LATEX_COLUMN, LATEX_WIDTH, to_latex
 from audio_compositionality.support.table import Cell, Column, Row, Table
 
 SENTENCE = "above its untrained twin and log-mel-statistics by A-COAT; not shown to be above energy alone by A-TRE"
@@ -106,11 +106,35 @@ def test_a_narrow_table_takes_one_column_of_the_page(narrow):
     assert to_latex(Table("Nothing", narrow.columns, (), ("None.",))) == "% Nothing\n% None.\n"
 
 
+@pytest.fixture
+def one_column():
+    """Of long names, with an interval below the last number."""
+    columns = (Column("model", numeric=False), *map(Column, ("with sound", "best without", "any quarter", "gain")))
+    rows = tuple(
+        Row((Cell(name), Cell(0.5), Cell(0.4, note="another clip"), Cell(0.5), Cell(-0.1, note="[−0.123, −0.045]")))
+        for name in NAMES
+    )
+    return Table("Gains", columns, rows, in_one_column=True)
+
+
+def test_a_table_for_one_column_breaks_names_and_keeps_notes_in_their_cells(one_column):
+    text = to_latex(one_column)
+    assert r"\begin{table}" in text
+    (width,) = re.findall(r"\\begin\{tabular\}\{p\{(\d+)pt\}rrrr\}", text)
+    others = sum(map(points, ("0.500", "another clip", "quarter", "[-0.123, -0.045]")))
+    assert 50 < int(width) <= LATEX_COLUMN - others - 5 * 5
+    names = [line.partition(" & ")[0] for line in text.splitlines() if "raggedright" in line]
+    assert len(names) == len(NAMES)
+    pieces = re.split(r"\\allowbreak\{\}", names[2])
+    assert max(map(len, pieces[1:])) * 4 <= int(width)
+    assert text.count(r"0.400 \\ \scriptsize {}another clip\end{tabular}") == len(NAMES)
+
+
 @pytest.mark.slow
-def test_latex_itself_finds_nothing_too_wide(wide, narrow, tmp_path):
+def test_latex_itself_finds_nothing_too_wide(wide, narrow, one_column, tmp_path):
     if shutil.which("pdflatex") is None:
         pytest.skip("there is no pdflatex on the path (Debian: apt-get install texlive-latex-recommended)")
-    (tmp_path / "paper.tex").write_text(DOCUMENT % "\n".join(map(to_latex, (wide, narrow))), "utf-8")
+    (tmp_path / "paper.tex").write_text(DOCUMENT % "\n".join(map(to_latex, (wide, narrow, one_column))), "utf-8")
     command = ["pdflatex", "-draftmode", "-interaction=nonstopmode", "-halt-on-error", "paper.tex"]
     told = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, errors="replace", timeout=120)
     assert told.returncode == 0, told.stdout[-2_000:]

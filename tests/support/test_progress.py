@@ -93,6 +93,18 @@ def test_the_wait_for_the_first_items_is_no_rate():
     assert estimate.left().seconds == pytest.approx(9)
 
 
+def test_what_is_foreseen_is_corrected_by_what_others_took():
+    """The machine has become three times as busy since the timing; of work of a moment nothing is concluded."""
+    clock = Clock()
+    parts = {key: Part(key, "clip", 100, key, seconds=0.1) for key in ("one", "two")}
+    estimate = Estimate({**parts, "short": Part("short", "clip", 2, "short", seconds=1e-3)}, clock)
+    list(estimates(clock, estimate, "short", 0.01, 2))
+    assert estimate.left().seconds == pytest.approx(20, rel=0.02)
+    for now, left in estimates(clock, estimate, "one", 0.3, 100):
+        if now >= 6:
+            assert left.seconds == pytest.approx(60 - now, rel=0.3)
+
+
 def test_during_a_long_item_the_time_goes_on():
     clock = Clock()
     parts = {"one": Part("m, fit", "fit", 1, "fit"), "two": Part("n, fit", "fit", 1, "fit")}

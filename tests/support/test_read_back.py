@@ -38,6 +38,7 @@ WRITERS = {
     "training/run_folder.py": ("run/training.json",),
     # What people and other programs read: no number of this project is taken from it again.
     "cli/compare.py": (),
+    "cli/rescore.py": (),
     "studies/boxed_model.py": (),
     # A description of data that a user goes on writing: every change is meant.
     "cli/data.py": (),

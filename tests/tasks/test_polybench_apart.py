@@ -10,7 +10,7 @@ from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.dataset_builder.scenes.polyphony import PolyphonySpec
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.evaluator.run.answers import _other_clips
+from audio_compositionality.evaluator.run.asked_clips import other_clips
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.opened import open_task
 from audio_compositionality.evaluator.run.options import RunOptions
@@ -48,9 +48,9 @@ def test_another_clip_is_of_other_sounds_in_either_arrangement():
     opened = open_task(TASK, data)
     scene = {f"{row['id']}/audio": row["pair"].rpartition("-")[0] for row in opened.rows}
     assert len(set(scene.values())) == 6
-    pairs = list(zip(opened.clip_ids, _other_clips(opened), strict=True))
+    pairs = list(zip(opened.asked_about, other_clips(opened), strict=True))
     assert len(pairs) == 42
-    assert [pair for pair in pairs if scene[pair[0]] == scene[pair[1]]] == []
+    assert [pair for pair in pairs if scene[pair[0][0]] == scene[pair[1][0]]] == []
 
 
 def test_who_knows_loses_nothing_and_who_hears_worse_together_loses_that(rows):

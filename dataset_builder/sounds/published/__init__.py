@@ -14,6 +14,7 @@ import os
 import re
 import stat
 import zipfile
+import zlib
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -217,6 +218,12 @@ LARGEST_TABLE = 64 * 2**20
 MOST_FILES = 100_000
 """Files of an archive; of one with more, nothing is read."""
 
+ZSTANDARD = 93
+"""Number of the compression Zstandard in a zip archive (PKWARE's APPNOTE.TXT 6.3.10, 4.4.5)."""
+
+_LOCAL_HEADER = 30
+"""Bytes in front of the name of a file in a zip archive; the lengths of name and further fields are the last four."""
+
 _SKIPPED = re.compile(r"(^|/)(__MACOSX(/|$)|\.)")
 """Files that archivers and systems leave behind."""
 
@@ -313,14 +320,29 @@ class ZippedFiles:
 
     def head(self, name: str, size: int) -> bytes:
         """The first bytes of a file; see `FolderFiles.head`."""
+        entry = self._entries[name]
         try:
-            with self._archive.open(self._entries[name]) as stream:
-                return stream.read(size)
+            with self._unpacked(entry) if entry.compress_type == ZSTANDARD else self._archive.open(entry) as stream:
+                content: bytes = stream.read(size)
         except (OSError, zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError, ValueError) as error:
             raise DatasetError(f"cannot be unpacked: {first_line(error)}") from error
         except Exception as error:
             # zlib, lzma and bz2 have errors of their own.
             raise DatasetError(f"cannot be unpacked: {first_line(error)}") from error
+        if len(content) == entry.file_size and zlib.crc32(content) != entry.CRC:
+            raise DatasetError("cannot be unpacked: its checksum is another one")
+        return content
+
+    def _unpacked(self, entry: zipfile.ZipInfo) -> Any:
+        """The content of a file in Zstandard, as a stream: `zipfile` reads these from Python 3.14 on."""
+        import pyarrow
+
+        with open(str(self._archive.filename), "rb") as stream:
+            stream.seek(entry.header_offset)
+            header = stream.read(_LOCAL_HEADER)
+            stream.seek(sum(int.from_bytes(header[place : place + 2], "little") for place in (26, 28)), os.SEEK_CUR)
+            packed = stream.read(min(entry.compress_size, LARGEST_FILE))
+        return pyarrow.CompressedInputStream(pyarrow.BufferReader(packed), "zstd")
 
 
 def _is_plain(entry: zipfile.ZipInfo) -> bool:

@@ -137,6 +137,33 @@ if (location.href === "about:srcdoc") {
   }
 }
 
+// Which samples are shown.
+
+function showSamples(filter, samples) {
+  const wanted = [...filter.querySelectorAll("select")].filter((one) => one.value);
+  for (const sample of samples) {
+    sample.hidden = !wanted.every((one) => sample.dataset[one.dataset.key] === one.value);
+    if (sample.hidden) for (const player of sample.querySelectorAll("audio")) player.pause();
+  }
+  const shown = samples.filter((sample) => !sample.hidden);
+  const more = samples.map((sample) => sample.closest("details.more")).find(Boolean);
+  if (wanted.length) more.open = true;
+  more.hidden = !shown.some((sample) => more.contains(sample));
+  filter.querySelector("[role=status]").textContent =
+    wanted.length ? `${shown.length || "None"} of ${samples.length} ${filter.dataset.what}` : "";
+}
+
+for (const filter of document.querySelectorAll(".filter")) {
+  const samples = [];
+  for (let next = filter.nextElementSibling; next?.matches(".sample, details.more"); next = next.nextElementSibling) {
+    samples.push(...(next.matches(".sample") ? [next] : next.querySelectorAll(".sample")));
+  }
+  filter.hidden = false;
+  // A browser that goes back to the page may keep what was chosen.
+  for (const select of filter.querySelectorAll("select")) select.value = "";
+  filter.addEventListener("change", () => showSamples(filter, samples));
+}
+
 // One player at a time.
 
 document.addEventListener(

@@ -117,7 +117,7 @@ CARDS = {
 }
 """Words of cards, by the names of members."""
 
-RECIPES = [*(name for name in list_recipes() if name != "toys"), "louder"]
+RECIPES = [*(name for name in list_recipes() if name != "toys" and load_recipe(name).presets), "louder"]
 
 MEMBERS = [*RECIPES, *(f"{name} of sounds" for name in SOUNDS)]
 

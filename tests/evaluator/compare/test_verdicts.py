@@ -29,7 +29,7 @@ from audio_compositionality.tasks.base import TaskInfo
 
 ABOVE, BELOW, NOT_SHOWN, UNKNOWN = Standing
 
-WAY = "score `untrained:one` beside it (a class of your own needs the method `def untrained(self)`)"
+WAY = "score `untrained:one` beside it, as `run` does where a class of your own has the method `def untrained(self)`"
 
 
 @pytest.fixture
@@ -125,7 +125,8 @@ def test_energy_alone_is_what_the_task_says(compared):
 def test_a_flag_is_no_evidence(tmp_path, write_results):
     write_results(tmp_path, ["one"], tasks=["a_tre"], measures={"collapsed": True})
     said = sentence(*compare_results([tmp_path]))
-    assert said == "one is below energy alone by A-TRE (the predictions of the raw score hardly vary)."
+    flag = "the predictions of the raw score hardly vary"
+    assert said == f"one is below energy alone and not compared with its untrained twin by A-TRE ({flag})."
 
 
 class Headline(TaskInfo):
@@ -155,10 +156,13 @@ def test_a_headline_decides_and_the_others_are_told_beside(compared):
     (model,) = verdicts_of([low, headline]).models
     assert [task.comparison.info.title for task in model.tasks] == ["the headline"]
     assert model.sentence == (
-        "below its untrained twin and not shown to be above energy alone by the headline. Beside that, below its "
+        "below its untrained twin and not shown to be above energy alone by the headline. Beside that, it is below its "
         "untrained twin and not shown to be above energy alone by A-COAT."
     )
     assert model.standing is before.standing is BELOW
+    (model,) = verdicts_of([low, replace(headline, data_name="birds")]).models
+    assert " by the headline on birds. Beside that, it is below " in model.sentence
+    assert model.sentence.endswith(" by A-COAT on mini.")
     (model,) = verdicts_of([low, replace(headline, dataset="mini")]).models
     assert model.beside == ()
 
@@ -205,7 +209,7 @@ def test_the_sentence_about_one_model(cases):
         ),
         (
             {"one": 0.3, "twin": None, "described": 0.6},
-            f"below {LOG_MEL} and not shown to be above energy alone by T.",
+            f"below {LOG_MEL}, not shown to be above energy alone and not compared with its untrained twin by T.",
         ),
     ):
         assert sentence(cases("T", **case)) == f"one is {said}", case
@@ -438,3 +442,17 @@ def test_two_models_alike_are_told_so(compared):
     comparison = compared(one=scores(0.1, seed=1), other=scores(0.1, seed=3), untrained_one=scores(0.3, seed=2))
     (said,) = leading_sentences(comparison, [])
     assert "cannot be told apart" in said
+
+
+@pytest.mark.parametrize(
+    ("interval", "p", "text"),
+    [
+        ((-0.4, -0.05), 0.07, "(p = 0.070 among all comparisons)"),
+        ((-0.4, -0.05), 0.04, ""),
+        ((-0.4, 0.05), 0.3, ""),
+        (None, None, ""),
+    ],
+)
+def test_p_stands_beside_an_interval_that_says_otherwise(interval, p, text):
+    check = BarCheck(Standing.NOT_SHOWN, "T", "its twin", -0.2, interval, p, "not shown")
+    assert check.corrected_text == text

@@ -214,7 +214,7 @@ class TestThePage:
         headings = [text for _, text in page.find("h2")]
         expected = ["Scores", "Listen", "Figures", "Diversity", "How it was computed", "Cite"]
         assert headings == ["Verdict", *expected]
-        assert "2 trained models, 1 untrained network and 2 baselines" in page.text
+        assert "2 models, 1 untrained network and 2 baselines" in page.text
         for comparison in comparisons:
             rows, clips = comparison.configuration.rows, comparison.configuration.clip_ids
             size = f"{len(comparison.ids)} {comparison.info.samples} of {len(rows)} rows with {len(clips)} clips"
@@ -567,6 +567,16 @@ def test_of_baselines_alone_there_is_nothing_to_judge(without_figures, tiny_data
     assert shown_samples(page)[0] == comparison.ids[highest]
     assert "by the mean score over all models." in page.text
     assert "There is nothing to judge: no result is of a trained model" in page.text
+
+
+@pytest.mark.slow
+def test_a_tie_stands_beside_the_sentence(without_figures, data, write_results, tmp_path):
+    scores = np.linspace(0, 1, len(data.configuration("a_coat").rows))
+    models = ["org/one", "org/two"]
+    results = write_results(tmp_path / "results", models, data, tasks=["a_coat"], scores=scores)
+    page = Page(write_report([results], tmp_path / "x.html", data=data, progress=False))
+    before, _, _ = page.text.partition("Scores, with the verdict of each task")
+    assert "By A-COAT: org/one and org/two cannot be told apart" in before
 
 
 def test_mistakes_leave_nothing(results, tmp_path):

@@ -59,6 +59,7 @@ VALUES = {
     "precision_deviation": {"relative_mean": 0.001, "relative_max": 0.002, "spread_ratio": 0.03, "clips": 16},
     "skipped": [{"id": "q9/A", "reason": "is silent\n"}],
     "cut_answers": 3,
+    "cut_clips": 0,
     "recipe": "toy_clips",
     "fingerprint": "f" * 64,
     "dataset": "mini",

@@ -1,0 +1,147 @@
+"""`rescore`: stored answers of anybody, scored anew."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.files import write_whole
+from audio_compositionality.support.table import print_table, to_csv, to_json
+from audio_compositionality.support.text import nearest
+
+from . import arguments, data_options
+from .arguments import Command
+from .settings import add_settings, data_groups, divided
+
+if TYPE_CHECKING:
+    from audio_compositionality.dataset_builder.data import Row
+    from audio_compositionality.evaluator.rescore import Rule
+
+_DESCRIPTION = """\
+Score stored answers anew; no model is run. Each answer is scored by the matcher of this project, by a benchmark's own
+published rule, and as its log counts it, side by side, and every answer on which they disagree is listed. ANSWERS is
+
+  a log of lmms-eval   *_samples_TASK.jsonl, of --log_samples
+  a log of inspect_ai  .eval or .json
+  a table              CSV, TSV, JSON or JSON Lines with an id and an answer, or response, prediction, model_output ...
+  results              of this project: a folder, a JSON file, a submission
+
+--data gives the questions, their options and right answers. A log that has these, lettered in its prompts, needs none.
+The exit status is 1 where no answer could be scored.
+"""
+
+_EXAMPLES = """\
+  audio-compositionality rescore answers.csv --data questions.csv
+      a column id and a column answer
+  audio-compositionality rescore 20261123_samples_mmar.jsonl --rule mmar --out differences.csv
+      a log that shows options and right answers; with the rule of a benchmark
+  audio-compositionality rescore logs/2026-11-23_mmau.eval --data mmau:MMAU
+      the questions and the rule of the user's copy
+  audio-compositionality rescore results
+      the stored answers of all results of a folder
+"""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Add the command's arguments."""
+    parser.add_argument("answers", nargs="+", type=Path, metavar="ANSWERS", help="logs, tables, or results; see above")
+    parser.add_argument(
+        "--data",
+        metavar="SPEC",
+        help="the questions: a table, NAME:PATH of a published benchmark, a built folder or preset; of results, as "
+        "`verify` takes it",
+    )
+    parser.add_argument(
+        "--rule",
+        metavar="NAME",
+        help="published rule of a benchmark; default that of the data, where they are NAME:PATH",
+    )
+    add_settings(parser)
+    data_options.add_skip_invalid(parser)
+    arguments.add_store(parser)
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="all answers with their scores, as FILE.csv or FILE.json"
+    )
+
+
+def run(options: argparse.Namespace) -> int:
+    """Score the answers of all logs, print their tables, and write the answers."""
+    for path in options.answers:
+        if not path.exists():
+            raise InputError(f"no answers at {path}: there is no such file or folder")
+    arguments.check_output(options.store, "--store")
+    if options.set and options.data is None:
+        raise InputError("--set is of --data; give the questions, or leave it out")
+    arguments.check_file(options.out)
+    if options.out is not None and options.out.suffix not in (".csv", ".json"):
+        raise InputError(f"--out is {str(options.out)!r}; it ends in .csv or .json")
+    from audio_compositionality.evaluator.answer_logs import read_logs
+    from audio_compositionality.evaluator.rescore import every_answer, rescore, tables_of
+
+    rule = _rule(options)
+    logs = [log for path in options.answers for log in read_logs(path, data=options.data, store=options.store)]
+    rows = None
+    if options.data is not None and any(log.rows is None for log in logs):
+        rows = _rows(options, [answer.id for log in logs for answer in log.answers])
+    rescored = [rescore(log, rows, rule) for log in logs]
+    for one in rescored:
+        for table in tables_of(one):
+            print_table(table)
+    if options.out is not None:
+        table = every_answer(rescored)
+        write_whole(options.out, to_csv(table) if options.out.suffix == ".csv" else to_json([table]))
+        print(f"{options.out} is written.")
+    return int(not any(one.scored for one in rescored))
+
+
+def _rule(options: argparse.Namespace) -> tuple[str, Rule] | None:
+    """The published rule, with the name of its benchmark; None where none is asked for, or the data have none.
+
+    Raises:
+        InputError: there is no benchmark of that name, or it has no rule.
+    """
+    from audio_compositionality.dataset_builder.sounds.published import list_readers, reader_of
+
+    readers = {name: pair[0] for name in list_readers() if (pair := reader_of(f"{name}:")) is not None}
+    rules: dict[str, Rule] = {
+        name: rule for name, reader in readers.items() if (rule := getattr(reader, "rule", None)) is not None
+    }
+    name = options.rule or (options.data or "").removeprefix("benchmark:").partition(":")[0]
+    # Beside the rule, its source; or why there is none.
+    source = getattr(readers.get(name), "rule_source", "")
+    if source:
+        data_options.note(f"the rule of {name}: {source}")
+    if options.rule is not None and name not in rules:
+        raise InputError(f"there is no published rule of {name!r}; {nearest(name, sorted(rules))}")
+    return (name, rules[name]) if name in rules else None
+
+
+def _rows(options: argparse.Namespace, ids: list[str]) -> list[Row]:
+    """The questions of the data: of several configurations, those of the one that has most of the ids."""
+    from audio_compositionality.tasks.registry import list_tasks
+    from audio_compositionality.tasks.shapes.questions import QuestionInfo
+
+    options.preset = None
+    spec = data_options.data_spec(options)
+    asked = {task.info.recipe for task in list_tasks() if isinstance(task.info, QuestionInfo)}
+    makes = data_options.possible_recipes(spec)
+    recipes = None if makes is None else [recipe for recipe in makes if recipe in asked]
+    _, changes = divided(options.set, data_groups(spec, recipes))
+    data = data_options.open_with_notes(options, spec, changes, recipes).data
+    held = [list(data.configuration(recipe).rows) for recipe in data.recipes if recipe in asked]
+    if not held:
+        raise InputError(f"{data.source} has no questions with options, but {', '.join(data.recipes)}")
+    names = {id.rpartition("?")[0] or id for id in ids}
+    return max(held, key=lambda rows: sum(str(row["id"]) in names for row in rows))
+
+
+COMMAND = Command(
+    summary="stored answers of anybody, scored anew: by our matcher, a benchmark's rule, and as their log counts",
+    description=_DESCRIPTION,
+    add_arguments=add_arguments,
+    run=run,
+    examples=_EXAMPLES,
+    place=97,
+)

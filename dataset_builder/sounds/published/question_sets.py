@@ -1,0 +1,179 @@
+"""Published benchmarks of multiple-choice questions: what their files have, and rules by which their authors score."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ...data import DatasetError
+from ...rendered import HUB_ID
+from .question_tables import ReadQuestions, Record, hub_records, read_records, valid_questions
+
+Rule = Callable[[str, Sequence[str], str], bool]
+"""Whether an answer, as a model wrote it, is right by the authors' own scoring: (text, options, right option)."""
+
+
+@dataclass(frozen=True)
+class QuestionSet:
+    """A reader of a benchmark of questions; see `Reader`.
+
+    Attributes:
+        name: the prefix in ``NAME:PATH``.
+        title: the authors' name of it.
+        url: of its source.
+        licence: as its authors state it.
+        version: of the schema that is read.
+        tables: patterns of its tables in a folder, several with a ``|`` between them; the tables of the first entry
+            that is there are read.
+        columns: headings of the fields of `question_tables.HEADINGS`; the others have one of their usual headings.
+        answers: how its answers are stated, of `question_tables.ANSWERS`.
+        config, split: of its data set on the Hub that are read.
+        rule: the authors' own scoring; None where it cannot be had without a model, or none is published.
+        rule_source: where the rule is stated, or why there is none.
+        known_faults: of its labels and schema, in sentences without a full stop.
+        converted: turns a stored row into one with the headings of `columns`; None for a row that is no
+            multiple-choice question. Rows have the stem of their table under ``_table``.
+        without: what the rows are that `converted` leaves out, in words.
+    """
+
+    name: str
+    title: str
+    url: str
+    licence: str
+    version: str
+    tables: tuple[str, ...]
+    columns: Mapping[str, tuple[str, ...]]
+    rule_source: str
+    answers: str = "text"
+    config: str | None = None
+    split: str | None = None
+    rule: Rule | None = None
+    known_faults: tuple[str, ...] = ()
+    converted: Callable[[Record], Record | None] | None = None
+    without: str = field(default="", kw_only=True)
+
+    @property
+    def meaning(self) -> str:
+        """Its benchmark, for help texts."""
+        tables = " or ".join(self.tables).replace("|", ", ")
+        return f"the published {self.title}: a folder with {tables}, one of them, or a Hub id"
+
+    def open(
+        self,
+        path: str,
+        *,
+        audio: str | None = None,
+        split: str | None = None,
+        revision: str | None = None,
+        skip_invalid: bool = False,
+        progress: bool = False,
+    ) -> ReadQuestions:
+        """Open a user's copy.
+
+        Args:
+            path: of a folder, a table, or a Hub id.
+            audio: folder in which the sound files lie; by default that of the table.
+            split: of a Hub id.
+            revision: of a Hub id.
+            skip_invalid: leave out the rows with a fault.
+            progress: show progress bars.
+
+        Raises:
+            DatasetError: nothing of it is there, or rows have faults: counts and names them.
+        """
+        source, place = f"{self.name}:{path}", Path(path)
+        if place.exists():
+            tables = self._tables(place)
+            if not tables:
+                raise DatasetError(f"{source} holds nothing of {self.title}; expected is {' or '.join(self.tables)}")
+            stored = [{**record, "_table": table.stem} for table in tables for record in read_records(table)]
+        elif HUB_ID.fullmatch(path):
+            stored = hub_records(
+                path, split=split or self.split, config=self.config, revision=revision, progress=progress
+            )
+        else:
+            raise DatasetError(f"{source} is neither a folder nor a file; it is {self.meaning}")
+        records = stored if self.converted is None else [row for row in map(self.converted, stored) if row is not None]
+        if not records:
+            raise DatasetError(f"{source} has no multiple-choice questions of {self.title}")
+        folder = Path(audio) if audio else place if place.is_dir() else place.parent
+        return valid_questions(
+            source,
+            records,
+            folder,
+            self.columns,
+            self.answers,
+            skip_invalid=skip_invalid,
+            notes=self._notes(stored, records),
+        )
+
+    def _tables(self, place: Path) -> list[Path]:
+        """The tables in a folder, or the one that is named."""
+        if place.is_file():
+            return [place]
+        entries = ([path for one in entry.split("|") for path in place.rglob(one)] for entry in self.tables)
+        return sorted(next(filter(None, entries), []))
+
+    def _notes(self, stored: Sequence[Any], records: Sequence[Any]) -> list[str]:
+        notes = [f"{self.title} ({self.url}, {self.version}) is licensed: {self.licence}", *self.known_faults]
+        if len(records) < len(stored):
+            count = len(stored) - len(records)
+            notes.append(f"{count:,} of {len(stored):,} rows are {self.without}, and are not read")
+        return notes
+
+
+def by_words(text: str, options: Sequence[str], answer: str) -> bool:
+    """The rule of MMAU and MMAR: all words of the right option, and none that only wrong options have.
+
+    Sources: ``string_match`` in evaluation.py of github.com/Sakshi113/MMAU and of github.com/ddlBoJack/MMAR.
+    """
+    given, right = _words(text), _words(answer)
+    wrong = {word for option in options if _words(option) != right for word in _words(option) - right}
+    return bool(given) and right <= given and not given & wrong
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\b\w+\b", text.lower()))
+
+
+def by_first_letter(text: str, options: Sequence[str], answer: str) -> bool:
+    """The rule of TREA: the first character, one of A to D, is the letter of the right option.
+
+    Source: benchmarking_acc.py of github.com/iiscleap/Audio-LLM-benchmarking-uncertainty.
+    """
+    return text[:1] in tuple("ABCD") and text[0] == letter_of(options, answer)
+
+
+def by_first_or_last_letter(text: str, options: Sequence[str], answer: str) -> bool:
+    """The rule of MMSU: the first character, or else the last but one, as in ``The answer is A.``, is the right letter.
+
+    Source: mmsu_evaluation.py of github.com/dingdongwang/MMSU. Answers without such a letter are
+    left out of its total; here they are wrong.
+    """
+    written = text.strip().replace("\n", "")
+    places = [character for character in (written[:1], written[-2:-1]) if character and character in "ABCD"]
+    place = string.ascii_uppercase.index(places[0]) if places and written != "None" else len(options)
+    return place < len(options) and options[place] == answer
+
+
+def by_one_letter_or_option(text: str, options: Sequence[str], answer: str) -> bool:
+    """The rule of MuChoMusic: the one capital A to D in an answer, or else the first option whose text it has.
+
+    What stands before ``The correct answer is:`` does not count. Source: ``extract_responses`` in
+    muchomusic_eval/scoring.py of github.com/mulab-mir/muchomusic.
+    """
+    written = text.split("The correct answer is:")[-1].strip()
+    letters = set("ABCD") & set(written)
+    if len(letters) == 1:
+        return letters == {letter_of(options, answer)}
+    lower = written.lower().strip()
+    return next((option for option in options if option.lower().strip() in lower), None) == answer
+
+
+def letter_of(options: Sequence[str], answer: str) -> str:
+    """The letter of the right option."""
+    return string.ascii_uppercase[list(options).index(answer)]

@@ -1,0 +1,625 @@
+"""Tables of multiple-choice questions about sounds: their columns, options, answers and clips, and all their faults.
+
+A table is CSV, TSV, JSON, JSONL, Parquet, a folder of Parquet shards, or a data set of the Hub; a row is a question.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import json
+import os
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.files import sha256_of, sha256_of_file
+from audio_compositionality.support.text import first_line, listed, nearest, shown
+
+from ...data import DatasetError, HeldData, Row
+from ...rendered import HUB_ID
+from ..recordings import AUDIO_SUFFIXES, SoundError, SoundFile, delimiter_of, printable, read_header
+from . import LARGEST_FILE, LARGEST_TABLE, LONGEST_CLIP, ReadClip, ReadConfiguration
+
+RECIPE = "audio_questions"
+
+HEADINGS: Mapping[str, tuple[str, ...]] = {
+    "id": ("id", "question_id", "qid", "uid", "sample_id"),
+    "question": ("question", "instruction", "prompt", "query"),
+    "options": ("options", "choices", "candidates"),
+    "answer": (
+        *("answer", "correct_answer", "answer_gt", "correct", "correct_option", "answer_index", "answer_idx"),
+        *("label", "gold", "target", "ground_truth"),
+    ),
+    "audio": (
+        *(
+            "audio",
+            "audio_path",
+            "audio_paths",
+            "audio_file",
+            "file_name",
+            "file",
+            "filename",
+            "path",
+            "wav",
+            "context",
+        ),
+        *("audio_id", "clip"),
+    ),
+    "kind": ("kind", "category", "question_type", "type", "task_name", "task"),
+    "group": ("group", "cluster"),
+    "events": ("events",),
+}
+"""Usual headings of each field; the first of them that a table has, in any case of letters."""
+
+_NEEDED = ("question", "options", "answer", "audio")
+
+_NUMBERED = {
+    "options": re.compile(r"(?:(?:option|choice)[ _-]?)?([a-z])|(?:option|choice)[ _-]?(\d+)"),
+    "audio": re.compile(r"(?:audio|file|clip)(?:_path)?[ _-]?(\d+)()"),
+}
+"""Headings of one option, or of one clip, in lower case."""
+
+ANSWERS = ("text", "letters", "from-0", "from-1")
+"""Ways to state the right option."""
+
+_LETTERED = re.compile(r"[(\[]?([a-z])[.:)\]]\s+(?=\S)", re.IGNORECASE)
+_LETTER = re.compile(r"[(\[]?([a-z])[.:)\]]?", re.IGNORECASE)
+
+
+FEWEST_OPTIONS, MOST_OPTIONS = 2, 26
+"""Options of a question; a letter names each in a prompt."""
+
+
+_LOOKS_LETTERED = re.compile(r"\s*[(\[]?[A-Z][.:)\]](\s|$)")
+
+
+def fault_of(question: str, options: Sequence[str], answer: str) -> str | None:
+    """What is wrong with a question, its options and its answer; None where nothing is."""
+    if not question.strip():
+        return "the question is empty"
+    if not FEWEST_OPTIONS <= len(options) <= MOST_OPTIONS:
+        return f"it has {len(options)} options; a question has {FEWEST_OPTIONS} to {MOST_OPTIONS}"
+    if not all(option.strip() for option in options):
+        return "an option is empty"
+    if len({option.strip().casefold() for option in options}) < len(options):
+        return "an option is repeated"
+    if any(map(_LOOKS_LETTERED.match, options)):
+        return "an option begins as if it were lettered, such as F. Scott"
+    if answer not in options:
+        return "the answer is none of the options"
+    if any("\n" in text for text in (question, *options)):
+        return "the question or an option has several lines"
+    return None
+
+
+@dataclass(frozen=True)
+class Embedded:
+    """A clip in a row of a table itself.
+
+    Attributes:
+        name: of its file, as the table has it.
+        read: gives its content; raises SoundError where there is none.
+    """
+
+    name: str
+    read: Callable[[], SoundFile]
+
+
+Record = dict[str, Any]
+"""A row of a table by its headings; sound in the table is `Embedded`."""
+
+
+class ReadQuestions(HeldData[ReadConfiguration]):
+    """Questions that were read; see `Data`.
+
+    Attributes:
+        notes: rows that were left out, and the facts of a published benchmark: sentences without a full stop.
+        faults: of rows that were left out: the reason by id.
+        digests: SHA-256 of the files of each row, in the order of the rows.
+    """
+
+    def __init__(
+        self,
+        configuration: ReadConfiguration,
+        notes: Sequence[str],
+        faults: Mapping[str, str],
+        digests: Sequence[tuple[str, ...]],
+    ) -> None:
+        super().__init__(configuration.source, {RECIPE: configuration})
+        self.digests = tuple(digests)
+        self.notes = tuple(notes)
+        self.faults = dict(faults)
+
+
+def open_questions(
+    source: str,
+    *,
+    audio: str | None = None,
+    columns: Iterable[str] = (),
+    answers: str | None = None,
+    split: str | None = None,
+    config: str | None = None,
+    revision: str | None = None,
+    skip_invalid: bool = False,
+    progress: bool = False,
+) -> ReadQuestions:
+    """Open a table of questions.
+
+    Args:
+        source: a file, a folder of Parquet shards, or a Hub id.
+        audio: folder in which its files lie; by default that of the table.
+        columns: ``FIELD=HEADING`` of `HEADINGS`, with a ``+`` between several headings of options or clips.
+        answers: one of `ANSWERS`; by default told from the whole column.
+        split, config, revision: of a Hub id.
+        skip_invalid: leave out the rows with a fault.
+        progress: show progress bars.
+
+    Raises:
+        InputError: columns or answers are none.
+        DatasetError: the table cannot be read, or rows have faults: counts and names them.
+    """
+    said = headings_of(columns)
+    if answers not in (None, *ANSWERS):
+        raise InputError(f"answers is {answers!r}; {nearest(str(answers), ANSWERS)}")
+    place = Path(source).expanduser()
+    if place.exists():
+        records = read_records(place)
+    elif HUB_ID.fullmatch(source):
+        records = hub_records(source, split=split, config=config, revision=revision, progress=progress)
+    else:
+        raise DatasetError(f"there is no table of questions at {source!r}")
+    folder = Path(audio).expanduser() if audio else place if place.is_dir() else place.parent
+    return valid_questions(source, records, folder, said, answers, skip_invalid=skip_invalid)
+
+
+def headings_of(columns: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """The headings that a user states, by field; raises InputError where they are no ``FIELD=HEADING``."""
+    said: dict[str, tuple[str, ...]] = {}
+    for pair in columns:
+        field, equals, heading = (part.strip() for part in pair.partition("="))
+        if field not in HEADINGS or not equals or not heading:
+            raise InputError(f"columns has {pair!r}; it takes FIELD=HEADING with {nearest(field, HEADINGS)}")
+        parts = tuple(part.strip() for part in heading.split("+"))
+        if len(parts) > 1 and field not in _NUMBERED:
+            raise InputError(f"columns has {pair!r}; only options and audio may stand in several columns")
+        said[field] = parts
+    return said
+
+
+def read_records(path: Path) -> list[Record]:
+    """The rows of a table.
+
+    Raises:
+        DatasetError: it is of another kind, damaged, too large, or has no rows.
+    """
+    suffix = path.suffix.lower()
+    if path.is_dir() or suffix == ".parquet":
+        shards = sorted(path.rglob("*.parquet")) if path.is_dir() else [path]
+        records = [record for shard in shards for record in _ParquetTable(shard).records()]
+    elif suffix in (".csv", ".tsv", ".json", ".jsonl"):
+        if path.stat().st_size > LARGEST_TABLE:
+            raise DatasetError(f"{path} has {path.stat().st_size:,} bytes; the limit is {LARGEST_TABLE:,}")
+        try:
+            text = path.read_text("utf-8-sig")
+            records = _parsed(suffix, text)
+        except (OSError, ValueError, csv.Error, RecursionError, DatasetError) as error:
+            raise DatasetError(f"{path} cannot be read as a table of questions: {first_line(error)}") from error
+    else:
+        raise DatasetError(f"{path} is no table of questions; these are CSV, TSV, JSON, JSONL or Parquet")
+    if not records:
+        raise DatasetError(f"{path} has no rows")
+    return records
+
+
+def _parsed(suffix: str, text: str) -> list[Record]:
+    """The rows in the text of a table; raises DatasetError where an entry is no row."""
+    rows: Any
+    if suffix in (".csv", ".tsv"):
+        rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter_of(text.split("\n", 1)[0])))
+    elif suffix == ".jsonl":
+        rows = [json.loads(line) for line in text.splitlines() if line.strip()]
+    else:
+        rows = json.loads(text)
+        if isinstance(rows, dict):
+            rows = next((value for value in rows.values() if isinstance(value, list)), [])
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, dict) or None in row:
+            raise DatasetError(f"entry {number} has other fields than the headings")
+    return list(rows)
+
+
+class _ParquetTable:
+    """A table of Parquet: its rows with their sound, which is read one row group at a time, on demand."""
+
+    def __init__(self, path: Path) -> None:
+        from ...manifest import open_parquet
+
+        self._name = printable(str(path))
+        self._table = open_parquet(self._name, path)
+        self._read: tuple[int, list[Record]] = (-1, [])
+
+    def _group(self, group: int) -> list[Record]:
+        from ...manifest import naming
+
+        if self._read[0] != group:
+            self._read = (group, naming(self._name, lambda: self._table.read_row_group(group).to_pylist()))
+        return self._read[1]
+
+    def records(self) -> Iterator[Record]:
+        """The rows in their order; of sound, only the names are kept."""
+        for group in range(self._table.num_row_groups):
+            for place, record in enumerate(list(self._group(group))):
+                yield {name: self._without_sound(value, group, place, name) for name, value in record.items()}
+
+    def _without_sound(self, value: Any, group: int, place: int, column: str) -> Any:
+        if _is_sound(value):
+            return Embedded(value.get("path") or "", partial(self._content, group, place, column, None))
+        if isinstance(value, list) and value and all(map(_is_sound, value)):
+            return [
+                Embedded(part.get("path") or "", partial(self._content, group, place, column, number))
+                for number, part in enumerate(value)
+            ]
+        return value
+
+    def _content(self, group: int, place: int, column: str, number: int | None) -> SoundFile:
+        value = self._group(group)[place][column]
+        content = (value if number is None else value[number])["bytes"]
+        if len(content) > LARGEST_FILE:
+            raise SoundError(f"has {len(content):,} bytes; the limit is {LARGEST_FILE:,}")
+        return io.BytesIO(content)
+
+
+def _is_sound(value: Any) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("bytes"), bytes) and bool(value["bytes"])
+
+
+def hub_records(
+    source: str,
+    *,
+    split: str | None = None,
+    config: str | None = None,
+    revision: str | None = None,
+    progress: bool = False,
+) -> list[Record]:
+    """The rows of a data set of the Hub; see `hub_rows`."""
+    import datasets
+
+    from ...stored import place_of
+    from ..hub import RowFiles, hub_rows
+
+    place = place_of(source, revision)
+    rows = hub_rows(place, config, split, progress=progress)
+    # A file that `datasets` did not write does not declare bytes and a path as sound.
+    sounds = [
+        name
+        for name, feature in rows.features.items()
+        if isinstance(feature, datasets.Audio) or (isinstance(feature, dict) and set(feature) == {"bytes", "path"})
+    ]
+    files = {name: RowFiles(place, rows, name) for name in sounds}
+    records: list[Record] = rows.remove_columns(sounds).to_list()
+    for number, record in enumerate(records):
+        record |= {name: Embedded(f"{name}-{number:05d}", partial(of.file, number)) for name, of in files.items()}
+    return records
+
+
+def valid_questions(
+    source: str,
+    records: Sequence[Record],
+    folder: Path,
+    said: Mapping[str, Sequence[str]] = {},
+    answers: str | None = None,
+    *,
+    skip_invalid: bool = False,
+    notes: Sequence[str] = (),
+) -> ReadQuestions:
+    """The questions of a table's rows; see `open_questions`.
+
+    Raises:
+        DatasetError: a column is missing, the way of the answers cannot be told, or rows have faults.
+    """
+    headings = _headings(source, records, said)
+    drafts = [_draft(number, record, headings) for number, record in enumerate(records)]
+    way = answers or _way_of_answers(source, drafts)
+    files = _Folder(folder)
+    with ThreadPoolExecutor(4) as threads:
+        # Sound in the table is read in its order; files at once.
+        one_by_one = any(isinstance(clip, Embedded) for draft in drafts for clip in draft.audio)
+        read = list((map if one_by_one else threads.map)(files.read, [draft.audio for draft in drafts]))
+    rows: list[Row] = []
+    clips: list[list[ReadClip]] = []
+    digests: list[tuple[str, ...]] = []
+    faults: dict[str, str] = {}
+    numbers = Counter(draft.id for draft in drafts)
+    for draft, sounds in zip(drafts, read, strict=True):
+        row, fault = _row(draft, way, sounds)
+        if numbers[draft.id] > 1:
+            fault = "the id is that of another row"
+        if fault is None:
+            rows.append(row)
+            clips.append([ReadClip(f"audio/{place}", sound.open) for place, sound in enumerate(sounds)])
+            digests.append(tuple(sound.digest for sound in sounds))
+        else:
+            faults[draft.id if numbers[draft.id] == 1 else f"{draft.id} (row {draft.number + 1})"] = fault
+    told = _told(faults)
+    if faults and not (skip_invalid and rows):
+        raise DatasetError(
+            f"{source}: {len(faults):,} of {len(drafts):,} questions are invalid: {told}. "
+            + ("None is left" if skip_invalid else "Correct them, or leave them out: --skip-invalid")
+        )
+    left_out = [f"{len(faults):,} of {len(drafts):,} questions of {source} are left out: {told}"] if faults else []
+    return ReadQuestions(ReadConfiguration(RECIPE, source, rows, clips), [*notes, *left_out], faults, digests)
+
+
+def _told(faults: Mapping[str, str]) -> str:
+    """The faults by kind: how many, and the first few rows."""
+    kinds: dict[str, list[str]] = defaultdict(list)
+    for id, fault in faults.items():
+        kinds[fault.partition(":")[0]].append(f"{printable(id)}{fault[len(fault.partition(':')[0]) :]}")
+    return "; ".join(f"{len(ids):,}: {kind} ({shown(ids)})" for kind, ids in kinds.items())
+
+
+def _headings(source: str, records: Sequence[Record], said: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+    """The headings of each field in a table.
+
+    Raises:
+        DatasetError: a stated heading or a needed field is missing.
+    """
+    names = list(dict.fromkeys(name for record in records for name in record))
+    by_name = {name.strip().lower(): name for name in reversed(names)}
+    of_fields: dict[str, tuple[str, ...]] = {}
+    for field, headings in said.items():
+        unknown = next((heading for heading in headings if heading not in names), None)
+        if unknown is not None:
+            raise DatasetError(f"{source} has no column {unknown!r}; {nearest(unknown, names)}")
+        of_fields[field] = tuple(headings)
+    for field, usual in HEADINGS.items():
+        heading = next((by_name[one] for one in usual if one in by_name), None)
+        if heading is not None:
+            of_fields.setdefault(field, (heading,))
+        elif field in _NUMBERED:
+            several = _in_order(by_name, _NUMBERED[field])
+            if several:
+                of_fields.setdefault(field, several)
+    missing = [field for field in _NEEDED if field not in of_fields]
+    if missing:
+        raise DatasetError(
+            f"{source} has no column of {listed(missing)}; its columns are {', '.join(names)}: say which, "
+            f"--set columns={missing[0]}=HEADING"
+        )
+    return of_fields
+
+
+def _in_order(by_name: Mapping[str, str], pattern: re.Pattern[str]) -> tuple[str, ...]:
+    """The headings of a letter or a number each, in their order: A, B … or one number after the other."""
+    matches = {name: match for name in by_name if (match := pattern.fullmatch(name))}
+    places = {
+        name: ord(match[1]) - 97 if (match[1] or "").isalpha() else int(match[1] or match[2])
+        for name, match in matches.items()
+    }
+    ordered = sorted(places, key=places.__getitem__)
+    first = places[ordered[0]] if ordered else 0
+    consecutive = [name for step, name in enumerate(ordered) if places[name] == first + step]
+    return tuple(by_name[name] for name in consecutive) if first < 2 else ()
+
+
+@dataclass(frozen=True)
+class _Draft:
+    """A row as it was read: its options may be empty, and its answer is not resolved."""
+
+    number: int
+    id: str
+    question: str
+    options: tuple[str, ...]
+    answer: str
+    audio: tuple[str | Embedded, ...]
+    kind: str
+    group: str
+    events: Any
+
+
+def _draft(number: int, record: Record, headings: Mapping[str, tuple[str, ...]]) -> _Draft:
+    def text(field: str) -> str:
+        return one_line(record.get(headings[field][0])) if field in headings else ""
+
+    options = tuple(map(one_line, _several(record, headings["options"])))
+    lettered = [_LETTERED.match(option) for option in options if option]
+    if lettered and all(match and ord(match[1].lower()) - 97 == place for place, match in enumerate(lettered)):
+        options = tuple(_LETTERED.sub("", option, count=1) for option in options)
+    clips = tuple(clip for clip in _several(record, headings["audio"]) if clip)
+    audio = tuple(clip if isinstance(clip, Embedded) else str(clip) for clip in clips)
+    events = _literal(record.get(headings["events"][0])) if "events" in headings else None
+    id = text("id") or f"question-{number:05d}"
+    return _Draft(number, id, text("question"), options, text("answer"), audio, text("kind"), text("group"), events)
+
+
+def one_line(value: Any) -> str:
+    """A value as a text of one line; empty where there is none."""
+    return "" if value is None or value != value else " ".join(str(value).split())
+
+
+def _several(record: Record, headings: Sequence[str]) -> list[Any]:
+    """The values of several columns, or those in one: a list, its JSON text, or a text divided by lines, | or ;."""
+    if len(headings) > 1:
+        return [record.get(heading) for heading in headings]
+    value = _literal(record.get(headings[0]))
+    if isinstance(value, dict):
+        return list(value.values())
+    if isinstance(value, list | tuple):
+        return list(value)
+    if not isinstance(value, str):
+        return [value]
+    return value.split(next((mark for mark in ("\n", "|", ";") if mark in value), "\n"))
+
+
+def _literal(value: Any) -> Any:
+    """The list or structure that a text writes, in JSON or as Python writes it; any other value as it is."""
+    if not isinstance(value, str) or value.strip()[:1] not in ("[", "{"):
+        return value
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(value)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+    return value
+
+
+def _place_of(draft: _Draft, way: str) -> int | None:
+    """The place of the right option, by one way to state it; None where it states none."""
+    count, answer = len(draft.options), draft.answer
+    if way == "text":
+        bare = _LETTERED.sub("", answer, count=1)
+        places = [place for place, option in enumerate(draft.options) if option and option in (answer, bare)]
+        return places[0] if places else None
+    if way == "letters":
+        match = _LETTER.fullmatch(answer)
+        place = ord(match[1].lower()) - 97 if match else -1
+    else:
+        place = int(float(answer)) - int(way[-1]) if re.fullmatch(r"\d{1,3}(\.0)?", answer, re.ASCII) else -1
+    return place if 0 <= place < count and draft.options[place] else None
+
+
+def _way_of_answers(source: str, drafts: Sequence[_Draft]) -> str:
+    """The way that states an option in the most rows.
+
+    Raises:
+        DatasetError: two ways do, and state other options.
+    """
+    stated = {way: [_place_of(draft, way) for draft in drafts] for way in ANSWERS}
+    counts = {way: sum(place is not None for place in places) for way, places in stated.items()}
+    best = [way for way in ANSWERS if counts[way] == max(counts.values())]
+    differing = next((way for way in best if stated[way] != stated[best[0]]), None)
+    if differing is None or not max(counts.values()):
+        return best[0]
+    pairs = zip(drafts, stated[best[0]], stated[differing], strict=True)
+    draft = next(draft for draft, one, other in pairs if one != other)
+    raise DatasetError(
+        f"{source}: the answers can be read as {' or as '.join(best)}, such as {draft.answer!r} of {draft.id} with the "
+        f"options {', '.join(map(repr, draft.options))}; say which: --set answers={best[0]}"
+    )
+
+
+def _row(draft: _Draft, way: str, sounds: Sequence[_Sound]) -> tuple[Row, str | None]:
+    """The row of a draft, and its fault."""
+    place = _place_of(draft, way)
+    options = [option for option in draft.options if option]
+    answer = "" if place is None else draft.options[place]
+    fault = fault_of(draft.question, options, answer)
+    if fault == "the answer is none of the options":
+        fault = f"{fault}: {draft.answer!r}"
+    events, is_events = _events(draft.events)
+    unusable = next((sound.fault for sound in sounds if sound.fault), None)
+    if fault is None and not sounds:
+        fault = "no file is named"
+    if fault is None and not is_events:
+        fault = "events are no list of onset, offset and label"
+    row = {
+        "id": draft.id,
+        "split": "test",
+        "question": draft.question,
+        "options": options,
+        "answer": answer,
+        "kind": draft.kind,
+        "group": draft.group or sha256_of("".join(sound.digest for sound in sounds).encode())[:16],
+        "files": [sound.name for sound in sounds],
+        "duration": round(sum(sound.seconds for sound in sounds), 3),
+        "events": events,
+    }
+    return row, fault or unusable
+
+
+def _events(value: Any) -> tuple[list[dict[str, Any]] | None, bool]:
+    """Events, and whether they are such: none, or a list of structures with onset, offset and label."""
+    if value in (None, ""):
+        return None, True
+    try:
+        return [
+            {"onset": float(event["onset"]), "offset": float(event["offset"]), "label": one_line(event["label"])}
+            for event in value
+        ], True
+    except (TypeError, ValueError, KeyError):
+        return None, False
+
+
+@dataclass(frozen=True)
+class _Sound:
+    """A clip that was looked at: its name, digest and seconds, how to open it, and why it is unusable."""
+
+    name: str
+    digest: str
+    seconds: float
+    open: Callable[[], SoundFile]
+    fault: str | None = None
+
+
+class _Folder:
+    """The sound files in a folder and below it, found by the path that a table has, or by its end."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    @cached_property
+    def _by_name(self) -> Mapping[str, list[Path]]:
+        by_name: dict[str, list[Path]] = defaultdict(list)
+        for root, folders, names in os.walk(self._folder):
+            folders[:] = sorted(name for name in folders if not name.startswith("."))
+            for name in sorted(names):
+                path = Path(root, name)
+                if path.suffix.lower() in AUDIO_SUFFIXES:
+                    by_name[name].append(path)
+                    by_name[path.stem].append(path)
+        return by_name
+
+    def path(self, name: str) -> Path | None:
+        """The file of a name: at its path below the folder, at an end of its path, or the only one of its name."""
+        path = PurePosixPath(name.replace("\\", "/"))
+        if ".." in path.parts:
+            return None
+        if path.is_absolute() and Path(path).is_file():
+            return Path(path)
+        parts = [part for part in path.parts if part not in (".", "/")]
+        for start in range(len(parts)):
+            below = self._folder.joinpath(*parts[start:])
+            if below.is_file():
+                return below
+        alike = self._by_name.get(path.name, [])
+        return alike[0] if len(alike) == 1 else None
+
+    def read(self, clips: Sequence[str | Embedded]) -> list[_Sound]:
+        """The clips of a row."""
+        return [self._sound(clip) for clip in clips]
+
+    def _sound(self, clip: str | Embedded) -> _Sound:
+        name = (
+            printable(PurePosixPath((clip if isinstance(clip, str) else clip.name).replace("\\", "/")).name) or "clip"
+        )
+        if isinstance(clip, str):
+            path = self.path(clip)
+            if path is None:
+                return _Sound(name, clip, 0.0, partial(_missing, clip), f"a file is not there: {printable(clip)}")
+            clip = Embedded(name, partial(_same, path))
+        try:
+            file = clip.read()
+            header = read_header(file)
+            digest = sha256_of_file(file) if isinstance(file, Path) else sha256_of(file.getvalue())
+            fault = None if header.frames else "a sound is empty"
+            if header.frames > LONGEST_CLIP * header.rate:
+                fault = f"a sound is longer than {LONGEST_CLIP} s: {header.frames / header.rate:,.0f} s"
+            return _Sound(name, digest, header.frames / header.rate, clip.read, fault)
+        except (DatasetError, OSError) as error:
+            return _Sound(name, name, 0.0, clip.read, f"a sound cannot be read: {name} {first_line(error)}")
+
+
+def _same(path: Path) -> SoundFile:
+    return path
+
+
+def _missing(name: str) -> SoundFile:
+    raise SoundError(f"is not there: {printable(name)}")

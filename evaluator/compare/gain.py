@@ -1,0 +1,284 @@
+"""The gain from listening: a model's score with the sound, less the best of what needs none of it.
+
+Without the sound are the same model on silence, on noise and on another clip, answerers that read the texts alone, and
+chance: a model that refuses to answer without sound gains nothing by it. Which of them is best is chosen by the same
+answers, so the gain is the smallest of all differences, and its p the largest of all paired tests: an
+intersection–union test, which needs no correction (Berger 1982, "Multiparameter hypothesis testing and acceptance
+sampling").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audio_compositionality.support.table import Cell, Column, Row, Table, rows_of
+from audio_compositionality.support.text import number_text
+
+from .comparison import Comparison, View
+from .loading import ModelKind
+from .statistics import Interval, compare_pairs, mean_intervals
+from .tables import interval_text
+
+SILENT = {"without-audio:": "silence", "noise-audio:": "noise", "other-audio:": "another clip"}
+"""Controls without the sound that is asked about, with their columns."""
+
+PARTS = {
+    "fragment-audio:": "any quarter",
+    "first-fragment-audio:": "first quarter",
+    "loudest-fragment-audio:": "loudest quarter",
+    "shuffled-audio:": "shuffled",
+}
+"""Controls with a part of it, with their columns."""
+
+TEXTS = ("blind", "majority", "longest", "first")
+"""Answerers that read the texts alone."""
+
+CHANCE = "chance"
+
+
+@dataclass(frozen=True)
+class Gain:
+    """The gain of one model.
+
+    Attributes:
+        label: of the model.
+        place: of its result in the comparison.
+        score: with the sound.
+        without: the scores without it, by the name of the control; chance is always among them.
+        parts: the scores with a part of it, by the prefix of the control.
+        best: the name of the best score without it.
+        gain: the score less that of `best`.
+        interval: 95 %, of the gain; None where there are too few samples.
+        p: the largest of the paired tests; None likewise.
+    """
+
+    label: str
+    place: int
+    score: float
+    without: dict[str, float]
+    parts: dict[str, float]
+    best: str
+    gain: float
+    interval: Interval | None
+    p: float | None
+
+
+def gains(comparison: Comparison) -> Iterator[Gain]:
+    """The gain of each model that has a result without the sound; none where the task asks nothing about listening."""
+    view = comparison.views.get(comparison.info.ranks_by)
+    if not comparison.info.ability or view is None or comparison.samples is None:
+        return
+    texts = {one.result.model.id: place for place, one in enumerate(comparison.results)}
+    for place, one in enumerate(comparison.results):
+        if one.kind is not ModelKind.TRAINED:
+            continue
+        id = one.result.model.id
+        silent = {prefix: texts[prefix + id] for prefix in SILENT if prefix + id in texts}
+        if not silent:
+            continue
+        beside = silent | {name: texts[name] for name in TEXTS if name in texts}
+        parts = {prefix: texts[prefix + id] for prefix in PARTS if prefix + id in texts}
+        yield _gain(comparison, view, place, beside, {prefix: float(view.means[at]) for prefix, at in parts.items()})
+
+
+def _gain(comparison: Comparison, view: View, place: int, beside: dict[str, int], parts: dict[str, float]) -> Gain:
+    chance = _chances(comparison)
+    columns = [view.values[:, at] for at in beside.values()] + [chance]
+    names = [*beside, CHANCE]
+    tested = [
+        compare_pairs(np.stack([view.values[:, place], column], axis=1), view.clusters, bounds=view.measure.range)[0]
+        for column in columns
+    ]
+    best = int(np.argmax([column.mean() for column in columns]))
+    p_values = [_one_sided(test.p, test.difference) for test in tested]
+    return Gain(
+        label=comparison.labels[place],
+        place=place,
+        score=float(view.means[place]),
+        without={name: float(column.mean()) for name, column in zip(names, columns, strict=True)},
+        parts=parts,
+        best=names[best],
+        gain=tested[best].difference,
+        interval=tested[best].interval,
+        p=None if None in p_values else max(p for p in p_values if p is not None),
+    )
+
+
+def _one_sided(p: float | None, difference: float) -> float | None:
+    """The p of being higher, from that of being different."""
+    if p is None:
+        return None
+    return p / 2 if difference > 0 else 1 - p / 2
+
+
+def _chances(comparison: Comparison) -> NDArray[np.float64]:
+    """Chance of each question, [n]."""
+    assert comparison.samples is not None
+    return np.array([1 / len(asked.options) for asked in comparison.samples.asked], np.float64)
+
+
+def gain_table(comparison: Comparison, *, with_ids: bool = True) -> Table | None:
+    """A row a model: with the sound, without it, with a part of it, and the gain; None where there is none.
+
+    Args:
+        comparison: of a task.
+        with_ids: whether the legend names questions that need no ears.
+    """
+    rows = list(gains(comparison))
+    if not rows:
+        return None
+    silent = [name for name in SILENT if any(name in row.without for row in rows)]
+    texts = [name for name in TEXTS if name in rows[0].without]
+    parts = [name for name in PARTS if any(name in row.parts for row in rows)]
+    view = comparison.views[comparison.info.ranks_by]
+    intervals = mean_intervals(view.values, view.clusters, bounds=view.measure.range)
+    columns = (
+        Column("model", numeric=False),
+        Column("with sound", digits=None),
+        *(Column(SILENT[name], digits=None) for name in silent),
+        *(Column(name, digits=None) for name in texts),
+        Column(CHANCE, digits=None),
+        *(Column(PARTS[name], digits=None) for name in parts),
+        Column("gain", "with sound, less the best without", digits=None),
+        Column("p", "largest of the paired one-sided tests against all without sound", digits=None),
+    )
+    legend = (
+        "Silence, noise, another clip: the same model on these in place of the sound. "
+        + (f"{', '.join(texts)}: answerers that read the texts alone. " if texts else "")
+        + ("Quarters, and stretches in disorder: how much of the sound is needed. " if parts else "")
+        + "Gain: the score with the sound less the best score without, "
+        "chance among them, with its 95 % interval over independent samples: refusing to answer without sound gains "
+        "nothing.",
+        needs_no_ears_sentence(comparison, rows[0].place) if with_ids else "",
+    )
+    title = f"{comparison.info.title}: with the sound, without it, and the gain from listening"
+    return Table(
+        title,
+        columns,
+        tuple(_row(row, silent, texts, parts, intervals[row.place]) for row in rows),
+        tuple(filter(None, legend)),
+        f"{comparison.info.name}-gain",
+    )
+
+
+def _row(gain: Gain, silent: list[str], texts: list[str], parts: list[str], interval: Interval | None) -> Row:
+    def cell(value: float | None) -> Cell:
+        return Cell("–") if value is None else Cell(value, number_text(value, 3))
+
+    return Row(
+        (
+            Cell(gain.label),
+            Cell(gain.score, number_text(gain.score, 3), interval_text(interval)),
+            *(cell(gain.without.get(name)) for name in (*silent, *texts, CHANCE)),
+            *(cell(gain.parts.get(name)) for name in parts),
+            Cell(gain.gain, number_text(gain.gain, 3), interval_text(gain.interval)),
+            Cell("–") if gain.p is None else Cell(gain.p, "< 0.001" if gain.p < 0.001 else number_text(gain.p, 3)),
+        )
+    )
+
+
+def paper_table(comparison: Comparison) -> Table | None:
+    """The gain in brief, narrow enough for one column of a paper of two; None where there is none."""
+    rows = list(gains(comparison))
+    if not rows:
+        return None
+    quarter = next((name for name in PARTS if any(name in row.parts for row in rows)), None)
+    short = [row.label.rpartition("/")[2] for row in rows]
+    columns = (
+        Column("model", numeric=False),
+        Column("with sound"),
+        Column("best without"),
+        *([Column(PARTS[quarter])] if quarter else []),
+        Column("gain"),
+    )
+    legend = (
+        f"Accuracy on {len(comparison.ids):,} questions; the best of what needs no sound, and what it is; and the gain "
+        "from listening, with sound less the best without, with its 95 % interval.",
+    )
+    named = SILENT | {CHANCE: CHANCE}
+    return Table(
+        f"{comparison.info.title}: what listening gains",
+        columns,
+        tuple(
+            Row(
+                (
+                    Cell(name if short.count(name) == 1 else row.label),
+                    Cell(row.score),
+                    Cell(row.without[row.best], note=named.get(row.best, row.best)),
+                    *([Cell(row.parts.get(quarter))] if quarter else []),
+                    Cell(row.gain, note=interval_text(row.interval)),
+                )
+            )
+            for name, row in zip(short, rows, strict=True)
+        ),
+        legend,
+        f"{comparison.info.name}-paper",
+        in_one_column=True,
+    )
+
+
+def no_ears_table(comparison: Comparison) -> Table | None:
+    """The questions that need no ears, a row each, with the models of which this is known; None where there are none.
+
+    See `needs_no_ears`.
+    """
+    models: dict[str, list[str]] = {}
+    for row in gains(comparison):
+        for id in needs_no_ears(comparison, row.place):
+            models.setdefault(id, []).append(row.label)
+    if not models:
+        return None
+    assert comparison.samples is not None
+    asked = dict(zip(comparison.ids, comparison.samples.asked, strict=True))
+    values = [
+        (id, asked[id].question, asked[id].answer, ", ".join(models[id])) for id in comparison.ids if id in models
+    ]
+    headings = ("id", "question", "answer", "models whose controls without sound are all right")
+    legend = "An answer to one of these does not show that the model listens."
+    return Table(
+        f"{len(values):,} of {len(asked):,} questions need no ears",
+        tuple(Column(heading, numeric=False) for heading in headings),
+        rows_of(values),
+        (legend,),
+        f"{comparison.info.name}-no-ears",
+    )
+
+
+def needs_no_ears(comparison: Comparison, place: int) -> tuple[str, ...]:
+    """Ids of the questions that a model answers rightly on silence, on noise and on another clip, and that `blind`
+    answers too; of these as many as are among the results, and none where fewer than two are.
+
+    Args:
+        comparison: of a task that asks about listening.
+        place: of the model's result.
+    """
+    view, samples = comparison.views.get(comparison.info.ranks_by), comparison.samples
+    if not comparison.info.ability or view is None or samples is None:
+        return ()
+    id = comparison.results[place].result.model.id
+    wanted = {TEXTS[0], *(prefix + id for prefix in SILENT)}
+    deaf = [at for at, one in enumerate(comparison.results) if one.result.model.id in wanted]
+    if len(deaf) < 2:
+        return ()
+    right = (view.values[:, deaf] == 1).all(axis=1)
+    return tuple(id for id, is_right in zip(samples.ids, right, strict=True) if is_right)
+
+
+MOST_LISTED = 20
+"""Ids of questions in a legend."""
+
+
+def needs_no_ears_sentence(comparison: Comparison, place: int) -> str:
+    """The questions that need no ears, of the model of a place; empty where there are none."""
+    ids = needs_no_ears(comparison, place)
+    if not ids:
+        return ""
+    more = f" and {len(ids) - MOST_LISTED:,} more" if len(ids) > MOST_LISTED else ""
+    return (
+        f"{len(ids):,} of {len(comparison.ids):,} questions need no ears: all controls of {comparison.labels[place]} "
+        f"without the sound answer them rightly: {', '.join(ids[:MOST_LISTED])}{more}."
+    )

@@ -1,0 +1,261 @@
+"""Audio questions: accuracy on multiple-choice questions about sounds, of any benchmark.
+
+A model hears one or several clips and reads a question with 2 to 26 options; its answer is raw text. `match_answer`
+reads it by fixed rules, the same as for `polybench`: an answer without an option is *unparsed* and wrong, is counted,
+and is never replaced by a draw. Every share stands beside scores without listening.
+
+>>> options = [["dog", "rain"], ["sad", "happy", "calm"], ["1", "2", "3", "4"]]
+>>> result = audio_questions(["B. rain", "It sounds happy.", "I cannot hear it."], ["rain", "sad", "2"], options)
+>>> result["accuracy"], result["chance"], result["unparsed"], result["refused"]
+(0.3333333333333333, 0.3611111111111111, 1, 1)
+"""
+
+from typing import Any
+
+import numpy as np
+
+from .answer_judgements import JudgedAnswer as JudgedAnswer
+from .answer_mentions import Mention as Mention
+from .answer_words import LETTERS
+from .answers import REFUSED as REFUSED
+from .arrays import Floats as Floats
+from .evaluated import MOST, count, metric_class, share
+from .question_shares import Intervals, group_numbers, groups_right, order_numbers, order_scores, positions, share_row
+from .questions import read_questions
+
+_DESCRIPTION = """\
+Audio questions measures how well multiple-choice questions about sounds are answered, of any benchmark. It reads raw
+text by fixed rules, counts what cannot be read and what is refused, and gives every share beside chance, the best
+constant answer and an interval over clips or groups.
+"""
+
+_CITATION = """\
+@misc{audio_questions_2026,
+  title = {{Audio questions, scored beside controls without listening}},
+  note = {Consistency over orders of options after arXiv 2510.04584},
+  year = {2026}
+}
+"""
+
+_INPUTS = """
+Args:
+    predictions: m texts, the answers as the model gave them; with parsed=True positions of options, -1 for none.
+    references: m texts, each one of its options: the right answers.
+    options: m lists of 2 to 26 texts, in the order in which they were shown.
+    kinds: optional, m texts, the kind of each question.
+    ids: optional, m texts; answers of one id are to one question under several orders of its options.
+    groups: optional, m texts, equal for questions that are not independent, such as those about one clip.
+    parsed: whether predictions are positions.
+    return_scores: also return lists of each question and of each answer.
+Returns:
+    a dictionary, described at `audio_questions` in the module: accuracy, chance, by_kind and so on.
+Examples:
+    >>> import evaluate
+    >>> metric = evaluate.load("audio_questions")
+    >>> options = [["dog", "rain"], ["Yes", "No"]]
+    >>> result = metric.compute(predictions=["(B) rain", "No."], references=["rain", "Yes"], options=options)
+    >>> result["accuracy"], result["unparsed"]
+    (0.5, 0)
+"""
+
+
+def audio_questions(
+    predictions: Any = None,
+    references: Any = None,
+    options: Any = None,
+    *,
+    kinds: Any = None,
+    ids: Any = None,
+    groups: Any = None,
+    parsed: bool = False,
+    return_scores: bool = False,
+) -> dict[str, Any]:
+    """Return how many of n questions are answered rightly, by m answers.
+
+    - `predictions` [m]: the texts that a model gave, read by `match_answer`; with `parsed` the positions of the options
+      instead, from 0, where -1, None or an empty text is an unparsed answer;
+    - `references` [m]: the right answers, each exactly once among its options; `options` [m]: 2 to 26 texts each, in
+      the order shown; `kinds` [m]: texts or integers, by default one kind for all;
+    - `ids` [m]: answers of one id are to one question whose options were shown in several orders. By default each
+      answer is to a question of its own. A question counts once, each of its R answers by 1/R; counts are of answers;
+    - `groups` [m]: questions that share one are not independent; by default each question is its own.
+
+    Numbers:
+
+    - `accuracy`: the mean over all questions; `chance`: the mean of 1/k of k options; `without_listening`: accuracy of
+      who does in each kind what is best there: draw an option, always give one text, or always take one position;
+    - `accuracy_of_kinds`: the mean of the accuracies of the kinds; `n` questions, `answers` m, `unparsed` answers that
+      name no option, `refused` among them; `accuracy_parsed`: share of right answers among the parsed, None without;
+    - `groups_right`: share of groups of which every answer is right, `groups_right_chance`: the mean of Π 1/k over
+      their answers, `groups`: their number; None without groups;
+    - with several orders, else None: `consistency`: share of pairs of orders with the same option's text, and
+      `all_orders_right`, with `consistency_chance` and `all_orders_right_chance` (arXiv 2510.04584);
+    - `position_distance`: ½ Σ |p − e|, p being the share of each position among the chosen options, and e that without
+      a habit, the mean of 1/k; None where nothing was parsed.
+
+    Tables: `interval` of the accuracy and `intervals` by name of further shares, 95 %, [low, high], by draws of entire
+    groups with replacement (expanded percentile, Hesterberg 2015; Wilson's where all is right, or wrong); `by_kind`:
+    for each kind n, answers, accuracy, interval, chance, majority, best_position, unparsed, refused, accuracy_parsed;
+    `position`: the share of each letter among the chosen options.
+
+    With return_scores, a list of n, in the order in which questions first occur: `scores`, the share of its orders that
+    are right. Lists of m: `choices`, positions, None where unparsed; `rules`, names of the rules that decided.
+
+    Raises ValueError when lengths differ or are 0; a text is not a string; an answer is not exactly once among its
+    options; options are fewer than 2 or more than 26; answers of one id disagree in the right answer, the set of
+    options, kind or group; a position is not one of the options.
+
+    >>> audio_questions([1, -1], ["b", "b"], [["a", "b"]] * 2, parsed=True)["accuracy"]
+    0.5
+    """
+    given = {"predictions": predictions, "references": references, "options": options}
+    given |= {} if kinds is None else {"kinds": kinds}
+    a = read_questions(given, ids, {"groups": groups}, parsed, of_polybench=False)
+    everything, correct = np.ones(a.n, bool), a.per_question(a.right)
+    draws, result = Intervals(a.group), dict[str, Any]()
+    row = share_row(a, everything, draws)
+    table = {kind: share_row(a, a.task == place, draws) for place, kind in enumerate(a.tasks)}
+    shares = {"accuracy": [(correct, np.ones(a.n))]}
+    if a.has_groups:
+        shares["groups_right"] = [groups_right(a, everything)]
+    if (a.orders > 1).any():
+        several = (a.orders > 1).astype(np.float64)
+        shares |= {name: [(values * several, several)] for name, values in order_scores(a).items()}
+    intervals = dict[str, Any]()
+    for name, pairs in shares.items():
+        draws.ask(pairs, intervals, name)
+    draws.fill()
+    best = [max(part["chance"], part["majority"], part["best_position"]) for part in table.values()]
+    sizes = [part["n"] for part in table.values()]
+    numbers: dict[str, Any] = {
+        **row,
+        **order_numbers(a, everything),
+        **{name: float(pairs[0][0].sum() / pairs[0][1].sum()) for name, pairs in shares.items()},
+        **(group_numbers(a, everything) if a.has_groups else {}),
+        "position_distance": positions(a, np.ones(a.m, bool))["position_distance"],
+        "without_listening": float(np.average(best, weights=sizes)),
+        "accuracy_of_kinds": float(np.mean([part["accuracy"] for part in table.values()])),
+    }
+    result = {name: numbers.get(name) for name in MEASURES}
+    result |= {"interval": intervals.pop("accuracy"), "intervals": intervals, "by_kind": table}
+    result["position"] = positions(a, np.ones(a.m, bool))["position"]
+    if return_scores:
+        result["scores"] = correct.tolist()
+        result["choices"] = [None if choice < 0 else int(choice) for choice in a.choice]
+        result["rules"] = list(a.rules)
+    return result
+
+
+AudioQuestions = metric_class(
+    audio_questions,
+    {"predictions": "text", "references": "text", "options": "texts"},
+    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2510.04584",)),
+    whole=False,
+)
+
+VERSION = 1
+"""It rises with every change of code or constants that can change a number."""
+
+MEASURES = {
+    "accuracy": share("accuracy", "share of questions answered correctly", null="chance", column="score"),
+    "chance": share("chance", "accuracy of drawing an option: the mean of 1/k of k options"),
+    "without_listening": share(
+        "best without listening",
+        "accuracy of who does in each kind what is best there without a clip: draw an option, always give one text or "
+        "always take one position",
+        shown=False,
+    ),
+    "accuracy_of_kinds": share(
+        "mean of the kinds", "share of questions answered correctly, the mean over the kinds of question", shown=False
+    ),
+    "n": count("questions", "number of questions", 0.0),
+    "answers": count("answers", "number of answers: a question has one in each order of its options", 0.0),
+    "unparsed": {
+        "heading": "unparsed",
+        "meaning": "number of answers that name no option, refusals among them; they are wrong",
+        "range": (0.0, MOST),
+        "digits": 0,
+    },
+    "refused": count("refused", "number of answers that are refusals", 0.0),
+    "accuracy_parsed": share("accuracy of the parsed", "accuracy among the answers that name an option", shown=False),
+    "groups_right": share(
+        "groups right",
+        "share of groups, such as all questions about a clip, with every question answered correctly",
+        null="groups_right_chance",
+    ),
+    "groups_right_chance": share(
+        "chance of groups right",
+        "groups right by drawing an option each time: the mean of the product of 1/k",
+        shown=False,
+    ),
+    "groups": count("groups", "number of groups", 0.0),
+    "consistency": share(
+        "consistency",
+        "share of pairs of orders of a question that get the same answer, the mean over the questions",
+        null="consistency_chance",
+        shown=False,
+    ),
+    "consistency_chance": share("chance of consistency", "consistency of drawing an option", shown=False),
+    "all_orders_right": share(
+        "right in all orders",
+        "share of questions answered correctly in every order of their options",
+        null="all_orders_right_chance",
+        shown=False,
+    ),
+    "all_orders_right_chance": share(
+        "chance of right in all orders", "right in all orders by drawing an option each time", shown=False
+    ),
+    "position_distance": share(
+        "position habit",
+        "by how much the positions that are taken differ from taking each as often: 0 without a habit",
+        shown=False,
+    ),
+}
+"""The description of each number of `audio_questions`, by name, the score first."""
+
+PAGE = {
+    "introduction": """\
+# Audio questions, of any benchmark
+
+How many multiple-choice questions about sounds are answered rightly, beside what needs no listening?
+
+Paste what a model answered, a line for each answer, as it gave it, "B. rain" or "It is the rain."; and on the same
+lines the right answer and the list of options in the order shown. An empty answer is written as "-".
+""",
+    "warning": """\
+**An accuracy alone says little.** Compare it with `chance`, with `without_listening`, and with the same model without
+sound; and see `unparsed`: what cannot be read counts as wrong, whatever the model meant.
+""",
+    "inputs": {
+        "predictions": "Answers, as the model gave them",
+        "references": "Right answers: the text of an option",
+        "options": 'Options: a list a line, such as ["dog", "rain"]',
+        "kinds": "Kind of question: a word",
+        "ids": "Question: a word, the same for a question with several orders of its options",
+        "groups": "Group: a word, the same for questions about one clip",
+    },
+    "kinds": {"kinds": "words", "ids": "words", "groups": "words"},
+}
+"""Content of the metric's page; an input that is no feature of the metric is optional, of the kind given here."""
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `audio_questions`: 16 questions in every rotation of their options, two in three right."""
+    rng = np.random.default_rng(0)
+    texts = {"source": ["bell", "brass", "organ"], "mood": ["sad", "happy", "calm", "tense"]}
+    rows: dict[str, list[Any]] = {name: [] for name in PAGE["inputs"]}
+    for number in range(8):
+        for kind, options in texts.items():
+            answer = options[number % len(options)]
+            for turn in range(len(options)):
+                shown = options[turn:] + options[:turn]
+                place = shown.index(answer) if rng.random() < 2 / 3 else int(rng.integers(len(shown)))
+                rows["predictions"].append(
+                    f"{LETTERS[place]}. {shown[place]}" if rng.random() < 0.9 else "I cannot say."
+                )
+                rows["references"].append(answer)
+                rows["options"].append(shown)
+                rows["kinds"].append(kind)
+                rows["ids"].append(f"{kind} {number}")
+                rows["groups"].append(f"clip {number}")
+    return rows

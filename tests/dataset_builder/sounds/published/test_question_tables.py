@@ -1,0 +1,195 @@
+"""Tables of questions of any form: columns, options, answers and clips are found, and every fault is told."""
+
+import csv
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import soundfile
+from datasets import Audio, Dataset
+
+from audio_compositionality.dataset_builder import stored
+from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.open_data import open_data
+from audio_compositionality.dataset_builder.recipes import load_recipe
+from audio_compositionality.support.errors import InputError
+
+RATE = 8_000
+OPTIONS = (["dog", "cat", "rain"], ["1", "2"], ["yes", "no", "maybe", "never"])
+ANSWERS = ("rain", "2", "yes")
+
+
+def tone(path, number, seconds=0.5):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    time = np.arange(int(seconds * RATE)) / RATE
+    soundfile.write(path, 0.3 * np.sin(2 * np.pi * (200 + 40 * number) * time), RATE)
+    return path
+
+
+@pytest.fixture
+def sounds(tmp_path):
+    return [tone(tmp_path / "audio" / f"{number}.wav", number) for number in range(3)]
+
+
+def table(path, rows):
+    with path.open("w", newline="") as stream:
+        writer = csv.DictWriter(stream, list(rows[0]), delimiter="\t" if path.suffix == ".tsv" else ",")
+        writer.writeheader()
+        writer.writerows(rows)
+    return path
+
+
+def records(answers=ANSWERS, **more):
+    return [
+        {"audio": f"audio/{number}.wav", "question": f"What is\nit, {number}?", "options": options, "answer": answer}
+        | {name: values[number] for name, values in more.items()}
+        for number, (options, answer) in enumerate(zip(OPTIONS, answers, strict=True))
+    ]
+
+
+def written(folder, form, rows):
+    path = folder / f"questions.{form}"
+    if form in ("csv", "tsv"):
+        return table(path, [row | {"options": json.dumps(row["options"])} for row in rows])
+    if form == "parquet":
+        sound = [{"bytes": (folder / row["audio"]).read_bytes(), "path": row["audio"]} for row in rows]
+        pq.write_table(pa.Table.from_pylist([row | {"audio": one} for row, one in zip(rows, sound, strict=True)]), path)
+    else:
+        path.write_text(json.dumps({"data": rows}) if form == "json" else "\n".join(map(json.dumps, rows)))
+    return path
+
+
+def opened(path, **given):
+    return open_data(path, **given).configuration("audio_questions")
+
+
+@pytest.mark.parametrize("form", ["csv", "tsv", "json", "jsonl", "parquet"])
+def test_every_form_gives_the_same_rows_and_samples(tmp_path, sounds, form):
+    read = opened(written(tmp_path, form, records()))
+    assert [row["options"] for row in read.rows] == [list(options) for options in OPTIONS]
+    assert [row["answer"] for row in read.rows] == list(ANSWERS)
+    assert [row["question"] for row in read.rows] == [f"What is it, {number}?" for number in range(3)]
+    assert [row["files"] for row in read.rows] == [[f"{number}.wav"] for number in range(3)]
+    assert {row["duration"] for row in read.rows} == {0.5}
+    assert len({row["group"] for row in read.rows}) == 3
+    assert [len(clip.waveform) for clip in read.clips()] == [RATE // 2] * 3
+    for row in read.rows:
+        load_recipe("audio_questions").check_row(row)
+    reference = opened(written(tmp_path, "jsonl", records()))
+    assert (read.fingerprint, read.clip_ids) == (reference.fingerprint, reference.clip_ids)
+
+
+def test_a_folder_of_shards_is_read_in_order(tmp_path, sounds):
+    shards = tmp_path / "shards"
+    for number in range(2):
+        (tmp_path / f"{number}").mkdir()
+        tone(tmp_path / f"{number}" / "audio" / "0.wav", number)
+        rows = [dict(records()[0], audio="audio/0.wav", id=f"q{number}")]
+        shards.mkdir(exist_ok=True)
+        written(tmp_path / f"{number}", "parquet", rows).rename(shards / f"test-{number}.parquet")
+    assert [row["id"] for row in opened(shards).rows] == ["q0", "q1"]
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [("C", "B", "A"), ("(c)", "(b)", "(a)"), ("C. rain", "B. 2", "A. yes"), (2, 1, 0), (3, 2, 1), ("3", "2", "1")],
+)
+def test_answers_by_text_letter_or_number_from_0_or_1_are_told_from_all(tmp_path, sounds, answers):
+    # From 0, the second one has no text of its own among its options but 1.
+    read = opened(written(tmp_path, "jsonl", records(answers)))
+    assert [row["answer"] for row in read.rows] == list(ANSWERS)
+
+
+def test_answers_that_have_two_readings_are_asked_about(tmp_path, sounds):
+    path = written(tmp_path, "jsonl", records((1, 1, 1)))
+    with pytest.raises(
+        DatasetError, match=r"read as from-0 or as from-1, such as '1' of question-00000.*--set answers="
+    ):
+        open_data(path)
+    assert opened(path, answers="from-0").rows[0]["answer"] == "cat"
+    assert opened(path, answers="from-1").rows[0]["answer"] == "dog"
+    with pytest.raises(InputError, match=r"answers is 'letter'; did you mean 'letters'"):
+        open_data(path, answers="letter")
+
+
+def test_options_and_clips_of_several_columns_and_letters_in_front(tmp_path, sounds):
+    rows = [
+        {"Audio_1": "0.wav", "Audio_2": "1.wav", "Question": "Which?", "optionA": "(A) one", "optionB": "(B) two"}
+        | {"optionC": "", "Correct": "B", "Category": "order", "uid": "x/1"}
+    ]
+    (row,) = opened(table(tmp_path / "q.csv", rows)).rows
+    assert (row["options"], row["answer"], row["kind"], row["id"]) == (["one", "two"], "two", "order", "x/1")
+    assert (row["files"], row["duration"]) == (["0.wav", "1.wav"], 1.0)
+    said = [{"clip name": "2", "ask": "Which?", "l": "a", "r": "b", "right": "b"}]
+    columns = ("audio=clip name", "question=ask", "options=l+r", "answer=right")
+    read = opened(f"questions:{table(tmp_path / 'said.csv', said)}", columns=columns, audio=str(tmp_path / "audio"))
+    assert (read.rows[0]["options"], read.rows[0]["files"]) == (["a", "b"], ["2"])
+    assert len(list(read.clips())) == 1
+
+
+def test_all_faults_are_told_at_once_and_left_out_by_choice_alone(tmp_path, sounds):
+    (tmp_path / "audio" / "broken.wav").write_bytes(b"RIFF")
+    soundfile.write(tmp_path / "audio" / "empty.wav", np.zeros(0), RATE)
+    faulty = [
+        ("audio/0.wav", ["a", "b"], "c", "none of the options"),
+        ("audio/0.wav", ["a", "A"], "a", "an option is repeated"),
+        ("audio/0.wav", ["a"], "a", "it has 1 options"),
+        ("audio/0.wav", ["a", "F. Scott"], "a", "begins as if it were lettered"),
+        ("audio/9.wav", ["a", "b"], "a", "a file is not there"),
+        ("../secret.wav", ["a", "b"], "a", "a file is not there"),
+        ("audio/broken.wav", ["a", "b"], "a", "a sound cannot be read"),
+        ("audio/empty.wav", ["a", "b"], "a", "a sound is empty"),
+    ]
+    rows = [{"id": "good", **records()[0]}, *({"id": "twice", **records()[0]} for _ in range(2))]
+    rows += [
+        {"id": f"f{number}", "audio": audio, "question": "What?", "options": options, "answer": answer}
+        for number, (audio, options, answer, _) in enumerate(faulty)
+    ]
+    path = written(tmp_path, "jsonl", rows)
+    with pytest.raises(DatasetError) as error:
+        open_data(path)
+    for part in ("10 of 11 questions", "2: the id is that of another row", "2: a file is not there", "--skip-invalid"):
+        assert part in str(error.value)
+    assert all(fault in str(error.value) for *_, fault in faulty)
+    with pytest.warns(UserWarning, match=r"10 of 11 questions .* left out: .*f0"):
+        data = open_data(path, skip_invalid=True)
+    assert [row["id"] for row in data.configuration("audio_questions").rows] == ["good"]
+    assert len(data.faults) == 10
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        (("question=ask",), "has no column 'ask'"),
+        (("questoin=question",), "did you mean 'question'"),
+        (("question=a\\+b",), "only options and audio"),
+    ],
+)
+def test_columns_that_are_not_there_are_refused(tmp_path, sounds, columns, said):
+    path = written(tmp_path, "csv", records())
+    with pytest.raises((DatasetError, InputError), match=said):
+        open_data(path, columns=columns)
+
+
+def test_a_table_without_a_needed_column_says_how_to_name_one(tmp_path):
+    path = table(
+        tmp_path / "q.csv", [{"question": "What?", "options": '["a", "b"]', "solution": "a", "sound": "0.wav"}]
+    )
+    with pytest.raises(DatasetError, match=r"no column of answer and audio; its columns are .*--set columns=answer="):
+        open_data(path)
+
+
+@pytest.mark.parametrize("is_declared", [True, False])
+def test_a_data_set_of_the_hub_is_read_by_its_id(tmp_path, sounds, monkeypatch, is_declared):
+    (tmp_path / "copy" / "data").mkdir(parents=True)
+    shard = written(tmp_path, "parquet", records()).rename(tmp_path / "copy" / "data" / "test-00000-of-00001.parquet")
+    if is_declared:
+        Dataset.from_parquet(str(shard), cache_dir=str(tmp_path)).cast_column("audio", Audio(decode=False)).to_parquet(
+            shard
+        )
+    monkeypatch.setattr(stored, "place_of", lambda source, revision: stored.LocalFolder(str(tmp_path / "copy")))
+    read = opened("questions:someone/questions")
+    assert [row["answer"] for row in read.rows] == list(ANSWERS)
+    assert [len(clip.waveform) for clip in read.clips()] == [RATE // 2] * 3
