@@ -46,6 +46,7 @@ UNSHIPPED = {STUDIES, "benchmarks", "tests", "docs", "examples"}
 ARROWS: Mapping[str, set[str]] = {
     STUDIES: {"cli"},
     "cli": {"leaderboard", "push_scripts", "training"},
+    "bridges": {"evaluator"},
     "leaderboard": {"evaluator", "hub"},
     "push_scripts": {"evaluator", "hub"},
     "training": {"evaluator", "hub"},

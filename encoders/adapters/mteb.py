@@ -13,7 +13,7 @@ takes a torch `DataLoader`, whose batches hold under "audio" a list of {"array",
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from importlib import import_module
 from importlib.metadata import version
@@ -23,7 +23,16 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from ..base import FloatArray, ModelCard, ModelError, WaveformEncoder, check_embeddings, output_dim_of
+from ..base import (
+    FloatArray,
+    ModelCard,
+    ModelError,
+    WaveformEncoder,
+    check_embeddings,
+    check_text_embeddings,
+    check_texts,
+    output_dim_of,
+)
 from ..inference import inference
 from ..loading.listing import Adapter
 from ..loading.registry import load_encoder
@@ -70,8 +79,11 @@ class MtebEncoder(WaveformEncoder):
         )
 
     def _encode(self, clips: FloatArray, rate: int) -> np.ndarray[Any, Any]:
-        # One batch: the model must not put clips of the next call beside them, nor a worker in between.
-        loader = DataLoader(_Clips(clips, rate), batch_size=len(clips), collate_fn=_collate)
+        return self._encode_rows(_Clips(clips, rate))
+
+    def _encode_rows(self, rows: _Clips | _Texts) -> np.ndarray[Any, Any]:
+        # One batch: the model must not put rows of the next call beside them, nor a worker in between.
+        loader: DataLoader[dict[str, Any]] = DataLoader(rows, batch_size=len(rows), collate_fn=_collate)
         with inference(self.device), user_code(self._name):
             output = self._model.encode(
                 loader,
@@ -79,13 +91,51 @@ class MtebEncoder(WaveformEncoder):
                 hf_split="test",
                 hf_subset="default",
                 prompt_type=None,
-                batch_size=len(clips),
+                batch_size=len(rows),
                 show_progress_bar=False,
             )
         return to_array(output, self._name)
 
     def _run_model(self, features: FloatArray) -> FloatArray:
         return check_embeddings(self._encode(features, self.card.sample_rate), self, len(features))
+
+
+class MtebAudioTextEncoder(MtebEncoder):
+    """A model of mteb that embeds texts beside sound."""
+
+    def embed_text(self, texts: Sequence[str]) -> FloatArray:
+        """See `Model.embed_text`."""
+        listed = check_texts(texts)
+        return check_text_embeddings(self._encode_rows(_Texts(listed)), self, listed)
+
+
+def as_encoder(model: Any) -> MtebEncoder:
+    """A loaded model of mteb as an encoder, of texts as well where its metadata say so.
+
+    Raises:
+        ModelError: it takes no audio, or returns no embeddings.
+    """
+    meta = model.mteb_model_meta
+    name, takes = meta.name, meta.modalities
+    if "audio" not in takes:
+        raise ModelError(f"'{PREFIX}:{name}' takes {', '.join(takes)}, but no audio")
+    kind = MtebAudioTextEncoder if "text" in takes else MtebEncoder
+    return kind(model, name, f"{meta.revision}-mteb-{version('mteb')}")
+
+
+class _Texts(Dataset[dict[str, Any]]):
+    """Texts as rows of mteb."""
+
+    features = ("text",)
+
+    def __init__(self, texts: Sequence[str]) -> None:
+        self._texts = texts
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def __getitem__(self, row: int) -> dict[str, Any]:
+        return {"text": self._texts[row]}
 
 
 class _Clips(Dataset[dict[str, Any]]):
@@ -105,7 +155,7 @@ class _Clips(Dataset[dict[str, Any]]):
 
 
 def _collate(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    return {"audio": [row["audio"] for row in rows]}
+    return {name: [row[name] for row in rows] for name in rows[0]}
 
 
 def load_mteb_encoder(name: str, device: torch.device | None, options: EncoderOptions) -> MtebEncoder:
@@ -117,7 +167,7 @@ def load_mteb_encoder(name: str, device: torch.device | None, options: EncoderOp
     """
     if options != DEFAULT_OPTIONS:
         raise ModelError(f"'{PREFIX}:{name}' embeds as mteb does: it takes no layer, pooling or precision")
-    mteb = _import_mteb()
+    mteb = import_mteb()
     try:
         meta = mteb.get_model_meta(name, fetch_from_hf=False)
     except KeyError as error:
@@ -128,7 +178,8 @@ def load_mteb_encoder(name: str, device: torch.device | None, options: EncoderOp
         raise ModelError(f"'{PREFIX}:{name}' runs code from its Hub repository, which is not done here")
     try:
         model = meta.load_model(device=None if device is None else str(device))
-        return MtebEncoder(model, name, f"{meta.revision}-mteb-{version('mteb')}")
+        kind = MtebAudioTextEncoder if "text" in meta.modalities else MtebEncoder
+        return kind(model, name, f"{meta.revision}-mteb-{version('mteb')}")
     except (ImportError, OSError) as error:
         raise ModelError(f"mteb cannot load '{name}': {error}") from error
 
@@ -172,7 +223,7 @@ class MtebModel:
     @cached_property
     def mteb_model_meta(self) -> Any:
         """The `ModelMeta` that mteb files results under; the organisation is "audio-compositionality"."""
-        _import_mteb()
+        import_mteb()
         return import_module("mteb.models").ModelMeta(
             loader=None,
             name="audio-compositionality/" + re.sub(r"[^\w.=@+-]+", "__", self.encoder.card.id),
@@ -191,8 +242,17 @@ class MtebModel:
             similarity_fn_name="cosine",
             use_instructions=False,
             training_datasets=None,
-            modalities=["audio"],
+            modalities=["audio", "text"] if self._reads else ["audio"],
         )
+
+    @property
+    def _reads(self) -> bool:
+        return "text" in self.encoder.abilities
+
+    @property
+    def sampling_rate(self) -> int:
+        """Hz; clips at this rate are not resampled."""
+        return self.encoder.card.sample_rate
 
     def encode(
         self,
@@ -204,11 +264,11 @@ class MtebModel:
         prompt_type: Any = None,
         **_: Any,
     ) -> FloatArray:
-        """Embed the audio of a `DataLoader`; the task makes no difference.
+        """Embed the audio or the texts of a `DataLoader`; the task makes no difference.
 
         Args:
             inputs: batches, which hold under "audio" a list of {"array": [samples] or [channels, samples],
-                "sampling_rate": Hz}. Channels are averaged.
+                "sampling_rate": Hz}, where channels are averaged; or under "text" a list of texts.
             task_metadata: not used.
             hf_split: not used.
             hf_subset: not used.
@@ -218,13 +278,17 @@ class MtebModel:
             float32 [n, dim].
 
         Raises:
-            ModelError: if a batch holds no audio, or the encoder cannot take a clip.
+            ModelError: if a batch holds neither, or both, the encoder embeds no texts, or it cannot take a clip.
         """
         embeddings = []
         for batch in inputs:
-            if "audio" not in batch:
-                raise ModelError(f"a batch holds {', '.join(batch) or 'nothing'}; encoders of sound need 'audio'")
-            embeddings.append(self._embed(batch["audio"]))
+            if "audio" in batch and "text" not in batch:
+                embeddings.append(self._embed(batch["audio"]))
+            elif "text" in batch and "audio" not in batch and self._reads:
+                embeddings.append(self.encoder.embed_text(batch["text"]))
+            else:
+                needs = "'audio' or 'text'" if self._reads else "'audio'"
+                raise ModelError(f"a batch holds {', '.join(batch) or 'nothing'}; this encoder needs {needs}")
         return np.concatenate(embeddings)
 
     def _embed(self, items: list[Mapping[str, Any]]) -> FloatArray:
@@ -252,7 +316,7 @@ class MtebModel:
 
 def _task_metadata() -> Any:
     """The metadata of the task for mteb: some of its models look up a prompt by it."""
-    _import_mteb()
+    import_mteb()
     return import_module("mteb.abstasks.task_metadata").TaskMetadata(
         name="AudioCompositionality",
         description="Compositional structure in audio embeddings.",
@@ -266,7 +330,12 @@ def _task_metadata() -> Any:
     )
 
 
-def _import_mteb() -> Any:
+def import_mteb() -> Any:
+    """The package mteb.
+
+    Raises:
+        ModelError: it is not installed.
+    """
     try:
         return import_module("mteb")
     except ModuleNotFoundError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -47,8 +48,19 @@ def test_channels_are_averaged_and_long_clips_cut_where_it_is_asked_for(saved: S
 
 
 def test_another_modality_is_refused() -> None:
-    with pytest.raises(ValueError, match="a batch holds text; encoders of sound need 'audio'"):
+    with pytest.raises(ValueError, match="a batch holds text; this encoder needs 'audio'"):
         adapter.MtebModel("downsample").encode([{"text": ["a"]}])
+
+
+def test_a_model_of_ours_that_reads_embeds_texts_and_says_so() -> None:
+    model, encoder = adapter.MtebModel("compa-clap-tiny"), load_model("compa-clap-tiny")
+    texts = ["a bell, then a drum", "a drum, then a bell"]
+    embeddings = model.encode([{"text": texts[:1]}, {"text": texts[1:]}])
+    np.testing.assert_allclose(embeddings, encoder.embed_text(texts), atol=1e-6)
+    assert model.sampling_rate == encoder.card.sample_rate
+    both = {"text": texts[:1], "audio": [item(np.zeros(16_000), 16_000)]}
+    with pytest.raises(ValueError, match="a batch holds text, audio; this encoder needs 'audio' or 'text'"):
+        model.encode([both])
 
 
 def test_a_revision_is_checked() -> None:
@@ -82,6 +94,30 @@ def test_their_model_gets_clips_at_the_rate_that_it_states(monkeypatch: pytest.M
     expected = np.sqrt((resample_poly(clips, 1, 2, axis=1) ** 2).mean(axis=1))
     np.testing.assert_allclose(embeddings[:, 1], expected, rtol=0.02)
     assert adapter.MtebEncoder(Theirs(), "x", "r").card.sample_rate == 32_000
+
+
+class Reads(Theirs):
+    """As well: the number of letters of a text, and 1."""
+
+    def encode(self, inputs: Any, **settings: Any) -> Any:
+        if "text" not in inputs.dataset.features:
+            return super().encode(inputs, **settings)
+        return np.array([[len(text), 1.0] for batch in inputs for text in batch["text"]], np.float32)
+
+
+def test_their_model_embeds_texts_where_its_metadata_say_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapter, "_task_metadata", lambda: None)
+    monkeypatch.setattr(adapter, "version", lambda _: "2.26.0")
+    meta = SimpleNamespace(name="their/model", revision="r", modalities=["audio", "text"])
+    encoder = adapter.as_encoder(Reads(mteb_model_meta=meta))
+    assert (encoder.card.id, encoder.card.revision) == ("mteb:their/model", "r-mteb-2.26.0")
+    assert encoder.abilities >= {"audio", "text"}
+    np.testing.assert_array_equal(encoder.embed_text(["a", "abc"]), [[1, 1], [3, 1]])
+    meta.modalities = ["audio"]
+    assert "text" not in adapter.as_encoder(Reads(mteb_model_meta=meta)).abilities
+    meta.modalities = ["text"]
+    with pytest.raises(ValueError, match="'mteb:their/model' takes text, but no audio"):
+        adapter.as_encoder(Reads(mteb_model_meta=meta))
 
 
 def test_output_of_another_shape(monkeypatch: pytest.MonkeyPatch) -> None:

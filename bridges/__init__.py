@@ -1,0 +1,1 @@
+"""Tasks and models inside other suites: mteb, inspect_ai, lmms-eval."""
