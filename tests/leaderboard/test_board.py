@@ -173,13 +173,14 @@ class TestGood:
 
 
 class TestFetching:
-    def test_only_json_is_fetched_and_only_what_is_new(self, read):
+    def test_only_json_and_the_shown_samples_are_fetched_and_only_what_is_new(self, read):
         first = made_up("org/one", embeddings=EMBEDDINGS)
         board, hub, reader = read({**below(folder(first), first), **verification(first)})
         assert hub.asked.count("head") == hub.asked.count("files") == 1
         fetched = [path for path in hub.asked if "/" in path]
-        assert len(fetched) == 3
-        assert all(path.endswith(".json") for path in fetched)
+        assert len(fetched) == 4
+        samples = f"{folder(first, 'verified')}/samples.csv"
+        assert [path for path in fetched if not path.endswith(".json")] == [samples]
         hub.asked.clear()
         assert reader() is board
         assert hub.asked == ["head"]
@@ -187,7 +188,8 @@ class TestFetching:
         hub.contents |= below(folder(second), second)
         hub.asked.clear()
         assert {entry.model for entry in reader().entries} == {"org/one", "org/two"}
-        assert hub.asked == ["head", "files", f"{folder(second)}/result.json"]
+        fetched = [f"{folder(second)}/{name}" for name in ("result.json", "samples.csv")]
+        assert hub.asked == ["head", "files", *fetched]
 
     def test_what_was_fetched_before_a_rate_limit_is_not_fetched_again(self, read):
         """Trouble of the Hub is no fault of a file."""
@@ -205,7 +207,7 @@ class TestFetching:
         hub.broken.clear()
         hub.asked.clear()
         assert len(reader().entries) == 40
-        assert sorted(path for path in hub.asked if "/" in path) == sorted(wanted[20:])
+        assert sorted(path for path in hub.asked if path.endswith(".json")) == sorted(wanted[20:])
 
     def test_a_file_that_the_hub_does_not_give(self, read):
         _, hub, reader = read(entry("org/one"))

@@ -43,7 +43,10 @@ def made_up(
     ids = ids or [f"q{k}" for k in range(12)]
     info = load_task(task).info
     sampled = {measure.name: measure.column for measure in info.sampled}
-    columns = {column: np.tanh(scores(number, len(ids)) - 0.1 * k) for k, column in enumerate(sampled.values())}
+    columns = {
+        measure.column: np.clip(np.tanh(scores(number, len(ids)) - 0.1 * k), *measure.range)
+        for k, measure in enumerate(info.sampled)
+    }
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerow(["id", *columns])
