@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
 
 from audio_compositionality.dataset_builder.rendered import is_preset, rendered_preset
-from audio_compositionality.evaluator.compare.beside import order_beside, tested_columns, verdict_beside
+from audio_compositionality.evaluator.compare.beside import order_beside, trimmed_samples, verdict_beside
 from audio_compositionality.evaluator.compare.comparison import OpenedData, describe_data
 from audio_compositionality.evaluator.compare.frame import ScoresByMeasure, stated_scores
 from audio_compositionality.evaluator.compare.loading import ModelKind, model_kind
@@ -516,7 +516,7 @@ class BoardReader:
         # The checker's own are those of its result.
         read = read_scored_samples if entry.verified_on is None else read_sample_table
         samples = read(self._fetch(commit, entry.samples, _MOST_READ), entry.result)
-        table = tested_columns(load_task(entry.result.task).info, samples)
+        table = trimmed_samples(load_task(entry.result.task).info, samples)
         # All entries of the same data share one list of ids.
         table = replace(table, ids=self._ids.setdefault(table.ids, table.ids))
         return replace(entry, result=entry.result.with_samples(table))

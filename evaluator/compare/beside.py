@@ -27,7 +27,7 @@ MOST_TESTED = 10_000
 then."""
 
 
-def tested_columns(info: TaskInfo, samples: SampleTable) -> SampleTable:
+def trimmed_samples(info: TaskInfo, samples: SampleTable) -> SampleTable:
     """The columns that a verdict depends on, of a stranger's table.
 
     Raises:
