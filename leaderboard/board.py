@@ -8,7 +8,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
 
@@ -31,7 +31,6 @@ from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.content import RemoteFile
 from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.support.text import shortened
-from audio_compositionality.tasks.base import TaskInfo
 from audio_compositionality.tasks.registry import load_task
 
 VERIFIED, REPORTED = "verified", "reported"
@@ -187,13 +186,11 @@ class Board:
         commit: at which it was read.
         entries: all entries of installed tasks.
         rejected: the rest, with reasons.
-        verdicts: on models, by their entry and those beside it: a reading takes over those of the one before.
     """
 
     commit: str
     entries: tuple[Entry, ...]
     rejected: tuple[Rejected, ...]
-    verdicts: dict[VerdictKey, BarVerdict] = field(default_factory=dict, compare=False, repr=False)
 
     @cached_property
     def by_id(self) -> Mapping[str, Entry]:
@@ -225,19 +222,12 @@ class Board:
         groups: dict[tuple[str, DataKey], list[Entry]] = {}
         for entry in self.entries:
             groups.setdefault((entry.result.task, entry.data), []).append(entry)
-        return {key: judged(newest(group), self.verdicts) for key, group in groups.items()}
-
-    def orders(self, task: str, data: DataKey) -> tuple[str, ...]:
-        """The order of the models of a table that are above every bar, in sentences; see `order_beside`."""
-        return self._orders.get((task, data), ())
+        return {key: judged(newest(group)) for key, group in groups.items()}
 
     @cached_property
-    def _orders(self) -> Mapping[tuple[str, DataKey], tuple[str, ...]]:
-        return {key: _order(load_task(key[0]).info, rows) for key, rows in self._tables.items()}
-
-    def judge(self) -> None:
-        """Test all that is shown now, once: no visitor waits for it."""
-        _ = self._orders
+    def orders(self) -> Mapping[tuple[str, DataKey], tuple[str, ...]]:
+        """The order of the models of each table that are above every bar, in sentences; see `order_beside`."""
+        return {key: _order(rows) for key, rows in self._tables.items()}
 
     @cached_property
     def data_names(self) -> Mapping[tuple[str, DataKey], str]:
@@ -274,62 +264,43 @@ def newest(entries: Iterable[Entry]) -> list[Shown]:
     return [Shown(max(group, key=lambda entry: entry.precedence), len(group)) for group in groups.values()]
 
 
-EntryState = tuple[str, str, bool]
-"""An entry's id and status, and whether its samples could be read: of two with the same, a verdict is the same."""
-
-VerdictKey = tuple[EntryState, frozenset[EntryState]]
-
-
-def judged(rows: Sequence[Shown], verdicts: dict[VerdictKey, BarVerdict]) -> list[Shown]:
-    """The rows of one table with their verdicts; see `verdict_beside`.
-
-    Args:
-        rows: of a task and data.
-        verdicts: those that are known already; new ones are added.
-    """
-    models = [row for row in rows if row.entry.kind is ModelKind.TRAINED]
-    if not models or is_older(models[0].entry.result.task, models[0].entry.data):
+def judged(rows: Sequence[Shown]) -> list[Shown]:
+    """The rows of one table with their verdicts; see `verdict_beside`."""
+    models = [row.entry for row in rows if row.entry.kind is ModelKind.TRAINED]
+    if not models or is_older(models[0].result.task, models[0].data):
         return list(rows)
-    info = load_task(models[0].entry.result.task).info
+    info, facts = load_task(models[0].result.task).info, sample_facts(models[0].result)
     beside = {name: [row.entry for row in group] for name, group in _by_model(rows).items()}
     prefixes = [prefix for prefix in (info.twin[0], *info.bars) if prefix.endswith(":")]
-    of_rows = {}
-    for entry in (row.entry for row in models):
-        others = list(_beside(entry, beside, prefixes))
-        key = (_state(entry), frozenset(map(_state, others)))
-        if key not in verdicts:
-            data = opened_data(entry.result)
-            verdicts[key] = verdict_beside(info, entry.result, [other.result for other in others], data)
-        of_rows[entry.id] = verdicts[key]
-    return [replace(row, verdict=of_rows.get(row.entry.id)) for row in rows]
-
-
-def _state(entry: Entry) -> EntryState:
-    return entry.id, entry.status, entry.result.samples is not None
-
-
-def _order(info: TaskInfo, rows: Sequence[Shown]) -> tuple[str, ...]:
-    """The order of the models of a table, see `order_beside`."""
-    judged = [row for row in rows if row.verdict is not None]
-    if not judged:
-        return ()
-    counts = Counter(row.entry.model for row in judged)
-    named = {
-        row.entry.model if counts[row.entry.model] == 1 else f"{row.entry.model} ({row.entry.id[-16:][:8]})": row
-        for row in judged
+    verdicts = {
+        entry.id: verdict_beside(info, entry.result, [one.result for one in _beside(entry, beside, prefixes)], facts)
+        for entry in models
     }
-    evident = {label for label, row in named.items() if row.tier == 0}
-    results = {label: row.entry.result for label, row in named.items()}
-    return order_beside(info, results, evident, opened_data(judged[0].entry.result))
+    return [replace(row, verdict=verdicts.get(row.entry.id)) for row in rows]
 
 
-def opened_data(result: Result) -> OpenedData:
+def _order(rows: Sequence[Shown]) -> tuple[str, ...]:
+    """The order of the models of a table, see `order_beside`."""
+    models = [row for row in rows if row.verdict is not None]
+    counts = Counter(row.entry.model for row in models)
+    evident, results = set(), {}
+    for entry, tier in ((row.entry, row.tier) for row in models):
+        label = entry.model if counts[entry.model] == 1 else f"{entry.model} ({entry.id[-16:][:8]})"
+        results[label] = entry.result
+        evident |= set() if tier else {label}
+    if not models:
+        return ()
+    result = models[0].entry.result
+    return order_beside(load_task(result.task).info, results, evident, sample_facts(result))
+
+
+def sample_facts(result: Result) -> OpenedData:
     """The facts about the samples of a result's data: all for the presets; nothing else is opened for a stranger."""
-    return _opened_data(result.task, result.recipe, result.fingerprint)
+    return _facts(result.task, result.recipe, result.fingerprint)
 
 
 @lru_cache(maxsize=16)
-def _opened_data(name: str, recipe: str, fingerprint: str) -> OpenedData:
+def _facts(name: str, recipe: str, fingerprint: str) -> OpenedData:
     task, preset = load_task(name), preset_with(recipe, fingerprint)
     if preset is None or recipe != task.info.recipe:
         return describe_data(f"the data {fingerprint[:8]} are those of no preset", task)
@@ -472,9 +443,10 @@ class BoardReader:
         if len(rejected) > MOST_LISTED:
             rejected[MOST_LISTED:] = [Rejected("…", f"and {len(rejected) - MOST_LISTED:,} more")]
         entries = tuple(read.entry for read in reads if read.entry is not None)
-        # Readers of the last board do not see a dictionary that is being filled.
-        self._last = Board(commit, entries, tuple(rejected), dict(self._last.verdicts))
-        self._last.judge()
+        board = Board(commit, entries, tuple(rejected))
+        # All tests, once and here: no visitor waits for them.
+        _ = board.orders
+        self._last = board
         return self._last
 
     def _read_new(self, commit: str, places: Mapping[str, ListedEntry]) -> None:

@@ -24,7 +24,7 @@ from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.support.text import shortened
 
-from .board import Entry, opened_data
+from .board import Entry, sample_facts
 
 MOST_PLOTTED = 12
 """Most entries in one plot."""
@@ -91,7 +91,7 @@ class Plots:
 
     def _draw(self, commit: str, entries: Sequence[Entry], measure: str) -> EntryPlots:
         notes = [] if len(entries) <= MOST_PLOTTED else [f"Only the first {MOST_PLOTTED} of {len(entries)} are drawn."]
-        data = opened_data(entries[0].result)
+        data = sample_facts(entries[0].result)
         loaded, troubles, trouble = self._loaded(commit, entries[:MOST_PLOTTED], data)
         notes += troubles
         if not loaded:

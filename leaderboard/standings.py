@@ -154,7 +154,7 @@ def _tasks_on(board: Board, data: str) -> list[ShownTask]:
         for key in board.data.get(task.info.name, ()):
             if data_name(board, task.info.name, key) == data and not is_older(task.info.name, key):
                 rows = tuple(board.rows(task.info.name, key))
-                one = ShownTask(task.info, key, rows, board.orders(task.info.name, key))
+                one = ShownTask(task.info, key, rows, board.orders[task.info.name, key])
                 shown.append((not task.info.is_first_look, task.info.on_request, -len(rows), number, one))
     benchmarks = list(dict.fromkeys(task.info.benchmark for task in list_tasks()))
     shown.sort(key=lambda one: (benchmarks.index(one[4].info.benchmark), one[:4]))
@@ -169,11 +169,10 @@ def data_label(board: Board, data: str) -> str:
 
 def data_note(board: Board, data: str) -> str:
     """The small print below the name of data: that there are others, and the beginnings of the fingerprints."""
-    digests = list(dict.fromkeys(task.key.fingerprint[:8] for task in _tasks_on(board, data)))
+    digests = dict.fromkeys(task.key.fingerprint[:8] for task in _tasks_on(board, data))
     more = len(data_names(board)) - 1
-    others = f"{more} other data {'set' if more == 1 else 'sets'}: choose here. " if more else ""
-    listed = ", ".join(digests[:MOST_DIGESTS]) + (" …" if len(digests) > MOST_DIGESTS else "")
-    return f"{others}Digest {listed}"
+    choice = f"{more} other data {'set' if more == 1 else 'sets'}: choose here. " if more else ""
+    return f"{choice}Digest {', '.join(list(digests)[:MOST_DIGESTS])}"
 
 
 def standing_rows(columns: Sequence[StandingColumn], *, beside: bool = True) -> list[StandingRow]:

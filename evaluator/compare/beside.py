@@ -53,7 +53,7 @@ def verdict_beside(info: TaskInfo, result: Result, beside: Sequence[Result], dat
     """
     alike = [one for one in beside if _is_paired(info, result, one)]
     rest = [one for one in beside if not _is_paired(info, result, one)]
-    comparison = _comparison({result.model.id: result}, alike, data)
+    comparison = _comparison([(one.model.id, one) for one in (result, *alike)], data)
     # The words about a level name it among the results: either all levels are tested by samples, or none.
     if comparison is None or levels_in([_compared(one.model.id, one) for one in rest]):
         return stated_verdict(info, result, beside)
@@ -79,16 +79,20 @@ def order_beside(
         data: of the results.
     """
     named = {label: one for label, one in results.items() if label in evident}
-    chosen = {label: one for label, one in (named if len(named) > 1 else results).items() if one.samples is not None}
-    first = max(chosen.values(), key=lambda one: float(one.measures.get(info.ranks_by) or 0.0), default=None)
-    alike = {label: one for label, one in chosen.items() if first is one or _is_paired(info, first, one)}
-    comparison = _comparison(alike, (), data) if len(alike) > 1 else None
+    every = sorted((named if len(named) > 1 else results).items(), key=lambda item: -_rank(info, item[1]))
+    sampled = [(label, one) for label, one in every if one.samples is not None]
+    alike = [(label, one) for label, one in sampled if _is_paired(info, sampled[0][1], one)]
+    comparison = _comparison(alike, data) if len(alike) > 1 else None
     return () if comparison is None else tuple(leading_sentences(comparison, evident))
 
 
-def _is_paired(info: TaskInfo, one: Result | None, other: Result) -> bool:
+def _rank(info: TaskInfo, result: Result) -> float:
+    return float(result.measures.get(info.ranks_by) or 0.0)
+
+
+def _is_paired(info: TaskInfo, one: Result, other: Result) -> bool:
     """Whether two results have scores of the same samples by the measures that a verdict depends on."""
-    if one is None or one.samples is None or other.samples is None:
+    if one.samples is None or other.samples is None:
         return False
     has_same_scores = _scores(info, one.samples) == _scores(info, other.samples)
     return has_same_scores and set(one.samples.ids) == set(other.samples.ids)
@@ -100,13 +104,10 @@ def _scores(info: TaskInfo, samples: SampleTable) -> list[str]:
     return sorted(name for name in samples.columns if name in names)
 
 
-def _comparison(named: Mapping[str, Result], beside: Sequence[Result], data: OpenedData) -> Comparison | None:
-    """The comparison of results of the same samples; None where one has none, or they are not those of the data."""
-    every = [*named.items(), *((one.model.id, one) for one in beside)]
-    if any(one.samples is None for _, one in every):
-        return None
+def _comparison(results: Sequence[tuple[str, Result]], data: OpenedData) -> Comparison | None:
+    """The comparison of results, with their labels; None where one has no samples, or not those of the data."""
     try:
-        return compare_loaded([_compared(label, one) for label, one in every], data)
+        return compare_loaded([_compared(label, one) for label, one in results], data)
     except ResultError:
         return None
 

@@ -357,9 +357,9 @@ def _further_bars(comparison: Comparison, place: int) -> list[Bar]:
     bars = []
     for name, words in info.bars.items():
         wanted = f"{name}{model}" if name.endswith(":") else name
-        others = [k for k, id in enumerate(ids) if id == wanted and k != place]
-        if others:
-            checks = [check for k in others for check in _against(comparison, place, k, words)]
+        places = [k for k, id in enumerate(ids) if id == wanted and k != place]
+        if places:
+            checks = [check for k in places for check in _against(comparison, place, k, words)]
             bars.append(bar_of(name, words, checks))
     return bars
 
