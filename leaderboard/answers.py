@@ -39,7 +39,9 @@ from .plots import MOST_PLOTTED, Plots
 from .standings import (
     ALL_BENCHMARKS,
     benchmark_names,
+    data_label,
     data_names,
+    data_note,
     model_conclusion,
     standing_columns,
     standing_html,
@@ -186,7 +188,12 @@ class PageAnswers:
         is_empty = self._source.last.at is not None and not board.entries
         return [
             gr.Markdown(nothing_yet(self._org) if is_empty else "", visible=is_empty),
-            gr.update(choices=names, value=data or None, visible=len(names) > 1),
+            gr.update(
+                choices=[(data_label(board, name), name) for name in names],
+                value=data or None,
+                visible=bool(names),
+                info=data_note(board, data) if names else "",
+            ),
             gr.update(choices=options, value=benchmark, visible=bool(rows)),
             gr.update(visible=bool(rows)),
             gr.HTML(standing_html(columns, rows) if rows else "", visible=bool(rows)),
@@ -225,7 +232,7 @@ class PageAnswers:
             gr.Timer(SOON if pending else MAX_AGE),
             gr.update(choices=self.models()),
             gr.update(choices=task_choices(self._filled()), value=task.name),
-            gr.update(choices=[(data_name(task.name, key), str(key)) for key in keys], value=kept.data or None),
+            gr.update(choices=[(_sized(board, task, key), str(key)) for key in keys], value=kept.data or None),
             gr.update(choices=paradigms, value=kept.paradigms),
             gr.update(choices=licences, value=kept.licences),
             gr.update(choices=headings, value=kept.sort),
@@ -249,7 +256,7 @@ class PageAnswers:
         data = _key(selection.data, self._keys(board, task.name, selection.older))
         left = [] if data is None else list(filter(filters.keep, board.rows(task.name, data)))
         rows = ordered(task, left, selection.sort, ascending=selection.ascending)
-        name = "none" if data is None else re.sub("[^a-z0-9]+", "-", data_name(task.name, data))
+        name = "none" if data is None else re.sub("[^a-z0-9]+", "-", data_name(board, task.name, data))
         path = self._files.write(f"{task.name}-{name}.csv", board_csv(task, rows, board.commit).encode())
         styling = [_styles(task, row) for row in rows]
         return gr.Dataframe(_cells(board_table(task, rows), styling), **looks(task)), gr.DownloadButton(value=str(path))
@@ -290,7 +297,7 @@ class PageAnswers:
         board, model = self.board, _text(sent)
         entries = board.of_model(model)
         labels = [
-            f"{self._tasks[entry.result.task].title}, {data_name(entry.result.task, entry.data)}, "
+            f"{self._tasks[entry.result.task].title}, {data_name(board, entry.result.task, entry.data)}, "
             f"{entry.status}, {entry.result.date[:10]}, {entry.id}"
             for entry in entries
         ]
@@ -353,6 +360,11 @@ class _Files:
 def _key(text: str, keys: Sequence[DataKey]) -> DataKey | None:
     """The visitor's data; the first where they are gone."""
     return next((key for key in keys if str(key) == text), keys[0] if keys else None)
+
+
+def _sized(board: Board, task: TaskInfo, key: DataKey) -> str:
+    """The name of a table's data with the number of samples."""
+    return f"{data_name(board, task.name, key)}, {board.rows(task.name, key)[0].entry.result.n:,} {task.samples}"
 
 
 def _measure(task: TaskInfo, name: str) -> str:

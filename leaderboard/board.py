@@ -10,18 +10,23 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import cached_property, partial
+from functools import cached_property, lru_cache, partial
 
-from audio_compositionality.encoders.controls import CONTROLS
-from audio_compositionality.encoders.loading.twins import TWINS
+from audio_compositionality.dataset_builder.rendered import is_preset, rendered_preset
+from audio_compositionality.evaluator.compare.beside import order_beside, trimmed_samples, verdict_beside
+from audio_compositionality.evaluator.compare.comparison import OpenedData, describe_data
 from audio_compositionality.evaluator.compare.frame import ScoresByMeasure, stated_scores
 from audio_compositionality.evaluator.compare.loading import ModelKind, model_kind
-from audio_compositionality.evaluator.compare.stated import stated_verdict
-from audio_compositionality.evaluator.compare.verdicts import TWIN, Bar, BarVerdict, Standing
+from audio_compositionality.evaluator.compare.verdicts import FROM_STATED, TWIN, Bar, BarVerdict, Standing
 from audio_compositionality.evaluator.results.result import Result, ResultError
 from audio_compositionality.evaluator.submissions.layout import SAMPLES, EntryFolder, folders_of
 from audio_compositionality.evaluator.submissions.record import VerifiedClaim, read_signed_claim
-from audio_compositionality.evaluator.submissions.submission import read_listed_claim
+from audio_compositionality.evaluator.submissions.submission import (
+    preset_with,
+    read_listed_claim,
+    read_sample_table,
+    read_scored_samples,
+)
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.content import RemoteFile
 from audio_compositionality.hub.errors import HubError, Repository
@@ -52,7 +57,8 @@ class Entry:
 
     Attributes:
         folder: in the results repository, ``results/<model>/<revision>/<task>-<id>``.
-        result: the displayed result: for a verified entry the checker's, for others the reported one.
+        result: the displayed result: for a verified entry the checker's, for others the reported one; with its samples,
+            as far as verdicts depend on them, where they could be read.
         reported: the reported result.
         verified_on: date of the checker's recomputation, ISO 8601; None for a reported entry.
         samples: path in the repository of the samples of `result`.
@@ -95,11 +101,8 @@ class Entry:
 
     @property
     def kind(self) -> ModelKind:
-        """The kind of its model, by the model's name, or where this says nothing by what its card says of training."""
-        first, colon, _ = self.model.partition(":")
-        if colon and first in CONTROLS:
-            return ModelKind.CONTROL
-        return ModelKind.UNTRAINED if colon and first in TWINS else model_kind(self.result.model)
+        """The kind of its model."""
+        return model_kind(self.result.model)
 
     @property
     def data(self) -> DataKey:
@@ -222,6 +225,22 @@ class Board:
         return {key: judged(newest(group)) for key, group in groups.items()}
 
     @cached_property
+    def orders(self) -> Mapping[tuple[str, DataKey], tuple[str, ...]]:
+        """The order of the models of each table that are above every bar, in sentences; see `order_beside`."""
+        return {key: _order(rows) for key, rows in self._tables.items()}
+
+    @cached_property
+    def data_names(self) -> Mapping[tuple[str, DataKey], str]:
+        """The name of the data of each table: a preset's, else as most of its entries state it, verified ones first;
+        with the beginning of the fingerprint where other data have this name."""
+        names = {key: _data_name([row.entry for row in rows]) for key, rows in self._tables.items()}
+        counts = Counter((task, key.version, name) for (task, key), name in names.items())
+        return {
+            (task, key): name if counts[task, key.version, name] == 1 else _with_digest(name, key.fingerprint)
+            for (task, key), name in names.items()
+        }
+
+    @cached_property
     def in_table(self) -> frozenset[str]:
         """The ids of the entries in the table."""
         return frozenset(row.entry.id for row in newest(self.entries))
@@ -246,18 +265,67 @@ def newest(entries: Iterable[Entry]) -> list[Shown]:
 
 
 def judged(rows: Sequence[Shown]) -> list[Shown]:
-    """The rows of one table with their verdicts, by their stated scores; see `evaluator.compare.stated`."""
-    models = [row for row in rows if row.entry.kind is ModelKind.TRAINED]
-    if not models or is_older(models[0].entry.result.task, models[0].entry.data):
+    """The rows of one table with their verdicts; see `verdict_beside`."""
+    models = [row.entry for row in rows if row.entry.kind is ModelKind.TRAINED]
+    if not models or is_older(models[0].result.task, models[0].data):
         return list(rows)
-    info = load_task(models[0].entry.result.task).info
+    info, facts = load_task(models[0].result.task).info, sample_facts(models[0].result)
     beside = {name: [row.entry for row in group] for name, group in _by_model(rows).items()}
     prefixes = [prefix for prefix in (info.twin[0], *info.bars) if prefix.endswith(":")]
     verdicts = {
-        entry.id: stated_verdict(info, entry.result, [other.result for other in _beside(entry, beside, prefixes)])
-        for entry in (row.entry for row in models)
+        entry.id: verdict_beside(info, entry.result, [one.result for one in _beside(entry, beside, prefixes)], facts)
+        for entry in models
     }
     return [replace(row, verdict=verdicts.get(row.entry.id)) for row in rows]
+
+
+def _order(rows: Sequence[Shown]) -> tuple[str, ...]:
+    """The order of the models of a table, see `order_beside`."""
+    models = [row for row in rows if row.verdict is not None]
+    counts = Counter(row.entry.model for row in models)
+    evident, results = set(), {}
+    for entry, tier in ((row.entry, row.tier) for row in models):
+        label = entry.model if counts[entry.model] == 1 else f"{entry.model} ({entry.id[-16:][:8]})"
+        results[label] = entry.result
+        evident |= set() if tier else {label}
+    if not models:
+        return ()
+    result = models[0].entry.result
+    return order_beside(load_task(result.task).info, results, evident, sample_facts(result))
+
+
+def sample_facts(result: Result) -> OpenedData:
+    """The facts about the samples of a result's data: all for the presets; nothing else is opened for a stranger."""
+    return _facts(result.task, result.recipe, result.fingerprint)
+
+
+@lru_cache(maxsize=16)
+def _facts(name: str, recipe: str, fingerprint: str) -> OpenedData:
+    task, preset = load_task(name), preset_with(recipe, fingerprint)
+    if preset is None or recipe != task.info.recipe:
+        return describe_data(f"the data {fingerprint[:8]} are those of no preset", task)
+    return describe_data(rendered_preset(preset).configuration(recipe), task)
+
+
+LONGEST_DATA = 60
+"""Characters of a stranger's name of data."""
+
+
+def _data_name(entries: Sequence[Entry]) -> str:
+    """The name of the data of some entries: see `Board.data_names`."""
+    result = entries[0].result
+    preset = preset_with(load_task(result.task).info.recipe, result.fingerprint)
+    if preset is not None:
+        return preset
+    stated = Counter(entry.result.dataset for entry in entries if entry.status == VERIFIED)
+    stated = stated or Counter(entry.result.dataset for entry in entries)
+    name = shortened(min(stated, key=lambda name: (-stated[name], name)), LONGEST_DATA)
+    # Nobody's data pass for a preset.
+    return _with_digest(name, result.fingerprint) if is_preset(name) and " with " not in name else name
+
+
+def _with_digest(name: str, fingerprint: str) -> str:
+    return f"{name} (data {fingerprint[:8]})"
 
 
 def _by_model(rows: Iterable[Shown]) -> Mapping[str, list[Shown]]:
@@ -309,6 +377,10 @@ def is_older(task: str, data: DataKey) -> bool:
 MOST_LISTED = 500
 """Most rejected files in the list; of more, only their number."""
 
+_MOST_READ = 4_000_000
+"""Most bytes of the samples of an entry whose verdict is tested sample by sample: ten columns of `MOST_TESTED` have two
+million."""
+
 _AT_ONCE = 8  # downloads; all but the first few seconds of a large repository are waiting
 
 Files = Mapping[str, RemoteFile]
@@ -347,6 +419,7 @@ class BoardReader:
         self._secret = secret
         self._last = Board("", (), ())
         self._read: dict[str, _Read] = {}
+        self._ids: dict[tuple[str, ...], tuple[str, ...]] = {}
 
     def __call__(self) -> Board:
         """The board at the newest commit.
@@ -370,7 +443,10 @@ class BoardReader:
         if len(rejected) > MOST_LISTED:
             rejected[MOST_LISTED:] = [Rejected("…", f"and {len(rejected) - MOST_LISTED:,} more")]
         entries = tuple(read.entry for read in reads if read.entry is not None)
-        self._last = Board(commit, entries, tuple(rejected))
+        board = Board(commit, entries, tuple(rejected))
+        # All tests, once and here: no visitor waits for them.
+        _ = board.orders
+        self._last = board
         return self._last
 
     def _read_new(self, commit: str, places: Mapping[str, ListedEntry]) -> None:
@@ -391,6 +467,33 @@ class BoardReader:
             raise troubles[0]
 
     def _read_place(self, commit: str, place: ListedEntry) -> _Read:
+        """An entry with its samples; without them where they cannot be read, with the reason."""
+        read = self._read_claims(commit, place)
+        if read.entry is None or is_older(read.entry.result.task, read.entry.data):
+            return read
+        try:
+            return replace(read, entry=self._sampled(commit, read.entry, place))
+        except ResultError as error:
+            why = Rejected(read.entry.samples, f"verdicts on the entry are {FROM_STATED}: {_line(error)}")
+            again = None if isinstance(error, _NotGivenError) else read.place
+            return _Read(again, read.entry, (*read.rejected, why))
+
+    def _sampled(self, commit: str, entry: Entry, place: ListedEntry) -> Entry:
+        """An entry with its samples, as far as verdicts depend on them; raises ResultError."""
+        folder = place[0] if entry.verified_on is None else place[1]
+        assert folder is not None
+        size = folder.files[SAMPLES].size
+        if size > _MOST_READ:
+            raise ResultError(f"{SAMPLES} has {size:,} bytes; at most {_MOST_READ:,} are read")
+        # The checker's own are those of its result.
+        read = read_scored_samples if entry.verified_on is None else read_sample_table
+        samples = read(self._fetch(commit, entry.samples, _MOST_READ), entry.result)
+        table = trimmed_samples(load_task(entry.result.task).info, samples)
+        # All entries of the same data share one list of ids.
+        table = replace(table, ids=self._ids.setdefault(table.ids, table.ids))
+        return replace(entry, result=entry.result.with_samples(table))
+
+    def _read_claims(self, commit: str, place: ListedEntry) -> _Read:
         folder, verification = place
         fetch = partial(self._fetch, commit)
         try:

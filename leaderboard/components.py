@@ -11,7 +11,7 @@ from typing import Any
 import gradio as gr
 
 from audio_compositionality.evaluator.compare.summary import SIGNS
-from audio_compositionality.evaluator.compare.verdicts import LEAST_DIFFERENCE, Standing
+from audio_compositionality.evaluator.compare.verdicts import FROM_STATED, LEAST_DIFFERENCE, Standing
 from audio_compositionality.hub.errors import Repository
 from audio_compositionality.support.table import Column
 from audio_compositionality.tasks.base import TaskInfo
@@ -44,6 +44,7 @@ BOARD_CSS = """
 /* The page's own sort keeps what is not shown to be learnt below; that of a heading's menu would not. */
 #table .cell-menu-button { display: none; }
 #overview, #overview .html-container { padding: 0; border: 0; background: none; }
+.orders { max-width: 46rem; margin: 0 0 0.75rem; overflow-wrap: anywhere; }
 .standings { overflow-x: auto; }
 .standings table {
   margin: 0; border: 0; border-collapse: collapse; font-size: 0.875rem; line-height: 1.25rem;
@@ -357,9 +358,11 @@ VERDICT_WORDS = f"""\
 network untrained; for a model that answers questions, itself without sound. A model that is not above its twin, or has
 none here, is *not shown to be learnt*, and no score places it above one that is.
 
-Two means are compared by an unpaired z-test from their 95 % intervals, corrected over the model's own tests (Benjamini
-and Hochberg), not over all models, so that nobody's entry changes the verdict on another's model; a difference of less
-than {LEAST_DIFFERENCE:g} does not count. `audio-compositionality compare`, sample by sample, mostly shows more.
+A model is compared with the entries beside it sample by sample, by the paired test of `audio-compositionality compare`
+and `report`, which say the same of the same results: samples that share sounds count as one, p values are corrected
+over these entries (Benjamini and Hochberg), not over all models, so that nobody's entry changes the verdict on
+another's model, and a difference of less than {LEAST_DIFFERENCE:g} does not count. Where an entry's samples cannot be
+read or are others, two means are compared by an unpaired z-test, and the row says so: *{FROM_STATED}*.
 Beside a verified model only verified entries count: twins that its submitter or the maintainers added, those of others
 only where there are none of these, and baselines that the maintainers added. Beside a reported one, reported entries
 count as well. That a twin is what its name says is the submitter's word.

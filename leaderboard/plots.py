@@ -13,20 +13,18 @@ from typing import Generic, TypeVar
 
 from matplotlib.figure import Figure
 
-from audio_compositionality.dataset_builder.rendered import rendered_preset
-from audio_compositionality.evaluator.compare.comparison import OpenedData, compare_loaded, describe_data
+from audio_compositionality.evaluator.compare.comparison import OpenedData, compare_loaded
 from audio_compositionality.evaluator.compare.loading import ComparedResult
 from audio_compositionality.evaluator.figures.samples import diversity_panels, score_boxes
 from audio_compositionality.evaluator.figures.style import FigureError, figure_style
 from audio_compositionality.evaluator.results.result import ResultError
 from audio_compositionality.evaluator.submissions.layout import FILE_LIMITS, SAMPLES
-from audio_compositionality.evaluator.submissions.submission import preset_with, read_sample_table
+from audio_compositionality.evaluator.submissions.submission import read_sample_table
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.support.text import shortened
-from audio_compositionality.tasks.registry import load_task
 
-from .board import Entry
+from .board import Entry, sample_facts
 
 MOST_PLOTTED = 12
 """Most entries in one plot."""
@@ -73,7 +71,6 @@ class Plots:
         self._drawing = threading.Lock()
         self._samples: _Kept[tuple[str, str], ComparedResult] = _Kept(_SAMPLES_KEPT)
         self._drawings: _Kept[tuple[str, frozenset[tuple[str, str]]], EntryPlots] = _Kept(_DRAWINGS_KEPT)
-        self._data: _Kept[tuple[str, str], OpenedData] = _Kept(8)
 
     def draw(self, commit: str, entries: Sequence[Entry], measure: str) -> EntryPlots:
         """The plots of entries of one version of a task and data; none for no entries.
@@ -94,7 +91,7 @@ class Plots:
 
     def _draw(self, commit: str, entries: Sequence[Entry], measure: str) -> EntryPlots:
         notes = [] if len(entries) <= MOST_PLOTTED else [f"Only the first {MOST_PLOTTED} of {len(entries)} are drawn."]
-        data = self.data(entries[0])
+        data = sample_facts(entries[0].result)
         loaded, troubles, trouble = self._loaded(commit, entries[:MOST_PLOTTED], data)
         notes += troubles
         if not loaded:
@@ -136,19 +133,6 @@ class Plots:
         path = self._hub.download(self._repository, entry.samples, commit, limit=FILE_LIMITS[SAMPLES])
         table = read_sample_table(path.read_bytes(), entry.result)
         return ComparedResult(entry.id, entry.result, Path(entry.samples), table)
-
-    def data(self, entry: Entry) -> OpenedData:
-        """The facts about the samples of an entry's data: all for the presets, none for others."""
-        result = entry.result
-
-        def opened() -> OpenedData:
-            task = load_task(result.task)
-            preset = preset_with(result.recipe, result.fingerprint)
-            if preset is None or result.recipe != task.info.recipe:
-                return describe_data(f"the data {result.fingerprint[:8]} are those of no preset", task)
-            return describe_data(rendered_preset(preset).configuration(result.recipe), task)
-
-        return self._data.get((result.task, result.fingerprint), opened)
 
 
 def labels(entries: Sequence[Entry]) -> list[str]:

@@ -12,10 +12,15 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from audio_compositionality.evaluator.compare.conclusions import OF_OUR_DATA, knows_generator, tasks_sentence
+from audio_compositionality.evaluator.compare.conclusions import (
+    MOST_LINES,
+    OF_OUR_DATA,
+    knows_generator,
+    tasks_sentence,
+)
 from audio_compositionality.evaluator.compare.loading import ModelKind, asked_of
 from audio_compositionality.evaluator.compare.summary import SIGNS
-from audio_compositionality.evaluator.compare.verdicts import BarVerdict, Standing
+from audio_compositionality.evaluator.compare.verdicts import FROM_STATED, BarVerdict, Standing
 from audio_compositionality.support.text import number_text, shortened
 from audio_compositionality.tasks.base import TaskInfo
 from audio_compositionality.tasks.benchmarks.info import benchmark_info
@@ -26,6 +31,9 @@ from .tables import LONGEST_SHOWN, NOT_LEARNT, data_name, query_of
 
 ALL_BENCHMARKS = "all benchmarks"
 """The choice of a column a benchmark; else a column a task of one benchmark."""
+
+MOST_DIGESTS = 3
+"""Most digests of data in the small print: each recipe of a preset has one."""
 
 
 Submitted = tuple[str, str]
@@ -38,11 +46,15 @@ class ShownTask:
 
     Attributes:
         info: of the task.
+        key: of its table.
         rows: of its table.
+        orders: see `Board.orders`.
     """
 
     info: TaskInfo
+    key: DataKey
     rows: tuple[Shown, ...]
+    orders: tuple[str, ...]
 
     def of_model(self, model: Submitted) -> Shown | None:
         """The row that stands for a submitter's model: of several the verified one, then the newest, whatever their
@@ -79,11 +91,13 @@ class StandingCell:
         number: the score by the measure that the first task is ranked by; a dash where there is no entry.
         standing: of the model in the first task; None where nothing is judged.
         several: where the model has entries of several tasks, in how many it is above all bars, in words.
+        is_stated: whether the standing is from stated intervals.
     """
 
     number: str
     standing: Standing | None = None
     several: str = ""
+    is_stated: bool = False
 
 
 @dataclass(frozen=True)
@@ -113,7 +127,7 @@ def data_names(board: Board) -> list[str]:
     for task, keys in board.data.items():
         for key in keys:
             if not is_older(task, key):
-                counts[data_name(task, key)] += len(board.rows(task, key))
+                counts[data_name(board, task, key)] += len(board.rows(task, key))
     return sorted(counts, key=lambda name: (-counts[name], name))
 
 
@@ -138,12 +152,27 @@ def _tasks_on(board: Board, data: str) -> list[ShownTask]:
     shown = []
     for number, task in enumerate(list_tasks()):
         for key in board.data.get(task.info.name, ()):
-            if data_name(task.info.name, key) == data and not is_older(task.info.name, key):
+            if data_name(board, task.info.name, key) == data and not is_older(task.info.name, key):
                 rows = tuple(board.rows(task.info.name, key))
-                shown.append((not task.info.is_first_look, task.info.on_request, -len(rows), number, task.info, rows))
+                one = ShownTask(task.info, key, rows, board.orders[task.info.name, key])
+                shown.append((not task.info.is_first_look, task.info.on_request, -len(rows), number, one))
     benchmarks = list(dict.fromkeys(task.info.benchmark for task in list_tasks()))
-    shown.sort(key=lambda one: (benchmarks.index(one[4].benchmark), one[:4]))
-    return [ShownTask(info, rows) for *_, info, rows in shown]
+    shown.sort(key=lambda one: (benchmarks.index(one[4].info.benchmark), one[:4]))
+    return [one for *_, one in shown]
+
+
+def data_label(board: Board, data: str) -> str:
+    """The name of data with the number of samples that its tasks score."""
+    numbers = sorted({row.entry.result.n for task in _tasks_on(board, data) for row in task.rows})
+    return f"{data}, {' to '.join(f'{n:,}' for n in dict.fromkeys((numbers[0], numbers[-1])))} samples"
+
+
+def data_note(board: Board, data: str) -> str:
+    """The small print below the name of data: that there are others, and the beginnings of the fingerprints."""
+    digests = dict.fromkeys(task.key.fingerprint[:8] for task in _tasks_on(board, data))
+    more = len(data_names(board)) - 1
+    choice = f"{more} other data {'set' if more == 1 else 'sets'}: choose here. " if more else ""
+    return f"{choice}Digest {', '.join(list(digests)[:MOST_DIGESTS])}"
 
 
 def standing_rows(columns: Sequence[StandingColumn], *, beside: bool = True) -> list[StandingRow]:
@@ -206,11 +235,13 @@ def _cell(column: StandingColumn, model: Submitted) -> StandingCell:
     measure = first.info.measure(first.info.ranks_by)
     value = row.entry.result.measures.get(measure.name)
     number = "–" if value is None else f"{value:.3g}" if abs(value) >= 1e12 else number_text(value, 3, minus="−")
-    return StandingCell(number, None if row.verdict is None else row.verdict.standing, several)
+    if row.verdict is None:
+        return StandingCell(number, None, several)
+    return StandingCell(number, row.verdict.standing, several, row.verdict.is_stated)
 
 
 def standing_html(columns: Sequence[StandingColumn], rows: Sequence[StandingRow]) -> str:
-    """The overview as a table in HTML; strangers' texts are escaped.
+    """The overview as a table in HTML, and above it which models cannot be told apart; strangers' texts are escaped.
 
     Its sections are the models that are above their twin in a task at least, those that are not shown to be learnt, and
     what models are judged beside.
@@ -227,9 +258,12 @@ def standing_html(columns: Sequence[StandingColumn], rows: Sequence[StandingRow]
     body = Markup().join(_section(title, members, len(columns)) for title, members in sections if members)
     head = _element("thead", _element("tr", _element("th", "model", scope="col") + Markup().join(heads)))
     table = _element("table", head + body)
+    leads = [column.tasks[0] for column in columns]
+    orders = [f"By {task.info.title}: {sentence}" for task in leads for sentence in task.orders]
+    said = _element("p", " ".join(orders[:MOST_LINES]), class_="orders") if orders else Markup()
     # Gradio's templates would read braces, dollars and backticks.
     html = str(
-        _element("div", table, class_="standings", tabindex="0", role="region", aria_label="Models by benchmark")
+        said + _element("div", table, class_="standings", tabindex="0", role="region", aria_label="Models by benchmark")
     )
     return "".join(_TEMPLATE_SIGNS.get(sign, sign) for sign in html)
 
@@ -260,7 +294,7 @@ def _line(row: StandingRow) -> Markup:
 def _cell_html(cell: StandingCell) -> Markup:
     if cell.standing is None:
         return _element("td", cell.number + (_element("small", cell.several) if cell.several else Markup()))
-    said = "; ".join(filter(None, (cell.standing.value, cell.several)))
+    said = "; ".join(filter(None, (cell.standing.value, FROM_STATED if cell.is_stated else "", cell.several)))
     shown = _element("strong", f"{SIGNS[cell.standing]} {cell.number}") + _element("small", said)
     return _element("td", shown, class_=f"standing-{cell.standing.value.replace(' ', '-')}")
 
@@ -293,10 +327,10 @@ def model_conclusion(board: Board, model: str) -> str:
     # Verified entries first.
     for one in sorted(rows, key=lambda one: (one[2].entry.verified_on is None, one[2].entry.sender)):
         senders.setdefault(one[2].entry.sender, []).append(one)
-    return " ".join(_conclusion(model, sender, of) for sender, of in senders.items())
+    return " ".join(_conclusion(board, model, sender, of) for sender, of in senders.items())
 
 
-def _conclusion(model: str, sender: str, rows: Sequence[_DataRow]) -> str:
+def _conclusion(board: Board, model: str, sender: str, rows: Sequence[_DataRow]) -> str:
     """What may be concluded of one sender's rows of a model."""
     name = f"{shortened(model, LONGEST_SHOWN)} ({shortened(sender, LONGEST_SHOWN)})"
     current = [one for one in rows if not is_older(one[0].name, one[1])]
@@ -306,7 +340,7 @@ def _conclusion(model: str, sender: str, rows: Sequence[_DataRow]) -> str:
     if not current:
         return f"{name} has no entry of an installed version of a task: nothing may be concluded."
     groups: dict[str, list[tuple[str, BarVerdict]]] = {}
-    for info, title, verdict in _judged_rows(current):
+    for info, title, verdict in _judged_rows(board, current):
         groups.setdefault(asked_of(info), []).append((title, verdict))
     is_ours = any(knows_generator(row.entry.result.model.trained_on) for *_, row in current)
     sentences = []
@@ -318,16 +352,14 @@ def _conclusion(model: str, sender: str, rows: Sequence[_DataRow]) -> str:
     return " ".join(sentences)
 
 
-def _judged_rows(rows: Sequence[_DataRow]) -> list[tuple[TaskInfo, str, BarVerdict]]:
+def _judged_rows(board: Board, rows: Sequence[_DataRow]) -> list[tuple[TaskInfo, str, BarVerdict]]:
     """Task, title and verdict of each judged row; the title tells apart rows of one task and data."""
     judged = [(info, key, row, row.verdict) for info, key, row in rows if row.verdict is not None]
     counts = Counter((info.name, key) for info, key, _, _ in judged)
-    return [
-        (
-            info,
-            f"{info.title} on {data_name(info.name, key)}"
-            + (f" (entry {row.entry.id[-16:][:8]})" if counts[info.name, key] > 1 else ""),
-            verdict,
-        )
-        for info, key, row, verdict in judged
-    ]
+    titled = []
+    for info, key, row, verdict in judged:
+        beside = [f"entry {row.entry.id[-16:][:8]}"] if counts[info.name, key] > 1 else []
+        beside += [FROM_STATED] if verdict.is_stated else []
+        title = f"{info.title} on {data_name(board, info.name, key)}"
+        titled.append((info, f"{title} ({', '.join(beside)})" if beside else title, verdict))
+    return titled

@@ -17,9 +17,8 @@ from audio_compositionality.evaluator.compare.conclusions import OF_OUR_DATA, kn
 from audio_compositionality.evaluator.compare.frame import FrameRow, stated_scores
 from audio_compositionality.evaluator.compare.loading import ModelKind
 from audio_compositionality.evaluator.compare.summary import SIGNS
-from audio_compositionality.evaluator.compare.verdicts import BarCheck, Standing
+from audio_compositionality.evaluator.compare.verdicts import FROM_STATED, BarCheck, Standing
 from audio_compositionality.evaluator.results.result import Skipped
-from audio_compositionality.evaluator.submissions.submission import preset_with
 from audio_compositionality.hub.errors import Repository
 from audio_compositionality.support.table import Cell, Column, Row, Table, to_csv
 from audio_compositionality.support.text import number_text, shortened
@@ -135,6 +134,12 @@ def notes(entry: Entry, task: TaskInfo) -> list[str]:
     return lines
 
 
+def _notes(row: Shown, task: TaskInfo) -> list[str]:
+    """Remarks on a row: on its entry, and on its verdict."""
+    is_stated = row.verdict is not None and row.verdict.is_stated
+    return [*notes(row.entry, task), *([f"verdict {FROM_STATED}"] if is_stated else [])]
+
+
 @dataclass(frozen=True)
 class Filters:
     """Conditions for the rows to keep.
@@ -225,7 +230,7 @@ def _shown(task: TaskInfo) -> Values:
         (_text("paradigm", "how the model was trained"), lambda row: row.entry.result.model.paradigm or NOT_STATED),
         (_text("licence", "of its weights"), lambda row: row.entry.result.model.licence or NOT_STATED),
         (_text("date", "of the evaluation"), lambda row: row.entry.result.date[:10]),
-        (_text("notes", "differences from other entries"), lambda row: ", ".join(notes(row.entry, task))),
+        (_text("notes", "differences from other entries"), lambda row: ", ".join(_notes(row, task))),
         (_count("entries", "results that differ in nothing but their date"), lambda row: row.count),
         (_text("entry", "its name in the repository of results"), lambda row: row.entry.id),
     )
@@ -365,10 +370,9 @@ _MOST_WORDS = 400
 """Most characters of a result's settings."""
 
 
-def data_name(task: str, data: DataKey) -> str:
-    """The name of a table's data: a preset's name, else the beginning of the fingerprint; with an older version."""
-    preset = preset_with(load_task(task).info.recipe, data.fingerprint)
-    name = preset or f"data {data.fingerprint[:8]}"
+def data_name(board: Board, task: str, data: DataKey) -> str:
+    """The name of a table's data, see `Board.data_names`; with an older version of the task."""
+    name = board.data_names[task, data]
     return f"{name}, older: version {data.version} of the task" if is_older(task, data) else name
 
 
@@ -393,7 +397,7 @@ def _entry_row(board: Board, entry: Entry) -> list[str]:
         _shown_value(score, measure.digits),
         _shown_ends(score, measure.digits),
         "–" if row is None else verdict_words(row),
-        data_name(info.name, entry.data),
+        data_name(board, info.name, entry.data),
         entry.status,
         shortened(entry.submitter or NOT_KNOWN, LONGEST_SHOWN),
         entry.result.date[:10],

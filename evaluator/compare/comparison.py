@@ -137,8 +137,11 @@ class Comparison:
 
     @cached_property
     def clusters(self) -> NDArray[np.int64]:
-        """[n], equal for samples that belong together; each sample its own cluster where the data do not say."""
-        return np.arange(len(self.ids)) if self.samples is None else self.samples.clusters
+        """[n], equal for samples that belong together; where the data cannot be opened, as the results state it: of
+        several statements, the one of fewest clusters."""
+        if self.samples is not None:
+            return self.samples.clusters
+        return min((result.samples.clusters for result in self.results), key=lambda one: len(np.unique(one)))
 
     @cached_property
     def views(self) -> Mapping[str, View]:

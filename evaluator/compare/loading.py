@@ -13,7 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.encoders.base import kind_name
+from audio_compositionality.encoders.controls import CONTROLS
 from audio_compositionality.encoders.loading.listing import ModelListing, named_models
+from audio_compositionality.encoders.loading.twins import TWINS
 from audio_compositionality.evaluator.results.result import (
     Result,
     ResultError,
@@ -51,7 +53,11 @@ class ModelKind(Enum):
 
 
 def model_kind(model: ScoredModel) -> ModelKind:
-    """The kind of a model, from what its card says of its training."""
+    """The kind of a model, by its name, or where this says nothing by what its card says of its training: of a
+    stranger's model both are its submitter's word, but a twin counts by its name alone."""
+    prefix, colon, _ = model.id.partition(":")
+    if colon and prefix in (*CONTROLS, *TWINS):
+        return ModelKind.CONTROL if prefix in CONTROLS else ModelKind.UNTRAINED
     first = (model.paradigm or "").split(" ")[0]
     if first == UNTRAINED_PARADIGM:
         return ModelKind.UNTRAINED

@@ -1,15 +1,13 @@
 """Verdicts from stated scores: means with their 95 % intervals, where the scores of single samples are not at hand.
 
-A leaderboard lists results without their samples. There the bars, their words and the rules of a standing are those of
-`verdicts`, with another test: two models are compared by an unpaired z-test from their intervals (Altman and Bland
-2003, "Interaction revisited: the difference between two estimates", BMJ 326:219). The standard error of a mean is the
-width of its interval divided by 2 * 1.96, that of a difference the root of the sum of the two squares. Both models have
-the same samples, and a sample that is hard for one is mostly hard for the other, so that the standard error of the
-paired test is mostly smaller: what this test shows, the paired one mostly shows too, not the other way round. As there,
-a difference of less than `LEAST_DIFFERENCE` does not count, and p values are corrected (Benjamini and Hochberg), but
-over all checks of one model, not over all models: anybody can add entries to a leaderboard, and nobody's may change the
-verdict on the model of another. So of many models that are as good as their twins, up to one in forty is shown to be
-above it by chance, if the difference is large enough to count.
+A leaderboard may list a result whose samples it could not read, or that has others; see `beside`. The bars, their words
+and the rules of a standing are those of `verdicts`, with another test: two models are compared by an unpaired z-test
+from their intervals (Altman and Bland 2003, "Interaction revisited: the difference between two estimates", BMJ
+326:219). The standard error of a mean is the width of its interval divided by 2 * 1.96, that of a difference the root
+of the sum of the two squares. A sample that is hard for one model is mostly hard for the other, so that the standard
+error of the paired test is mostly smaller. It is not always: where scores are opposed, or clusters few, this test
+shows what the paired one does not. As there, a difference of less than `LEAST_DIFFERENCE` does not count, and p values
+are corrected (Benjamini and Hochberg), over all checks of one model.
 """
 
 from __future__ import annotations
@@ -112,12 +110,13 @@ class _Draft:
         """The check with a corrected p value."""
         check = self.check
         if check.difference is None or check.p is None:
-            return replace(check, words=check.words + self.beside)
+            return replace(check, words=check.words + self.beside, is_stated=True)
         new = bar_check(self.measure, check.reference, check.difference, check.interval, p, self.margin)
-        return replace(new, words=new.words + self.beside, decides=check.decides, is_same=check.is_same)
+        words = new.words + self.beside
+        return replace(new, words=words, decides=check.decides, is_same=check.is_same, is_stated=True)
 
 
-def stated_verdict(info: TaskInfo, result: Result, beside: Sequence[Result]) -> BarVerdict:
+def stated_verdict(info: TaskInfo, result: Result, beside: Sequence[Result], *, with_floor: bool = True) -> BarVerdict:
     """A verdict on a model by the stated scores of the results that count beside it.
 
     The rules are those of `task_verdicts`, but for the test and the correction of its p values; see this module. The
@@ -128,8 +127,10 @@ def stated_verdict(info: TaskInfo, result: Result, beside: Sequence[Result]) -> 
         result: of a model that is neither a baseline nor untrained.
         beside: the results that count beside it, of the same version of the task and data: of its twins and controls,
             of baselines. Others may be among them.
+        with_floor: also against the known values of the floor.
     """
-    drafts = list(_drafts(info, result, [_without_samples(one) for one in beside]))
+    compared = [_without_samples(one) for one in beside]
+    drafts = [*_drafts(info, result, compared), *(_floor_drafts(info, result, compared) if with_floor else ())]
     checks: dict[str, dict[int, list[BarCheck]]] = {}
     for draft, check in zip(drafts, _corrected(drafts), strict=True):
         checks.setdefault(draft.bar, {}).setdefault(draft.other, []).append(check)
@@ -150,7 +151,7 @@ def _corrected(drafts: Sequence[_Draft]) -> Iterator[BarCheck]:
 
 
 def _drafts(info: TaskInfo, result: Result, beside: Sequence[ComparedResult]) -> Iterator[_Draft]:
-    """All comparisons of a model."""
+    """All comparisons of a model with other results."""
     id = result.model.id
     by_id: dict[str, list[ComparedResult]] = {}
     for other in beside:
@@ -167,7 +168,6 @@ def _drafts(info: TaskInfo, result: Result, beside: Sequence[ComparedResult]) ->
         name = beside[at].result.model.id
         for draft in _against(info, FLOOR, number, result, beside[at].result, name):
             yield replace(draft, beside=f" ({info.floor}: {name})")
-    yield from _floor_drafts(info, result, len(levels))
     for name, words in info.bars.items():
         results = by_id.get(f"{name}{id}" if name.endswith(":") else name, ())
         for number, other in enumerate(results):
@@ -200,14 +200,15 @@ def _against(info: TaskInfo, bar: str, number: int, result: Result, other: Resul
             yield _Draft(bar, number, check, measure)
 
 
-def _floor_drafts(info: TaskInfo, result: Result, levels: int) -> Iterator[_Draft]:
+def _floor_drafts(info: TaskInfo, result: Result, beside: Sequence[ComparedResult]) -> Iterator[_Draft]:
     """A model against the known values of the floor.
 
     Args:
         info: of the task.
         result: the model's.
-        levels: number of baselines whose only input is the level; without any, they are assumed to be at chance.
+        beside: without a baseline whose only input is the level among them, one is assumed to be at chance.
     """
+    levels = len(levels_in(beside)) if info.floor == ENERGY else 0
     assumed = info.is_level_matched and info.floor == ENERGY and not levels
     for number, (name, level) in enumerate(info.trusted.items(), levels):
         measure, least = info.measure(name), _least(info, info.measure(name), level, result)

@@ -28,6 +28,9 @@ TOLD_APART = 10
 LONGEST_NAME = 60
 """Characters of a stranger's name in a sentence."""
 
+FROM_STATED = "from stated intervals"
+"""Said of a test of stated means and intervals, in place of the paired one."""
+
 
 class Standing(Enum):
     """Where the score of a model stands against a bar; the value is for people.
@@ -61,6 +64,7 @@ class BarCheck:
         words: the outcome without figures.
         decides: whether the standing against the bar depends on it; other trusted measures are shown beside it.
         is_same: whether both sides have the same score in every sample.
+        is_stated: whether the test is of stated means and intervals, see `stated`, since samples are not at hand.
     """
 
     standing: Standing
@@ -72,6 +76,7 @@ class BarCheck:
     words: str
     decides: bool = True
     is_same: bool = False
+    is_stated: bool = False
 
     @property
     def sentence(self) -> str:
@@ -80,9 +85,10 @@ class BarCheck:
 
     @property
     def figure(self) -> str:
-        """The difference with its interval and p; empty where there is none."""
+        """The difference with its interval and p, and whether they are from stated intervals; empty where there is
+        none."""
         first = " ".join(filter(None, (self.difference_text, self.interval_text)))
-        return ", ".join(filter(None, (first, self.p_text)))
+        return ", ".join(filter(None, (first, self.p_text, FROM_STATED if self.is_stated and first else "")))
 
     @property
     def difference_text(self) -> str:
@@ -178,6 +184,11 @@ class BarVerdict:
     def is_evidence(self) -> bool:
         """Whether nothing that needs no learning explains the score."""
         return self.standing is Standing.ABOVE
+
+    @property
+    def is_stated(self) -> bool:
+        """Whether a deciding comparison is from stated intervals."""
+        return any(check.is_stated and check.decides for bar in self.bars for check in bar.checks)
 
     @property
     def is_same_as_twin(self) -> bool:
@@ -342,12 +353,14 @@ def _floor_bar(comparison: Comparison, checks: Sequence[BarCheck]) -> Bar:
 def _further_bars(comparison: Comparison, place: int) -> list[Bar]:
     """The bars of `TaskInfo.bars` that have results; a missing one is no reason to withhold a verdict."""
     info, model = comparison.info, comparison.results[place].result.model.id
-    places = {result.result.model.id: k for k, result in enumerate(comparison.results)}
+    ids = [result.result.model.id for result in comparison.results]
     bars = []
     for name, words in info.bars.items():
-        other = places.get(f"{name}{model}" if name.endswith(":") else name)
-        if other is not None and other != place:
-            bars.append(bar_of(name, words, _against(comparison, place, other, words)))
+        wanted = f"{name}{model}" if name.endswith(":") else name
+        places = [k for k, id in enumerate(ids) if id == wanted and k != place]
+        if places:
+            checks = [check for k in places for check in _against(comparison, place, k, words)]
+            bars.append(bar_of(name, words, checks))
     return bars
 
 
@@ -442,7 +455,7 @@ def _floor_checks(comparison: Comparison, levels: Sequence[int]) -> list[list[Ba
                 null = least_of(view.measure, comparison.info, comparison.results[place].result.measures)
                 least = max(least, null[1]) if view.measure.floor is not None and null is not None else least
                 margin = 0.0 if isinstance(value, str) else LEAST_DIFFERENCE
-                interval, p = _above(view, place, least)
+                interval, p = _above(view, place, least, comparison.results[place].kind is ModelKind.TRAINED)
                 drawn.append((place, view.measure, float(view.means[place]) - least, interval, p, margin, least))
     assumed = f"is assumed to reach chance, {{}}: no result of {level_names()}"
     of_levels = comparison.info.is_level_matched and comparison.info.floor == ENERGY and not levels
@@ -475,14 +488,17 @@ def _chance(comparison: Comparison, place: int, name: str) -> float | None:
     return float(stated) * max((len(np.unique(numbers)) for numbers in held), default=1)
 
 
-def _above(view: View, place: int, least: float) -> tuple[Interval | None, float | None]:
-    """The interval of a mean less a number, and the p value of their difference."""
+def _above(view: View, place: int, least: float, has_interval: bool = True) -> tuple[Interval | None, float | None]:
+    """The interval of a mean less a number, where it is wanted, and the p value of their difference."""
     values = view.values[:, place] - least
     if len(np.unique(view.clusters)) < MIN_SAMPLES:
         return None, None
+    p = paired_t_test(values, view.clusters)[1]
+    if not has_interval:
+        return None, p
     low, high = view.measure.range
     (interval,) = mean_intervals(values[:, None], view.clusters, bounds=(low - least, high - least))
-    return interval, paired_t_test(values, view.clusters)[1]
+    return interval, p
 
 
 def bar_check(

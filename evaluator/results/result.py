@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -215,8 +215,8 @@ class Result(Strict):
 
     @property
     def samples(self) -> SampleTable | None:
-        """The columns of its samples, where `evaluate` has returned it; None where it was read from a file, and in
-        processes other than the main one."""
+        """The columns of its samples, where `evaluate` has returned it, or `with_samples` was given them; None where it
+        was read from a file, and in processes other than the main one."""
         return self._samples
 
     def with_samples(self, samples: SampleTable) -> Result:
@@ -284,6 +284,11 @@ def _digest(values: Mapping[str, Any]) -> str:
     return hashlib.sha256(canonical.encode()).hexdigest()
 
 
+CLUSTER = "cluster"
+"""The column with the number of each sample's cluster, in tables whose samples are not all independent: whoever cannot
+open the data tests them as whoever can."""
+
+
 @dataclass(frozen=True)
 class SampleTable:
     """The columns of samples.
@@ -295,6 +300,18 @@ class SampleTable:
 
     ids: tuple[str, ...]
     columns: Mapping[str, NDArray[np.float64]]
+
+    @classmethod
+    def of(cls, ids: Sequence[str], columns: Mapping[str, NDArray[np.float64]], clusters: NDArray[np.int64]) -> Self:
+        """The table of scores: `columns`, and `CLUSTER` where a cluster holds several samples. `clusters`: [n]."""
+        is_alone = len(np.unique(clusters)) == len(clusters)
+        return cls(tuple(ids), dict(columns) if is_alone else {**columns, CLUSTER: clusters.astype(np.float64)})
+
+    @property
+    def clusters(self) -> NDArray[np.int64]:
+        """[n], equal for samples that are not independent of each other, numbered from 0."""
+        stated = self.columns.get(CLUSTER)
+        return np.arange(len(self.ids)) if stated is None else np.unique(stated, return_inverse=True)[1]
 
     def dumps(self) -> str:
         """The table as CSV: a header, then a line a sample, numbers so that reading gives the same float64."""

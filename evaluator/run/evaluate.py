@@ -350,7 +350,7 @@ def score_outputs(
     device = ran_on
     if any(measure.fitted for measure in opened.task.info.measures):
         device += f", fit on {fit_device}"
-    samples = SampleTable(scores.ids, scores.columns)
+    samples = SampleTable.of(scores.ids, scores.columns, opened.samples.clusters)
     return make_result(opened, scores, opened.samples, card, samples, device=device, seconds=seconds), samples
 
 

@@ -11,7 +11,7 @@ from scipy import stats
 
 from audio_compositionality.encoders.base import LANGUAGE_MODEL
 from audio_compositionality.evaluator.compare.statistics import UNBOUNDED
-from audio_compositionality.evaluator.results.result import Result, SampleTable
+from audio_compositionality.evaluator.results.result import CLUSTER, Result, SampleTable
 from audio_compositionality.tasks.base import Measure, TaskInfo
 
 EXACT_TOLERANCE = 1e-6
@@ -127,6 +127,7 @@ def sample_differences(info: TaskInfo, claimed: SampleTable, recomputed: SampleT
     """
     exact = {measure.column for measure in info.with_intervals if not measure.fitted}
     exact -= {measure.column for measure in info.with_intervals if measure.fitted}
+    exact.add(CLUSTER)
     if info.needs == LANGUAGE_MODEL:
         exact |= set(recomputed.columns)
     differences = []

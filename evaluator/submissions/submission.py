@@ -121,8 +121,7 @@ def parse_submission(files: Mapping[str, bytes], name: str | None = None) -> Sub
     check_names(files, FILES["results"], optional=OUTPUTS)
     given = outputs_in(files)
     result = read_claim(files[RESULT], sha256_by_name(files), name).result
-    samples = read_sample_table(files[SAMPLES], result)
-    _check_means(result, samples)
+    samples = read_scored_samples(files[SAMPLES], result)
     embeddings, answers = None, None
     if given == ANSWERS:
         answers = _named(ANSWERS, files[ANSWERS], RawAnswers.loads)
@@ -208,8 +207,14 @@ def read_sample_table(content: bytes, result: Result) -> SampleTable:
     return _named(SAMPLES, content, lambda text: check_samples(result, text))
 
 
-def _check_means(result: Result, samples: SampleTable) -> None:
-    """Refuse samples whose means are not the measures of a result of the current version of its task."""
+def read_scored_samples(content: bytes, result: Result) -> SampleTable:
+    """The samples of a result, from a stranger's file, whose means are its measures; of another version of its task
+    these are not known.
+
+    Raises:
+        ResultError: see `read_sample_table`; or a mean is another, or the task unknown.
+    """
+    samples = read_sample_table(content, result)
     try:
         info = load_task(result.task).info
     except TaskError as error:
@@ -217,6 +222,7 @@ def _check_means(result: Result, samples: SampleTable) -> None:
     problem = mean_problem(info, result, samples) if info.version == result.task_version else None
     if problem is not None:
         raise ResultError(f"{SAMPLES}: {problem}")
+    return samples
 
 
 def _named(name: str, content: bytes, read: Callable[[bytes], Held]) -> Held:
@@ -286,6 +292,9 @@ def claim_problem(submission: Submission, opened: OpenedTask) -> str | None:
     described = opened.samples
     if samples.ids != described.ids:
         return "its samples are not those of the data, in their order"
+    clusters = SampleTable.of(samples.ids, {}, described.clusters).clusters
+    if samples.clusters.tolist() != clusters.tolist():
+        return "the clusters of its samples are not those of the data"
     intervals = intervals_of(opened.task, Scores(result.measures, samples.ids, samples.columns), described)
     if set(intervals) != set(result.intervals):
         return "its intervals are not those that its task has"

@@ -61,7 +61,7 @@ def contents() -> dict[str, bytes]:
         files |= below(folder(twin), twin) | verification(twin)
         script = {"paradigm": f"</script><script>{BREAK}</script>"}
         files |= entry(LINK, 0, model=script, dataset=IMAGE, **of_mini)
-    files |= entry("org/elsewhere", 6)
+    files |= entry("org/elsewhere", 6, dataset=IMAGE)
     broken = made_up("org/broken")
     files |= below(folder(broken), {**broken, "result.json": b'{"score": 1'})
     files |= {f"results/{IMAGE}/1/a_coat-0123456789abcdef/result.json": b"{}", "notes/\u202ehidden\n.txt": b"x"}
@@ -221,7 +221,8 @@ def test_the_overview(page, app):
         assert cell["y"] + cell["height"] <= 844
     page.get_by_label("Show twins, controls and baselines").first.uncheck()
     soon(page, lambda: "untrained:org/good" not in rows.locator("a").all_inner_texts())
-    choose(page, "#overview-data", "data abababab")
+    assert "1 other data set: choose here" in page.locator("#overview").locator("xpath=..").inner_text()
+    choose(page, "#overview-data", f"{IMAGE}, 12 samples")
     soon(page, lambda: rows.locator("a").all_inner_texts() == ["org/elsewhere"])
     rows.locator("a").first.click()
     soon(
@@ -264,7 +265,7 @@ def test_the_table(page, app):
     soon(page, lambda: page.locator("#table thead th[title='matched null']").count())
     choose(page, "#licence", "MIT")
     soon(page, lambda: models(page) == ["org/reported"])
-    choose(page, "#data", "data abababab")
+    choose(page, "#data", f"{IMAGE}, 12 quadruples")
     soon(page, lambda: models(page) == ["org/elsewhere"])
     # They are those of no preset: one plot, and the reason.
     soon(page, lambda: "those of no preset" in page.locator("#notes textarea").input_value())

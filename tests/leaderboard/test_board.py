@@ -8,13 +8,28 @@ import re
 import threading
 import time
 
+import numpy as np
 import pytest
 from board_entries import SECRET, below, entry, folder, made_up, verification
 from submissions import written
 
+from audio_compositionality.evaluator.compare.beside import verdict_beside
+from audio_compositionality.evaluator.compare.comparison import compare_results
+from audio_compositionality.evaluator.compare.stated import stated_verdict
+from audio_compositionality.evaluator.compare.verdicts import Standing, task_verdicts
+from audio_compositionality.evaluator.results.result import Result, SampleTable, save_result
 from audio_compositionality.hub.content import RemoteFile
 from audio_compositionality.hub.errors import HubError, Repository
+from audio_compositionality.leaderboard import board as module
 from audio_compositionality.leaderboard.board import EMPTY_BOARD, Board, BoardReader, BoardSource, DataKey, is_older
+from audio_compositionality.leaderboard.standings import (
+    data_names,
+    model_conclusion,
+    standing_columns,
+    standing_html,
+    standing_rows,
+)
+from audio_compositionality.tasks.registry import load_task
 
 OLD, NEW = "2026-01-01T00:00:00+00:00", "2026-02-01T00:00:00+00:00"
 
@@ -173,13 +188,14 @@ class TestGood:
 
 
 class TestFetching:
-    def test_only_json_is_fetched_and_only_what_is_new(self, read):
+    def test_only_json_and_the_shown_samples_are_fetched_and_only_what_is_new(self, read):
         first = made_up("org/one", embeddings=EMBEDDINGS)
         board, hub, reader = read({**below(folder(first), first), **verification(first)})
         assert hub.asked.count("head") == hub.asked.count("files") == 1
         fetched = [path for path in hub.asked if "/" in path]
-        assert len(fetched) == 3
-        assert all(path.endswith(".json") for path in fetched)
+        assert len(fetched) == 4
+        samples = f"{folder(first, 'verified')}/samples.csv"
+        assert [path for path in fetched if not path.endswith(".json")] == [samples]
         hub.asked.clear()
         assert reader() is board
         assert hub.asked == ["head"]
@@ -187,7 +203,8 @@ class TestFetching:
         hub.contents |= below(folder(second), second)
         hub.asked.clear()
         assert {entry.model for entry in reader().entries} == {"org/one", "org/two"}
-        assert hub.asked == ["head", "files", f"{folder(second)}/result.json"]
+        fetched = [f"{folder(second)}/{name}" for name in ("result.json", "samples.csv")]
+        assert hub.asked == ["head", "files", *fetched]
 
     def test_what_was_fetched_before_a_rate_limit_is_not_fetched_again(self, read):
         """Trouble of the Hub is no fault of a file."""
@@ -205,7 +222,7 @@ class TestFetching:
         hub.broken.clear()
         hub.asked.clear()
         assert len(reader().entries) == 40
-        assert sorted(path for path in hub.asked if "/" in path) == sorted(wanted[20:])
+        assert sorted(path for path in hub.asked if path.endswith(".json")) == sorted(wanted[20:])
 
     def test_a_file_that_the_hub_does_not_give(self, read):
         _, hub, reader = read(entry("org/one"))
@@ -485,3 +502,119 @@ def test_trouble_leaves_the_last_board_with_a_note_of_since_when(error):
     source = BoardSource(Answers(error, BOARD))
     assert (source.update().board, source.last.at) == (EMPTY_BOARD, None)
     assert source.update().board is BOARD
+
+
+HARD = 0.5 + 0.2 * np.random.default_rng(0).normal(size=60).clip(-2, 2)
+GROUPS = np.repeat(np.arange(12), 5)
+OPPOSED = np.repeat(np.linspace(-0.16, 0.16, 12), 5)
+
+SHOWN = {
+    # The same samples are hard for all: the unpaired test does not tell the model from its twin.
+    "correlated": ((HARD, HARD - 0.055, HARD - 0.056), None, (Standing.NOT_SHOWN, Standing.ABOVE)),
+    # What is easy for one is hard for the other, in twelve groups of samples.
+    "few clusters": ((0.55 + OPPOSED, 0.435 - OPPOSED, 0.1 * HARD), GROUPS, (Standing.ABOVE, Standing.NOT_SHOWN)),
+}
+
+
+class TestPaired:
+    @pytest.fixture
+    def told(self, request, tmp_path):
+        """Files of a model, its twin and a plain description, what the unpaired and the paired test say of the twin,
+        and the verdict of a report on them."""
+        values, groups, expected = SHOWN[request.param]
+        names = {"org/one": None, "untrained:org/one": "untrained", "log-mel-statistics": "baseline"}
+        entries = [
+            made_up(
+                name,
+                values=column + 0.004 * np.random.default_rng(k).normal(size=60),
+                clusters=groups,
+                model={"paradigm": paradigm},
+                measures={"top1_chance": 0.01},
+            )
+            for k, ((name, paradigm), column) in enumerate(zip(names.items(), values, strict=True))
+        ]
+        for files in entries:
+            result = Result.loads(files["result.json"])
+            save_result(tmp_path / "results", result, SampleTable.loads(files["samples.csv"]))
+        (report,) = task_verdicts(only(compare_results([tmp_path / "results"])))
+        return entries, expected, report
+
+    @pytest.mark.parametrize("told", SHOWN, indirect=True)
+    def test_board_and_report_say_the_same_where_the_unpaired_test_does_not(self, read, told):
+        entries, (unpaired, paired), report = told
+        results = [Result.loads(files["result.json"]) for files in entries]
+        assert stated_verdict(load_task("a_coat").info, results[0], results[1:]).bar("twin").standing is unpaired
+        board, _, _ = read({path: content for files in entries for path, content in _placed(files).items()})
+        assert board.rejected == ()
+        row = next(row for row in board.rows("a_coat", board.entries[0].data) if row.verdict)
+        assert row.verdict.bar("twin").standing is report.bar("twin").standing is paired
+        assert row.verdict.bars == report.bars
+        assert not row.verdict.is_stated
+
+    @pytest.mark.parametrize("told", SHOWN, indirect=True)
+    def test_where_the_samples_of_the_twin_cannot_be_read_it_is_compared_by_its_interval(self, read, told):
+        entries, (unpaired, paired), report = told
+        _, hub, reader = read({})
+        hub.contents |= {path: content for files in entries for path, content in _placed(files).items()}
+        samples = f"{folder(entries[1])}/samples.csv"
+        hub.broken = {samples: HubError("there is no such thing", 404)}
+        board = reader()
+        row = next(row for row in board.rows("a_coat", board.entries[0].data) if row.verdict)
+        assert (row.verdict.bar("twin").standing, row.verdict.is_stated) == (unpaired, True)
+        assert row.verdict.bar("description").standing is report.bar("description").standing
+        assert only(board.rejected).path == samples
+        assert "verdicts on the entry are from stated intervals" in only(board.rejected).reason
+        assert model_conclusion(board, "org/one").endswith("(from stated intervals).")
+        # It is asked for again, and the verdict is the report's then.
+        hub.broken.clear()
+        hub.contents["README.md"] = b"another commit"
+        board = reader()
+        row = next(row for row in board.rows("a_coat", board.entries[0].data) if row.verdict)
+        assert row.verdict.bar("twin").standing is paired
+        assert board.rejected == ()
+
+    @pytest.mark.parametrize(
+        ("change", "reason"),
+        [
+            (lambda samples: samples.replace(b"q0,", b"q0,1", 1), "SHA-256"),
+            (lambda samples: samples + b"q99" + b",0.5" * 10 + b"\n" * 4_000_000, "at most 4,000,000 are read"),
+        ],
+    )
+    def test_damaged_or_huge_samples_are_no_test_and_take_nothing_down(self, read, change, reason):
+        files = made_up("org/one", values=HARD)
+        place = f"{folder(files)}/samples.csv"
+        board, _, _ = read({**_placed(files), place: change(files["samples.csv"])})
+        assert only(board.entries).result.samples is None
+        assert reason in only(board.rejected).reason
+
+    def test_samples_of_other_means_than_the_stated_are_no_test(self, read):
+        files = made_up("org/one", values=HARD, measures={"top1": 0.9})
+        board, _, _ = read(_placed(files))
+        assert only(board.entries).result.samples is None
+        assert "is not the top1 of the result" in only(board.rejected).reason
+
+    def test_each_model_is_tested_once_a_reading_and_by_no_visitor(self, read, monkeypatch):
+        tested = []
+
+        def counted(info, result, *others):
+            tested.append(result.model.id)
+            return verdict_beside(info, result, *others)
+
+        monkeypatch.setattr(module, "verdict_beside", counted)
+        files = [made_up(name, values=HARD - gap) for name, gap in (("org/one", 0.0), ("untrained:org/one", 0.1))]
+        _, hub, reader = read({path: content for one in files for path, content in _placed(one).items()})
+        assert tested == ["org/one"]
+        tested.clear()
+        close = HARD + 0.01 * np.random.default_rng(2).normal(size=60)
+        hub.contents |= _placed(made_up("org/two", values=close))
+        board = reader()
+        assert len([row for row in board.rows("a_coat", board.entries[0].data) if row.verdict]) == 2
+        said = only(board.orders["a_coat", board.entries[0].data])
+        assert re.match(r"org/(one and org/two|two and org/one) cannot be told apart, [+−]0\.00", said)
+        shown = standing_columns(board, only(data_names(board)), "")
+        assert f'<p class="orders">By A-COAT: {said}</p>' in standing_html(shown, standing_rows(shown))
+        assert sorted(tested) == ["org/one", "org/two"]
+
+
+def _placed(files):
+    return below(folder(files), files)

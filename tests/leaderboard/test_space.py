@@ -179,9 +179,10 @@ def test_tasks_are_sorted_at_first_by_what_they_rank_by(make_entry, tre):
 def test_an_older_version_is_a_table_of_its_own(entries, make_entry):
     older = make_entry("org/older", 0, task_version=99)
     page = page_of((older, *entries))
-    assert refreshed(page)["data"]["choices"] == [("data abababab", str(entries[0].data))], "older ones are folded away"
+    label = "mini (data abababab), 12 quadruples"
+    assert refreshed(page)["data"]["choices"] == [(label, str(entries[0].data))], "older ones are folded away"
     names, keys = zip(*refreshed(page, older=True)["data"]["choices"], strict=True)
-    assert names == ("data abababab", "data abababab, older: version 99 of the task")
+    assert names == (label, "mini (data abababab), older: version 99 of the task, 12 quadruples")
     assert len(refreshed(page)["table"].value["data"]) == 15
     assert page.of_model("org/older")[0] == []
     assert [row[-1] for row in page.of_model("org/older")[5]] == [older.id]
@@ -196,7 +197,10 @@ def test_the_page_of_a_model_has_an_address(page, entries):
     assert address.endswith("/spaces/lab/audio-compositionality-leaderboard?model=org%2Fe03")
     assert (opens.link, opens.visible) == ("?model=org%2Fe03", True)
     assert details["value"] == entries[3].id
-    said = "is not shown to be above energy alone and not compared with its untrained twin by A-COAT on data abababab."
+    said = (
+        "is not shown to be above energy alone and not compared with its untrained twin by A-COAT on "
+        "mini (data abababab) (from stated intervals)."
+    )
     assert conclusion == f"org/e03 (reported) {said}"
     assert older == []
     numbers, origin, *_ = page.of_entry(entries[3].id)

@@ -25,7 +25,7 @@ from audio_compositionality.support.table import cell_text
 from audio_compositionality.tasks.registry import load_task
 
 MAINTAINED = "2026-02-01T00:00:00+00:00"
-DATA = "data abababab"
+DATA = "mini (data abababab)"  # they are not the preset's
 
 
 def board_of(*entries):
@@ -243,7 +243,10 @@ def test_its_html_has_sections_signs_and_no_stranger_s_markup(several, make_scor
         "Models not shown to be learnt",
         "What models are judged beside",
     ]
-    assert re.search(r'class="standing-above"><strong>▲ 0\.400</strong><small>above; 1 of 2 above</small>', html)
+    assert re.search(
+        r'class="standing-above"><strong>▲ 0\.400</strong><small>above; from stated intervals; 1 of 2 above</small>',
+        html,
+    )
     assert 'href="?model=org%2Fgood"' in html
     hostile = "a'\"&${alert(1)}{{7*7}}`"
     entry = make_scored("org/x", 0.4, submitter=hostile)
@@ -256,7 +259,7 @@ def test_its_html_has_sections_signs_and_no_stranger_s_markup(several, make_scor
 def test_what_is_said_of_a_model_is_the_verdict_s_sentence(several):
     assert model_conclusion(several, "org/good").startswith(
         f"By the tasks of audio encoders, org/good (by eve) is above its untrained twin, log-mel-statistics and energy "
-        f"alone by A-COAT on {DATA};"
+        f"alone by A-COAT on {DATA} (from stated intervals);"
     )
     assert "By the tasks of audio–text encoders, org/good (by eve) is " in model_conclusion(several, "org/good")
     assert "submit `untrained:org/noise` too" in model_conclusion(several, "org/noise")
@@ -280,12 +283,13 @@ def test_a_model_of_our_own_generator_is_called_so(learnt, make_scored):
 def test_two_entries_of_a_model_are_told_apart(learnt, make_scored):
     other = make_scored("org/good", 0.3, 30, submitter="eve", verified_on=MAINTAINED, model={"revision": "2"})
     said = model_conclusion(board_of(*learnt, other), "org/good")
-    assert said.count("A-COAT on data abababab (entry ") == 2
+    assert said.count(f"A-COAT on {DATA} (entry ") == 2
 
 
 def test_the_page_says_by_which_rule(coat):
     words = " ".join(overview_caption().split())
-    assert "unpaired z-test" in words
+    assert "sample by sample, by the paired test of `audio-compositionality compare`" in words
+    assert "unpaired z-test, and the row says so: *from stated intervals*" in words
     assert "a difference of less than 0.05 does not count" in words
     assert "▲ above, ▼ below, ○ not shown, ? cannot tell" in words
     assert coat.question in task_caption(coat)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from submissions import sha256sum, written
 
+from audio_compositionality.evaluator.compare.statistics import mean_intervals
 from audio_compositionality.evaluator.results.result import Result, SampleTable
 from audio_compositionality.evaluator.submissions.copies import Sketch
 from audio_compositionality.evaluator.submissions.verification import Verification, verification_files
@@ -37,19 +38,36 @@ def made_up(
     embeddings: bytes | None = None,
     model: Mapping[str, Any] | None = None,
     measures: Mapping[str, Any] | None = None,
+    values: np.ndarray | None = None,
+    clusters: np.ndarray | None = None,
     **changes: Any,
 ) -> dict[str, bytes]:
-    """The files of an entry: made-up scores of samples with these ids, and fields of the result changed."""
+    """The files of an entry: made-up scores of samples with these ids, and fields of the result changed.
+
+    With `values` [n] all measures by sample are these, with the intervals that samples of these `clusters` [n] have.
+    """
+    if values is not None:
+        ids = ids or [f"q{k}" for k in range(len(values))]
     ids = ids or [f"q{k}" for k in range(12)]
     info = load_task(task).info
     sampled = {measure.name: measure.column for measure in info.sampled}
-    columns = {column: np.tanh(scores(number, len(ids)) - 0.1 * k) for k, column in enumerate(sampled.values())}
+    columns = {
+        measure.column: np.clip(np.tanh(scores(number, len(ids)) - 0.1 * k), *measure.range)
+        for k, measure in enumerate(info.sampled)
+    }
+    if values is not None:
+        columns = dict.fromkeys(columns, values)
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
-    writer.writerow(["id", *columns])
-    writer.writerows(zip(ids, *(column.tolist() for column in columns.values()), strict=True))
+    written_columns = columns if clusters is None else {**columns, "cluster": clusters.astype(float)}
+    writer.writerow(["id", *written_columns])
+    writer.writerows(zip(ids, *(column.tolist() for column in written_columns.values()), strict=True))
     samples = stream.getvalue().encode()
     means = {name: float(columns[column].mean()) for name, column in sampled.items()}
+    intervals = {name: [mean - 0.02, mean + 0.02] for name, mean in means.items()}
+    if values is not None:
+        (ends,) = mean_intervals(values[:, None], np.arange(len(values)) if clusters is None else clusters)
+        intervals = dict.fromkeys(means, ends)
     others = {measure.name: 0.1 for measure in info.measures} | {"n": len(ids), info.ranks_by: 0.1 + 0.05 * number}
     flags = {"collapsed": False} if task == "a_tre" else {"degenerate": 0}
     result = {
@@ -57,7 +75,7 @@ def made_up(
         "task": task,
         "task_version": info.version,
         "measures": {**others, **flags, **means, **(measures or {})},
-        "intervals": {name: [mean - 0.02, mean + 0.02] for name, mean in means.items()},
+        "intervals": intervals,
         "n": len(ids),
         "training": {},
         "settings": {"seeds": [0, 1, 2]} if task == "a_tre" else {},
