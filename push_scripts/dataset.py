@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from tqdm import tqdm
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.manifest import CARD_NAME, FINGERPRINT_KEY, MANIFEST_NAME, Manifest
+from audio_compositionality.encoders.base import ENCODER, LANGUAGE_MODEL, TEXT_ENCODER
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.content import Changes, Commit, Content
 from audio_compositionality.hub.errors import Repository
@@ -22,7 +23,7 @@ from audio_compositionality.tasks.base import TaskInfo
 from audio_compositionality.tasks.registry import list_tasks
 
 REGISTRATION = "eval.yaml"
-"""Registers the data set as a benchmark of the Hub, with one task id per task."""
+"""Registers the data set as a benchmark of the Hub, with one task id per task that a framework of the Hub's runs."""
 
 SCORED_SPLIT = "test"
 """The scored split of a task, where a recipe has it."""
@@ -108,30 +109,59 @@ def push_dataset(
 def dataset_files(folder: Path, manifest: Manifest) -> dict[str, Content]:
     """The files for the repository: shards by configuration, card, manifest, registration as a benchmark."""
     tasks = [task.info for task in list_tasks()]
+    registered = registration(manifest, tasks)
     return {
         **{name: folder / name for name in sorted(manifest.shards)},
         CARD_NAME: folder / CARD_NAME,
         MANIFEST_NAME: folder / MANIFEST_NAME,
-        REGISTRATION: registration(manifest, tasks).encode(),
+        **({} if registered is None else {REGISTRATION: registered.encode()}),
     }
 
 
-def registration(manifest: Manifest, tasks: Sequence[TaskInfo]) -> str:
-    """The registration of data as a benchmark: YAML of their tasks.
+FRAMEWORKS: Mapping[str, Collection[frozenset[str]]] = {
+    "mteb": (ENCODER, TEXT_ENCODER),
+    "inspect-ai": (LANGUAGE_MODEL,),
+}
+"""The frameworks known to the Hub that run our tasks (`bridges/`), by what the tasks need of a model. Their names are
+those of ``packages/tasks/src/eval.ts`` of huggingface.js."""
+
+
+def registered_tasks(manifest: Manifest, tasks: Sequence[TaskInfo]) -> tuple[str, tuple[TaskInfo, ...]]:
+    """The framework that runs most of the tasks of some data, and those that it runs; the Hub takes one for a data set.
+
+    Args:
+        manifest: of the data.
+        tasks: tasks without a configuration in the data are left out.
+
+    Returns:
+        an empty name and no tasks where no framework known to the Hub runs any.
+    """
+    scored = [task for task in tasks if task.recipe in manifest.recipes]
+    served = {name: tuple(task for task in scored if task.needs in needs) for name, needs in FRAMEWORKS.items()}
+    name = max(served, key=lambda one: len(served[one]))
+    return (name, served[name]) if served[name] else ("", ())
+
+
+def registration(manifest: Manifest, tasks: Sequence[TaskInfo]) -> str | None:
+    """The registration of data as a benchmark, YAML of their tasks; None where no framework of the Hub's runs one.
 
     The format is that of https://huggingface.co/docs/hub/eval-results.
 
     Args:
         manifest: of the data.
-        tasks: tasks without a configuration in the data are left out.
+        tasks: see `registered_tasks`.
     """
-    scored = [task for task in tasks if task.recipe in manifest.recipes]
+    framework, run = registered_tasks(manifest, tasks)
+    if not run:
+        return None
+    left = [task.title for task in tasks if task.recipe in manifest.recipes and task not in run]
+    remark = [f"Not registered, since {framework} does not run them: {', '.join(left)}."] if left else []
     values = {
         "name": "audio-compositionality",
-        "description": " ".join(f"{task.title}: {task.question}" for task in scored),
-        "evaluation_framework": "audio-compositionality",
+        "description": " ".join([*(f"{task.title}: {task.question}" for task in run), *remark]),
+        "evaluation_framework": framework,
         "tasks": [
-            {"id": task.name, "config": task.recipe, "split": _scored_split(manifest, task.recipe)} for task in scored
+            {"id": task.name, "config": task.recipe, "split": _scored_split(manifest, task.recipe)} for task in run
         ],
     }
     return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=120)

@@ -26,9 +26,9 @@ from audio_compositionality.hub.content import Commit, RemoteFile, digest_of
 from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.hub.names import dataset_of, leaderboard_of, results_of
 from audio_compositionality.support.text import number_text
-from audio_compositionality.tasks.registry import load_task
+from audio_compositionality.tasks.registry import list_tasks, load_task
 
-from .dataset import MANIFEST_LIMIT
+from .dataset import MANIFEST_LIMIT, registered_tasks
 
 
 @dataclass(frozen=True)
@@ -227,7 +227,7 @@ def check_data(hub: Hub, org: str, results: Sequence[Result]) -> str:
     """The commit of the data set on which results will be shown, if its data are those of the results.
 
     Raises:
-        ResultError: it has other data.
+        ResultError: it has other data, or is no benchmark of the Hub for the task of a result; see `registered_tasks`.
         HubError: it does not exist.
     """
     repository = dataset_of(org)
@@ -240,6 +240,14 @@ def check_data(hub: Hub, org: str, results: Sequence[Result]) -> str:
             raise ResultError(
                 f"the result of {result.model.id} is of the data {result.fingerprint[:12]}, and {repository.id} has "
                 f"{theirs}: a model page shows only results on {repository.id}"
+            )
+        # It has data, so it has a manifest.
+        assert manifest is not None
+        framework, run = registered_tasks(manifest, [task.info for task in list_tasks()])
+        if result.task not in [task.name for task in run]:
+            raise ResultError(
+                f"model pages show no {result.task} on {repository.id}: the Hub knows this data set as a benchmark of "
+                f"{framework}, which does not run it; leave out --model-card, or the result"
             )
     return head
 

@@ -27,10 +27,10 @@ from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.errors import HubError
 from audio_compositionality.hub.names import dataset_of
-from audio_compositionality.push_scripts.dataset import push_dataset
+from audio_compositionality.push_scripts.dataset import push_dataset, registered_tasks, registration
 from audio_compositionality.push_scripts.spaces import metric_files, push_leaderboard, push_metrics
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.tasks.registry import list_tasks
+from audio_compositionality.tasks.registry import list_tasks, load_task
 
 from .conftest import DATASET, RESULTS
 from .server import LoopbackHub
@@ -79,11 +79,26 @@ def test_a_data_set_arrives_as_it_was_built_and_loads(hub, built):
         (task.name, task.recipe, "test") for task in tasks
     ]
     assert all(task.question in registration["description"] for task in tasks)
+    assert registration["evaluation_framework"] == "mteb"
     assert push.recipes == fingerprints(built) == fingerprints(DATASET)
     assert len(datasets.load_dataset(DATASET, "a_coat", split="test")) == 2
     assert commits(hub) == 1
     assert push.commit is not None
     assert push.commit.url == f"{hub.url}/datasets/{DATASET}/commit/{push.commit.oid}"
+
+
+def test_data_are_registered_for_the_framework_that_runs_most_of_their_tasks(built):
+    manifest = Manifest.load(built / "manifest.json")
+    assert manifest is not None
+    embeds = next(task.info for task in list_tasks() if task.info.recipe in manifest.recipes)
+    asks = replace(load_task("polybench").info, recipe=embeds.recipe)
+    assert registered_tasks(manifest, [embeds, asks, embeds]) == ("mteb", (embeds, embeds))
+    mixed = yaml.safe_load(registration(manifest, [asks, asks, embeds]) or "")
+    assert (mixed["evaluation_framework"], len(mixed["tasks"])) == ("inspect-ai", 2)
+    assert f"Not registered, since inspect-ai does not run them: {embeds.title}." in mixed["description"]
+    # A task that needs what no framework gives is left out, and the file with it.
+    assert registration(manifest, [replace(asks, needs=frozenset({"frames"}))]) is None
+    assert registration(manifest, [load_task("polybench").info]) is None
 
 
 def test_a_push_after_another_sends_what_is_missing_and_removes_what_is_stale(hub, built):

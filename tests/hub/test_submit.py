@@ -19,6 +19,7 @@ from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.errors import HubError
 from audio_compositionality.hub.errors import Repository as Model
 from audio_compositionality.push_scripts.submit import (
+    check_data,
     model_entries,
     result_repository,
     submit_model_results,
@@ -195,6 +196,12 @@ def test_the_repository_of_a_model(result):
     for id in ("random", "untrained:whisper-base", "panns-cnn14", "my_encoder.py:Mine"):
         with pytest.raises(ResultError, match=f"{id} has no model repository on the Hub"):
             result_repository(changed(result, id=id))
+
+
+def test_a_task_that_the_framework_of_the_data_does_not_run_has_no_place_on_model_pages(result, model, monkeypatch):
+    monkeypatch.setattr("audio_compositionality.push_scripts.submit.registered_tasks", lambda *_: ("inspect-ai", ()))
+    with pytest.raises(ResultError, match=r"show no a_coat .* inspect-ai, which does not run it"):
+        check_data(Hub(), "lab", [result])
 
 
 def test_variants_of_a_model_have_files_of_their_own(result):
