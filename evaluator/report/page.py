@@ -21,12 +21,14 @@ from html import escape
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import jinja2
 from markupsafe import Markup
 from tqdm.auto import tqdm
 
-from audio_compositionality.dataset_builder.rendered import RenderedData, is_preset
+from audio_compositionality.dataset_builder.data import HeldData
+from audio_compositionality.dataset_builder.rendered import is_preset
 from audio_compositionality.evaluator.compare.comparison import Comparison, compare_results
 from audio_compositionality.evaluator.compare.conclusions import Verdicts, verdicts_of
 from audio_compositionality.evaluator.compare.diversity import MIN_CLUSTERS
@@ -91,7 +93,7 @@ def write_report(
     results: GivenResults,
     out: str | Path = "report.html",
     *,
-    data: str | Path | RenderedData | None = None,
+    data: str | Path | HeldData[Any] | None = None,
     model: str | None = None,
     figures: str | Path | None = None,
     command: str | None = None,
@@ -153,7 +155,7 @@ def report(
     results: GivenResults,
     out: str | Path = "report.html",
     *,
-    data: str | Path | RenderedData | None = None,
+    data: str | Path | HeldData[Any] | None = None,
     model: str | None = None,
     figures: str | Path | None = None,
     progress: bool = False,
