@@ -48,11 +48,11 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import write_whole
 from audio_compositionality.support.latex import to_latex
 from audio_compositionality.support.table import Cell, Column, cell_text, to_markdown
-from audio_compositionality.support.text import listed, number_text, plain, shortened
+from audio_compositionality.support.text import counted, listed, number_text, plain, shortened
 from audio_compositionality.tasks.base import UNTRAINED_TWIN
 from audio_compositionality.tasks.benchmarks.info import benchmark_info
 
-from .facts import LONGEST_TEXT, counted, fact_tables
+from .facts import LONGEST_TEXT, fact_tables
 from .listening import PLAYBACK_GAIN, HeardSample, hear_samples
 from .matrix import matrix_of
 from .overview import named_baselines

@@ -21,7 +21,7 @@ from typing import Any
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of, sha256_of_file
-from audio_compositionality.support.text import first_line, listed, nearest, shown
+from audio_compositionality.support.text import counted, first_line, listed, nearest, shown
 
 from ...data import DatasetError, HeldData, Row
 from ...rendered import HUB_ID
@@ -31,31 +31,18 @@ from . import LARGEST_FILE, LARGEST_TABLE, LONGEST_CLIP, ReadClip, ReadConfigura
 RECIPE = "audio_questions"
 
 HEADINGS: Mapping[str, tuple[str, ...]] = {
-    "id": ("id", "question_id", "qid", "uid", "sample_id"),
-    "question": ("question", "instruction", "prompt", "query"),
-    "options": ("options", "choices", "candidates"),
-    "answer": (
-        *("answer", "correct_answer", "answer_gt", "correct", "correct_option", "answer_index", "answer_idx"),
-        *("label", "gold", "target", "ground_truth"),
-    ),
-    "audio": (
-        *(
-            "audio",
-            "audio_path",
-            "audio_paths",
-            "audio_file",
-            "file_name",
-            "file",
-            "filename",
-            "path",
-            "wav",
-            "context",
-        ),
-        *("audio_id", "clip"),
-    ),
-    "kind": ("kind", "category", "question_type", "type", "task_name", "task"),
-    "group": ("group", "cluster"),
-    "events": ("events",),
+    field: tuple(headings.split())
+    for field, headings in {
+        "id": "id question_id qid uid sample_id",
+        "question": "question instruction prompt query",
+        "options": "options choices candidates",
+        "answer": "answer correct_answer answer_gt correct correct_option answer_index answer_idx label gold target "
+        "ground_truth",
+        "audio": "audio audio_path audio_paths audio_file file_name file filename path wav context audio_id clip",
+        "kind": "kind category question_type type task_name task",
+        "group": "group cluster",
+        "events": "events",
+    }.items()
 }
 """Usual headings of each field; the first of them that a table has, in any case of letters."""
 
@@ -86,8 +73,7 @@ def fault_of(question: str, options: Sequence[str], answer: str) -> str | None:
     if not question.strip():
         return "the question is empty"
     if not FEWEST_OPTIONS <= len(options) <= MOST_OPTIONS:
-        count = f"{len(options)} option{'' if len(options) == 1 else 's'}"
-        return f"it has {count}; a question has {FEWEST_OPTIONS} to {MOST_OPTIONS}"
+        return f"it has {counted(len(options), 'option')}; a question has {FEWEST_OPTIONS} to {MOST_OPTIONS}"
     if not all(option.strip() for option in options):
         return "an option is empty"
     if len({option.strip().casefold() for option in options}) < len(options):
