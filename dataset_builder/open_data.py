@@ -255,7 +255,7 @@ def _refuse_changes(changes: Mapping[str, Any], reading: Reading) -> None:
         )
 
 
-def _stored(spec: DataSpec, reading: Reading, how: Mapping[str, bool]) -> Data:
+def _stored(spec: DataSpec, reading: Reading, how: Mapping[str, Any]) -> Data:
     """Data that are rendered or written already; of questions, read as `how` says."""
     if reading.kind == "questions":
         from .sounds.published.question_tables import open_questions
