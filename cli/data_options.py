@@ -160,6 +160,8 @@ def open_with_notes(
     changes: Mapping[str, Any],
     recipes: Iterable[str] | None,
     required: Collection[str] = (),
+    *,
+    sounds: bool = True,
 ) -> Opened:
     """Open data, and print their terms of use and the parts left out; see `dataset_builder.open_data`."""
     from audio_compositionality.dataset_builder.open_data import opened_data as opened_with
@@ -170,6 +172,7 @@ def open_with_notes(
         required=required,
         changes=changes,
         skip_invalid=getattr(options, "skip_invalid", False),
+        sounds=sounds,
         progress=sys.stderr.isatty(),
     )
     for text in opened.notes:

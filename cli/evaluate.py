@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> None:
     data, tasks = request.open_data(options)
     how = request.with_protocol(tasks)
     # Imported after the arguments are checked: it takes seconds.
-    from audio_compositionality.dataset_builder.rendered import RenderedData
+    from audio_compositionality.dataset_builder.data import HeldData
     from audio_compositionality.evaluator.run.evaluate import evaluate_models
 
     processes = arguments.processes_of_run()
@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
     request.check_used(models, tasks)
     results = evaluate_models(models, data, tasks, how, on_result=print_result, leave_out=True)
     if processes.is_main:
-        print_end(results, options, how.store, data if isinstance(data, RenderedData) else None)
+        print_end(results, options, how.store, data if isinstance(data, HeldData) else None)
 
 
 COMMAND = Command(

@@ -129,7 +129,7 @@ def _rows(options: argparse.Namespace, ids: list[str]) -> list[Row]:
     makes = data_options.possible_recipes(spec)
     recipes = None if makes is None else [recipe for recipe in makes if recipe in asked]
     _, changes = divided(options.set, data_groups(spec, recipes))
-    data = data_options.open_with_notes(options, spec, changes, recipes).data
+    data = data_options.open_with_notes(options, spec, changes, recipes, sounds=False).data
     held = [list(data.configuration(recipe).rows) for recipe in data.recipes if recipe in asked]
     if not held:
         raise InputError(f"{data.source} has no questions with options, but {', '.join(data.recipes)}")

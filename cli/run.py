@@ -49,9 +49,9 @@ def run(options: argparse.Namespace) -> None:
     arguments.check_models(options.models)
     request = scoring.read_request(options, options.out)
     # Imported after the arguments are checked: it takes seconds.
+    from audio_compositionality.dataset_builder.data import HeldData
     from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.open_data import recipes_for
-    from audio_compositionality.dataset_builder.rendered import RenderedData
     from audio_compositionality.evaluator.run.evaluate import evaluate_models
     from audio_compositionality.evaluator.run.planning import Named, planned
     from audio_compositionality.tasks.registry import first_look, list_tasks
@@ -94,7 +94,7 @@ def run(options: argparse.Namespace) -> None:
         models, data, list(plan.tasks), how, on_result=print_result, leave_out=True, apart=plan.apart
     )
     if processes.is_main:
-        brought = data if isinstance(data, RenderedData) else data.source
+        brought = data if isinstance(data, HeldData) else data.source
         verdicts = print_end(results, options, store, None if is_preset else brought)
         _write_report(options.out, options.typed, verdicts)
 

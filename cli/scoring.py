@@ -18,9 +18,8 @@ from . import arguments, data_options
 from .settings import Group, data_groups, divided, model_fields, run_fields, task_fields
 
 if TYPE_CHECKING:
-    from audio_compositionality.dataset_builder.data import Data
+    from audio_compositionality.dataset_builder.data import Data, HeldData
     from audio_compositionality.dataset_builder.data_spec import DataSpec
-    from audio_compositionality.dataset_builder.rendered import RenderedData
     from audio_compositionality.encoders.base import Model
     from audio_compositionality.encoders.options import EncoderOptions, LanguageOptions
     from audio_compositionality.evaluator.compare.conclusions import Verdicts
@@ -415,7 +414,10 @@ def print_result(result: Result) -> None:
 
 
 def print_end(
-    results: Sequence[Result], options: argparse.Namespace, store: Path | None, data: RenderedData | str | None = None
+    results: Sequence[Result],
+    options: argparse.Namespace,
+    store: Path | None,
+    data: HeldData[Any] | str | None = None,
 ) -> Verdicts:
     """Print the tables of all results, the place of everything, and the verdict, which comes last to be read first.
 

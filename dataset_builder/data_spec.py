@@ -447,11 +447,18 @@ def _no_data(path: Path) -> str:
 
 
 def _is_of_questions(columns: Collection[str]) -> bool:
+    """Whether two of question, options and answer are there: a table with another heading for one is of questions
+    too, whose columns can be stated."""
     names = {column.strip().lower() for column in columns}
-    options = {"options", "choices", "answer", "answers", "a"}
-    return bool(names & {"question", "instruction"}) and any(
-        name in options or re.fullmatch(r"(option|choice)[ _-]?[a1]", name) for name in names
+    has_options = any(name in ("options", "choices") or _OPTION.fullmatch(name) for name in names)
+    is_asked, is_answered = names & {"question", "instruction"}, names & {"answer", "answers", "correct_answer"}
+    return bool((is_asked and (has_options or is_answered or "a" in names)) or (has_options and is_answered)) or (
+        has_options and bool(names & {"prompt", "query"})
     )
+
+
+_OPTION = re.compile(r"(option|choice)[ _-]?[a1]")
+"""A heading of the first option."""
 
 
 def _columns_of(path: Path) -> tuple[str, ...]:

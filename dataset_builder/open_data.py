@@ -15,7 +15,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.spec import check_values
 from audio_compositionality.support.text import listed, nearest, shown
 
-from .data import Data, DatasetError
+from .data import Data, DatasetError, HeldData
 from .data_spec import FIELDS, DataSpec, Reading, check_fields, described, with_sound
 from .recipes import list_recipes
 from .rendered import RenderedData, opened_preset, preset_fields, setting_names
@@ -44,7 +44,7 @@ class Opened:
 
 
 def open_data(
-    data: str | Path | RenderedData | DataSpec | ReadRecordings | PackageSounds,
+    data: str | Path | HeldData[Any] | DataSpec | ReadRecordings | PackageSounds,
     *,
     skip_invalid: bool = False,
     progress: bool = False,
@@ -59,7 +59,7 @@ def open_data(
             `build_dataset`, its Hub id, or that of the authors' published data; a folder, a table or a data set of
             recordings, of which scenes, captions and questions are made; strong labels, of which questions are made;
             ``NAME:PATH``, a published benchmark of others; a ``data.yaml``; recordings that `recorded.open_recordings`
-            has opened; or rendered data. See `recognised`.
+            has opened; or rendered data, or questions that were read. See `recognised`.
         skip_invalid: leave out recordings that are unusable or have wrong labels; a warning names them.
         progress: show a bar while recordings are read.
         settings: fields of `DataSpec`, such as ``label="instrument"``, and settings of the recipes, such as ``seed=7``
@@ -69,7 +69,7 @@ def open_data(
         DatasetError: there are no such data, the text is ambiguous, or the data can serve no recipe.
         InputError: there is no such setting, or not such a value.
     """
-    if isinstance(data, RenderedData):
+    if isinstance(data, HeldData):
         return data
     if not isinstance(data, str | Path | DataSpec):
         from .recorded import recorded
@@ -92,6 +92,23 @@ def open_data(
     for note in opened.notes:
         warnings.warn(note, stacklevel=2)
     return opened.data
+
+
+def reopened_data(data: str | Path | HeldData[Any]) -> Data:
+    """The data of results, opened again: questions with a fault are left out, as they were for the results.
+
+    Whether what is left are the same data is told by their fingerprint, which a caller has to compare.
+
+    Args:
+        data: see `open_data`.
+
+    Raises:
+        DatasetError: see `open_data`.
+        InputError: see `open_data`.
+    """
+    if not isinstance(data, str | Path) or str(data) in list_recipes():
+        return open_data(data)
+    return open_data(data, skip_invalid=reading_of(described(data)).kind in ("questions", "benchmark"))
 
 
 def check_described(spec: DataSpec, file: str | Path) -> None:
@@ -191,6 +208,7 @@ def opened_data(
     required: Collection[str] = (),
     changes: Mapping[str, Any] | None = None,
     skip_invalid: bool = False,
+    sounds: bool = True,
     progress: bool = False,
 ) -> Opened:
     """Open data.
@@ -201,6 +219,7 @@ def opened_data(
         required: names of recipes that have to be served.
         changes: to settings of the recipes.
         skip_invalid: leave out recordings that are unusable or have wrong labels.
+        sounds: whether the sound files of questions are looked at; without them only the rows can be used.
         progress: show progress bars.
 
     Raises:
@@ -224,7 +243,7 @@ def opened_data(
     if reading.kind in SOUNDS:
         return _of_sounds(spec, reading, wanted, required, changes, skip_invalid=skip_invalid, progress=progress)
     _refuse_changes(changes, reading)
-    data = _stored(spec, reading, skip_invalid=skip_invalid, progress=progress)
+    data = _stored(spec, reading, {"skip_invalid": skip_invalid, "sounds": sounds, "progress": progress})
     return Opened(data, reading, {}, getattr(data, "notes", ()))
 
 
@@ -236,14 +255,14 @@ def _refuse_changes(changes: Mapping[str, Any], reading: Reading) -> None:
         )
 
 
-def _stored(spec: DataSpec, reading: Reading, *, skip_invalid: bool, progress: bool) -> Data:
-    """Data that are rendered or written already."""
+def _stored(spec: DataSpec, reading: Reading, how: Mapping[str, Any]) -> Data:
+    """Data that are rendered or written already; of questions, read as `how` says."""
     if reading.kind == "questions":
         from .sounds.published.question_tables import open_questions
 
         given = {name: getattr(spec, name) for name in FIELDS["questions"]}
         columns = given.pop("columns") or ()
-        return open_questions(reading.source, columns=columns, **given, skip_invalid=skip_invalid, progress=progress)
+        return open_questions(reading.source, columns=columns, **given, **how)
     if reading.kind == "built":
         from .stored import StoredData
 
@@ -263,7 +282,7 @@ def _stored(spec: DataSpec, reading: Reading, *, skip_invalid: bool, progress: b
         # A shell does not expand ``~`` behind a colon.
         path = os.path.expanduser(path)
         if isinstance(reader, QuestionSet):
-            return reader.open(path, **given, skip_invalid=skip_invalid, progress=progress)
+            return reader.open(path, **given, **how)
         for name, value in given.items():
             if value is not None:
                 raise InputError(f"{name} does not apply to {reader.meaning}; leave it out")

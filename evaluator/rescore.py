@@ -19,11 +19,12 @@ from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.metrics.answers import POLARITIES, UNPARSED, match_answer
 from audio_compositionality.support.table import Cell, Column, Table, rows_of
 from audio_compositionality.support.table import Row as TableRow
-from audio_compositionality.support.text import number_text, shortened, shown
+from audio_compositionality.support.text import counted, number_text, shortened, shown
 from audio_compositionality.tasks.shapes.asking import CYCLIC, shown_orders
 
 from .answer_logs import AnswerLog, LoggedAnswer
 from .compare.statistics import Floats, compare_pairs, mean_intervals
+from .compare.tables import interval_text
 
 Rule = Callable[[str, Sequence[str], str], bool]
 """A benchmark's published scoring: a text, the options as shown and the right one, to whether it counts as right."""
@@ -269,12 +270,12 @@ def _accuracies(rescored: Rescored) -> Table:
     rows = []
     for name in rescored.scorings:
         values, groups = _per_question(rescored.scored, [name])
-        accuracy = Cell(float(values.mean()), note=_within(mean_intervals(values, groups, bounds=(0, 1))[0]))
+        accuracy = Cell(float(values.mean()), note=interval_text(mean_intervals(values, groups, bounds=(0, 1))[0]))
         less, p = Cell(None), Cell(None)
         if name != OURS:
             both, groups = _per_question(rescored.scored, [OURS, name])
             test = compare_pairs(both, groups, bounds=(0, 1))[0]
-            less, p = Cell(test.difference, note=_within(test.interval)), Cell(test.p)
+            less, p = Cell(test.difference, note=interval_text(test.interval)), Cell(test.p)
         rows.append(TableRow((Cell(_NAMES.get(name, f"rule of {name}")), accuracy, Cell(len(values)), less, p)))
     columns = (
         Column("scoring", "how an answer is read and compared with the right one", numeric=False),
@@ -283,19 +284,11 @@ def _accuracies(rescored: Rescored) -> Table:
         Column("matcher less this", "difference on the same answers; 95 % interval"),
         Column("p", "paired t-test of the difference, clustered by group of questions"),
     )
-    title = f"{rescored.log.title}: {rescored.log.format}, {_counted(len(rescored.answers), 'answer')}"
+    title = f"{rescored.log.title}: {rescored.log.format}, {counted(len(rescored.answers), 'answer')}"
     return Table(title, columns, tuple(rows), _notes(rescored), name="accuracy")
 
 
 _NAMES = {OURS: "matcher of this project", LOG: "as the log counts"}
-
-
-def _within(interval: tuple[float, float] | None) -> str:
-    return "" if interval is None else f"[{number_text(interval[0])}, {number_text(interval[1])}]"
-
-
-def _counted(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def _notes(rescored: Rescored) -> tuple[str, ...]:
@@ -304,33 +297,33 @@ def _notes(rescored: Rescored) -> tuple[str, ...]:
     questions = {answer.id for answer in scored}
     if len(scored) > len(questions):
         notes.append(
-            f"{len(scored):,} answers to {_counted(len(questions), 'question')}, in other orders of the options or "
+            f"{len(scored):,} answers to {counted(len(questions), 'question')}, in other orders of the options or "
             "asked again: a question's score is the mean over its answers."
         )
     if rescored.log.rows is not None:
         notes.append("Every question counts the same here; a task may weight kinds of questions alike instead.")
     for problem, count in Counter(answer.problem for answer in rescored.answers if answer.problem).items():
         ids = list(dict.fromkeys(answer.id for answer in rescored.answers if answer.problem == problem))
-        notes.append(f"{_counted(count, 'answer')} not scored, {problem}: {shown([shortened(id, 60) for id in ids])}.")
+        notes.append(f"{counted(count, 'answer')} not scored, {problem}: {shown([shortened(id, 60) for id in ids])}.")
     if rescored.unanswered and scored:
         values = _per_question(scored, [OURS])[0]
         every = len(questions) + len(rescored.unanswered)
         notes.append(
-            f"{_counted(len(rescored.unanswered), 'question')} without a scored answer: "
+            f"{counted(len(rescored.unanswered), 'question')} without a scored answer: "
             f"{shown([shortened(id, 60) for id in rescored.unanswered])}; with these as wrong, the accuracy by the "
             f"matcher is {number_text(float(values.sum()) / every)}."
         )
     empty = sum(not answer.text.strip() for answer in scored)
     if empty:
         notes.append(
-            f"{_counted(empty, 'empty answer')}: some programs write one where the model failed, and a log cannot tell."
+            f"{counted(empty, 'empty answer')}: some programs write one where the model failed, and a log cannot tell."
         )
     for name in rescored.scorings[1:]:
         lucky = sum(answer.how in UNPARSED and answer.by.get(name, 0) > 0 for answer in scored)
         if lucky:
             drawn = "; some programs draw an option there" if name == LOG else ""
             notes.append(
-                f"{_counted(lucky, 'answer')} right {'in the log' if name == LOG else f'by the rule of {name}'} in "
+                f"{counted(lucky, 'answer')} right {'in the log' if name == LOG else f'by the rule of {name}'} in "
                 f"which the matcher reads no option{drawn}."
             )
     if scored:
@@ -373,7 +366,7 @@ def _listing(rescored: Rescored, listed: int | None) -> Table:
     columns += [Column(name, _NAMES.get(name, f"rule of {name}"), numeric=False) for name in rescored.scorings]
     left = len(rescored.differences) - len(rows)
     legend = (f"{left:,} more; --out FILE.csv has all answers.",) if left else ()
-    title = f"{_counted(len(rescored.differences), 'answer')} scored differently"
+    title = f"{counted(len(rescored.differences), 'answer')} scored differently"
     return Table(title, tuple(columns), rows_of(rows), legend, name="differences")
 
 

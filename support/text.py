@@ -39,6 +39,11 @@ def listed(names: Sequence[str], most: int = 6) -> str:
     return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
 
 
+def counted(count: int, name: str) -> str:
+    """A count with its noun."""
+    return f"{count:,} {name}" if count == 1 else f"{count:,} {name}s"
+
+
 def with_article(noun: str) -> str:
     """A noun behind "a" or "an", by its first letter."""
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"

@@ -11,6 +11,7 @@ import numpy as np
 from audio_compositionality.dataset_builder.data import DatasetError, Row
 from audio_compositionality.encoders.options import REASON_TOKENS
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import counted
 
 from .base import (
     Drawing,
@@ -201,7 +202,7 @@ class AudioQuestionTask(AnswerTask):
             "kind": tuple(row["kind"] or NO_KIND for row in tested),
             "options": tuple(f"{len(row['options'])} options" for row in tested),
             "seconds": tuple(_length(row["duration"]) for row in tested),
-            "clips": tuple(f"{len(row['files'])} clip{'s' * (len(row['files']) > 1)}" for row in tested),
+            "clips": tuple(counted(len(row["files"]), "clip") for row in tested),
         }
         return Samples(
             rows=tested,

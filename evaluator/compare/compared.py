@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pandas
 
-from audio_compositionality.dataset_builder.rendered import RenderedData
+from audio_compositionality.dataset_builder.data import HeldData
 
 from .comparison import compare_results
 from .conclusions import Verdicts, verdicts_of
@@ -31,7 +32,7 @@ class ComparedFrame(pandas.DataFrame):
         return pandas.DataFrame, (pandas.DataFrame(self),)
 
 
-def compare(results: GivenResults, *, data: str | Path | RenderedData | None = None) -> ComparedFrame:
+def compare(results: GivenResults, *, data: str | Path | HeldData[Any] | None = None) -> ComparedFrame:
     """Compare results of the same version of a task on the same data.
 
     Args:

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from audio_compositionality.dataset_builder.data import Configuration, Data, DatasetError
-from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.rendered import RenderedData, is_preset, opened_preset
+from audio_compositionality.dataset_builder.data import Configuration, Data, DatasetError, HeldData
+from audio_compositionality.dataset_builder.open_data import reopened_data
+from audio_compositionality.dataset_builder.rendered import is_preset, opened_preset
 from audio_compositionality.encoders.loading.twins import UNTRAINED
 from audio_compositionality.evaluator.results.result import ResultError
 from audio_compositionality.support.errors import AudioCompositionalityError
@@ -195,7 +196,7 @@ class Comparison:
         raise ResultError(f"{self.info.name} has no measure {name!r} by sample; {nearest(name, names)}")
 
 
-def compare_results(paths: GivenResults, *, data: str | Path | RenderedData | None = None) -> list[Comparison]:
+def compare_results(paths: GivenResults, *, data: str | Path | HeldData[Any] | None = None) -> list[Comparison]:
     """Compare results of the same version of a task on the same data.
 
     Args:
@@ -299,10 +300,10 @@ def _ranked(results: Iterable[ComparedResult], measure: Measure) -> list[Compare
 
 
 def _given_data(
-    source: str | Path | RenderedData, groups: Mapping[tuple[str, int, str], Sequence[ComparedResult]]
+    source: str | Path | HeldData[Any], groups: Mapping[tuple[str, int, str], Sequence[ComparedResult]]
 ) -> Data:
     """The data that the user names, which have to be the data of some results."""
-    data = open_data(source)
+    data = reopened_data(source)
     opened = {name: _configuration(data, load_task(name), fingerprint) for name, _, fingerprint in groups}
     if all(isinstance(configuration, str) for configuration in opened.values()):
         stated = sorted({(r.result.dataset, r.result.fingerprint) for results in groups.values() for r in results})

@@ -52,7 +52,9 @@ def named_tables(comparisons: Sequence[Comparison], name: str) -> list[Table]:
     named = [table for table in tables if table.name == name]
     if not named:
         names = list(dict.fromkeys(table.name for table in tables))
-        raise InputError(f"there is no table {name!r}; {nearest(name, names)}")
+        unread = any(comparison.samples is None for comparison in comparisons)
+        rest = "; those that need the data are made with --data alone" if unread else ""
+        raise InputError(f"there is no table {name!r}; {nearest(name, names)}{rest}")
     return named
 
 

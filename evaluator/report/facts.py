@@ -18,11 +18,6 @@ LONGEST_TEXT = 80
 """Most characters of a stranger's name or reason."""
 
 
-def counted(count: int, name: str) -> str:
-    """A count with its noun."""
-    return f"{count:,} {name}" if count == 1 else f"{count:,} {name}s"
-
-
 def fact_tables(comparisons: Sequence[Comparison]) -> list[Table]:
     """All tables of this module."""
     tables = [model_table(comparisons), run_table(comparisons), version_table(comparisons), skipped_table(comparisons)]

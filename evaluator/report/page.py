@@ -21,12 +21,14 @@ from html import escape
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import jinja2
 from markupsafe import Markup
 from tqdm.auto import tqdm
 
-from audio_compositionality.dataset_builder.rendered import RenderedData, is_preset
+from audio_compositionality.dataset_builder.data import HeldData
+from audio_compositionality.dataset_builder.rendered import is_preset
 from audio_compositionality.evaluator.compare.comparison import Comparison, compare_results
 from audio_compositionality.evaluator.compare.conclusions import Verdicts, verdicts_of
 from audio_compositionality.evaluator.compare.diversity import MIN_CLUSTERS
@@ -46,11 +48,11 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import write_whole
 from audio_compositionality.support.latex import to_latex
 from audio_compositionality.support.table import Cell, Column, cell_text, to_markdown
-from audio_compositionality.support.text import listed, number_text, plain, shortened
+from audio_compositionality.support.text import counted, listed, number_text, plain, shortened
 from audio_compositionality.tasks.base import UNTRAINED_TWIN
 from audio_compositionality.tasks.benchmarks.info import benchmark_info
 
-from .facts import LONGEST_TEXT, counted, fact_tables
+from .facts import LONGEST_TEXT, fact_tables
 from .listening import PLAYBACK_GAIN, HeardSample, hear_samples
 from .matrix import matrix_of
 from .overview import named_baselines
@@ -91,7 +93,7 @@ def write_report(
     results: GivenResults,
     out: str | Path = "report.html",
     *,
-    data: str | Path | RenderedData | None = None,
+    data: str | Path | HeldData[Any] | None = None,
     model: str | None = None,
     figures: str | Path | None = None,
     command: str | None = None,
@@ -153,7 +155,7 @@ def report(
     results: GivenResults,
     out: str | Path = "report.html",
     *,
-    data: str | Path | RenderedData | None = None,
+    data: str | Path | HeldData[Any] | None = None,
     model: str | None = None,
     figures: str | Path | None = None,
     progress: bool = False,

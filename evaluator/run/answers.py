@@ -21,7 +21,7 @@ from audio_compositionality.encoders.base import LETTERS, By, ClipError, GivenCl
 from audio_compositionality.support.progress import Part, during
 from audio_compositionality.tasks.base import GENERATE, Scoring, TaskError
 
-from .asked_clips import clips_about, learnt_about, longest_asked, other_clips
+from .asked_clips import PAUSE, clips_about, learnt_about, longest_asked, other_clips
 from .embeddings import batch_size_of, recorded_error
 from .folds import FOLDS, CrossFitted
 from .opened import OpenedTask
@@ -438,12 +438,13 @@ def _shortened(model: Model, opened: OpenedTask) -> int:
     if limit is None or "labels" in model.abilities:
         return 0
     asked = list({row["id"]: row for row in _prompted_rows(opened)}.values())
-    longer = [row for row in asked if (row.get("duration") or 0) > limit]
+    seconds = {row["id"]: (row.get("duration") or 0) + PAUSE * (len(row.get("files", ("",))) - 1) for row in asked}
+    longer = [id for id, lasts in seconds.items() if lasts > limit]
     if longer:
-        worst = max(longer, key=lambda row: float(row["duration"]))
+        worst = max(longer, key=seconds.__getitem__)
         warnings.warn(
             f"'{model.card.id}' hears {limit:g} s at most: of {len(longer):,} of {len(asked):,} questions it heard the "
-            f"beginning alone, of {worst['id']} {limit:g} s of {worst['duration']:g} s",
+            f"beginning alone, of {worst} {limit:g} s of {seconds[worst]:g} s",
             stacklevel=3,
         )
     return len(longer)

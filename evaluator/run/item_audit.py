@@ -99,12 +99,18 @@ def blind_answers(rows: Sequence[Row]) -> list[str]:
 
 
 def _above(right: Floats, chance: Floats, groups: Sequence[str]) -> float:
-    """The p value of a one-sided test that more than chance is right; questions of a group are not independent."""
+    """The p value of a one-sided test that more than chance is right; questions of a group are not independent.
+
+    It is no less than the probability that draws are right everywhere, of each group by its likeliest question alone:
+    a t-test of a few groups that are all right has no variance, and would be certain.
+    """
     numbers = {group: number for number, group in enumerate(dict.fromkeys(groups))}
     difference = right - chance
     if len(numbers) < 2 or difference.mean() <= 0:
         return 1.0
-    return paired_t_test(difference, [numbers[group] for group in groups])[1] / 2
+    likeliest = np.zeros(len(numbers))
+    np.maximum.at(likeliest, index := [numbers[group] for group in groups], chance)
+    return max(paired_t_test(difference, index)[1] / 2, float(likeliest.prod()))
 
 
 def telling_words(rows: Sequence[Row]) -> list[str]:

@@ -404,9 +404,9 @@ def data_with(recipe: str, fingerprint: str, source: str | Path | None = None) -
     claim = f"it is of data with the fingerprint {fingerprint[:12]}…"
     if source is None:
         raise ResultError(f"{claim}, which no preset has ({presets}): name the data with --data")
-    from audio_compositionality.dataset_builder.open_data import open_data
+    from audio_compositionality.dataset_builder.open_data import reopened_data
 
-    data = open_data(source)
+    data = reopened_data(source)
     other = data.configuration(recipe).fingerprint
     if other != fingerprint:
         raise ResultError(f"{claim}, which neither a preset ({presets}) nor {source} ({other[:12]}…) has")

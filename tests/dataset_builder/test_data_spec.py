@@ -135,6 +135,8 @@ def test_folders_of_recordings(here):
         ("mcq.csv", "audio,Question,A,B,C\nx.wav,who?,a,b,c\n", "questions"),
         ("questions.jsonl", '{"question": "who?", "options": ["a", "b"]}\n', "questions"),
         ("questions.json", '[{"question": "who?", "options": ["a", "b"]}]', "questions"),
+        ("prompts.csv", "audio,prompt,options,label\nx.wav,who?,a;b,a\n", "questions"),
+        ("asked.csv", "audio,frage,option_a,option_b,answer\nx.wav,who?,a,b,A\n", "questions"),
         ("file.csv", "file,caption\na.wav,a dog\n", "table"),
         ("path.tsv", "path\tlabel\na.wav\tdog\n", "table"),
         ("no_file.csv", "wav,caption_1,caption_2\na.wav,a dog,a bark\n", "table"),

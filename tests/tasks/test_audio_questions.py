@@ -25,7 +25,7 @@ from audio_compositionality.tasks.answerers.chooser import drawn
 from audio_compositionality.tasks.registry import load_task
 from audio_compositionality.tasks.shapes.asking import read_prompt
 
-from .listeners import EARS, PATIENT, QUICK, RATE, READER, WORDS, Listener, write_questions
+from .listeners import ASKED, EARS, LEAK, PATIENT, QUICK, RATE, READER, WORDS, Listener, write_questions
 
 TASK = load_task("audio_questions")
 OPTIONS = RunOptions(progress=False, batch_size=64)
@@ -143,6 +143,22 @@ def test_longer_sound_than_a_model_hears_is_cut_and_said(table):
     with pytest.warns(UserWarning, match=r"hears 0\.5 s at most: of 300 of 300 questions"):
         (result,) = evaluate_models([Short("short", ())], open_data(table), [TASK], OPTIONS)
     assert result.cut_clips == 300
+
+
+def test_the_silence_between_clips_counts_where_they_are_cut(table, tmp_path):
+    rows = [f"{n},{table.parent / '000.wav'};{table.parent / '001.wav'},{ASKED[WORDS]},{LEAK} a|b,b" for n in range(2)]
+    (tmp_path / "two.csv").write_text("\n".join(["id,audio,question,options,answer", *rows]))
+    data = open_data(tmp_path / "two.csv")
+
+    class Short(Listener):
+        limit_seconds = data.configuration("audio_questions").rows[0]["duration"] + PAUSE / 2
+
+        def answer(self, clips, prompts):
+            return ["A"] * len(prompts)
+
+    with pytest.warns(UserWarning, match=r"of 2 of 2 questions"):
+        (result,) = evaluate_models([Short("short", ())], data, [TASK], OPTIONS)
+    assert result.cut_clips == 2
 
 
 class Draws(Model):

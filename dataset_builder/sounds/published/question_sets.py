@@ -70,6 +70,7 @@ class QuestionSet:
         split: str | None = None,
         revision: str | None = None,
         skip_invalid: bool = False,
+        sounds: bool = True,
         progress: bool = False,
     ) -> ReadQuestions:
         """Open a user's copy.
@@ -80,6 +81,7 @@ class QuestionSet:
             split: of a Hub id.
             revision: of a Hub id.
             skip_invalid: leave out the rows with a fault.
+            sounds: whether files are looked at; without them only the rows can be used.
             progress: show progress bars.
 
         Raises:
@@ -108,6 +110,7 @@ class QuestionSet:
             self.columns,
             self.answers,
             skip_invalid=skip_invalid,
+            sounds=sounds,
             notes=self._notes(stored, records),
         )
 

@@ -21,7 +21,7 @@ from typing import Any
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of, sha256_of_file
-from audio_compositionality.support.text import first_line, listed, nearest, shown
+from audio_compositionality.support.text import counted, first_line, listed, nearest, shown
 
 from ...data import DatasetError, HeldData, Row
 from ...rendered import HUB_ID
@@ -31,31 +31,18 @@ from . import LARGEST_FILE, LARGEST_TABLE, LONGEST_CLIP, ReadClip, ReadConfigura
 RECIPE = "audio_questions"
 
 HEADINGS: Mapping[str, tuple[str, ...]] = {
-    "id": ("id", "question_id", "qid", "uid", "sample_id"),
-    "question": ("question", "instruction", "prompt", "query"),
-    "options": ("options", "choices", "candidates"),
-    "answer": (
-        *("answer", "correct_answer", "answer_gt", "correct", "correct_option", "answer_index", "answer_idx"),
-        *("label", "gold", "target", "ground_truth"),
-    ),
-    "audio": (
-        *(
-            "audio",
-            "audio_path",
-            "audio_paths",
-            "audio_file",
-            "file_name",
-            "file",
-            "filename",
-            "path",
-            "wav",
-            "context",
-        ),
-        *("audio_id", "clip"),
-    ),
-    "kind": ("kind", "category", "question_type", "type", "task_name", "task"),
-    "group": ("group", "cluster"),
-    "events": ("events",),
+    field: tuple(headings.split())
+    for field, headings in {
+        "id": "id question_id qid uid sample_id",
+        "question": "question instruction prompt query",
+        "options": "options choices candidates",
+        "answer": "answer correct_answer answer_gt correct correct_option answer_index answer_idx label gold target "
+        "ground_truth",
+        "audio": "audio audio_path audio_paths audio_file file_name file filename path wav context audio_id clip",
+        "kind": "kind category question_type type task_name task",
+        "group": "group cluster",
+        "events": "events",
+    }.items()
 }
 """Usual headings of each field; the first of them that a table has, in any case of letters."""
 
@@ -86,7 +73,7 @@ def fault_of(question: str, options: Sequence[str], answer: str) -> str | None:
     if not question.strip():
         return "the question is empty"
     if not FEWEST_OPTIONS <= len(options) <= MOST_OPTIONS:
-        return f"it has {len(options)} options; a question has {FEWEST_OPTIONS} to {MOST_OPTIONS}"
+        return f"it has {counted(len(options), 'option')}; a question has {FEWEST_OPTIONS} to {MOST_OPTIONS}"
     if not all(option.strip() for option in options):
         return "an option is empty"
     if len({option.strip().casefold() for option in options}) < len(options):
@@ -149,6 +136,7 @@ def open_questions(
     config: str | None = None,
     revision: str | None = None,
     skip_invalid: bool = False,
+    sounds: bool = True,
     progress: bool = False,
 ) -> ReadQuestions:
     """Open a table of questions.
@@ -160,6 +148,7 @@ def open_questions(
         answers: one of `ANSWERS`; by default told from the whole column.
         split, config, revision: of a Hub id.
         skip_invalid: leave out the rows with a fault.
+        sounds: whether files are looked at; without them only the rows can be used.
         progress: show progress bars.
 
     Raises:
@@ -177,7 +166,7 @@ def open_questions(
     else:
         raise DatasetError(f"there is no table of questions at {source!r}")
     folder = Path(audio).expanduser() if audio else place if place.is_dir() else place.parent
-    return valid_questions(source, records, folder, said, answers, skip_invalid=skip_invalid)
+    return valid_questions(source, records, folder, said, answers, skip_invalid=skip_invalid, sounds=sounds)
 
 
 def headings_of(columns: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -318,6 +307,7 @@ def valid_questions(
     answers: str | None = None,
     *,
     skip_invalid: bool = False,
+    sounds: bool = True,
     notes: Sequence[str] = (),
 ) -> ReadQuestions:
     """The questions of a table's rows; see `open_questions`.
@@ -328,7 +318,7 @@ def valid_questions(
     headings = _headings(source, records, said)
     drafts = [_draft(number, record, headings) for number, record in enumerate(records)]
     way = answers or _way_of_answers(source, drafts)
-    files = _Folder(folder)
+    files = _Folder(folder, is_read=sounds)
     with ThreadPoolExecutor(4) as threads:
         # Sound in the table is read in its order; files at once.
         one_by_one = any(isinstance(clip, Embedded) for draft in drafts for clip in draft.audio)
@@ -338,14 +328,14 @@ def valid_questions(
     digests: list[tuple[str, ...]] = []
     faults: dict[str, str] = {}
     numbers = Counter(draft.id for draft in drafts)
-    for draft, sounds in zip(drafts, read, strict=True):
-        row, fault = _row(draft, way, sounds)
+    for draft, of_row in zip(drafts, read, strict=True):
+        row, fault = _row(draft, way, of_row)
         if numbers[draft.id] > 1:
             fault = "the id is that of another row"
         if fault is None:
             rows.append(row)
-            clips.append([ReadClip(f"audio/{place}", sound.open) for place, sound in enumerate(sounds)])
-            digests.append(tuple(sound.digest for sound in sounds))
+            clips.append([ReadClip(f"audio/{place}", sound.open) for place, sound in enumerate(of_row)])
+            digests.append(tuple(sound.digest for sound in of_row))
         else:
             faults[draft.id if numbers[draft.id] == 1 else f"{draft.id} (row {draft.number + 1})"] = fault
     told = _told(faults)
@@ -562,8 +552,8 @@ class _Sound:
 class _Folder:
     """The sound files in a folder and below it, found by the path that a table has, or by its end."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
+    def __init__(self, folder: Path, *, is_read: bool = True) -> None:
+        self._folder, self._is_read = folder, is_read
 
     @cached_property
     def _by_name(self) -> Mapping[str, list[Path]]:
@@ -600,6 +590,8 @@ class _Folder:
         name = (
             printable(PurePosixPath((clip if isinstance(clip, str) else clip.name).replace("\\", "/")).name) or "clip"
         )
+        if isinstance(clip, str) and not self._is_read:
+            return _Sound(name, clip, 0.0, partial(_missing, clip))
         if isinstance(clip, str):
             path = self.path(clip)
             if path is None:

@@ -39,6 +39,16 @@ def test_a_kind_with_a_leak_is_told_from_one_without_with_its_words():
     assert telling_words(made("x", 40, "length"))[0].split()[-3:] == ["40", "/", "40"]
 
 
+def test_a_few_questions_that_are_all_right_are_no_leak():
+    rows = [row | {"options": ["yes", "no"], "answer": "yes"} for row in made("few", 4)]
+    kinds, _, lengths, _ = audit_tables([*made("fair", 120), *rows])
+    (_, few) = values(kinds)
+    # Two groups of two: who draws for each group once is right everywhere with the probability 1/4.
+    assert (few[0], few[6], few[8]) == ("few", 1.0, "–")
+    assert few[7] >= 0.25
+    assert values(lengths)[0][3] >= 1e-3
+
+
 def test_blind_answers_no_question_whose_group_it_learnt():
     # Both questions of a group have the same words, which no other group has: only who learnt one knows the other.
     rows = []

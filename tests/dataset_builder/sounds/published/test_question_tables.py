@@ -135,7 +135,7 @@ def test_all_faults_are_told_at_once_and_left_out_by_choice_alone(tmp_path, soun
     faulty = [
         ("audio/0.wav", ["a", "b"], "c", "none of the options"),
         ("audio/0.wav", ["a", "A"], "a", "an option is repeated"),
-        ("audio/0.wav", ["a"], "a", "it has 1 options"),
+        ("audio/0.wav", ["a"], "a", "it has 1 option"),
         ("audio/0.wav", ["a", "F. Scott"], "a", "begins as if it were lettered"),
         ("audio/9.wav", ["a", "b"], "a", "a file is not there"),
         ("../secret.wav", ["a", "b"], "a", "a file is not there"),
