@@ -3,8 +3,8 @@
     inspect eval audio_compositionality/TASK --model MODEL -T data=questions.csv -T control=without-audio
 
 The prompts are those of the task, the sound a WAV file, made when its question is put. ``accuracy`` and ``stderr``,
-which is clustered by group, are inspect_ai's, of single answers by the matcher; the measures of the task, such as the
-mean over kinds that it ranks by, are its own, of several epochs their mean.
+which is clustered by group, are inspect_ai's, of single answers by the matcher, as are the accuracies of kinds. Measures
+that begin with the task's name, such as the one that it ranks by, are the task's, of several epochs their mean.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ def _hearing(posed: PosedTask) -> Any:
 
 
 def _matching(posed: PosedTask) -> Any:
-    """A scorer by the matcher, with the measures of the task."""
+    """A scorer by the matcher, with the measures of the task, ``TASK/accuracy``."""
+    task_name = posed.opened.task.info.name
 
     def measures() -> Any:
         def of_epochs(scores: list[SampleScore]) -> dict[str, float]:
@@ -81,7 +82,8 @@ def _matching(posed: PosedTask) -> Any:
                 epoch = next(epoch for epoch in epochs if one.sample_id not in epoch)
                 epoch[one.sample_id] = one.score.explanation or ""
             values = [posed.scores(epoch) for epoch in epochs]
-            return {name: fmean(one[name] for one in values) for name in values[0]} if all(values) else {}
+            names = values[0] if all(values) else ()
+            return {f"{task_name}/{name}": fmean(one[name] for one in values) for name in names}
 
         return of_epochs
 
@@ -94,7 +96,7 @@ def _matching(posed: PosedTask) -> Any:
         return score
 
     by_kind = grouped(accuracy(), "kind", all=False)
-    ours = metric(posed.opened.task.info.name, scores="unreduced")(measures)()
+    ours = metric(task_name, scores="unreduced")(measures)()
     metrics = [accuracy(), stderr(cluster="group"), by_kind, ours]
     return scorer(metrics=metrics)(matching)()
 

@@ -73,8 +73,11 @@ def write_tasks(data: str, **settings: Any) -> Path:
 
 
 def _rises(info: Any, name: str) -> str:
-    falls = name != ANSWERS_RIGHT and info.measure(name).less_is_better
-    return "false" if falls else "true"
+    """Whether more of a measure is better; ``null`` of chance levels, counts and shares that are neither."""
+    if name == ANSWERS_RIGHT:
+        return "true"
+    measure = info.measure(name)
+    return "null" if measure.column is None else "false" if measure.less_is_better else "true"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
