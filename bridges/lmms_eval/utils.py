@@ -1,0 +1,75 @@
+"""What the YAML files of lmms-eval call: the sound, the words and the scores of a question.
+
+A doc states, as JSON under ``posed``, the arguments of `pose`; so any process of lmms-eval can open its task.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..questions import PosedTask, pose
+
+ANSWERS_RIGHT = "answers_right"
+"""The share of single answers that are right; the other measures are those of the task."""
+
+Doc = Mapping[str, Any]
+
+
+def docs_of(arguments: Mapping[str, Any]) -> list[Doc]:
+    """The questions of a task, for the file that lmms-eval loads.
+
+    Args:
+        arguments: of `pose`.
+    """
+    posed = json.dumps(dict(arguments))
+    return [
+        {"id": id, "prompt": one.prompt, "answer": one.row["answer"], "group": one.group, "posed": posed}
+        for id, one in pose(**arguments).questions.items()
+    ]
+
+
+def _task(doc: Doc) -> PosedTask:
+    return pose(**json.loads(doc["posed"]))
+
+
+def doc_to_audio(doc: Doc) -> list[dict[str, Any]]:
+    """The sound of a question: float32 [samples] in [-1, 1] and its rate in Hz."""
+    posed = _task(doc)
+    clip = posed.sound(posed.questions[doc["id"]])
+    return [{"array": clip.waveform, "sampling_rate": clip.sample_rate}]
+
+
+def doc_to_text(doc: Doc) -> str:
+    """The prompt of a question."""
+    return str(doc["prompt"])
+
+
+def doc_to_target(doc: Doc) -> str:
+    """The text of the right option."""
+    return str(doc["answer"])
+
+
+def process_results(doc: Doc, results: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """What each measure needs of an answer. A score is stated beside single answers alone: lmms-eval takes standard
+    errors from it, and those of the task's measures would be others."""
+    posed, answer = _task(doc), results[0]
+    item = {"id": doc["id"], "answer": answer, "posed": doc["posed"]}
+    score = float(posed.questions[doc["id"]].is_right(answer))
+    return {
+        ANSWERS_RIGHT: {"id": doc["id"], "score": score, "group": doc["group"]},
+        **{name: {**item, "measure": name} for name in posed.measures},
+    }
+
+
+def mean_score(items: Sequence[Mapping[str, Any]]) -> float:
+    """The share of answers that are right."""
+    return sum(item["score"] for item in items) / len(items)
+
+
+def task_measure(items: Sequence[Mapping[str, Any]]) -> float:
+    """A measure of the task, of all answers together; NaN where it is not defined."""
+    answers = {item["id"]: item["answer"] for item in items}
+    return _task(items[0]).scores(answers).get(items[0]["measure"], math.nan)

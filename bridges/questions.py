@@ -1,0 +1,162 @@
+"""A task of questions as other suites put it: one prompt about one sound at a time, and the scores of the task itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from audio_compositionality.dataset_builder.data import Clip, Row
+from audio_compositionality.dataset_builder.open_data import open_data
+from audio_compositionality.encoders.base import ClipError
+from audio_compositionality.encoders.controls import CONTROLS, ControlKind
+from audio_compositionality.encoders.options import DIRECT_TOKENS
+from audio_compositionality.evaluator.run.asked_clips import clips_about, other_clips
+from audio_compositionality.evaluator.run.opened import OpenedTask, open_task
+from audio_compositionality.metrics.answers import POLARITIES, match_answer
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import nearest
+from audio_compositionality.tasks.base import Outputs, Task, TaskError
+from audio_compositionality.tasks.registry import list_tasks, load_task
+from audio_compositionality.tasks.shapes.asking import DIRECT, ONE_ORDER
+from audio_compositionality.tasks.shapes.questions import QuestionInfo, kind_of_row
+
+
+@dataclass(frozen=True)
+class PosedQuestion:
+    """A question in one order of its options, as it is put to a model.
+
+    Attributes:
+        id: the row's; where the row is put in several orders, with ``?`` and the number of the order, from 0.
+        row: of the data.
+        prompt: with the options, lettered.
+        options: in the order of the prompt.
+        group: what the row shares its sounds with; scores within a group are not independent.
+        about: ids of the clips that are heard.
+    """
+
+    id: str
+    row: Row
+    prompt: str
+    options: tuple[str, ...]
+    group: str
+    about: tuple[str, ...]
+
+    @property
+    def kind(self) -> str:
+        """The kind of question; ``all`` where the data name none."""
+        return str(kind_of_row(self.row) if "task" in self.row else self.row.get("kind") or "all")
+
+    def option_of(self, answer: str) -> str | None:
+        """The option that an answer names, by the rules of the metrics; None where it names none."""
+        polarity = self.row.get("polarity")
+        match = match_answer(answer, list(self.options), polarity if polarity in POLARITIES else POLARITIES[0])
+        return None if match.option is None else self.options[match.option]
+
+    def is_right(self, answer: str) -> bool:
+        """Whether an answer names the right option."""
+        return self.option_of(answer) == self.row["answer"]
+
+
+@dataclass(frozen=True)
+class PosedTask:
+    """A task with its data, as it is put to a model.
+
+    Attributes:
+        opened: the task.
+        control: the change of the sound; None for the sound as it is.
+        questions: by their ids, in the order of the data.
+    """
+
+    opened: OpenedTask
+    control: ControlKind | None
+    questions: Mapping[str, PosedQuestion]
+
+    @property
+    def measures(self) -> tuple[str, ...]:
+        """Names of the measures of `scores`, the one that the task ranks by first."""
+        info = self.opened.task.info
+        return tuple(dict.fromkeys(measure.name for measure in (info.measure(info.ranks_by), *info.shown)))
+
+    @property
+    def new_tokens(self) -> int:
+        """Tokens that an answer may need."""
+        return max(one.new_tokens or DIRECT_TOKENS for one in self.opened.inputs)
+
+    def sound(self, question: PosedQuestion) -> Clip:
+        """What is heard with a question, under the control; several clips are one behind the other.
+
+        Raises:
+            ClipError: a clip is unusable.
+        """
+        (clip,) = clips_about(self.opened, [question.about], keep_invalid=True)
+        if clip.problem is not None:
+            raise ClipError(clip.problem, 0, clip.id)
+        if self.control is None or self.control.clips is None:
+            return clip
+        return replace(clip, waveform=self.control.clips(clip.waveform[None], clip.sample_rate)[0])
+
+    def scores(self, answers: Mapping[str, str]) -> dict[str, float]:
+        """The task's own `measures` of answers, by the ids of their questions.
+
+        A row counts where it is answered in all orders. Empty where the task cannot score these rows alone.
+        """
+        task = self.opened.task
+        of_row: dict[str, list[str | None]] = {}
+        for id, question in self.questions.items():
+            of_row.setdefault(question.row["id"], []).append(answers.get(id))
+        rows = [row for row in self.opened.rows if None not in of_row.get(row["id"], [None])]
+        try:
+            settings = task.settings(rows, self.opened.settings)
+        except TaskError:
+            return {}
+        outputs = Outputs(answers=[str(answer) for row in rows for answer in of_row[row["id"]]])
+        values = task.score(rows, outputs, settings, "cpu", False).measures
+        return {name: float(value) for name in self.measures if (value := values[name]) is not None}
+
+
+def tasks_of_questions() -> list[Task]:
+    """All tasks of questions with options, those of installed packages among them."""
+    return [task for task in list_tasks() if isinstance(task.info, QuestionInfo)]
+
+
+@lru_cache(maxsize=8)
+def pose(
+    name: str, data: str = "mini", control: str = "", prompt: str = DIRECT, orders: int | str = ONE_ORDER
+) -> PosedTask:
+    """A task as it is put to models; it is opened once.
+
+    Args:
+        name: of the task.
+        data: anything that `open_data` takes.
+        control: a change of the sound, ``without-audio``; empty for none.
+        prompt, orders: see `AskingSpec`.
+
+    Raises:
+        AudioCompositionalityError: there is no such task, control or setting, or the data cannot be asked about.
+    """
+    kind = _control(control)
+    opened = open_task(load_task(name), open_data(data), {"prompt": prompt, "orders": orders})
+    about = iter(other_clips(opened) if kind is not None and kind.moves else opened.asked_about)
+    questions: dict[str, PosedQuestion] = {}
+    for row, one in zip(opened.rows, opened.inputs, strict=True):
+        group = one.group or str(row["group"] or row["id"])
+        for number, (text, options) in enumerate(zip(one.prompts, one.options, strict=True)):
+            id = f"{row['id']}?{number}" if len(one.prompts) > 1 else str(row["id"])
+            questions[id] = PosedQuestion(id, row, text, options, group, next(about))
+    return PosedTask(opened, kind, questions)
+
+
+def _control(name: str) -> ControlKind | None:
+    """The control of a name, which may end in a colon as in front of a model's; None for an empty name.
+
+    Raises:
+        InputError: there is none that changes the sound alone.
+    """
+    if not name:
+        return None
+    controls = {kind.name: kind for kind in CONTROLS.values() if kind.clips is not None or kind.moves}
+    kind = controls.get(name.removesuffix(":"))
+    if kind is None:
+        raise InputError(f"{name!r} is no control that changes sound; {nearest(name, list(controls))}")
+    return kind
