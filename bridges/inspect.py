@@ -3,8 +3,9 @@
     inspect eval audio_compositionality/TASK --model MODEL -T data=questions.csv -T control=without-audio
 
 The prompts are those of the task, the sound a WAV file, made when its question is put. ``accuracy`` and ``stderr``,
-which is clustered by group, are inspect_ai's, of single answers by the matcher, as are the accuracies of kinds. Measures
-that begin with the task's name, such as the one that it ranks by, are the task's, of several epochs their mean.
+which is clustered by group, are inspect_ai's, of single answers by the matcher, as are the accuracies of kinds.
+Measures that begin with the task's name, such as the one that it ranks by, are the task's, of several epochs their
+mean.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A task of questions as other suites put it: one prompt about one sound at a time, and the scores of the task itself."""
+"""A task of questions as other suites put it: a prompt about a sound at a time, and the scores of the task itself."""
 
 from __future__ import annotations
 

@@ -85,7 +85,17 @@ MAX_FUNCTION = 60
 NOT_NAMES = {"found", "own", "chosen", "known", "others"}
 """Words that say nothing about what they hold."""
 
-OPTIONAL = {"gradio", "inspect_ai", "mteb", "python_stretch", "tensorboard", "textblob", "torchaudio", "torchcodec", "trackio"}
+OPTIONAL = {
+    "gradio",
+    "inspect_ai",
+    "mteb",
+    "python_stretch",
+    "tensorboard",
+    "textblob",
+    "torchaudio",
+    "torchcodec",
+    "trackio",
+}
 """Packages of extras, and of other suites whose users have them."""
 
 

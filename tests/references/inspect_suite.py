@@ -1,10 +1,10 @@
-"""Run the real inspect_ai with our tasks: on mockllm with given outputs, and on a server of this machine by its command.
+"""Run the real inspect_ai with our tasks: on mockllm with given outputs, and by its command on a loopback server.
 
     pip install -c constraints.txt . inspect_ai==0.3.285
     python tests/references/inspect_suite.py
 
-Exits with 1 if anything is not as it should be. The scores are those of our own run of the same answers, which depend on
-the prompt and on each sample of the sound.
+Exits with 1 if anything is not as it should be. The scores are those of our own run of the same answers, which depend
+on the prompt and on each sample of the sound.
 """
 
 from __future__ import annotations
