@@ -209,7 +209,7 @@ def test_data_that_are_others_now_are_not_taken_and_a_hub_id_is_not_followed(
     write_results(tmp_path / "old", ["one"], called(small_data, "mini"), tasks=["a_coat"])
     assert "the data 'mini' have changed since the results were made" in compare_results([tmp_path / "old"])[0].missing
     write_results(tmp_path / "hub", ["one"], dataset="stranger/data")
-    monkeypatch.setattr(module, "open_data", lambda *_: pytest.fail("the data were opened"))
+    monkeypatch.setattr(module, "reopened_data", lambda *_: pytest.fail("the data were opened"))
     missing = compare_results([tmp_path / "hub"])[0].missing
     assert "'stranger/data' are neither a preset nor a folder here" in missing
 

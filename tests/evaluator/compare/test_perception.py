@@ -72,7 +72,7 @@ def compared(tmp_path, monkeypatch):
     data = Questions(12)
     models = [Listener(data), Controlled(Listener(data), CONTROLS["events-as-text"])]
     evaluate_models(models, data, [load_task("polybench")], RunOptions(out=tmp_path, progress=False))
-    monkeypatch.setattr(comparison_module, "open_data", lambda source: data)
+    monkeypatch.setattr(comparison_module, "reopened_data", lambda source: data)
     (comparison,) = compare_results([tmp_path], data="mini")
     return comparison
 
@@ -117,7 +117,7 @@ def test_under_cyclic_orders_right_is_right_in_every_order(tmp_path, monkeypatch
     models = [Habitual(data), Controlled(Habitual(data), CONTROLS["events-as-text"])]
     settings = {"orders": "cyclic"}
     evaluate_models(models, data, [load_task("polybench")], RunOptions(out=tmp_path, progress=False, settings=settings))
-    monkeypatch.setattr(comparison_module, "open_data", lambda source: data)
+    monkeypatch.setattr(comparison_module, "reopened_data", lambda source: data)
     (compared,) = compare_results([tmp_path], data="mini")
     table = perception_table(compared, compared.labels.index("org/habitual"))
     rows = {row.cells[0].value: [cell.value for cell in row.cells[1:]] for row in table.rows}
@@ -139,7 +139,7 @@ def test_results_asked_in_other_ways_or_of_another_version_are_not_crossed(tmp_p
     settings = {"orders": "cyclic"} if differs == "settings" else {}
     options = RunOptions(out=tmp_path, progress=False, settings=settings)
     evaluate_models([Controlled(told, CONTROLS["events-as-text"])], data, task, options)
-    monkeypatch.setattr(comparison_module, "open_data", lambda source: data)
+    monkeypatch.setattr(comparison_module, "reopened_data", lambda source: data)
     (compared,) = compare_results([tmp_path], data="mini")
     place = next(n for n, one in enumerate(compared.results) if one.result.model.id == heard.card.id)
     assert told_twin(compared, place) is None

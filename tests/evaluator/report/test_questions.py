@@ -86,7 +86,7 @@ def results(data, tmp_path_factory):
 
 @pytest.fixture
 def compared(results, data, monkeypatch):
-    monkeypatch.setattr(comparison_module, "open_data", lambda source: data)
+    monkeypatch.setattr(comparison_module, "reopened_data", lambda source: data)
     (comparison,) = compare_results([results], data="mini")
     return comparison
 
@@ -131,7 +131,7 @@ def test_each_model_by_itself(compared):
 
 @pytest.mark.slow
 def test_where_most_answers_name_no_option_the_page_says_that_first(data, monkeypatch, tmp_path):
-    monkeypatch.setattr(comparison_module, "open_data", lambda source: data)
+    monkeypatch.setattr(comparison_module, "reopened_data", lambda source: data)
 
     def hardly(count):
         numbers = {row["id"]: number for number, row in enumerate(row for row in data.rows if row["split"] == "test")}
@@ -191,7 +191,7 @@ def test_groups_of_questions_are_told_by_plain_shares(compared):
 
 
 def test_the_page(results, data, monkeypatch, tmp_path):
-    monkeypatch.setattr(comparison_module, "open_data", lambda source: data)
+    monkeypatch.setattr(comparison_module, "reopened_data", lambda source: data)
     page = write_report([results], tmp_path / "page.html", data="mini", progress=False).read_text()
     heard = re.findall(r'<h4 id="polybench-1-[a-z]+-\d">.*?</article>', page, re.DOTALL)
     assert len(heard) == 10
