@@ -170,7 +170,7 @@ def test_the_overview_has_a_row_a_model_and_a_column_a_benchmark(several):
         Standing.ABOVE,
         "from stated intervals; 1 of 2 above",
     )
-    assert (noise.number, noise.standing, noise.several) == ("0.925", Standing.UNKNOWN, "")
+    assert (noise.number, noise.standing, noise.several) == ("0.925", Standing.UNKNOWN, "from stated intervals")
     assert [row.model for row in standing_rows(shown, beside=False)] == ["org/good", "org/noise", "org/other"]
     assert [column.heading for column in standing_columns(several, DATA, "coat")] == ["A-COAT", "A-TRE"]
 
