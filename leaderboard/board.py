@@ -153,6 +153,11 @@ class Shown:
         return None if self.verdict is None else self.verdict.bar(TWIN)
 
     @property
+    def stated_words(self) -> str:
+        """That the verdict is from stated intervals; empty where it is not."""
+        return FROM_STATED if self.verdict is not None and self.verdict.is_stated else ""
+
+    @property
     def is_learnt(self) -> bool:
         """Whether the model is shown to be above its twin."""
         return self.twin is not None and self.twin.standing is Standing.ABOVE

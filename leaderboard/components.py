@@ -44,6 +44,9 @@ BOARD_CSS = """
 /* The page's own sort keeps what is not shown to be learnt below; that of a heading's menu would not. */
 #table .cell-menu-button { display: none; }
 #overview, #overview .html-container { padding: 0; border: 0; background: none; }
+/* The name of data: cut off before the arrow; on a phone it has a line of its own. */
+#overview-data input, #data input { padding-right: 2rem; text-overflow: ellipsis; }
+.gradio-container { --block-info-text-color: var(--quiet); }
 .orders { max-width: 46rem; margin: 0 0 0.75rem; overflow-wrap: anywhere; }
 .standings { overflow-x: auto; }
 .standings table {
@@ -85,7 +88,7 @@ BOARD_CSS = """
 }
 @media (max-width: 700px) {
   .form:has(> #beside), .form:has(> #overview-beside) { flex-wrap: wrap; }
-  #beside, #overview-beside { flex: 1 0 100%; }
+  #beside, #overview-beside, #overview-data { flex: 1 0 100%; }
   .prose h1 { font-size: 1.25rem !important; margin: 0 0 0.25rem !important; }
   .standings th, .standings td { padding: 0.375rem 0.5rem; }
   .standings thead th { min-width: 8rem; }
@@ -138,7 +141,7 @@ class OverviewTab:
         self.empty = gr.Markdown(visible=False, elem_id="empty")
         with gr.Row():
             hidden: dict[str, Any] = {"interactive": True, "visible": False}
-            self.data = gr.Dropdown([], label="Data", elem_id="overview-data", min_width=130, **hidden)
+            self.data = gr.Dropdown([], label="Data", elem_id="overview-data", min_width=130, scale=2, **hidden)
             self.benchmark = gr.Dropdown([], label="Columns", elem_id="benchmark", min_width=130, **hidden)
             self.beside = gr.Checkbox(True, label=BESIDE_LABEL, elem_id="overview-beside", min_width=240, **hidden)
         self.table = gr.HTML(elem_id="overview", js_on_load=None, visible=False)
@@ -180,7 +183,7 @@ class TableTab:
             self.task = gr.Dropdown(
                 task_choices(tasks), value=tasks[0].name, label="Task", elem_id="task", min_width=130, **options
             )
-            self.data = gr.Dropdown([], label="Data", elem_id="data", min_width=130, **options)
+            self.data = gr.Dropdown([], label="Data", elem_id="data", min_width=130, scale=2, **options)
             self.beside = gr.Checkbox(True, label=BESIDE_LABEL, elem_id="beside", min_width=240, **options)
         with gr.Accordion("Sort and filter", open=False, elem_id="narrow"):
             with gr.Row():

@@ -20,7 +20,7 @@ from audio_compositionality.evaluator.compare.conclusions import (
 )
 from audio_compositionality.evaluator.compare.loading import ModelKind, asked_of
 from audio_compositionality.evaluator.compare.summary import SIGNS
-from audio_compositionality.evaluator.compare.verdicts import FROM_STATED, BarVerdict, Standing
+from audio_compositionality.evaluator.compare.verdicts import BarVerdict, Standing
 from audio_compositionality.support.text import number_text, shortened
 from audio_compositionality.tasks.base import TaskInfo
 from audio_compositionality.tasks.benchmarks.info import benchmark_info
@@ -90,14 +90,13 @@ class StandingCell:
     Attributes:
         number: the score by the measure that the first task is ranked by; a dash where there is no entry.
         standing: of the model in the first task; None where nothing is judged.
-        several: where the model has entries of several tasks, in how many it is above all bars, in words.
-        is_stated: whether the standing is from stated intervals.
+        several: whether the standing is from stated intervals, and where the model has entries of several tasks, in
+            how many it is above all bars, in words.
     """
 
     number: str
     standing: Standing | None = None
     several: str = ""
-    is_stated: bool = False
 
 
 @dataclass(frozen=True)
@@ -237,7 +236,7 @@ def _cell(column: StandingColumn, model: Submitted) -> StandingCell:
     number = "–" if value is None else f"{value:.3g}" if abs(value) >= 1e12 else number_text(value, 3, minus="−")
     if row.verdict is None:
         return StandingCell(number, None, several)
-    return StandingCell(number, row.verdict.standing, several, row.verdict.is_stated)
+    return StandingCell(number, row.verdict.standing, "; ".join(filter(None, (row.stated_words, several))))
 
 
 def standing_html(columns: Sequence[StandingColumn], rows: Sequence[StandingRow]) -> str:
@@ -294,7 +293,7 @@ def _line(row: StandingRow) -> Markup:
 def _cell_html(cell: StandingCell) -> Markup:
     if cell.standing is None:
         return _element("td", cell.number + (_element("small", cell.several) if cell.several else Markup()))
-    said = "; ".join(filter(None, (cell.standing.value, FROM_STATED if cell.is_stated else "", cell.several)))
+    said = "; ".join(filter(None, (cell.standing.value, cell.several)))
     shown = _element("strong", f"{SIGNS[cell.standing]} {cell.number}") + _element("small", said)
     return _element("td", shown, class_=f"standing-{cell.standing.value.replace(' ', '-')}")
 
@@ -359,7 +358,7 @@ def _judged_rows(board: Board, rows: Sequence[_DataRow]) -> list[tuple[TaskInfo,
     titled = []
     for info, key, row, verdict in judged:
         beside = [f"entry {row.entry.id[-16:][:8]}"] if counts[info.name, key] > 1 else []
-        beside += [FROM_STATED] if verdict.is_stated else []
+        beside += [row.stated_words] if row.stated_words else []
         title = f"{info.title} on {data_name(board, info.name, key)}"
         titled.append((info, f"{title} ({', '.join(beside)})" if beside else title, verdict))
     return titled

@@ -17,7 +17,7 @@ from audio_compositionality.evaluator.compare.conclusions import OF_OUR_DATA, kn
 from audio_compositionality.evaluator.compare.frame import FrameRow, stated_scores
 from audio_compositionality.evaluator.compare.loading import ModelKind
 from audio_compositionality.evaluator.compare.summary import SIGNS
-from audio_compositionality.evaluator.compare.verdicts import FROM_STATED, BarCheck, Standing
+from audio_compositionality.evaluator.compare.verdicts import BarCheck, Standing
 from audio_compositionality.evaluator.results.result import Skipped
 from audio_compositionality.hub.errors import Repository
 from audio_compositionality.support.table import Cell, Column, Row, Table, to_csv
@@ -134,12 +134,6 @@ def notes(entry: Entry, task: TaskInfo) -> list[str]:
     return lines
 
 
-def _notes(row: Shown, task: TaskInfo) -> list[str]:
-    """Remarks on a row: on its entry, and on its verdict."""
-    is_stated = row.verdict is not None and row.verdict.is_stated
-    return [*notes(row.entry, task), *([f"verdict {FROM_STATED}"] if is_stated else [])]
-
-
 @dataclass(frozen=True)
 class Filters:
     """Conditions for the rows to keep.
@@ -230,7 +224,10 @@ def _shown(task: TaskInfo) -> Values:
         (_text("paradigm", "how the model was trained"), lambda row: row.entry.result.model.paradigm or NOT_STATED),
         (_text("licence", "of its weights"), lambda row: row.entry.result.model.licence or NOT_STATED),
         (_text("date", "of the evaluation"), lambda row: row.entry.result.date[:10]),
-        (_text("notes", "differences from other entries"), lambda row: ", ".join(_notes(row, task))),
+        (
+            _text("notes", "differences from other entries"),
+            lambda row: ", ".join(filter(None, (*notes(row.entry, task), row.stated_words))),
+        ),
         (_count("entries", "results that differ in nothing but their date"), lambda row: row.count),
         (_text("entry", "its name in the repository of results"), lambda row: row.entry.id),
     )

@@ -165,8 +165,12 @@ def test_the_overview_has_a_row_a_model_and_a_column_a_benchmark(several):
     assert [row.model for row in rows][:3] == ["org/good", "org/noise", "org/other"]
     assert [row.kind for row in rows[3:]] == [ModelKind.UNTRAINED, ModelKind.BASELINE]
     cell, noise = rows[0].cells[0], rows[1].cells[0]
-    assert (cell.number, cell.standing, cell.several) == ("0.400", Standing.ABOVE, "1 of 2 above")
-    assert (noise.number, noise.standing, noise.several) == ("0.925", Standing.UNKNOWN, "")
+    assert (cell.number, cell.standing, cell.several) == (
+        "0.400",
+        Standing.ABOVE,
+        "from stated intervals; 1 of 2 above",
+    )
+    assert (noise.number, noise.standing, noise.several) == ("0.925", Standing.UNKNOWN, "from stated intervals")
     assert [row.model for row in standing_rows(shown, beside=False)] == ["org/good", "org/noise", "org/other"]
     assert [column.heading for column in standing_columns(several, DATA, "coat")] == ["A-COAT", "A-TRE"]
 

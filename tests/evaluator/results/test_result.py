@@ -313,6 +313,15 @@ def test_ids_with_commas_and_quotes_come_back():
     assert SampleTable.loads(table.dumps().encode()).dumps() == table.dumps()
 
 
+def test_a_table_states_the_clusters_of_its_samples_where_they_are_not_all_independent():
+    alone = SampleTable.of(TABLE.ids, TABLE.columns, np.array([7, 3, 5, 4]))
+    assert alone.dumps() == TABLE.dumps()
+    assert alone.clusters.tolist() == [0, 1, 2, 3]
+    together = SampleTable.loads(SampleTable.of(TABLE.ids, TABLE.columns, np.array([7, 3, 7, 4])).dumps())
+    assert list(together.columns) == ["score", "x_1", "cluster"]
+    assert together.clusters.tolist() == [2, 0, 2, 1]
+
+
 def test_samples_of_another_number_or_another_result_are_refused():
     content = TABLE.dumps().encode()
     assert check_samples(RESULT, content).ids == TABLE.ids

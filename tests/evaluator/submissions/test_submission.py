@@ -441,6 +441,8 @@ def test_samples_of_other_rows_and_made_up_intervals_are_a_problem(made, small_d
     for interval in ([0.9, 0.91], None):
         praised = parse_submission(with_json(files, intervals={**intervals, "a_coat": interval}))
         assert claim_problem(praised, opened) == "the interval of a_coat is not that of its samples"
+    together = parse_submission(with_samples(files, cluster=[0.0] * len(ids)))
+    assert claim_problem(together, opened) == "the clusters of its samples are not those of the data"
     fewer = parse_submission(with_json(files, intervals={}))
     assert claim_problem(fewer, opened) == "its intervals are not those that its task has"
 
