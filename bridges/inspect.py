@@ -33,13 +33,8 @@ def question_task(name: str) -> Callable[..., Any]:
     def make(data: str = "mini", control: str = "", prompt: str = DIRECT, orders: int | str = ONE_ORDER) -> Any:
         posed = pose(name, data, control, prompt, orders)
         samples = [
-            Sample(
-                id=id,
-                input=question.prompt,
-                target=question.row["answer"],
-                metadata={"kind": question.kind, "group": question.group},
-            )
-            for id, question in posed.questions.items()
+            Sample(one.prompt, id=id, target=one.row["answer"], metadata={"kind": one.kind, "group": one.group})
+            for id, one in posed.questions.items()
         ]
         return Task(
             dataset=MemoryDataset(samples, name=name),
@@ -76,13 +71,10 @@ def _matching(posed: PosedTask) -> Any:
 
     def measures() -> Any:
         def of_epochs(scores: list[SampleScore]) -> dict[str, float]:
-            epochs: list[dict[str, str]] = []
+            epochs: dict[int, dict[str, str]] = {}
             for one in scores:
-                if all(one.sample_id in epoch for epoch in epochs):
-                    epochs.append({})
-                epoch = next(epoch for epoch in epochs if one.sample_id not in epoch)
-                epoch[one.sample_id] = one.score.explanation or ""
-            values = [posed.scores(epoch) for epoch in epochs]
+                epochs.setdefault(one.score.metadata["epoch"], {})[one.sample_id] = one.score.explanation or ""
+            values = [posed.scores(answers) for answers in epochs.values()]
             names = values[0] if all(values) else ()
             return {f"{task_name}/{name}": fmean(one[name] for one in values) for name in names}
 
@@ -92,7 +84,8 @@ def _matching(posed: PosedTask) -> Any:
         async def score(state: Any, target: Any) -> Any:
             question, answer = posed.questions[state.sample_id], state.output.completion
             value = CORRECT if question.is_right(answer) else INCORRECT
-            return Score(value=value, answer=question.option_of(answer), explanation=answer)
+            option, epoch = question.option_of(answer), {"epoch": state.epoch}
+            return Score(value=value, answer=option, explanation=answer, metadata=epoch)
 
         return score
 

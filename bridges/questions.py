@@ -55,7 +55,7 @@ class PosedQuestion:
 
     def is_right(self, answer: str) -> bool:
         """Whether an answer names the right option."""
-        return self.option_of(answer) == self.row["answer"]
+        return bool(self.option_of(answer) == self.row["answer"])
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,8 @@ class PosedTask:
         (clip,) = clips_about(self.opened, [question.about], keep_invalid=True)
         if clip.problem is not None:
             raise ClipError(clip.problem, 0, clip.id)
-        if self.control is None or self.control.clips is None:
-            return clip
-        return replace(clip, waveform=self.control.clips(clip.waveform[None], clip.sample_rate)[0])
+        change = self.control.clips if self.control else None
+        return clip if change is None else replace(clip, waveform=change(clip.waveform[None], clip.sample_rate)[0])
 
     def scores(self, answers: Mapping[str, str]) -> dict[str, float]:
         """The task's own `measures` of answers, by the ids of their questions.
@@ -135,7 +134,7 @@ def pose(
     Raises:
         AudioCompositionalityError: there is no such task, control or setting, or the data cannot be asked about.
     """
-    kind = _control(control)
+    kind = _control(control) if control else None
     opened = open_task(load_task(name), open_data(data), {"prompt": prompt, "orders": orders})
     about = iter(other_clips(opened) if kind is not None and kind.moves else opened.asked_about)
     questions: dict[str, PosedQuestion] = {}
@@ -147,14 +146,12 @@ def pose(
     return PosedTask(opened, kind, questions)
 
 
-def _control(name: str) -> ControlKind | None:
-    """The control of a name, which may end in a colon as in front of a model's; None for an empty name.
+def _control(name: str) -> ControlKind:
+    """The control of a name, which may end in a colon as in front of a model's.
 
     Raises:
         InputError: there is none that changes the sound alone.
     """
-    if not name:
-        return None
     controls = {kind.name: kind for kind in CONTROLS.values() if kind.clips is not None or kind.moves}
     kind = controls.get(name.removesuffix(":"))
     if kind is None:

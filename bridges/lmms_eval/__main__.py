@@ -18,25 +18,25 @@ from audio_compositionality.support.files import cache_folder, sha256_of_json, w
 from audio_compositionality.tasks.shapes.asking import CYCLIC, DIRECT, ONE_ORDER, PROMPTS
 
 from ..questions import pose, tasks_of_questions
-from .utils import ANSWERS_RIGHT, docs_of
+from .utils import ANSWERS_RIGHT
 
 _CALLED = f"!function {__package__}.utils"
 
 _YAML = """\
-task: audio_compositionality_{name}
+task: audio_compositionality_{info.name}
 dataset_path: json
-dataset_kwargs: {{data_files: {{test: {name}.jsonl}}}}
+dataset_kwargs: {{data_files: {{test: {info.name}.jsonl}}}}
 test_split: test
 output_type: generate_until
 doc_to_visual: {called}.doc_to_audio
-doc_to_text: {called}.doc_to_text
-doc_to_target: {called}.doc_to_target
+doc_to_text: prompt
+doc_to_target: answer
 process_results: {called}.process_results
 generation_kwargs: {{max_new_tokens: {tokens}, temperature: 0, do_sample: false, until: []}}
 cluster_key: group
 metric_list:
 {metrics}
-metadata: {{version: {version}}}
+metadata: {{version: {info.version}}}
 """
 
 
@@ -64,20 +64,21 @@ def write_tasks(data: str, **settings: Any) -> Path:
             f"- {{metric: {name}, aggregation: {_CALLED}.{function}, higher_is_better: {_rises(info, name)}}}"
             for name, function in functions.items()
         ]
-        text = _YAML.format(
-            name=info.name, called=_CALLED, tokens=posed.new_tokens, metrics="\n".join(lines), version=info.version
-        )
-        write_whole(folder / f"{info.name}.jsonl", "".join(f"{json.dumps(doc)}\n" for doc in docs_of(arguments)))
+        text = _YAML.format(info=info, called=_CALLED, tokens=posed.new_tokens, metrics="\n".join(lines))
+        stated = {"posed": json.dumps(arguments)}
+        docs = [
+            {"id": id, "prompt": one.prompt, "answer": one.row["answer"], "group": one.group, **stated}
+            for id, one in posed.questions.items()
+        ]
+        write_whole(folder / f"{info.name}.jsonl", "".join(f"{json.dumps(doc)}\n" for doc in docs))
         write_whole(folder / f"{info.name}.yaml", text)
     return folder
 
 
 def _rises(info: Any, name: str) -> str:
     """Whether more of a measure is better; ``null`` of chance levels, counts and shares that are neither."""
-    if name == ANSWERS_RIGHT:
-        return "true"
-    measure = info.measure(name)
-    return "null" if measure.column is None else "false" if measure.less_is_better else "true"
+    measure = info.judge if name == ANSWERS_RIGHT else info.measure(name)
+    return "null" if measure.column is None else json.dumps(not measure.less_is_better)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

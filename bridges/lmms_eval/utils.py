@@ -1,4 +1,4 @@
-"""What the YAML files of lmms-eval call: the sound, the words and the scores of a question.
+"""What the YAML files of lmms-eval call: the sound and the scores of a question.
 
 A doc states, as JSON under ``posed``, the arguments of `pose`; so any process of lmms-eval can open its task.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping, Sequence
+from statistics import fmean
 from typing import Any
 
 from ..questions import PosedTask, pose
@@ -16,19 +17,6 @@ ANSWERS_RIGHT = "answers_right"
 """The share of single answers that are right; the other measures are those of the task."""
 
 Doc = Mapping[str, Any]
-
-
-def docs_of(arguments: Mapping[str, Any]) -> list[Doc]:
-    """The questions of a task, for the file that lmms-eval loads.
-
-    Args:
-        arguments: of `pose`.
-    """
-    posed = json.dumps(dict(arguments))
-    return [
-        {"id": id, "prompt": one.prompt, "answer": one.row["answer"], "group": one.group, "posed": posed}
-        for id, one in pose(**arguments).questions.items()
-    ]
 
 
 def _task(doc: Doc) -> PosedTask:
@@ -40,16 +28,6 @@ def doc_to_audio(doc: Doc) -> list[dict[str, Any]]:
     posed = _task(doc)
     clip = posed.sound(posed.questions[doc["id"]])
     return [{"array": clip.waveform, "sampling_rate": clip.sample_rate}]
-
-
-def doc_to_text(doc: Doc) -> str:
-    """The prompt of a question."""
-    return str(doc["prompt"])
-
-
-def doc_to_target(doc: Doc) -> str:
-    """The text of the right option."""
-    return str(doc["answer"])
 
 
 def process_results(doc: Doc, results: Sequence[str]) -> dict[str, dict[str, Any]]:
@@ -66,7 +44,7 @@ def process_results(doc: Doc, results: Sequence[str]) -> dict[str, dict[str, Any
 
 def mean_score(items: Sequence[Mapping[str, Any]]) -> float:
     """The share of answers that are right."""
-    return sum(item["score"] for item in items) / len(items)
+    return fmean(item["score"] for item in items)
 
 
 def task_measure(items: Sequence[Mapping[str, Any]]) -> float:
