@@ -37,6 +37,7 @@ WRITERS = {
     "training/model.py": ("run/model.safetensors", "run/config.json", "tokenizer.json", "preprocessor_config.json"),
     "training/run_folder.py": ("run/training.json",),
     # What people and other programs read: no number of this project is taken from it again.
+    "bridges/lmms_eval/__main__.py": (),
     "bridges/mteb.py": (),
     "cli/compare.py": (),
     "cli/rescore.py": (),
