@@ -42,6 +42,7 @@ WRITERS = {
     "cli/compare.py": (),
     "cli/rescore.py": (),
     "studies/boxed_model.py": (),
+    "studies/results.py": (),
     # A description of data that a user goes on writing: every change is meant.
     "cli/data.py": (),
     "cli/main.py": (),

@@ -1,0 +1,299 @@
+"""The results of results.md: models × tasks × kinds of sound, each with its verdict, by one command.
+
+    python -m studies.results --out results/study --weights whisper-tiny.en=FOLDER whisper-base=FOLDER
+
+scores what is missing in the folder, run by run, and prints the page's tables; interrupted, it goes on where it was.
+It asks for the packages with weights that examples/README.md lists and for the programs that make the sounds (data.md);
+a run whose packages or programs are missing is left out, and the tables say so. `--page docs/results.md` writes the
+tables between the marks of the page, `--figure FILE.svg` draws them. `--hub` adds models of the Hub, for a machine that
+reaches it; `--only NAME` takes single runs, `--tables` scores nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
+
+from audio_compositionality.evaluator.compare.comparison import compare_results
+from audio_compositionality.evaluator.compare.conclusions import Verdicts, verdicts_of
+from audio_compositionality.evaluator.compare.verdicts import Standing
+from audio_compositionality.evaluator.figures.style import figure_style, figure_svg
+from audio_compositionality.evaluator.report.matrix import Matrix, matrix_of
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.files import write_whole
+from audio_compositionality.support.table import Column, Table, rows_of, to_markdown
+
+from .tables import EXAMPLES, make
+
+BEGIN, END = "<!-- tables: written by python -m studies.results -->", "<!-- end of tables -->"
+"""Lines of the page; what stands between them is written anew."""
+
+TONES = "tones"
+"""Our own FM tones, which need nothing."""
+
+BOX = "compa-clap-tiny"
+WHISPERS = ("whisper-tiny.en", "whisper-base")
+SPEECH = f"{EXAMPLES / 'speech_embedding.py'}:SpeechEmbedding"
+SPEAKERS = f"{EXAMPLES / 'ge2e.py'}:GE2E"
+SOUND = (f"{EXAMPLES / 'yamnet.py'}:YAMNet", f"{EXAMPLES / 'sound_effects.py'}:AiSfx")
+EVERY = (BOX, *WHISPERS, SPEECH, SPEAKERS, *SOUND)
+"""All encoders that need no Hub; `run` adds their untrained twins and the baselines."""
+
+HUB = (
+    *("laion-clap", "ms-clap-2022", "ms-clap-2023"),
+    *("panns-cnn14", "passt-s", "whisper-large-v2", "af-whisper", "audiomae", "beats-iter3"),
+)
+"""Encoders whose weights are downloaded: audio–text models, then those of arXiv 2603.13685, Table 1, with laion-clap."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """Models scored in tasks on one kind of sound.
+
+    Attributes:
+        name: of its folder, and for `--only`.
+        sounds: `TONES`, or the name of a maker of `studies.sounds`.
+        tasks: their names.
+        models: as `run` takes them; none for the baselines alone.
+        draws: seeds of the data; the verdicts are of the first.
+        settings: sizes other than those of the preset mini.
+    """
+
+    name: str
+    sounds: str
+    tasks: tuple[str, ...]
+    models: tuple[str, ...]
+    draws: tuple[int, ...] = (0,)
+    settings: Mapping[str, int] = field(default_factory=dict)
+
+    def folders(self, out: Path) -> list[Path]:
+        """The folder of each draw."""
+        return [out / self.name / f"draw-{draw}" for draw in self.draws]
+
+
+ACROSS = ("a_coat_instances", "binding")
+
+RUNS = (
+    Run("tones", TONES, ("a_coat",), EVERY, (0, 1, 2)),
+    Run("tones-a-tre", TONES, ("a_tre",), EVERY),
+    Run("captions", TONES, ("comp_a_order", "comp_a_attribute"), (BOX,), (0, 1, 2)),
+    Run("words", "words", ACROSS, (BOX, *WHISPERS, SPEECH)),
+    Run("spoken", "spoken", ("a_coat_instances",), (WHISPERS[0], SPEECH)),
+    Run("prompts", "prompts", ("a_coat_instances",), (WHISPERS[0], SPEECH)),
+    Run("creatures", "creatures", ("a_coat_instances",), (WHISPERS[0], *SOUND)),
+    Run("instruments", "instruments", ("a_coat_instances",), (WHISPERS[0], *SOUND)),
+    Run("drums", "drums", ("a_coat_instances",), (WHISPERS[0], *SOUND)),
+    Run("axes", TONES, ("disentanglement", "equivariance", "invariance"), (BOX, WHISPERS[0])),
+    Run("questions", TONES, ("polybench",), ()),
+)
+"""The choice, cheap and telling runs first."""
+
+
+def chosen_runs(only: Sequence[str], with_hub: bool) -> tuple[Run, ...]:
+    """The runs of some names, all by default.
+
+    Raises:
+        InputError: there is no run of a name.
+    """
+    names = [run.name for run in RUNS]
+    unknown = next((name for name in only if name not in names), None)
+    if unknown is not None:
+        raise InputError(f"there is no run {unknown!r}; there are {', '.join(names)}")
+    taken = [run for run in RUNS if not only or run.name in only]
+    if not with_hub:
+        return tuple(taken)
+    return tuple(
+        Run(run.name, run.sounds, run.tasks, (*run.models, *HUB) if run.models else (), run.draws, run.settings)
+        for run in taken
+    )
+
+
+def command_of(run: Run, draw: int, folder: Path, made: Path, weights: Mapping[str, str]) -> list[str]:
+    """The command that scores a draw of a run; what is scored already is not scored again."""
+    models = [f"{name}={weights[name]}" if name in weights else name for name in run.models]
+    settings = {**run.settings, **({"seed": draw} if draw else {})}
+    return [
+        *(sys.executable, "-m", "audio_compositionality", "run" if run.models else "evaluate"),
+        *(models or ("random", "blind", "majority", "first")),
+        *("--tasks", ",".join(run.tasks), "--out", str(folder)),
+        *([] if run.sounds == TONES else ["--data", str(made)]),
+        *(word for name, value in settings.items() for word in ("--set", f"{name}={value}")),
+    ]
+
+
+def score(runs: Sequence[Run], out: Path, weights: Mapping[str, str]) -> dict[str, str]:
+    """Score all runs, one after the other.
+
+    Returns:
+        by the name of a run that failed, which of its commands did; the others go on.
+    """
+    failed = {}
+    for number, run in enumerate(runs, 1):
+        started = time.monotonic()
+        made = out / "sounds" / run.sounds
+        try:
+            if run.sounds != TONES:
+                make(run.sounds, made)
+            for draw, folder in zip(run.draws, run.folders(out), strict=True):
+                subprocess.run(command_of(run, draw, folder, made, weights), check=True)
+        except subprocess.CalledProcessError as error:
+            failed[run.name] = f"`{' '.join(map(str, error.cmd[1:5]))} …` ended with {error.returncode}"
+        minutes = (time.monotonic() - started) / 60
+        print(f"{number} of {len(runs)}: {run.name}, {failed.get(run.name, f'{minutes:.1f} min')}", flush=True)
+    return failed
+
+
+# ----- the page
+
+
+@dataclass(frozen=True)
+class RunVerdicts:
+    """A run that was scored.
+
+    Attributes:
+        run: the run.
+        draws: the verdicts of each draw that there is, the first first.
+    """
+
+    run: Run
+    draws: tuple[Verdicts, ...]
+
+    @property
+    def matrix(self) -> Matrix:
+        """Scores and standings of the first draw."""
+        return matrix_of(self.draws[0])
+
+
+def read(runs: Sequence[Run], out: Path) -> Iterator[RunVerdicts]:
+    """The runs that have results, with verdicts made anew."""
+    for run in runs:
+        folders = [folder for folder in run.folders(out) if any(folder.rglob("*.json"))]
+        if folders:
+            yield RunVerdicts(run, tuple(verdicts_of(compare_results([folder])) for folder in folders))
+
+
+def table_of(scored: RunVerdicts) -> Table:
+    """A row a model; of each task its score and sign in the first draw, and the scores of all draws where several."""
+    first, *later = (matrix_of(verdicts) for verdicts in scored.draws)
+    rows = []
+    for row in first.rows:
+        cells = [f"{cell.sign} {cell.text}".strip() or "–" for cell in row.cells]
+        rest = []
+        for place in range(len(first.tasks)) if later else ():
+            texts = [one.cells[place].text for other in later for one in other.rows if one.label == row.label]
+            rest.append(", ".join([row.cells[place].text, *texts]))
+        rows.append([row.label, row.kind, *cells, *rest])
+    headings = [title if measure == title else f"{title}, {measure}" for title, measure in first.tasks]
+    every = [f"{heading}, every draw" for heading in headings] if later else []
+    columns = [Column(name, numeric=False) for name in ("model", "what it is", *headings, *every)]
+    return Table(f"{scored.run.name}, {scored.draws[0].comparisons[0].data_name}", tuple(columns), rows_of(rows))
+
+
+def page_text(scored: Sequence[RunVerdicts], missing: Sequence[str], failed: Mapping[str, str]) -> str:
+    """The tables, with the sentences of the verdicts above each, and what was not scored."""
+    parts = []
+    for one in scored:
+        sentences = [*one.draws[0].sentences, *one.draws[0].orders]
+        parts.append("\n\n".join([f"### {one.run.name}", " ".join(sentences), to_markdown(table_of(one)).strip()]))
+    told = [f"{name} ({failed[name]})" if name in failed else name for name in missing]
+    if told:
+        parts.append(f"Not scored where this page was made: {', '.join(told)}.")
+    return "\n\n".join(parts) + "\n"
+
+
+def write_tables(page: Path, text: str) -> None:
+    """Replace what stands between the marks of a page.
+
+    Raises:
+        InputError: the page lacks them.
+    """
+    before, begin, rest = page.read_text("utf-8").partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise InputError(f"{page} has no lines {BEGIN!r} and {END!r}, between which the tables go")
+    write_whole(page, f"{before}{BEGIN}\n\n{text}\n{END}{after}")
+
+
+COLOURS = {
+    Standing.ABOVE: ("#2a788e", "#ffffff"),
+    Standing.BELOW: ("#f3b79b", "#5c1a00"),
+    Standing.NOT_SHOWN: ("#e3e7ec", "#3c444e"),
+    Standing.UNKNOWN: ("#ffffff", "#545d68"),
+}
+"""The colours of a cell and of its text, as in reports: from dark to light, so that they differ in grey."""
+
+
+def figure_of(scored: Sequence[RunVerdicts]) -> Figure:
+    """The judged models by tasks and sounds: in each cell the score of the first draw, its sign and its colour."""
+    columns = [(one.run.sounds, place, one.matrix) for one in scored for place in range(len(one.matrix.tasks))]
+    columns = [column for column in columns if column[2].judged]
+    labels = list(dict.fromkeys(row.label for _, _, matrix in columns for row in matrix.judged))
+    with figure_style():
+        figure = Figure(figsize=(2.2 + 0.95 * len(columns), 1.6 + 0.36 * len(labels)), layout="constrained")
+        axes = figure.add_subplot()
+        for x, (_, place, matrix) in enumerate(columns):
+            for row in matrix.judged:
+                cell, y = row.cells[place], labels.index(row.label)
+                if cell.standing is None:
+                    continue
+                ground, ink = COLOURS[cell.standing]
+                axes.add_patch(_box(x, y, ground))
+                axes.text(x, y, f"{cell.sign} {cell.text}", color=ink, ha="center", va="center", fontsize=8)
+        axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(labels) - 0.5, -0.5))
+        heads = [f"{sounds}\n{matrix.tasks[place][0]}" for sounds, place, matrix in columns]
+        axes.set_xticks(range(len(columns)), heads, fontsize=7, rotation=35, ha="left")
+        axes.set_yticks(range(len(labels)), [label.rpartition(":")[2] for label in labels])
+        axes.xaxis.tick_top()
+        axes.tick_params(length=0)
+        axes.grid(visible=False)
+        for side in axes.spines.values():
+            side.set_visible(False)
+    return figure
+
+
+def _box(x: float, y: float, colour: str) -> Rectangle:
+    return Rectangle((x - 0.47, y - 0.45), 0.94, 0.9, facecolor=colour, edgecolor="#d3d9e0", linewidth=0.5)
+
+
+def main(typed: Sequence[str] | None = None) -> None:
+    """Score what is missing, then print or write the tables."""
+    parser = argparse.ArgumentParser(
+        prog="python -m studies.results", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--out", type=Path, default=Path("results/study"), help="a folder for sounds and results")
+    parser.add_argument("--weights", nargs="+", default=[], metavar="NAME=FOLDER", help="copies of Whisper")
+    parser.add_argument(
+        "--only", nargs="+", default=[], metavar="NAME", help=f"runs: {', '.join(r.name for r in RUNS)}"
+    )
+    parser.add_argument("--hub", action="store_true", help=f"with {', '.join(HUB)} as well, for a machine with a GPU")
+    parser.add_argument("--tables", action="store_true", help="score nothing; tables of what is in the folder")
+    parser.add_argument("--page", type=Path, help="write the tables into this page instead of printing them")
+    parser.add_argument("--figure", type=Path, metavar="FILE.svg", help="draw the verdicts")
+    options = parser.parse_args(typed)
+    try:
+        runs = chosen_runs(options.only, options.hub)
+        weights = dict(pair.split("=", 1) for pair in options.weights)
+        failed = {} if options.tables else score(runs, options.out, weights)
+        scored = list(read(runs, options.out))
+        there = {one.run.name for one in scored}
+        text = page_text(scored, [run.name for run in runs if run.name not in there], failed)
+        if options.page is None:
+            print(text)
+        else:
+            write_tables(options.page, text)
+        if options.figure is not None:
+            write_whole(options.figure, figure_svg(figure_of(scored)))
+    except InputError as error:
+        parser.exit(1, f"error: {error}\n")
+
+
+if __name__ == "__main__":
+    main()
