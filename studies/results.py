@@ -51,7 +51,7 @@ HUB = (
     *("laion-clap", "ms-clap-2022", "ms-clap-2023"),
     *("panns-cnn14", "passt-s", "whisper-large-v2", "af-whisper", "audiomae", "beats-iter3"),
 )
-"""Encoders whose weights are downloaded: audio–text models, then those of arXiv 2603.13685, Table 1, with laion-clap."""
+"""Encoders whose weights are downloaded: audio–text models, then those of arXiv 2603.13685 beside laion-clap."""
 
 
 @dataclass(frozen=True)
