@@ -152,7 +152,8 @@ def tasks_in_theirs(folder: Path, every: bool) -> int:
 
     Args:
         folder: for data.
-        every: whether all tasks are scored, which takes minutes more; else the first of each recipe.
+        every: whether all tasks are scored, which takes minutes more; else the first of each recipe, without the
+            axes, which are probes.
 
     Returns:
         the number of tasks.
@@ -165,7 +166,7 @@ def tasks_in_theirs(folder: Path, every: bool) -> int:
         if info.needs not in (ENCODER, TEXT_ENCODER):
             continue
         recipes.append(info.recipe)
-        if not every and recipes.count(info.recipe) > 1:
+        if not every and (recipes.count(info.recipe) > 1 or info.benchmark == "axes"):
             continue
         fields = type(load_recipe(info.recipe).presets["mini"]).model_fields
         data = rendered_preset("mini", recipes=[info.recipe], **{k: v for k, v in SIZES.items() if k in fields})
@@ -194,7 +195,7 @@ def tasks_in_theirs(folder: Path, every: bool) -> int:
                 assert read.model.id.endswith(name)
                 assert bool(scores["controls"]) == is_first, info.name
         count += 1
-    assert count > 10
+    assert count >= 9
     return count
 
 
