@@ -198,7 +198,7 @@ def _latex_cell(column: _LatexColumn, row: int, is_stacked: bool) -> str:
     if not column.is_paragraph:
         return latex_text(text)
     # A paragraph is not justified, and holds its notes.
-    longest = round(column.width / (0.6 * _LATEX_SIZE)) if is_stacked else 30
+    longest = min(int(column.width / (0.6 * _LATEX_SIZE)), 30)
     small = "".join(rf" \newline{{\scriptsize {_breakable(note, longest)}}}" for note in notes)
     return rf"\raggedright\let\\\tabularnewline {_breakable(text, longest)}{small}"
 
