@@ -1,11 +1,11 @@
-"""The results of results.md: models × tasks × kinds of sound, each with its verdict, by one command.
+"""Models × tasks × kinds of sound, each with its verdict, by one command.
 
     python -m studies.results --out results/study --weights whisper-tiny.en=FOLDER whisper-base=FOLDER
 
 scores what is missing in the folder, run by run, and prints the page's tables; interrupted, it goes on where it was.
 It asks for the packages with weights that examples/README.md lists and for the programs that make the sounds (data.md);
-a run whose packages or programs are missing is left out, and the tables say so. `--page docs/results.md` writes the
-tables between the marks of the page, `--figure FILE.svg` draws them. `--hub` adds models of the Hub, for a machine that
+a run whose packages or programs are missing is left out, and the tables say so. `--page FILE` writes the tables
+between the marks of a page, `--figure FILE.svg` draws them. `--hub` adds models of the Hub, for a machine that
 reaches it; `--only NAME` takes single runs, `--tables` scores nothing.
 """
 

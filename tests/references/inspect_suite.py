@@ -129,9 +129,7 @@ def main() -> None:
         on_server(Path(name) / "server")
         os.chdir("/")
     count = 6 if every else 3
-    print(
-        f"inspect_ai 0.3.285: {count} runs on mockllm and one by its command score to the last digit as ours"
-    )
+    print(f"inspect_ai 0.3.285: {count} runs on mockllm and one by its command score to the last digit as ours")
 
 
 if __name__ == "__main__":
