@@ -19,8 +19,17 @@ from .answer_mentions import Mention as Mention
 from .answer_words import LETTERS
 from .answers import REFUSED as REFUSED
 from .arrays import Floats as Floats
-from .evaluated import MOST, count, metric_class, share
-from .question_shares import Intervals, group_numbers, groups_right, order_numbers, order_scores, positions, share_row
+from .evaluated import count, metric_class, share
+from .question_shares import (
+    ANSWER_MEASURES,
+    Intervals,
+    group_numbers,
+    groups_right,
+    order_numbers,
+    order_scores,
+    positions,
+    share_row,
+)
 from .questions import read_questions
 
 _DESCRIPTION = """\
@@ -169,15 +178,7 @@ MEASURES = {
         "mean of the kinds", "share of questions answered correctly, the mean over the kinds of question", shown=False
     ),
     "n": count("questions", "number of questions", 0.0),
-    "answers": count("answers", "number of answers: a question has one in each order of its options", 0.0),
-    "unparsed": {
-        "heading": "unparsed",
-        "meaning": "number of answers that name no option, refusals among them; they are wrong",
-        "range": (0.0, MOST),
-        "digits": 0,
-    },
-    "refused": count("refused", "number of answers that are refusals", 0.0),
-    "accuracy_parsed": share("accuracy of the parsed", "accuracy among the answers that name an option", shown=False),
+    **ANSWER_MEASURES,
     "groups_right": share(
         "groups right",
         "share of groups, such as all questions about a clip, with every question answered correctly",

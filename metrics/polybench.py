@@ -30,11 +30,9 @@ from .answer_mentions import Mention as Mention
 from .answer_words import LETTERS, folded_words
 from .answers import POLARITIES
 from .arrays import Floats, Ints
-from .evaluated import MOST, Fields, count, hidden, metric_class, share
+from .evaluated import Fields, count, hidden, metric_class, share
 from .question_shares import (
-    RESAMPLES as RESAMPLES,
-)
-from .question_shares import (
+    ANSWER_MEASURES,
     Intervals,
     Pairs,
     adjusted,
@@ -46,6 +44,7 @@ from .question_shares import (
     positions,
     share_row,
 )
+from .question_shares import RESAMPLES as RESAMPLES
 from .questions import TASKS, Questions, in_means, read_questions, sums_at
 
 _DESCRIPTION = """\
@@ -429,15 +428,7 @@ MEASURES = {
     ),
     "weighted_f1": share("weighted F1", "the same, answers weighing as often as they are right", shown=False),
     "n": count("questions", "number of questions", 0.0),
-    "answers": count("answers", "number of answers: a question has one in each order of its options", 0.0),
-    "unparsed": {
-        "heading": "unparsed",
-        "meaning": "number of answers that name no option, refusals among them; they are wrong",
-        "range": (0.0, MOST),
-        "digits": 0,
-    },
-    "refused": count("refused", "number of answers that are refusals", 0.0),
-    "accuracy_parsed": share("accuracy of the parsed", "accuracy among the answers that name an option", shown=False),
+    **ANSWER_MEASURES,
 }
 MEASURES |= {name: fields for task, words in _QUESTIONS.items() for name, fields in _task_measures(task, words).items()}
 MEASURES |= {

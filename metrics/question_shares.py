@@ -11,7 +11,21 @@ from numpy.typing import NDArray
 from .answer_words import LETTERS
 from .answers import REFUSED
 from .arrays import Floats, Ints
+from .evaluated import MOST, Fields, count, share
 from .questions import Questions, sums_at
+
+ANSWER_MEASURES: Fields = {
+    "answers": count("answers", "number of answers: a question has one in each order of its options", 0.0),
+    "unparsed": {
+        "heading": "unparsed",
+        "meaning": "number of answers that name no option, refusals among them; they are wrong",
+        "range": (0.0, MOST),
+        "digits": 0,
+    },
+    "refused": count("refused", "number of answers that are refusals", 0.0),
+    "accuracy_parsed": share("accuracy of the parsed", "accuracy among the answers that name an option", shown=False),
+}
+"""The description of what `share_row` counts of answers, by name; see `MEASURES` of a metric."""
 
 RESAMPLES = 2000
 """Draws of the bootstrap."""

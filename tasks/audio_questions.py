@@ -23,7 +23,6 @@ from .base import (
     Samples,
     Scores,
     ShownQuestion,
-    Tally,
     TaskError,
     settings_among,
 )
@@ -31,6 +30,7 @@ from .metric_files import describe_metric
 from .shapes.asking import CYCLIC, AskingSpec, direct_prompt, question_prompt, shown_orders
 from .shapes.questions import (
     NO_OPTION,
+    ORDERS_TALLY,
     REFUSED,
     UNLIKE_GROUPS,
     AnswerTask,
@@ -93,23 +93,7 @@ def _measures() -> tuple[Measure, ...]:
     )
 
 
-_TALLIES = (
-    Tally(
-        "Every question under all cyclic orders of its options",
-        "questions",
-        ("the same answer in two orders", "chance", "right in all orders", "chance of that", "position habit"),
-        {
-            "all": (
-                "consistency",
-                "consistency_chance",
-                "all_orders_right",
-                "all_orders_right_chance",
-                "position_distance",
-            )
-        },
-        needs="consistency",
-    ),
-)
+_TALLIES = (ORDERS_TALLY,)
 
 _BARS = (
     QuestionBar("accuracy", "all questions", chance="chance", majority="without_listening"),

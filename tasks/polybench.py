@@ -37,6 +37,7 @@ from .shapes.questions import (
     KINDS,
     METRIC,
     NO_OPTION,
+    ORDERS_TALLY,
     REFUSED,
     TASKS,
     AnswerTask,
@@ -143,21 +144,7 @@ _TALLIES = (
         },
         {"something overlaps": 0, "nothing overlaps": 1},
     ),
-    Tally(
-        "Every question under all cyclic orders of its options",
-        "questions",
-        ("the same answer in two orders", "chance", "right in all orders", "chance of that", "position habit"),
-        {
-            "all": (
-                "consistency",
-                "consistency_chance",
-                "all_orders_right",
-                "all_orders_right_chance",
-                "position_distance",
-            )
-        },
-        needs="consistency",
-    ),
+    ORDERS_TALLY,
     Tally(
         "By the option that is most similar to the whole answer, as the paper matches",
         "questions",

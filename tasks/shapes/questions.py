@@ -66,6 +66,23 @@ LEAST_OF_A_WORDING = 10
 
 UNLIKE_GROUPS = "Scores of single questions are weighted, so that groups count the same."
 
+ORDERS_TALLY = Tally(
+    "Every question under all cyclic orders of its options",
+    "questions",
+    ("the same answer in two orders", "chance", "right in all orders", "chance of that", "position habit"),
+    {
+        "all": (
+            "consistency",
+            "consistency_chance",
+            "all_orders_right",
+            "all_orders_right_chance",
+            "position_distance",
+        )
+    },
+    needs="consistency",
+)
+"""What becomes of answers where the options of a question stand in another order."""
+
 COUNTED = ("unparsed", "refused", "answers")
 """Measures that count answers."""
 
