@@ -116,10 +116,17 @@ def as_encoder(model: Any) -> MtebEncoder:
         ModelError: it takes no audio, or returns no embeddings.
     """
     meta = model.mteb_model_meta
-    name, takes = meta.name, meta.modalities
-    if "audio" not in takes:
-        raise ModelError(f"'{PREFIX}:{name}' takes {', '.join(takes)}, but no audio")
-    kind = MtebAudioTextEncoder if "text" in takes else MtebEncoder
+    _check_takes_audio(meta, meta.name)
+    return _encoder_of(model, meta, meta.name)
+
+
+def _check_takes_audio(meta: Any, name: str) -> None:
+    if "audio" not in meta.modalities:
+        raise ModelError(f"'{PREFIX}:{name}' takes {', '.join(meta.modalities)}, but no audio")
+
+
+def _encoder_of(model: Any, meta: Any, name: str) -> MtebEncoder:
+    kind = MtebAudioTextEncoder if "text" in meta.modalities else MtebEncoder
     return kind(model, name, f"{meta.revision}-mteb-{version('mteb')}")
 
 
@@ -172,14 +179,12 @@ def load_mteb_encoder(name: str, device: torch.device | None, options: EncoderOp
         meta = mteb.get_model_meta(name, fetch_from_hf=False)
     except KeyError as error:
         raise ModelError(f"'{PREFIX}:{name}': {error.args[0]}") from error
-    if "audio" not in meta.modalities:
-        raise ModelError(f"'{PREFIX}:{name}' takes {', '.join(meta.modalities)}, but no audio")
+    _check_takes_audio(meta, name)
     if meta.loader_kwargs.get("trust_remote_code"):
         raise ModelError(f"'{PREFIX}:{name}' runs code from its Hub repository, which is not done here")
     try:
         model = meta.load_model(device=None if device is None else str(device))
-        kind = MtebAudioTextEncoder if "text" in meta.modalities else MtebEncoder
-        return kind(model, name, f"{meta.revision}-mteb-{version('mteb')}")
+        return _encoder_of(model, meta, name)
     except (ImportError, OSError) as error:
         raise ModelError(f"mteb cannot load '{name}': {error}") from error
 
