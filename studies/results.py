@@ -1,4 +1,4 @@
-"""Models × tasks × kinds of sound, each with its verdict, by one command.
+"""Models × tasks × kinds of sound, each with its verdict, by one command: docs/results.md.
 
     python -m studies.results --out results/study --weights whisper-tiny.en=FOLDER whisper-base=FOLDER
 
@@ -195,7 +195,7 @@ def table_of(scored: RunVerdicts) -> Table:
     every = [f"{heading}, every draw" for heading in headings] if later else []
     columns = [Column(name, numeric=False) for name in ("model", "what it is", *headings, *every)]
     sounds = scored.run.sounds
-    heard = scored.draws[0].comparisons[0].data_name if sounds == TONES else f"sounds `{sounds}` of studies.sounds"
+    heard = scored.draws[0].comparisons[0].data_name if sounds == TONES else f"sounds {sounds} of studies.sounds"
     return Table(f"{scored.run.name}, {heard}", tuple(columns), rows_of(rows))
 
 
@@ -234,31 +234,40 @@ COLOURS = {
 
 
 def figure_of(scored: Sequence[RunVerdicts]) -> Figure:
-    """The judged models by tasks and sounds: in each cell the score of the first draw, its sign and its colour."""
-    columns = [(one.run.sounds, place, one.matrix) for one in scored for place in range(len(one.matrix.tasks))]
-    columns = [column for column in columns if column[2].judged]
-    labels = list(dict.fromkeys(row.label for _, _, matrix in columns for row in matrix.judged))
+    """The sounds and tasks by the judged models: in each cell the score of the first draw, its sign and its colour."""
+    rows = [(one.run.sounds, place, one.matrix) for one in scored for place in range(len(one.matrix.tasks))]
+    rows = [row for row in rows if row[2].judged]
+    labels = list(dict.fromkeys(row.label for _, _, matrix in rows for row in matrix.judged))
     with figure_style():
-        figure = Figure(figsize=(2.2 + 0.95 * len(columns), 1.6 + 0.36 * len(labels)), layout="constrained")
+        figure = Figure(figsize=(2.0 + 0.7 * len(labels), 0.8 + 0.29 * len(rows)), layout="constrained")
         axes = figure.add_subplot()
-        for x, (_, place, matrix) in enumerate(columns):
+        for y, (_, place, matrix) in enumerate(rows):
             for row in matrix.judged:
-                cell, y = row.cells[place], labels.index(row.label)
+                cell, x = row.cells[place], labels.index(row.label)
                 if cell.standing is None:
                     continue
                 ground, ink = COLOURS[cell.standing]
                 axes.add_patch(_box(x, y, ground))
-                axes.text(x, y, f"{cell.sign} {cell.text}", color=ink, ha="center", va="center", fontsize=8)
-        axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(labels) - 0.5, -0.5))
-        heads = [f"{sounds}\n{matrix.tasks[place][0]}" for sounds, place, matrix in columns]
-        axes.set_xticks(range(len(columns)), heads, fontsize=7, rotation=35, ha="left")
-        axes.set_yticks(range(len(labels)), [label.rpartition(":")[2] for label in labels])
+                axes.text(x, y, f"{cell.sign} {cell.text}", color=ink, ha="center", va="center", fontsize=9)
+        axes.set(xlim=(-0.5, len(labels) - 0.5), ylim=(len(rows) - 0.5, -0.5))
+        axes.set_xticks(range(len(labels)), [_two_lines(label.rpartition(":")[2]) for label in labels], fontsize=9)
+        axes.set_yticks(range(len(rows)), [_row_head(*row) for row in rows], fontsize=9)
         axes.xaxis.tick_top()
         axes.tick_params(length=0)
         axes.grid(visible=False)
         for side in axes.spines.values():
             side.set_visible(False)
     return figure
+
+
+def _row_head(sounds: str, place: int, matrix: Matrix) -> str:
+    return f"{sounds}: {matrix.tasks[place][0]}"
+
+
+def _two_lines(label: str) -> str:
+    """A label broken at its last hyphen, so that neighbours stay apart."""
+    start, hyphen, end = label.rpartition("-")
+    return f"{start}{hyphen}\n{end}" if start else label
 
 
 def _box(x: float, y: float, colour: str) -> Rectangle:
