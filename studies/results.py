@@ -85,7 +85,7 @@ RUNS = (
     Run("tones", TONES, ("a_coat",), EVERY, (0, 1, 2)),
     Run("tones-a-tre", TONES, ("a_tre",), EVERY),
     Run("captions", TONES, ("comp_a_order", "comp_a_attribute"), (BOX,), (0, 1, 2)),
-    Run("words", "words", ACROSS, (BOX, *WHISPERS, SPEECH)),
+    Run("words", "words", ACROSS, (BOX, WHISPERS[0], SPEECH)),
     Run("spoken", "spoken", ("a_coat_instances",), (WHISPERS[0], SPEECH)),
     Run("prompts", "prompts", ("a_coat_instances",), (WHISPERS[0], SPEECH)),
     Run("creatures", "creatures", ("a_coat_instances",), (WHISPERS[0], *SOUND)),
@@ -194,7 +194,9 @@ def table_of(scored: RunVerdicts) -> Table:
     headings = [title if measure == title else f"{title}, {measure}" for title, measure in first.tasks]
     every = [f"{heading}, every draw" for heading in headings] if later else []
     columns = [Column(name, numeric=False) for name in ("model", "what it is", *headings, *every)]
-    return Table(f"{scored.run.name}, {scored.draws[0].comparisons[0].data_name}", tuple(columns), rows_of(rows))
+    sounds = scored.run.sounds
+    heard = scored.draws[0].comparisons[0].data_name if sounds == TONES else f"sounds `{sounds}` of studies.sounds"
+    return Table(f"{scored.run.name}, {heard}", tuple(columns), rows_of(rows))
 
 
 def page_text(scored: Sequence[RunVerdicts], missing: Sequence[str], failed: Mapping[str, str]) -> str:
