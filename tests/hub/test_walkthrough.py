@@ -1,45 +1,62 @@
-"""The commands of docs/hub.md, with the weights of the package: build, push, evaluate, submit, verify, rank."""
+"""The page of the first publication: its blocks in their order, and its wrong steps, which are seen and taken back."""
 
 from __future__ import annotations
 
+import re
 import shlex
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
+from audio_compositionality.evaluator.submissions.record import SECRET_VARIABLE
 from audio_compositionality.hub.client import Hub
-from audio_compositionality.hub.names import results_of
+from audio_compositionality.hub.names import dataset_of, results_of
 from audio_compositionality.leaderboard.board import BoardReader
 
-from .walkthrough import SECRET, environment, leaderboard, page_commands, run, wait_until_verified
+from .walkthrough import ORG, PAGE, SPACE, Block, Walk, page_blocks, walked
+
+
+@pytest.fixture
+def walk(hub, tmp_path) -> Iterator[Walk]:
+    """The people of the page and their folders."""
+    folder = tmp_path / "walk"
+    folder.mkdir()
+    with closing(Walk(hub, folder)) as walk:
+        yield walk
+    assert not walk.attempts.exists()
 
 
 @pytest.mark.slow
-def test_the_commands_of_the_page_lead_to_the_leaderboard(hub, built, tmp_path):
-    commands = page_commands()
+def test_the_page_leads_from_an_empty_organisation_to_a_strangers_verified_entry(hub, walk, built):
     replaced = {
         # The preset mini takes half an hour. These few rows are no preset's, so that they have to be named.
         "audio-compositionality build --preset mini --out": f"cp -r {shlex.quote(str(built))}",
         # On the preset mini as well; tests/hub/test_baselines.py has it on few rows.
-        "push leaderboard --org lab": "push leaderboard --org lab --no-baselines",
+        "push leaderboard --org my-lab": "push leaderboard --org my-lab --no-baselines",
         # A-TRE takes a minute of fits; A-COAT takes the same way.
-        "--out results-hub": "--out results-hub --tasks a_coat",
-        "results-hub --org lab": "results-hub --org lab --data lab/audio-compositionality",
-        "verify results-hub": "verify results-hub --data lab/audio-compositionality",
+        "--out results\n": "--out results --tasks a_coat\n",
+        "submit results --org my-lab": "submit results --org my-lab --data my-lab/audio-compositionality",
     }
-    text = "\n".join(commands).replace("$ORG", "lab")
+    blocks = page_blocks()
     for one, other in replaced.items():
-        assert text.count(one) == 1
-        text = text.replace(one, other)
-    small = text.splitlines()
-    folder = tmp_path / "walkthrough"
-    folder.mkdir()
-    variables = environment(hub, folder)
-    run(small, folder / "work", variables)
-    with leaderboard(hub, folder, variables):
-        assert len(wait_until_verified(hub, 1, 300)) == 1
-    board = BoardReader(Hub(), results_of("lab"), SECRET)()
-    assert {(entry.model, entry.result.task, entry.status) for entry in board.entries} == {
-        ("compa-clap-tiny", "a_coat", "verified"),
-    }
+        assert sum(block.code.count(one) for block in blocks) == 1
+        blocks = [replace(block, code=block.code.replace(one, other)) for block in blocks]
+    assert not hub.repositories
+    printed, url = walked(walk, blocks)
+    assert url
+    first, last = [text.splitlines() for text in printed if "Nothing was sent." in text]
+    assert first[0].startswith("done   token: of ada, role fineGrained (saved by hf auth login)")
+    assert "done   organisation my-lab: ada has the role write; it has none of the repositories" in first
+    assert [line for line in first if line.startswith("wrong")] == []
+    # Without the baselines that were left out above.
+    assert [line.split(":")[0] for line in last if line.startswith(("to do", "wrong"))] == ["to do  baselines"]
+    assert "done   verified: 1 of the 1 entries on the board" in last
+    space = hub.repositories["space", SPACE]
+    board = BoardReader(Hub(), results_of(ORG), space.secrets[SECRET_VARIABLE])()
+    entries = {(entry.model, entry.result.task, entry.status, entry.submitter) for entry in board.entries}
+    assert entries == {("compa-clap-tiny", "a_coat", "verified", "eve")}
     assert not board.rejected
-    assert not (folder / "attempts.txt").exists()
+    data = hub.repositories["dataset", dataset_of(ORG).id].at().oid
+    assert f"data {data}" in printed[-1]
