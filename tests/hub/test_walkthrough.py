@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from collections.abc import Iterator
 from contextlib import closing
@@ -15,7 +14,7 @@ from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.names import dataset_of, results_of
 from audio_compositionality.leaderboard.board import BoardReader
 
-from .walkthrough import ORG, PAGE, SPACE, Block, Walk, page_blocks, walked
+from .walkthrough import ORG, SPACE, Walk, page_blocks, walked
 
 
 @pytest.fixture
@@ -23,7 +22,7 @@ def walk(hub, tmp_path) -> Iterator[Walk]:
     """The people of the page and their folders."""
     folder = tmp_path / "walk"
     folder.mkdir()
-    with closing(Walk(hub, folder)) as walk:
+    with closing(Walk(hub, folder, 120)) as walk:
         yield walk
     assert not walk.attempts.exists()
 

@@ -4,8 +4,9 @@
 
 Each block is run as it stands on the page, by the one whom the comment above it names: the maintainer of an empty
 organisation, a stranger, and a reader without a token, each with a folder, a cache and a login of their own. Before the
-first block of the reader the leaderboard's Space is started as it was pushed, with the secrets that the page has set. It
-is left running to be looked at. Nothing outside of this machine is asked, and everything is in a temporary folder.
+first block of the reader the leaderboard's Space is started as it was pushed, with the secrets that the page has set,
+and it is left running to be looked at. Nothing outside of this machine is asked, and everything is in a temporary
+folder.
 """
 
 from __future__ import annotations
@@ -68,16 +69,18 @@ def page_blocks() -> list[Block]:
 class Walk:
     """The walk along the page, from an empty organisation on a Hub on."""
 
-    def __init__(self, hub: LoopbackHub, folder: Path) -> None:
+    def __init__(self, hub: LoopbackHub, folder: Path, limit: float) -> None:
         """Nothing is done yet.
 
         Args:
             hub: empty; the organisation is made on it.
             folder: for all that is written.
+            limit: most seconds that a block takes.
         """
         self.hub = hub
         self.attempts = folder / "attempts.txt"
         self._folder = folder
+        self._limit = limit
         self._spaces = ExitStack()
         hub.accounts.join("ada", ORG)
         self._typed = {  # at each actor's prompts, one after the other
@@ -101,6 +104,7 @@ class Walk:
             input="".join(f"{answer}\n" for answer in answers),
             stdout=subprocess.PIPE,
             text=True,
+            timeout=self._limit,
             start_new_session=True,  # without a terminal, which `getpass` would ask instead
             check=False,
         )
@@ -133,7 +137,7 @@ class Walk:
 
 
 def walked(walk: Walk, blocks: list[Block]) -> tuple[list[str], str]:
-    """Run the blocks in their order; gives what each printed, and the address of the Space, which runs until the end."""
+    """Run the blocks in their order; gives what each printed, and the address of the Space, which goes on running."""
     printed, url = [], ""
     for block in blocks:
         if block.actor == "reader" and not url:
@@ -177,7 +181,7 @@ def main() -> None:
     """Run the walkthrough."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.parse_args()
-    with tempfile.TemporaryDirectory() as name, LoopbackHub() as hub, closing(Walk(hub, Path(name))) as walk:
+    with tempfile.TemporaryDirectory() as name, LoopbackHub() as hub, closing(Walk(hub, Path(name), 7200)) as walk:
         _, url = walked(walk, page_blocks())
         print(f"The leaderboard is at {url}. Press Enter to end.", flush=True)
         sys.stdin.readline()
