@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 from collections.abc import Callable, Iterator
@@ -12,6 +11,8 @@ from dataclasses import replace
 import pytest
 from huggingface_hub import HfApi
 
+from audio_compositionality.dataset_builder.build import build_dataset
+from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.evaluator.submissions.record import SECRET_VARIABLE
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.names import dataset_of, results_of
@@ -86,7 +87,9 @@ def rehearsed(hub, built, monkeypatch) -> Callable[[str], str]:
 @pytest.mark.slow
 @pytest.mark.usefixtures("wheel")
 @pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning")  # huggingface_hub's own
-def test_wrong_steps_look_as_the_page_says_and_are_taken_back_by_its_commands(hub, walk, built, rehearsed, monkeypatch):
+def test_wrong_steps_look_as_the_page_says_and_are_taken_back_by_its_commands(
+    hub, walk, built, tiny_data, tmp_path, rehearsed, monkeypatch
+):
     rows = wrong_steps()
     data, results = dataset_of(ORG).id, results_of(ORG).id
 
@@ -106,10 +109,8 @@ def test_wrong_steps_look_as_the_page_says_and_are_taken_back_by_its_commands(hu
     seen("`--private` was given", rehearsed(ORG))
     take_back("`--private` was given")
     assert f"done   dataset {data}" in rehearsed(ORG)
-    repository = hub.repositories["dataset", data]
-    manifest = json.loads(repository.files()["manifest.json"])
-    manifest["recipes"]["a_coat"]["fingerprint"] = "0" * 64
-    repository.commit({"manifest.json": json.dumps(manifest).encode()})
+    other = RenderedData("other", {"a_coat": tiny_data.settings["a_coat"].changed(quadruples=1)})
+    push_dataset(build_dataset(other, tmp_path / "other", workers=1, progress=False), ORG, progress=False)
     seen("Other data were pushed", rehearsed(ORG))
     push_dataset(built, ORG, progress=False)
     assert f"done   dataset {data}" in rehearsed(ORG)
