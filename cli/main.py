@@ -53,8 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments: as typed after the program's name; by default those of this process.
 
     Returns:
-        the exit status: 0; 1 where a model fails its check, a result is not verified or a score is not valid; 2 for a
-        mistake in the input; 130 when interrupted.
+        the exit status: 0; 1 where a model fails its check, a result is not verified, a score is not valid or a
+        rehearsed step would not go; 2 for a mistake in the input; 130 when interrupted.
     """
     typed = list(sys.argv[1:] if arguments is None else arguments)
     warnings.showwarning = show_warning

@@ -23,9 +23,14 @@ interrupted push, and without differences nothing is committed.
 
 The token is HF_TOKEN, or the one saved by `hf auth login`. It needs the role write, or, if fine-grained, write access
 to the repositories of ORG.
+
+--rehearse publishes nothing: it goes through a first publication in its order, and says of each step what it would do
+or what stands in its way. docs/first-publication.md describes the steps.
 """
 
 _EXAMPLES = """\
+  audio-compositionality push --rehearse --org my-lab
+      what a first publication would do, step by step, and its next command
   audio-compositionality push dataset audio-compositionality --org my-lab --dry-run
       what would be sent to my-lab/audio-compositionality, and how large it is
   audio-compositionality push metrics --org my-lab
@@ -37,13 +42,25 @@ _EXAMPLES = """\
       the results of the baselines that tasks of the four axes need for a verdict
 """
 
+_FOLDER = Path("audio-compositionality")
+
 _TIMES = {"mini": "five to thirty minutes", "full": "twenty minutes to two hours"}
 """Time for scoring the baselines twice on two cores, quiet or busy: a submission is of rounded embeddings."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the kinds of pushes, each with its arguments."""
-    whats = parser.add_subparsers(title="what to push", required=True, metavar="WHAT", dest="what")
+    parser.add_argument(
+        "--rehearse",
+        nargs="?",
+        type=Path,
+        const=_FOLDER,
+        metavar="DIR",
+        help="in the place of WHAT: go through all steps of publishing the built folder DIR to --org, and send "
+        "nothing; default audio-compositionality",
+    )
+    parser.add_argument("--org", metavar="ORG", help="organisation or user on the Hub, for --rehearse")
+    whats = parser.add_subparsers(title="what to push", metavar="WHAT", dest="what")
     dataset = whats.add_parser(
         "dataset",
         help="a built folder, to the data set ORG/audio-compositionality",
@@ -54,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "folder",
         nargs="?",
         type=Path,
-        default=Path("audio-compositionality"),
+        default=_FOLDER,
         metavar="DIR",
         help="a folder that `build` has written; default audio-compositionality",
     )
@@ -108,11 +125,19 @@ def _add_first_results(parser: argparse.ArgumentParser) -> None:
     arguments.add_device(group)
 
 
-def run(options: argparse.Namespace) -> None:
-    """Push, and print what was sent."""
+def run(options: argparse.Namespace) -> int | None:
+    """Push, and print what was sent; the exit status of a rehearsal is 1 where a step would not go.
+
+    Raises:
+        InputError: neither or both of WHAT and ``--rehearse``, or the latter without ``--org``.
+    """
+    if options.rehearse is not None:
+        return _run_rehearsal(options)
+    if options.what is None:
+        raise InputError("push needs WHAT: dataset, metrics or leaderboard, or --rehearse; --help shows an example")
     if options.what == "leaderboard":
         _run_leaderboard(options)
-        return
+        return None
     from audio_compositionality.push_scripts import reports
     from audio_compositionality.push_scripts.dataset import push_dataset
     from audio_compositionality.push_scripts.spaces import push_metrics
@@ -122,6 +147,20 @@ def run(options: argparse.Namespace) -> None:
     else:
         lines = reports.metric_lines(push_metrics(options.org, **_how(options)))
     print("\n".join(lines))
+    return None
+
+
+def _run_rehearsal(options: argparse.Namespace) -> int:
+    """Print the steps of a publication."""
+    if options.what is not None:
+        raise InputError(f"--rehearse goes through all steps: leave out {options.what}")
+    if options.org is None:
+        raise InputError("--rehearse needs --org ORG")
+    from audio_compositionality.push_scripts.rehearsal import goes, rehearsal_lines, rehearse
+
+    steps = rehearse(options.rehearse, options.org)
+    print("\n".join(rehearsal_lines(steps)))
+    return 0 if goes(steps) else 1
 
 
 def _how(options: argparse.Namespace) -> dict[str, Any]:

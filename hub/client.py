@@ -17,6 +17,7 @@ from huggingface_hub import (
     DryRunFileInfo,
     HfApi,
     constants,
+    get_token,
 )
 from huggingface_hub.hf_api import RepoFile
 
@@ -48,6 +49,33 @@ class Hub:
         action = Action("look up the user of the token", reply="the name of a user")
         return self._call(action, lambda: _text(_entry(whoami(), "name"), "name"))
 
+    def account(self) -> dict[str, Any] | None:
+        """The Hub's facts about user, organisations and token, the answer of `whoami`; None where no token is set."""
+        action = Action("look up the user of the token", reply="the name of a user")
+
+        def facts() -> dict[str, Any]:
+            answer: dict[str, Any] = self._api.whoami()
+            _text(_entry(answer, "name"), "name")
+            return answer
+
+        return None if get_token() is None else self._call(action, facts)
+
+    def has_organization(self, name: str) -> bool:
+        """Whether there is an organisation of this name."""
+        action = Action(f"look up the organisation {name}", reply="an organisation")
+
+        def there() -> bool:
+            if not _text(self._api.get_organization_overview(name).name, "name"):
+                raise ReplyError("an organisation without a name")
+            return True
+
+        try:
+            return self._call(action, there)
+        except HubError as error:
+            if error.status == 404:
+                return False
+            raise
+
     def create(self, repository: Repository, *, private: bool = False) -> None:
         """Create a repository unless it exists; a Space is one of Gradio.
 
@@ -74,6 +102,23 @@ class Hub:
         """The commit of a branch, tag or pull request (``refs/pr/1``)."""
         action = Action(f"read the {repository} at {revision}", repository=repository, reply="a commit")
         return self._call(action, lambda: self._sha(repository, revision))
+
+    def is_private(self, repository: Repository) -> bool | None:
+        """Whether the repository is private; None where it does not exist, as far as the token sees."""
+        action = Action(f"look up the {repository}", repository=repository, reply="a repository")
+
+        def private() -> bool:
+            value = self._info(repository, "main").private
+            if not isinstance(value, bool):
+                raise ReplyError(f"its privacy is {value!r}")
+            return value
+
+        return self._if_there(lambda: self._call(action, private))
+
+    def secret_names(self, space: Repository) -> set[str]:
+        """Names of the secrets of a Space, whose values nobody can read back."""
+        action = Action(f"list the secrets of the {space}", "write", space, "a list of secrets")
+        return self._call(action, lambda: set(self._api.get_space_secrets(space.id)))
 
     def files(self, repository: Repository, revision: str = "main") -> dict[str, RemoteFile]:
         """All files at a revision, by path."""
@@ -321,8 +366,12 @@ class Hub:
 
     def _head(self, repository: Repository, revision: str) -> str | None:
         """None where there is no such repository, as far as the token sees."""
+        return self._if_there(lambda: self.head(repository, revision))
+
+    def _if_there(self, asked: Callable[[], _Answer]) -> _Answer | None:
+        """The answer about a repository; None where there is no such repository, as far as the token sees."""
         try:
-            return self.head(repository, revision)
+            return asked()
         except HubError as error:
             if error.status == 404 or is_repository_absent(error):
                 return None

@@ -215,32 +215,73 @@ def missing_right(action: Action, user: dict[str, Any] | None) -> str:
         user: the answer of `whoami`; None where it is unknown.
     """
     settings = f"{constants.ENDPOINT}/settings/tokens"
-    space = action.repository.namespace if action.repository else ""
-    verb = {"read": "read", "write": f"write to {space}", "discuss": "open pull requests and comment"}[action.right]
     if user is None:
-        return f"the token must have the right to {verb}: see {settings}"
-    token = _dict(_dict(user.get("auth")).get("accessToken"))
-    role, name = token.get("role"), str(user.get("name", "?"))
-    if role == "read" and action.right != "read":
+        return f"the token must have the right to {_verb(action)}: see {settings}"
+    lacking = token_lacks(action, user) or member_lacks(action, user)
+    return lacking or f"the token of {user.get('name', '?')} must have the right to {_verb(action)}: see {settings}"
+
+
+def token_of(user: dict[str, Any]) -> dict[str, Any]:
+    """The facts of `whoami` about the token: its role among them."""
+    return _dict(_dict(user.get("auth")).get("accessToken"))
+
+
+def token_lacks(action: Action, user: dict[str, Any]) -> str | None:
+    """The right that the token does not have whatever its user has, and how to get it; None where it has all.
+
+    Args:
+        action: the action that needs the right.
+        user: the answer of `whoami`.
+    """
+    settings = f"{constants.ENDPOINT}/settings/tokens"
+    token, name = token_of(user), str(user.get("name", "?"))
+    space = _namespace(action)
+    if token.get("role") == "read" and action.right != "read":
         return (
-            f"the token of {name} may only read, and this needs the right to {verb}: make one with the role write at "
-            f"{settings}"
+            f"the token of {name} may only read, and this needs the right to {_verb(action)}: make one with the role "
+            f"write at {settings}"
         )
-    if role == "fineGrained":
+    if token.get("role") == "fineGrained":
         needed = _PERMISSIONS[action.right]
         if needed not in _granted(_dict(token.get("fineGrained")), space):
             return (
                 f"the fine-grained token of {name} lacks the permission {needed} for {space}: add it at {settings}, "
                 "or use a token with the role write"
             )
-    if action.right == "write" and space != name:
-        roles = {str(org.get("name")): org.get("roleInOrg") for org in _dicts(user.get("orgs"))}
-        writable = ", ".join([name, *(org for org, role in roles.items() if role in _MEMBER_RIGHTS)])
-        if space not in roles:
-            return f"{name} is not a member of {space}: ask to become one, or give --org one of {writable}"
-        if roles[space] not in _MEMBER_RIGHTS:
-            return f"{name} is {roles[space]} in {space} and needs the role write there; --org can be {writable}"
-    return f"the token of {name} must have the right to {verb}: see {settings}"
+    return None
+
+
+def member_lacks(action: Action, user: dict[str, Any]) -> str | None:
+    """The role in the organisation that the user does not have, and how to get it; None where none is needed.
+
+    Args:
+        action: the action that needs the role.
+        user: the answer of `whoami`.
+    """
+    name, space = str(user.get("name", "?")), _namespace(action)
+    if action.right != "write" or space == name:
+        return None
+    roles = organizations_of(user)
+    writable = ", ".join([name, *(org for org, role in roles.items() if role in _MEMBER_RIGHTS)])
+    if space not in roles:
+        return f"{name} is not a member of {space}: ask to become one, or give --org one of {writable}"
+    if roles[space] not in _MEMBER_RIGHTS:
+        return f"{name} is {roles[space]} in {space} and needs the role write there; --org can be {writable}"
+    return None
+
+
+def organizations_of(user: dict[str, Any]) -> dict[str, Any]:
+    """The role of a user in each of his organisations, by the answer of `whoami`."""
+    return {str(org.get("name")): org.get("roleInOrg") for org in _dicts(user.get("orgs"))}
+
+
+def _namespace(action: Action) -> str:
+    return action.repository.namespace if action.repository else ""
+
+
+def _verb(action: Action) -> str:
+    verbs = {"read": "read", "write": f"write to {_namespace(action)}", "discuss": "open pull requests and comment"}
+    return verbs[action.right]
 
 
 _NO_TOKEN = "no token is set"

@@ -85,7 +85,7 @@ def baseline_lines(missing: MissingBaselines) -> list[str]:
     name, sizes = f"{missing.repository}, baselines on {missing.preset}", missing.sizes
     if not missing:
         return [f"{name}: nothing to send, no result is missing"]
-    sent = f"{len(sizes)} results to score and send, with embeddings of {_size(sum(sizes.values()))}"
+    sent = f"{len(sizes)} results to score and send, with embeddings of {size_text(sum(sizes.values()))}"
     return [f"{name}: {sent}", *_listed(sizes)]
 
 
@@ -98,7 +98,7 @@ def _all_lines(pushes: Iterable[SpacePush]) -> list[str]:
 
 
 def _lines(name: str, changes: Changes, commit: Commit | None) -> list[str]:
-    sent = f"{len(changes.send)} files to send, {_size(sum(changes.send.values()))}"
+    sent = f"{len(changes.send)} files to send, {size_text(sum(changes.send.values()))}"
     if commit is None:
         lines = [f"{name}: {sent}", *_listed(changes.send)]
         lines += [f"  {'deleted':>10}  {plain(path)}" for path in changes.delete]
@@ -111,10 +111,10 @@ def _lines(name: str, changes: Changes, commit: Commit | None) -> list[str]:
 
 
 def _listed(files: Mapping[str, int]) -> list[str]:
-    return [f"  {_size(size):>10}  {path}" for path, size in files.items()]
+    return [f"  {size_text(size):>10}  {path}" for path, size in files.items()]
 
 
-def _size(size: float) -> str:
+def size_text(size: float) -> str:
     """A size in bytes for people, in powers of 1,000."""
     for unit in ("B", "kB", "MB"):
         if size < 1000:

@@ -77,6 +77,8 @@ COMMANDS = [
     ("embed random", "embed needs --out"),
     ("data", "data needs SPEC; --help shows an example"),
     ("push", "push needs WHAT"),
+    ("push --rehearse", "--rehearse needs --org"),
+    ("push --rehearse --org lab metrics --org lab", "--rehearse goes through all steps: leave out metrics"),
     ("push datasets --org lab", "invalid choice: 'datasets'"),
     ("push dataset", "push dataset needs --org"),
     ("submit results", "submit needs --org"),

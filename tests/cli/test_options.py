@@ -25,6 +25,7 @@ NEEDED = {
     "data": ["mini"],
     "train": ["--out", "x"],
     "submit": ["results", "--org", "lab"],
+    "push": ["--rehearse", "--org", "lab"],
     "push dataset": ["empty", "--org", "lab"],
     "push metrics": ["--org", "lab"],
     "push leaderboard": ["--org", "lab"],
@@ -88,19 +89,19 @@ TEXTS = {"submit --paradigm", "submit --licence", "submit --data"}
 
 
 def of_commands() -> dict[str, argparse.ArgumentParser]:
-    """The parsers of all commands, those of `push` by their two words."""
+    """The parsers of all commands, those below `push` by their two words."""
     (commands,) = argument_parser(load_commands())._subparsers._group_actions
     parsers = {}
     for name, parser in commands.choices.items():
         inner = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
         below = {f"{name} {word}": one for action in inner for word, one in action.choices.items()}
-        parsers |= below or {name: parser}
+        parsers |= {name: parser, **below}
     return parsers
 
 
 PARSERS = of_commands()
 OPTIONS = [
-    (command, action.option_strings[0], action.nargs == 0)
+    (command, action.option_strings[0], action.nargs in (0, "?"))
     for command, parser in PARSERS.items()
     for action in parser._actions
     if action.option_strings and action.dest != "help"

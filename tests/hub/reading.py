@@ -18,6 +18,12 @@ def whoami(call: Call) -> Response:
     return reply(call.hub.accounts.whoami(call.token))
 
 
+@endpoint("GET", "/api/agent-harnesses")
+def agent_harnesses(call: Call) -> Response:
+    # The programs whose names `hf` would add to its requests: none.
+    return reply({"standardEnvVars": [], "harnesses": {}})
+
+
 @endpoint("GET", f"{API}(?:/revision/(?P<revision>[^/]+))?")
 def info(call: Call, kind: str, name: str, revision: str = "main") -> Response:
     repository = call.repository(kind, name)

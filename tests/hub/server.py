@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-from . import discussions, reading, writing  # noqa: F401, they enter their endpoints
+from . import administration, discussions, reading, writing  # noqa: F401, they enter their endpoints
 from .accounts import Accounts, Role
 from .faults import CutDownload, CutUpload, Delay, Drop, Fault, Faults, Meanwhile, Reply, Status
 from .storage import Repositories, Repository

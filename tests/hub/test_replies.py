@@ -33,6 +33,9 @@ WRONG: dict[str, Any] = {
 
 CALLS: dict[str, tuple[str, str, Callable[[Hub], object]]] = {
     "user": ("GET", "/api/whoami-v2", lambda hub: hub.user()),
+    "account": ("GET", "/api/whoami-v2", lambda hub: hub.account()),
+    "organisation": ("GET", "/api/organizations/", lambda hub: hub.has_organization("lab")),
+    "privacy": ("GET", f"{API}/revision/", lambda hub: hub.is_private(RESULTS)),
     "create": ("POST", "/api/repos/create", lambda hub: hub.create(NEW)),
     "exists": ("GET", f"{API}/revision/", lambda hub: hub.exists(RESULTS)),
     "head": ("GET", f"{API}/revision/", lambda hub: hub.head(RESULTS)),

@@ -1,0 +1,215 @@
+"""The first publication in its order, asked and not done: what each step would do, or what stands in its way.
+
+The steps are those of docs/first-publication.md.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, Literal
+
+from huggingface_hub import constants
+
+from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.evaluator.submissions.layout import RESULT, VERIFICATION, folders_of
+from audio_compositionality.evaluator.submissions.record import SECRET_VARIABLE
+from audio_compositionality.hub.client import Hub
+from audio_compositionality.hub.content import Changes
+from audio_compositionality.hub.errors import (
+    Action,
+    HubError,
+    Repository,
+    member_lacks,
+    organizations_of,
+    token_lacks,
+    token_of,
+)
+from audio_compositionality.hub.names import dataset_of, leaderboard_of, metric_of, results_of
+from audio_compositionality.metrics import list_metrics
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import counted, plain
+
+from .baselines import missing_baselines
+from .dataset import push_dataset
+from .reports import size_text
+from .spaces import push_leaderboard, push_metrics
+
+State = Literal["done", "to do", "wrong"]
+
+SECRETS = ("HF_TOKEN", SECRET_VARIABLE)
+"""Names of the secrets that the leaderboard's Space needs."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A step of the publication.
+
+    Attributes:
+        subject: of the step.
+        state: whether it is done, would go, or would not go.
+        text: what is there, what would be sent, or what is wrong.
+        remedy: the command that does the step or puts it right, or a sentence; empty where it is done.
+    """
+
+    subject: str
+    state: State
+    text: str
+    remedy: str = ""
+
+
+def rehearse(
+    folder: Path, org: str, *, hub: Hub | None = None, preset: str = "mini", progress: bool = True
+) -> list[Step]:
+    """The steps of a publication, in their order; nothing is sent.
+
+    Args:
+        folder: written by `build_dataset`.
+        org: organisation or user.
+        hub: by default as the user of the saved token.
+        preset: the baselines of the board are scored on it.
+        progress: show a bar while the shards are checked.
+
+    Raises:
+        HubError: the Hub cannot be reached, or ``org`` cannot be a name there.
+    """
+    data = dataset_of(org)
+    hub = hub or Hub()
+    try:
+        account = hub.account()
+    except HubError as error:
+        if error.status != 401:
+            raise
+        # Every other question would be refused for the same reason.
+        return [Step("token", "wrong", str(error), _LOG_IN)]
+    action = Action(f"write to {org}", "write", data)
+    metrics = [metric_of(org, name) for name in list_metrics()]
+    results, space = results_of(org), leaderboard_of(org)
+    private = {one: hub.is_private(one) for one in (data, *metrics, results, space)}
+    steps = [_token(account, action), _organization(hub, org, account, action, private)]
+    command = f"audio-compositionality push {{}} --org {org}"
+    steps.append(_data(hub, folder, org, private[data], command, progress=progress))
+    for push in push_metrics(org, hub=hub, dry_run=True):
+        steps.append(_repository(push.repository, push.changes, private[push.repository], command.format("metrics")))
+    to_board = command.format("leaderboard")
+    try:
+        pushes = push_leaderboard(org, hub=hub, dry_run=True)
+        steps += [_repository(one.repository, one.changes, private[one.repository], to_board) for one in pushes]
+    except InputError as error:
+        steps.append(Step(str(space), "wrong", str(error), to_board))
+    missing = missing_baselines(org, preset, hub=hub)
+    to_score = counted(len(missing.sizes), "result")
+    baselines = (f"to score and send: {to_score} on {preset}", to_board) if missing else (f"on {preset}: all there", "")
+    steps.append(Step("baselines", "to do" if missing else "done", *baselines))
+    steps.append(_secrets(hub, space, private[space] is not None))
+    return [*steps, _verified(hub, results, space)]
+
+
+_LOG_IN = "hf auth login --token TOKEN, or set HF_TOKEN, which comes before it"
+
+
+def _token(account: dict[str, Any] | None, action: Action) -> Step:
+    if account is None:
+        text = f"no token is set; make one at {constants.ENDPOINT}/settings/tokens"
+        return Step("token", "wrong", text, _LOG_IN)
+    lacks = token_lacks(action, account)
+    if lacks:
+        return Step("token", "wrong", plain(lacks), _LOG_IN)
+    source = "HF_TOKEN" if os.environ.get("HF_TOKEN") else "saved by hf auth login"
+    role = token_of(account).get("role", "unknown")
+    return Step("token", "done", plain(f"of {account['name']}, role {role} ({source}); it may {action.what}"))
+
+
+def _organization(
+    hub: Hub, org: str, account: dict[str, Any] | None, action: Action, private: dict[Repository, bool | None]
+) -> Step:
+    """The organisation: whether it exists, the role of the user there, how many of the repositories it has."""
+    there = sum(value is not None for value in private.values())
+    has = f"it has {there} of the {len(private)} repositories" if there else "it has none of the repositories"
+    if account is not None and account["name"] == org:
+        return Step(f"user {org}", "done", f"the user's own name; {has}")
+    roles = {} if account is None else organizations_of(account)
+    if org not in roles and not hub.has_organization(org):
+        text = f"there is no organisation {org}"
+        remedy = f"make it at {constants.ENDPOINT}/organizations/new, or correct --org"
+        return Step(f"organisation {org}", "wrong", text, remedy)
+    lacks = None if account is None else member_lacks(action, account)
+    if lacks:
+        return Step(f"organisation {org}", "wrong", plain(lacks), "the members of the organisation give roles there")
+    role = "" if account is None else plain(f"{account['name']} has the role {roles[org]}; ")
+    return Step(f"organisation {org}", "done", f"{role}{has}")
+
+
+def _data(hub: Hub, folder: Path, org: str, private: bool | None, command: str, *, progress: bool) -> Step:
+    place = shlex.quote(str(folder))
+    try:
+        push = push_dataset(folder, org, hub=hub, dry_run=True, progress=progress)
+    except DatasetError as error:
+        remedy = f"audio-compositionality build --preset mini --out {place}"
+        return Step(str(dataset_of(org)), "wrong", str(error), remedy)
+    step = _repository(dataset_of(org), push.changes, private, command.format(f"dataset {place}"))
+    prints = ", ".join(f"{name} {value[:12]}" for name, value in push.recipes.items())
+    replaced = "; other data are there, and would be replaced" if push.replaced else ""
+    return Step(step.subject, step.state, f"{step.text}{replaced}; {folder} is whole: {prints}", step.remedy)
+
+
+def _repository(repository: Repository, changes: Changes, private: bool | None, command: str) -> Step:
+    """A repository beside what it is to hold."""
+    send = f"{counted(len(changes.send), 'file')}, {size_text(sum(changes.send.values()))}"
+    subject, same = str(repository), counted(len(changes.same), "file")
+    if private:
+        remedy = f"hf repos settings {repository.id} --type {repository.kind} --public"
+        return Step(subject, "wrong", "it is private: nobody else sees it", remedy)
+    if private is None:
+        return Step(subject, "to do", f"new, {send}", command)
+    if not changes:
+        return Step(subject, "done", f"published, {same}")
+    gone = f", {len(changes.delete)} to delete" if changes.delete else ""
+    return Step(subject, "to do", f"it differs: {send} to send{gone}, {same} there already", command)
+
+
+def _secrets(hub: Hub, space: Repository, exists: bool) -> Step:
+    remedy = f"hf spaces secrets add {space.id} --secrets-file space.env"
+    subject = "secrets of the Space"
+    if not exists:
+        return Step(subject, "to do", f"{' and '.join(SECRETS)}, once the Space is there", remedy)
+    try:
+        lacking = [name for name in SECRETS if name not in hub.secret_names(space)]
+    except HubError as error:
+        if error.status not in (401, 403):
+            raise
+        return Step(subject, "to do", f"this token may not ask for their names: {' and '.join(SECRETS)}", remedy)
+    if lacking:
+        return Step(subject, "to do", f"not set: {' and '.join(lacking)}", remedy)
+    return Step(subject, "done", "both are set; their values nobody can read, so the next line tells whether they work")
+
+
+def _verified(hub: Hub, results: Repository, space: Repository) -> Step:
+    """How many entries of the board have a record of the checker; the signature is not checked."""
+    submitted, verified, _ = folders_of(hub.files_if_any(results) or {})
+    entries = {key for key, folder in submitted.items() if RESULT in folder.files}
+    records = {key for key, folder in verified.items() if VERIFICATION in folder.files}
+    text = f"{len(entries & records)} of the {len(entries)} entries on the board"
+    if entries and entries <= records:
+        return Step("verified", "done", text)
+    return Step("verified", "to do", text, f"wait for the Space; hf spaces logs {space.id} prints what it does")
+
+
+def goes(steps: Sequence[Step]) -> bool:
+    """Whether every step is done or would go."""
+    return all(step.state != "wrong" for step in steps)
+
+
+def rehearsal_lines(steps: Sequence[Step]) -> list[str]:
+    """Lines about `rehearse`; a remedy stands below the last of the steps in a row that have it."""
+    lines = []
+    for step, following in zip_longest(steps, steps[1:]):
+        lines.append(f"{step.state:<7}{step.subject}: {step.text}")
+        if step.remedy and (following is None or following.remedy != step.remedy):
+            lines.append(f"{'':<9}{step.remedy}")
+    ahead = [step for state in ("wrong", "to do") for step in steps if step.state == state]
+    return [*lines, "Nothing was sent.", f"Next: {ahead[0].remedy}" if ahead else "Everything is published."]
