@@ -42,7 +42,7 @@ class LadderTask:
             if len(labels) < 2:
                 raise TaskError(
                     f"{self.info.name}: where {held} is held, all ladders are of {labels[0]!r}; a probe is tested on "
-                    "labels that it was not trained on, and needs 2 or more: --set ladders=120, or sounds of more labels"
+                    "labels that it was not trained on, and needs 2 or more: --set ladders=120, or more labels"
                 )
         return {}
 
