@@ -8,7 +8,7 @@ so that a model that reads energy alone, or extent alone, is at chance.
 
 >>> rng = np.random.default_rng(0)
 >>> counts, ladders = np.tile([2, 3, 4, 5], 60), np.repeat(np.arange(60), 4)
->>> held, labels = np.array(HELD)[ladders % 4], ladders // 4 % 5
+>>> held, labels = np.array(list(HELD))[ladders % 4], ladders // 4 % 5
 >>> z = rng.normal(size=(240, 8)) + 4 * counts[:, None]
 >>> result = count_instances(z, counts, ladders, held, labels)
 >>> round(result["worst"], 1), result["chance"], result["n"]
@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike, NDArray
 from .arrays import Floats, Ints, above_share, nearest_name, own_row_ranks, read_matrix, unit_rows
 from .columns import check_within, read_codes, read_column
 from .evaluated import COAT as _CITATION
-from .evaluated import MOST, count, measure, metric_class, share
+from .evaluated import MOST, Fields, count, measure, metric_class, share
 from .probing import fit_probe, standardised_rows
 
 _DESCRIPTION = """\
@@ -43,9 +43,8 @@ Args:
     embeddings: [m, dim], one row for each clip.
     counts: m integers, how often the sound is heard in a clip; all different within a ladder.
     ladders: m strings or integers, the ladder of each clip.
-    held: m strings, what carries no information on the count in a ladder: "energy", "span", "density", "activity".
-    labels: m strings or integers, the label of the sound of each ladder; probes are tested on other labels than those
-        that they are trained on, at least 2 for each value of held.
+    held: m strings, what tells nothing of the count in a ladder: "energy", "span", "density", "activity".
+    labels: m strings or integers, the label of the sound; probes are tested on other labels than they are trained on.
     texts: optional, embeddings [m, dim] of the captions of the clips; then there is no probe.
     bound: the largest count that is low.
     return_scores: also return lists of one entry for each ladder, in the order in which ladders first appear.
@@ -63,8 +62,13 @@ Examples:
     (1.0, 1.0, None, 24)
 """
 
-HELD = ("energy", "span", "density", "activity")
-"""What can be held: energy of a clip, seconds from the first onset to the last, onsets a second, seconds of sound."""
+HELD = {
+    "energy": "the energy of a clip",
+    "span": "the time from the first onset to the last",
+    "density": "the time from one onset to the next",
+    "activity": "the time for which the sound is heard",
+}
+"""What can be held, in words."""
 
 BOUND = 3
 """The largest count that is low."""
@@ -178,12 +182,12 @@ def _read_rungs(counts: Any, ladders: Any, held: Any, labels: Any, n: int) -> _R
     number, values = read_codes("counts", counts, n)
     ladder, names = read_codes("ladders", ladders, n)
     kept, label = read_column("held", held, n), read_codes("labels", labels, n)
-    unknown = np.flatnonzero(~np.isin(kept, HELD))
+    unknown = np.flatnonzero(~np.isin(kept, list(HELD)))
     if len(unknown):
         value = kept[unknown[0]].item()
         raise ValueError(
-            f"held must be one of {HELD}; row {unknown[0]} has {value!r}. "
-            f"Did you mean {nearest_name(str(value), HELD)!r}?"
+            f"held must be one of {list(HELD)}; row {unknown[0]} has {value!r}. "
+            f"Did you mean {nearest_name(str(value), list(HELD))!r}?"
         )
     if isinstance(values[0], str):
         raise ValueError(f"counts must be integers; row 0 has {values[number[0]]!r}.")
@@ -282,47 +286,22 @@ VERSION = 1
 
 _OUTSIDE = "Scores of single ladders are weighted, so that the ladders of a part stand for all."
 
-_MEANINGS = {
-    "energy": "the energy of a clip",
-    "span": "the time from the first onset to the last",
-    "density": "the time from one onset to the next",
-    "activity": "the time for which the sound is heard, with energy and span,",
-}
+
+def _order(heading: str, meaning: str, column: str, **more: Any) -> Fields:
+    """The fields of a share of pairs that are ordered by their counts."""
+    words = f"how often two clips are ordered by their counts {meaning}"
+    return share(heading, words, null="chance", column=column, outside=_OUTSIDE, **more)
+
 
 MEASURES = {
-    "worst": share(
-        "Counting",
-        "how often two clips are ordered by their counts, where that succeeds least of the parts in which something is "
-        "held",
-        null="chance",
-        column="score",
-        outside=_OUTSIDE,
-    ),
+    "worst": _order("Counting", "where that succeeds least of what is held", "score"),
     "chance": share("chance", "all orders of a model without knowledge: exactly 1/2", shown=False),
     **{
-        f"order_{name}": share(
-            f"{name} held",
-            f"how often two clips are ordered by their counts where {meaning} tells nothing of it",
-            null="chance",
-            column=f"score_order_{name}",
-            outside=_OUTSIDE,
-        )
-        for name, meaning in _MEANINGS.items()
+        f"order_{name}": _order(f"{name} held", f"where {meaning} tells nothing of it", f"score_order_{name}")
+        for name, meaning in HELD.items()
     },
-    "order_up": share(
-        "up",
-        "how often high counts are ordered by a probe that is trained on low ones",
-        null="chance",
-        column="score_order_up",
-        shown=False,
-    ),
-    "order_down": share(
-        "down",
-        "how often low counts are ordered by a probe that is trained on high ones",
-        null="chance",
-        column="score_order_down",
-        shown=False,
-    ),
+    "order_up": _order("up", "by a probe that is trained on lower ones", "score_order_up", shown=False),
+    "order_down": _order("down", "by a probe that is trained on higher ones", "score_order_down", shown=False),
     "error": measure(
         "error",
         "mean absolute error of the predicted count, beyond the counts of training",
@@ -332,9 +311,7 @@ MEASURES = {
         less_is_better=True,
         shown=False,
     ),
-    "error_constant": measure(
-        "error of a constant", "mean absolute error of the nearest count of training", range=(0.0, MOST), shown=False
-    ),
+    "error_constant": measure("constant", "error of the nearest count of training", range=(0.0, MOST), shown=False),
     "exact": share(
         "exact",
         "how often the nearest caption of a ladder is that of the clip",
@@ -382,6 +359,6 @@ def example() -> dict[str, Any]:
         "embeddings": z.round(3),
         "counts": counts,
         "ladders": [f"ladder-{ladder}" for ladder in ladders],
-        "held": [HELD[ladder % 4] for ladder in ladders],
+        "held": [list(HELD)[ladder % 4] for ladder in ladders],
         "labels": [("bell", "drum", "flute")[ladder // 4 % 3] for ladder in ladders],
     }

@@ -20,7 +20,7 @@ class TestContract(MetricContract):
     at_constant: ClassVar = {"worst": 0.5, "order_energy": 0.5, "order_up": 0.5, "order_down": 0.5, "exact": None}
 
 
-def ladders_of(counts: list[int], labels: int, each: int, held: tuple[str, ...] = HELD) -> dict[str, Any]:
+def ladders_of(counts: list[int], labels: int, each: int, held: tuple[str, ...] = tuple(HELD)) -> dict[str, Any]:
     """Columns of `each` ladders of every label for all that is held."""
     ladders = np.arange(len(held) * labels * each)
     columns = {"ladders": ladders, "held": np.array(held)[ladders % len(held)], "labels": ladders // len(held) % labels}
