@@ -241,7 +241,8 @@ def _rotation(label: Ints, ladder: Ints, name: str) -> list[tuple[NDArray[np.boo
     if len(labels) < 2:
         raise ValueError(f"The ladders in which {name} is held have 1 label; a probe needs 2 or more, to be tested.")
     folds = min(FOLDS, len(labels))
-    fold, rotation = place % folds, []
+    fold = place % folds
+    rotation: list[tuple[NDArray[np.bool_], ...]] = []
     for tested in range(folds):
         rest = fold != tested
         validation = fold == (tested + 1) % folds
