@@ -55,23 +55,21 @@ class CountSpec(SlotSpec):
 
     ladders: int = Field(600, ge=1, le=100_000, description="How many ladders.")
     duration: float = Field(4.0, gt=0, le=LONGEST_DURATION, description="Seconds of a clip.")
-    spread: float = Field(
+    held_ratio: float = Field(
         1.25,
         gt=1,
         lt=(MOST - 1) / (MOST - 2),
         description="Longest span, interval or activity, relative to the shortest.",
     )
-    level_range: float = Field(
-        1.5, ge=0.1, le=6, description="Largest distance of a held energy from its middle, in dB."
-    )
+    held_db: float = Field(1.5, ge=0.1, le=6, description="Largest distance of a held energy from its middle, in dB.")
 
     @model_validator(mode="after")
     def _check_room(self) -> Self:
-        least = self.event + (MOST - 1) * self.spread * (self.event + self.gap)
+        least = self.event + (MOST - 1) * self.held_ratio * (self.event + self.gap)
         if self.duration < least:
             raise InputError(
                 f"duration is {self.duration:g}; {MOST} events of {self.event:g} s with gaps of {self.gap:g} s, drawn "
-                f"with a spread of {self.spread:g}, need at least {math.ceil(100 * least) / 100:g}"
+                f"with a held_ratio of {self.held_ratio:g}, need at least {math.ceil(100 * least) / 100:g}"
             )
         return self
 
@@ -137,15 +135,15 @@ def _clip(
     events: EventSounds, entry: int, once: int, count: int, held: str, spec: CountSpec, rng: np.random.Generator
 ) -> Clip:
     """The events of a clip; the same numbers are drawn for every count and whatever is held."""
-    share, activity, level, start = rng.uniform(1 / spec.spread, 1), *rng.uniform(0, 1, 3)
+    share, activity, level, start = rng.uniform(1 / spec.held_ratio, 1), *rng.uniform(0, 1, 3)
     widest = spec.num_samples - once
     span = widest * share if held in ("span", "activity") else (count - 1) * widest * share / (MOST - 1)
     length, gain = once, 1.0
     if held == "activity":
-        shortest = 1 / spec.spread
+        shortest = 1 / spec.held_ratio
         length = round(2 * once * (shortest + (1 - shortest) * activity) / count)
     if held in ("energy", "activity"):
-        energy = 10 ** (spec.level_range * (2 * level - 1) / 10) * _energy(events, entry, once)
+        energy = 10 ** (spec.held_db * (2 * level - 1) / 10) * _energy(events, entry, once)
         gain = math.sqrt(energy / (count * _energy(events, entry, length)))
     onsets = start * (spec.num_samples - span - length) + np.linspace(0, span, count)
     return tuple(Event(entry, onset, onset + length, gain) for onset in onsets.astype(int).tolist())
@@ -175,7 +173,7 @@ class CountInstances(Recipe[CountSpec]):
             DataColumn("captions", [TEXT], "a caption of each clip", per="counts", filled=True),
             DataColumn("held", TEXT, "what tells nothing of the count", choices=HELD),
             DataColumn("label", TEXT, "label of the sound"),
-            DataColumn("pair", TEXT, "the label: rows that share it are not independent"),
+            DataColumn("pair", TEXT, "name of the sound: rows that share it are not independent"),
             DataColumn("domain", TEXT, "domain of the sounds"),
             EVENTS_COLUMN,
         )
@@ -191,7 +189,7 @@ class CountInstances(Recipe[CountSpec]):
                 "captions": [f"{said} heard {NUMBERS[n - 1]} {'time' if n == 1 else 'times'}" for n in ladder.clips],
                 "held": ladder.held,
                 "label": said,
-                "pair": said,
+                "pair": pool.entries[ladder.entry].id,
                 "domain": spec.domain_name,
                 "events": [pool.heard(clip, spec.sample_rate) for clip in ladder.clips.values()],
             }

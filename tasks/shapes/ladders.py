@@ -68,11 +68,11 @@ class LadderTask:
         return scores_from(values, self.info, rows)
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """All ladders; those of one label belong together."""
+        """All ladders; those of one sound belong together: tones have too few labels for intervals."""
         return Samples(
             rows=tuple(rows),
             clusters=np.unique([row["pair"] for row in rows], return_inverse=True)[1].astype(np.int64),
-            clustered_by="the label",
+            clustered_by="the sound",
             groups={"held": tuple(row["held"] for row in rows), "label": tuple(row["label"] for row in rows)},
             contents=tuple(
                 {f"audio/{place}": [_shown(event) for event in events] for place, events in enumerate(row["events"])}
