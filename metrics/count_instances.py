@@ -166,6 +166,7 @@ class _Rungs:
         counts: of each clip, [m].
         ladder: number of each clip's ladder, by its name, [m].
         label: of each clip, likewise.
+        labels: their names.
         rows: the clips of each ladder by their counts, ladders as they first appear.
         held: what is held in each of these ladders, [n].
     """
@@ -173,6 +174,7 @@ class _Rungs:
     counts: Ints
     ladder: Ints
     label: Ints
+    labels: Sequence[Any]
     rows: Sequence[Ints]
     held: NDArray[Any]
 
@@ -202,7 +204,7 @@ def _read_rungs(counts: Any, ladders: Any, held: Any, labels: Any, n: int) -> _R
             shown = count_of_row[ordered].tolist()
             raise ValueError(f"Ladder {names[code]!r} has the counts {shown}; it needs 2 or more, all different.")
         rows.append(ordered)
-    return _Rungs(count_of_row, ladder, label[0], rows, kept[[of_ladder[0] for of_ladder in rows]])
+    return _Rungs(count_of_row, ladder, *label, rows, kept[[of_ladder[0] for of_ladder in rows]])
 
 
 def _probed(z: Floats, rungs: _Rungs, bound: int) -> dict[str, Floats]:
@@ -219,7 +221,7 @@ def _probed(z: Floats, rungs: _Rungs, bound: int) -> dict[str, Floats]:
         part = np.concatenate([rows for rows, held in zip(rungs.rows, rungs.held, strict=True) if held == name])
         part.sort()
         x, y = standardised_rows(z[part]), rungs.counts[part].astype(np.float64)
-        for train, validation, test in _rotation(rungs.label[part], rungs.ladder[part], name):
+        for train, validation, test in _rotation(rungs.label[part], rungs.labels, rungs.ladder[part], name):
             low = is_low[part]
             for trained, constant in ((low, y[low].max()), (~low, y[~low].min())):
                 fit, choose = ((x[rows & trained], y[rows & trained][:, None]) for rows in (train, validation))
@@ -235,11 +237,14 @@ def _probed(z: Floats, rungs: _Rungs, bound: int) -> dict[str, Floats]:
     return columns
 
 
-def _rotation(label: Ints, ladder: Ints, name: str) -> list[tuple[NDArray[np.bool_], ...]]:
+def _rotation(label: Ints, label_names: Sequence[Any], ladder: Ints, name: str) -> list[tuple[NDArray[np.bool_], ...]]:
     """Training, validation and test rows, as masks: labels in folds, each fold tested once."""
     labels, place = np.unique(label, return_inverse=True)
     if len(labels) < 2:
-        raise ValueError(f"The ladders in which {name} is held have 1 label; a probe needs 2 or more, to be tested.")
+        raise ValueError(
+            f"A probe is tested on other labels than it is trained on; where {name} is held, all ladders are of "
+            f"{label_names[labels[0]]!r}."
+        )
     folds = min(FOLDS, len(labels))
     fold = place % folds
     rotation: list[tuple[NDArray[np.bool_], ...]] = []
@@ -344,11 +349,9 @@ knows numbers: a detector of onsets is at 1. Chance is 1/2 for each part, so a l
         "ladders": "Ladder of the clip",
         "held": "What is held: energy, span, density or activity",
         "labels": "Label of the sound",
-        "texts": "Optional embeddings of captions, a clip a line",
     },
-    "kinds": {"texts": "vectors"},
 }
-"""Content of the metric's page; an input that is no feature of the metric is optional, of the kind given here."""
+"""Content of the metric's page, which takes no captions."""
 
 
 def example() -> dict[str, Any]:

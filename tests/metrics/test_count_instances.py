@@ -104,7 +104,7 @@ def test_no_label_is_tested_that_was_trained() -> None:
         ({"counts": [2, 3, 4, 4] * 2}, r"Ladder 0 has the counts \[2, 3, 4, 4\]"),
         ({"counts": [1, 2, 3, 4] * 2}, "2 or more up to the bound 3 and 2 or more above it"),
         ({"labels": [0, 0, 0, 1, 1, 1, 1, 1]}, "Ladder 0 lies in two labels"),
-        ({"labels": [0] * 8}, "in which span is held have 1 label"),
+        ({"labels": [0] * 8}, "where span is held, all ladders are of 0"),
         ({"texts": np.ones((8, 3))}, r"texts must have the shape of embeddings, \(8, 2\); got \(8, 3\)"),
     ],
 )

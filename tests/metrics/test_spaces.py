@@ -46,6 +46,7 @@ PRINTED = {
     "audio_text_retrieval": (1, 1, 0.01, 50.5),
     "binding": (1, 0.5),
     "comp_a": (1, 1 / 6, 1, 0, 0.5, 0.5),
+    "count_instances": (1, 1, 1, 0.5),
     "disentanglement": (1, 0.5, 0.9),
     "equivariance": (1, 1, 0.66, 0, 1),
     "informativeness": (0.9, 0, 0.8),
