@@ -19,7 +19,7 @@ so that a model that reads energy alone, or extent alone, is at chance.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
@@ -49,8 +49,8 @@ Args:
     bound: the largest count that is low.
     return_scores: also return lists of one entry for each ladder, in the order in which ladders first appear.
 Returns:
-    a dictionary, described at `count_instances` in the module: worst, chance, order_energy, order_span, order_density,
-    order_activity, order_up, order_down, error, error_constant, exact, exact_chance, n.
+    a dictionary, described at `count_instances` in the module: worst, floor, chance, order_energy, order_span,
+    order_density, order_activity, order_up, order_down, error, error_constant, exact, exact_chance, n.
 Examples:
     >>> import evaluate
     >>> metric = evaluate.load("count_instances")
@@ -72,6 +72,9 @@ HELD = {
 
 BOUND = 3
 """The largest count that is low."""
+
+PERMUTED = 4
+"""Number words that are permuted for the floor, the largest that all ladders have."""
 
 FOLDS = 5
 """Folds of labels at most."""
@@ -105,6 +108,9 @@ def count_instances(
 
     - `worst`: the least of `order_energy`, `order_span`, `order_density` and `order_activity`, the means of the ladders
       where this is held. `chance` is exactly 1/2 for each; the least of several lies below it by chance;
+    - `floor`, with `texts`: all ladders have the same number words, so a model that does not know them may be lucky in
+      all alike. The four largest counts that all ladders have exchange their captions, in all 24 ways, everywhere
+      likewise; it is the 95 % quantile of `worst` over these;
     - `order_up`, `order_down`: means over all ladders of the two ways of the probe;
     - `error`: mean of |prediction − count| over tested clips, the mean of the means of ladders; `error_constant`: the
       same of the training count that is nearest to the tested ones, the best constant of those that were trained;
@@ -260,17 +266,30 @@ def _rotation(label: Ints, label_names: Sequence[Any], ladder: Ints, name: str) 
 
 
 def _matched(z: Floats, captions: Floats, rungs: _Rungs) -> dict[str, Floats]:
-    """The scores of ladders by their captions, by name, each [n]."""
+    """The scores of ladders by their captions, by name, each [n]; of the floor the same for all."""
     clips, texts = unit_rows(z), unit_rows(captions)
-    order, exact = [], []
-    for rows in rungs.rows:
+    words = sorted(set.intersection(*(set(rungs.counts[rows].tolist()) for rows in rungs.rows)))[-PERMUTED:]
+    orders = [list(order) for order in permutations(range(len(words)))]
+    table, exact = np.empty((len(rungs.rows), len(orders))), []
+    for place, rows in enumerate(rungs.rows):
         cosines = clips[rows] @ texts[rows].T
-        right = np.add.outer(np.diagonal(cosines), np.diagonal(cosines))
-        places = np.triu_indices(len(rows), 1)
-        order.append(above_share(right[places], (cosines + cosines.T)[places]).mean())
+        moved = np.searchsorted(rungs.counts[rows], words)
+        for number, order in enumerate(orders):
+            columns = np.arange(len(rows))
+            columns[moved] = moved[order]
+            table[place, number] = _matched_share(cosines[:, columns])
         exact.append(own_row_ranks(clips[rows], texts[rows])[0].mean())
+    worst = np.min([table[rungs.held == held].mean(axis=0) for held in set(rungs.held.tolist())], axis=0)
     chance = np.array([1 / len(rows) for rows in rungs.rows])
-    return {"order": np.array(order), "exact": np.array(exact), "exact_chance": chance}
+    floor = np.full(len(chance), np.quantile(worst, 0.95))
+    return {"order": table[:, 0], "exact": np.array(exact), "exact_chance": chance, "floor": floor}
+
+
+def _matched_share(cosines: Floats) -> float:
+    """The share of pairs of rows and their columns whose sum of cosines is above that of the exchange, ties 1/2."""
+    right = np.add.outer(np.diagonal(cosines), np.diagonal(cosines))
+    places = np.triu_indices(len(cosines), 1)
+    return float(above_share(right[places], (cosines + cosines.T)[places]).mean())
 
 
 def _ordered_share(values: Floats) -> float:
@@ -300,7 +319,10 @@ def _order(heading: str, meaning: str, column: str, **more: Any) -> Fields:
 
 
 MEASURES = {
-    "worst": _order("Counting", "where that succeeds least of what is held", "score"),
+    "worst": _order("Counting", "where that succeeds least of what is held", "score", floor="floor"),
+    "floor": share(
+        "floor", "counting that 1 of 20 permutations of the number words exceeds, the same in all ladders", shown=False
+    ),
     "chance": share("chance", "all orders of a model without knowledge: exactly 1/2", shown=False),
     **{
         f"order_{name}": _order(f"{name} held", f"where {meaning} tells nothing of it", f"score_order_{name}")

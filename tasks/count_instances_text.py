@@ -26,8 +26,9 @@ TASK = LadderTask(
         controls=("bag-of-words", "without-text:"),
         warning=(
             "Captions of a ladder differ in a number word alone, and all ladders have the same words: a model that "
-            "knows nothing of numbers orders them somehow, in all ladders alike. It may have all pairs right, with "
-            "four words in 1 of 24 cases, and an interval over ladders does not see that; several untrained twins do. "
+            "knows nothing of numbers orders them somehow, in all ladders alike, and may be lucky in all of them. An "
+            "interval over ladders does not see that: the score has to be above its floor, what 1 of 20 permutations "
+            "of the number words exceeds. "
             "A fuller clip that matches a larger number is enough, but for where energy, span and activity are held."
         ),
         citation=_METRIC.citation,

@@ -18,7 +18,7 @@ from audio_compositionality.tasks.base import Outputs, Scores
 from audio_compositionality.tasks.registry import load_task
 
 from .axes_encoders import heading
-from .families import Chapter, Check, Part, near
+from .families import Chapter, Check, Part, at_most, near
 
 Floats = NDArray[np.float64]
 
@@ -37,6 +37,9 @@ TOLD_IN = {
 
 SURE = 3.0
 """Standard errors by which a share may differ from its chance."""
+
+LUCKY = 40
+"""Models that do not know number words."""
 
 NUMBER_WORDS = ("one", "two", "three", "four", "five")
 
@@ -176,7 +179,17 @@ def captions(data: LadderMaterial) -> list[Check]:
             near(subject, heading(CAPTIONED, f"order_{part}"), order, measures[f"order_{part}"]) for part in ASPECTS
         ]
         checks.append(near(subject, heading(CAPTIONED, "exact"), exact, measures["exact"]))
-    return checks
+    lucky = 0
+    for _ in range(LUCKY):
+        words = data.rng.normal(size=(len(NUMBER_WORDS), 64))
+        measures = data.captioned(np.outer(data.counts, words[0] - words[1]), words[data.said - 1])
+        lucky += measures["worst"] > measures["floor"]
+    # 4 of 24 orders of the words at most: the quantile lies between the second and the third.
+    share, error = 2 / 24, math.sqrt(2 / 24 * 22 / 24 / LUCKY)
+    return [
+        *checks,
+        at_most("unknown number words", "share of models above the floor", share + SURE * error, lucky / LUCKY),
+    ]
 
 
 _part = Chapter("count_instances.yaml", "counting").part

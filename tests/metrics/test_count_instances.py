@@ -79,6 +79,8 @@ def test_captions_are_matched_pair_by_pair() -> None:
     result = count_instances(clips, **columns, texts=np.eye(3))
     assert (result["order_span"], result["exact"], result["exact_chance"]) == pytest.approx((2 / 3, 1 / 3, 1 / 3))
     assert result["order_up"] is result["error"] is result["order_energy"] is None
+    # Of the 6 orders of 3 words one is right in all pairs, two in 2 of 3, two in 1 of 3, and one in none.
+    assert result["floor"] == pytest.approx(np.quantile([0, 1 / 3, 1 / 3, 2 / 3, 2 / 3, 1], 0.95))
     same = count_instances(clips, **columns, texts=np.ones((3, 3)))
     assert (same["worst"], same["exact"]) == (0.5, pytest.approx(1 / 3))
 

@@ -25,7 +25,7 @@ DIGESTS = {
     ("equivariance", 2): "84f4e203b628ae497ee0b662720607011446965cbbafb3811a133be6f28fe9b0",
     ("informativeness", 1): "6584ed66f8a7d9601bc30b9d5e68d944534ad9244908b0adc50aa1efda2a797d",
     ("polybench", 2): "e94370d160ea9779af6608b0f630f84ea624f82eb448376b469a7dd145cbe1a5",
-    ("count_instances", 1): "ee1b21bd6c334b0c6ab3241b4f6cb1d2d17c532e75b36f9ac26f2e4c4f3b0d59",
+    ("count_instances", 1): "6f1f17beca3bd336245d53766bfb9acd3f6943e22f9bf49e5e99874adad33647",
     ("disentanglement", 2): "19c392b6b27bad5417519cae02e7fd3fac125da912fd9d05696f072dff1735fb",
     ("invariance", 2): "906da334bee633fdd527c019bbd314d3f389356c492ed6ae3cb0c2b295eb030a",
     ("zero_shot_audio", 1): "d238d37afc0cd25db701c9101e3859d6c56612b9b7d7bda327c140c058f611a8",
