@@ -43,7 +43,7 @@ NUMBERS = ("one", "two", "three", "four", "five")
 MOST = len(NUMBERS)
 
 SHORTEST = 0.1
-"""Seconds of a sound at least: a fifth of it still has a beginning and an end of 10 ms."""
+"""Seconds of a sound at least: a third of it still has a beginning and an end of 10 ms."""
 
 
 class CountSpec(SlotSpec):
