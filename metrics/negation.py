@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .arrays import LARGEST, Floats, nearest_name
+from .arrays import Floats, nearest_name, read_matrix
 from .evaluated import count, metric_class, share
 from .similarity import NEAR, check_given, check_one_space, read_keys, unit_embeddings
 
@@ -153,18 +153,10 @@ def _given(similarity: Any, audio: Any, text: Any, item: Any) -> Floats:
     check_given("negation", audio, text, similarity)
     if item is not None:
         raise ValueError("similarity is given beside item; give one or the other.")
-    if hasattr(similarity, "detach"):
-        similarity = similarity.detach().cpu().double()
-    s = np.asarray(similarity)
-    if s.dtype.kind not in "fiu" or s.ndim != 3 or s.shape[1:] != (2, 2) or not len(s):
-        raise ValueError(f"similarity must be numbers [n, 2, 2] with n ≥ 1; got {s.dtype}, shape {s.shape}.")
-    bad = np.argwhere(~(np.abs(s) <= LARGEST))
-    if len(bad):
-        place, caption, clip = bad[0]
-        raise ValueError(
-            f"similarity must be finite; item {place} has {s[place, caption, clip]} at caption {caption}, clip {clip}."
-        )
-    return np.asarray(s, np.float64)
+    raw = np.asarray(similarity.detach().cpu().double() if hasattr(similarity, "detach") else similarity)
+    if raw.shape[1:] != (2, 2) or not len(raw):
+        raise ValueError(f"similarity must be [n, 2, 2] with n ≥ 1; got shape {raw.shape}.")
+    return read_matrix("similarity", raw.reshape(len(raw), 4)).reshape(-1, 2, 2)
 
 
 def _entries(name: str, x: Any, n: int, choices: tuple[Any, ...]) -> list[Any]:

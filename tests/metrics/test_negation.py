@@ -114,9 +114,15 @@ def test_refuses_what_does_not_fit(given: dict[str, Any], message: str) -> None:
         negation(**{"audio": rows, "text": rows, "item": ["a", "a", "b", "b"], **given})
 
 
-@pytest.mark.parametrize("s", [np.zeros((2, 3, 3)), np.zeros((0, 2, 2)), [[["x", "y"], ["z", "w"]]]])
-def test_refuses_similarities_of_another_shape(s: Any) -> None:
-    with pytest.raises(ValueError, match=r"similarity must be numbers \[n, 2, 2\]"):
+@pytest.mark.parametrize(
+    ("s", "message"),
+    [
+        (np.zeros((2, 3, 3)), r"similarity must be \[n, 2, 2\] .* shape \(2, 3, 3\)"),
+        (np.zeros((0, 2, 2)), r"similarity must be \[n, 2, 2\]"),
+        ([[["x", "y"], ["z", "w"]]], "similarity must hold real numbers"),
+        ([np.eye(2), [[0.0, 1.0], [np.nan, 1.0]]], "similarity must be finite .* the first is row 1 with nan"),
+    ],
+)
+def test_refuses_similarities_that_are_none(s: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
         negation(similarity=s)
-    with pytest.raises(ValueError, match="item 0 has nan at caption 1, clip 0"):
-        negation(similarity=[[[0.0, 1.0], [np.nan, 1.0]]])
