@@ -6,7 +6,7 @@ from .shapes.clip_questions import kind_questions
 
 TASK = kind_questions(
     "two_clips",
-    "Two clips",
+    "Which of two clips",
     "In which of two clips is a sound, or an order, and in what do the two differ?",
     ("which_has", "which_order", "what_differs"),
     "The four questions of a group have the same words, and each answer once: habits and words alone are at 1/4, and "
