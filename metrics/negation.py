@@ -164,14 +164,14 @@ def _entries(name: str, x: Any, n: int, choices: tuple[Any, ...]) -> list[Any]:
     if x is None:
         return []
     keys = read_keys(name, x)
-    if len(keys) != n:
-        raise ValueError(f"{name} must have one entry for each of the {n} items; got {len(keys)}.")
     wrong = next((place for place, key in enumerate(keys) if key not in choices), None)
     if wrong is not None:
         nearest = nearest_name(str(keys[wrong]), [str(choice) for choice in choices])
         raise ValueError(
             f"{name} must be {', '.join(map(str, choices))}; item {wrong} has {keys[wrong]!r}; nearest is {nearest}."
         )
+    if len(keys) != n:
+        raise ValueError(f"{name} must have one entry for each of the {n} items; got {len(keys)}.")
     return keys
 
 

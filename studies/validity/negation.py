@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -133,6 +134,12 @@ def answer_measures(task: str, rows: Sequence[Row], answers: Callable[[Row], str
     return scored(task, rows, Outputs(answers=[answers(row) for row in rows]))
 
 
+def believed(believes: Believer, row: Row) -> str:
+    """The option that is believed more; the first of two that are believed alike."""
+    options: list[str] = row["options"]
+    return max(options, key=lambda option: believes(option, sounds_of(row["events"])))
+
+
 def captions(items: int, seed: int) -> list[Check]:
     """Each believer on captions: theory gives every number exactly."""
     checks, rows = [], drawn(NEGATION, seed, items=items)
@@ -143,8 +150,8 @@ def captions(items: int, seed: int) -> list[Check]:
             checks.append(near(subject, f"match, {kind}", expected.get(kind, expected.get("", 0)), value))
         for name in expected.keys() & {"negated", "affirmed"}:
             checks.append(near(subject, name, expected[name], measures[name]))
-    rng = np.random.default_rng(seed)
-    measures = scored(NEGATION, rows, Outputs(*(rng.normal(size=(2 * items, 64)) for _ in range(2))))
+    clips, texts = np.random.default_rng(seed).normal(size=(2, 2 * items, 64))
+    measures = scored(NEGATION, rows, Outputs(clips=clips, texts=texts))
     counts = {"match": items, "negated": 3 * items // 4, "affirmed": 3 * items // 4}
     return [*checks, *(chance_near("random", name, 0.5, measures[name], count) for name, count in counts.items())]
 
@@ -153,18 +160,18 @@ def questions(items: int, seed: int) -> list[Check]:
     """The same models on questions; of options that are believed alike the first is taken."""
     checks, rows = [], drawn(NEGATION_QUESTIONS, seed, items=items)
     for subject, (believes, expected) in BELIEVERS.items():
-        measures = answer_measures(
-            NEGATION_QUESTIONS,
-            rows,
-            lambda row, believes=believes: max(row["options"], key=lambda one: believes(one, sounds_of(row["events"]))),
-        )
+        measures = answer_measures(NEGATION_QUESTIONS, rows, partial(believed, believes))
         for kind in WORDINGS:
             value = measures[f"accuracy_{kind}"]
             checks.append(near(subject, f"accuracy, {kind}", expected.get(kind, expected.get("", 0)), value))
         if "groups" in expected:
             checks.append(near(subject, "groups right", expected["groups"], measures["groups_right"]))
-    for subject, place in (("always the first option", 0), ("always the last option", -1)):
-        measures = answer_measures(NEGATION_QUESTIONS, rows, lambda row, place=place: str(row["options"][place]))
+    habits: Mapping[str, Callable[[Row], str]] = {
+        "always the first option": lambda row: str(row["options"][0]),
+        "always the option that denies": lambda row: max(row["options"], key=lambda one: said(one)[1]),
+    }
+    for subject, answers in habits.items():
+        measures = answer_measures(NEGATION_QUESTIONS, rows, answers)
         checks.append(near(subject, "accuracy", 0.5, measures["accuracy"]))
         checks.append(near(subject, "groups right", 0, measures["groups_right"]))
     return checks
