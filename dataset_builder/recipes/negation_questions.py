@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from functools import cached_property
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property, partial
 
+from ..data import Pcm16
+from ..scenes.mixing import Clip, EventSounds, mix
 from ..sounds.entries import Sounds
 from .base import Drawn
 from .negation import RECIPE as ITEMS
@@ -30,6 +32,7 @@ class NegationQuestions(QuestionRecipe[NegationSpec]):
 
     def draw(self, spec: NegationSpec, sounds: Sounds) -> Iterator[Drawn]:
         """The questions of the items, which are the same as those with captions; see `Recipe.draw`."""
+        sources = EventSounds(sounds, spec.sample_rate)
         for number, (item, clips) in enumerate(ITEMS.items(spec, sounds)):
             options = [item["captions"][n] for n in self.random(spec, number).permutation(2)]
             for place, clip in enumerate(clips):
@@ -43,7 +46,14 @@ class NegationQuestions(QuestionRecipe[NegationSpec]):
                     clips=[item["events"][place]],
                     seconds=spec.num_samples / spec.sample_rate,
                 )
-                yield Drawn(row, [clip])
+                yield Drawn(row, [clip], partial(_one_of_two, clips, place, sources, spec.num_samples))
+
+
+def _one_of_two(
+    clips: Sequence[Clip], place: int, sources: EventSounds, length: int, _: Sequence[Clip]
+) -> Sequence[Pcm16]:
+    """One of the two clips of an item, under the gain of both: the level tells nothing."""
+    return mix(clips, sources.samples, length)[place : place + 1]
 
 
 RECIPE = NegationQuestions()
