@@ -24,6 +24,7 @@ DIGESTS = {
     ("comp_a", 1): "c19283eb1e442005371cfdcea23f36bc165c54b3552804754a189cb818c51dd6",
     ("equivariance", 2): "84f4e203b628ae497ee0b662720607011446965cbbafb3811a133be6f28fe9b0",
     ("informativeness", 1): "6584ed66f8a7d9601bc30b9d5e68d944534ad9244908b0adc50aa1efda2a797d",
+    ("negation", 1): "c61607ff5c4de39c4e668ffde0b96e7dd82001955a327d34d2629333c6af3121",
     ("polybench", 2): "e94370d160ea9779af6608b0f630f84ea624f82eb448376b469a7dd145cbe1a5",
     ("disentanglement", 2): "19c392b6b27bad5417519cae02e7fd3fac125da912fd9d05696f072dff1735fb",
     ("invariance", 2): "906da334bee633fdd527c019bbd314d3f389356c492ed6ae3cb0c2b295eb030a",
