@@ -26,6 +26,7 @@ DIGESTS = {
     ("informativeness", 1): "6584ed66f8a7d9601bc30b9d5e68d944534ad9244908b0adc50aa1efda2a797d",
     ("negation", 1): "c61607ff5c4de39c4e668ffde0b96e7dd82001955a327d34d2629333c6af3121",
     ("polybench", 2): "e94370d160ea9779af6608b0f630f84ea624f82eb448376b469a7dd145cbe1a5",
+    ("count_instances", 1): "eda2ac3e4ba47f458ddec73cc2471c6072f6d6582368af7f2024b8de74366b05",
     ("disentanglement", 2): "19c392b6b27bad5417519cae02e7fd3fac125da912fd9d05696f072dff1735fb",
     ("invariance", 2): "906da334bee633fdd527c019bbd314d3f389356c492ed6ae3cb0c2b295eb030a",
     ("zero_shot_audio", 1): "d238d37afc0cd25db701c9101e3859d6c56612b9b7d7bda327c140c058f611a8",
