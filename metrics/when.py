@@ -108,19 +108,17 @@ def when(
         raise ValueError(f"when got {rest} without {', '.join(missing)}.")
     truth, ends = _truth(onset, offset, duration)
     said = _said(predictions, len(truth), parsed, ends)
-    read = np.isfinite(said).all(axis=1)
+    read = np.isfinite(said[:, 0])
     overlaps = interval_overlaps(said, truth)
     columns = {"iou": overlaps, "hit": _hits(overlaps)}
-    grid = np.linspace(0.0, ends.max(), GRID)
-    constants = [(first, last) for place, first in enumerate(grid) for last in grid[place + 1 :]]
-    of_constants = [interval_overlaps(np.array([one]), truth) for one in constants]
+    prior = constant_means(truth, float(ends.max()))[1].max(axis=0)
     of_blind = None if spans is None else [_blind_overlaps(one) for one in _all_spans(spans, truth)]
     result: dict[str, Any] = dict.fromkeys(MEASURES)
-    for name, changed in (("iou", np.asarray), ("hit", _hits)):
+    for place, name in enumerate(columns):
         result[name] = float(columns[name].mean())
-        result[f"{name}_prior"] = max(float(changed(one).mean()) for one in of_constants)
+        result[f"{name}_prior"] = float(prior[place])
         if of_blind is not None:
-            best = [float(changed(one).mean(axis=1).max()) for one in of_blind]
+            best = [float((one if name == "iou" else _hits(one)).mean(axis=1).max()) for one in of_blind]
             result[f"{name}_label_blind"] = float(np.mean(best))
     for side, name in enumerate(("onset_error", "offset_error")):
         errors = np.abs(said[read, side] - truth[read, side])
@@ -150,6 +148,15 @@ def interval_overlaps(said: Floats, truth: Floats) -> Floats:
     union = np.maximum(said[:, 1], truth[:, 1]) - np.minimum(said[:, 0], truth[:, 0])
     overlaps: Floats = np.nan_to_num(np.maximum(common, 0.0) / union)
     return overlaps
+
+
+def constant_means(truth: Floats, longest: float) -> tuple[Floats, Floats]:
+    """Return all intervals on the grid from 0 to the longest duration [constants, 2], and of each the mean overlap with
+    the true ones and the share of hits [constants, 2]."""
+    grid = np.linspace(0.0, longest, GRID)
+    constants = np.stack([grid[ends] for ends in np.triu_indices(GRID, 1)], axis=1)
+    overlaps = (interval_overlaps(one[None], truth) for one in constants)
+    return constants, np.array([(one.mean(), _hits(one).mean()) for one in overlaps])
 
 
 def _hits(overlaps: Floats) -> Floats:

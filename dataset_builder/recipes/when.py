@@ -117,15 +117,13 @@ class WhenHeard(Recipe[WhenSpec]):
             drawn += len(clips)
             for turn, (clip, times) in enumerate(clips):
                 said = [pool.said(entry) for entry in entries]
+                heard = sorted(zip(times, said, strict=True))
                 row = {
                     "id": f"{self.name}-{number:05d}-{turn}",
                     "question": TEMPLATES[template].format(label=said[0]),
                     "label": said[0],
                     **dict(zip(("onset", "offset"), times[0], strict=True)),
-                    "events": sorted(
-                        ({"onset": a, "offset": b, "label": one} for (a, b), one in zip(times, said, strict=True)),
-                        key=lambda event: float(event["onset"]),
-                    ),
+                    "events": [{"onset": a, "offset": b, "label": one} for (a, b), one in heard],
                     "duration": spec.duration,
                     "group": f"{self.name}-{number:05d}",
                     "fold": fold,

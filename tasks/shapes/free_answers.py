@@ -19,13 +19,18 @@ class FreeAnswerInfo(TaskInfo):
     needs: frozenset[str] = LANGUAGE_MODEL
     samples: str = "questions"
     on_request: bool = True
-    controls: tuple[str, ...] = ("without-audio:", "other-audio:", "shuffled-audio:", "events-as-text:")
+    controls: tuple[str, ...] = ("usual-times", "without-audio:", "other-audio:", "shuffled-audio:", "events-as-text:")
     is_level_matched: bool = True
 
     @property
     def floor(self) -> str:
         """No answer without knowledge of the clip exceeds it; measures may have a higher floor of their own."""
         return "the best constant answer"
+
+    @property
+    def described_by(self) -> tuple[str, ...]:
+        """The constant answer that is learnt from other groups."""
+        return ("usual-times",)
 
     @property
     def twin(self) -> tuple[str, str]:

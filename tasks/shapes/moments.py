@@ -98,7 +98,7 @@ class MomentFrameTask(MomentTask):
         folds = {row["fold"] for row in rows}
         if len(folds) < FEWEST_FOLDS:
             raise TaskError(
-                f"{self.info.name} has clips of {len(folds)} folds; {FEWEST_FOLDS} are needed to train, validate and "
+                f"{self.info.name} has clips of {len(folds)} folds; it needs {FEWEST_FOLDS}, to train, validate and "
                 "test its probe"
             )
         return {}
@@ -130,18 +130,23 @@ def moments_in(frames: NDArray[np.floating], rows: Sequence[Row]) -> Floats:
     truth = np.array([(row["onset"], row["offset"]) for row in rows])
     fold = np.unique([row["fold"] for row in rows], return_inverse=True)[1]
     result = np.empty((count, 2))
-    for number in range(fold.max() + 1):
-        tested, held = np.flatnonzero(fold == number), np.flatnonzero(fold == (number + 1) % (fold.max() + 1))
-        taught = np.flatnonzero((fold != number) & (fold != (number + 1) % (fold.max() + 1)))
-        ridge = Ridge(
-            *(a[taught].reshape(len(taught) * bins, -1).astype(np.float64) for a in (frames, active)), PENALTIES, dim
-        )
-        flat = [frames[places].reshape(len(places) * bins, dim).astype(np.float64) for places in (held, tested)]
-        losses = ridge.losses(flat[0], active[held].reshape(len(flat[0]), -1), [len(labels)])
+    folds = int(fold.max()) + 1
+
+    def flat(values: NDArray[np.floating], places: NDArray[np.int64]) -> Floats:
+        """The bins of some rows, one row of bins after the other."""
+        return values[places].reshape(len(places) * bins, -1).astype(np.float64)
+
+    for number in range(folds):
+        tested, held = np.flatnonzero(fold == number), np.flatnonzero(fold == (number + 1) % folds)
+        taught = np.setdiff1d(np.arange(count), np.concatenate([tested, held]))
+        ridge = Ridge(flat(frames, taught), flat(active, taught), PENALTIES, dim)
+        losses = ridge.losses(flat(frames, held), flat(active, held), [len(labels)])
         penalties = np.full(len(labels), PENALTIES[losses[:, 0].argmin()])
         of_held, of_tested = (
-            ridge.predict(x, penalties).reshape(len(places), bins, -1)[np.arange(len(places)), :, asked[places]]
-            for x, places in zip(flat, (held, tested), strict=True)
+            ridge.predict(flat(frames, places), penalties).reshape(len(places), bins, -1)[
+                np.arange(len(places)), :, asked[places]
+            ]
+            for places in (held, tested)
         )
         overlaps = [interval_overlaps(best_runs(of_held - one), truth[held]).mean() for one in THRESHOLDS]
         result[tested] = best_runs(of_tested - THRESHOLDS[int(np.argmax(overlaps))])
