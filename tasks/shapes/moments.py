@@ -125,7 +125,7 @@ def moments_in(frames: NDArray[np.floating], rows: Sequence[Row]) -> Floats:
 
     count, bins, dim = frames.shape
     labels = sorted({event["label"] for row in rows for event in row["events"]})
-    active = np.stack([_activities(row, labels, bins) for row in rows])
+    active = np.stack([moment_activities(row, labels, bins) for row in rows])
     asked = np.array([labels.index(row["label"]) for row in rows])
     truth = np.array([(row["onset"], row["offset"]) for row in rows])
     fold = np.unique([row["fold"] for row in rows], return_inverse=True)[1]
@@ -153,7 +153,7 @@ def moments_in(frames: NDArray[np.floating], rows: Sequence[Row]) -> Floats:
     return result
 
 
-def _activities(row: Row, labels: Sequence[str], bins: int) -> Floats:
+def moment_activities(row: Row, labels: Sequence[str], bins: int) -> Floats:
     """The share of each bin in which each label is heard, [bins, labels]."""
     edges = FRAME_BIN * np.arange(bins + 1)
     shares = np.zeros((bins, len(labels)))
