@@ -29,6 +29,7 @@ DIGESTS = {
     ("count_instances", 1): "eda2ac3e4ba47f458ddec73cc2471c6072f6d6582368af7f2024b8de74366b05",
     ("disentanglement", 2): "19c392b6b27bad5417519cae02e7fd3fac125da912fd9d05696f072dff1735fb",
     ("invariance", 2): "906da334bee633fdd527c019bbd314d3f389356c492ed6ae3cb0c2b295eb030a",
+    ("when", 1): "31d025ff5038e973d1b7f5ea8be057d2cd1a2563cfa35d9546cb0503cbb8ecb5",
     ("zero_shot_audio", 1): "d238d37afc0cd25db701c9101e3859d6c56612b9b7d7bda327c140c058f611a8",
 }
 """Of the code of each metric, as `digest_of` computes it."""
