@@ -24,10 +24,12 @@ DIGESTS = {
     ("comp_a", 1): "c19283eb1e442005371cfdcea23f36bc165c54b3552804754a189cb818c51dd6",
     ("equivariance", 2): "84f4e203b628ae497ee0b662720607011446965cbbafb3811a133be6f28fe9b0",
     ("informativeness", 1): "6584ed66f8a7d9601bc30b9d5e68d944534ad9244908b0adc50aa1efda2a797d",
+    ("negation", 1): "c61607ff5c4de39c4e668ffde0b96e7dd82001955a327d34d2629333c6af3121",
     ("polybench", 2): "e94370d160ea9779af6608b0f630f84ea624f82eb448376b469a7dd145cbe1a5",
     ("count_instances", 1): "6f1f17beca3bd336245d53766bfb9acd3f6943e22f9bf49e5e99874adad33647",
     ("disentanglement", 2): "19c392b6b27bad5417519cae02e7fd3fac125da912fd9d05696f072dff1735fb",
     ("invariance", 2): "906da334bee633fdd527c019bbd314d3f389356c492ed6ae3cb0c2b295eb030a",
+    ("when", 1): "31d025ff5038e973d1b7f5ea8be057d2cd1a2563cfa35d9546cb0503cbb8ecb5",
     ("zero_shot_audio", 1): "d238d37afc0cd25db701c9101e3859d6c56612b9b7d7bda327c140c058f611a8",
 }
 """Of the code of each metric, as `digest_of` computes it."""

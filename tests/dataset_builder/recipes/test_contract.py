@@ -36,11 +36,14 @@ SMALL = {
     "count_instances_questions": {"ladders": 6},
     "factors": {"stars": 2, "crossed_levels": (2, 2, 2, 2)},
     "louder": {"items": 6},
+    "negation": {"items": 10},
+    "negation_questions": {"items": 10},
     "polybench": {"train_sets": 1, "test_sets": 1},
     "polybench_apart": {"train_sets": 1, "test_sets": 1},
     "polybench_atoms": {"train_sets": 1, "test_sets": 1},
     "rate_binding": {"low_notes": (57,), "high_notes": (75,), "swells": (5, 10)},
     "transforms": {"bases": 10, "untransformed": 4, "transforms": ("gain",)},
+    "two_clips": {"groups": 4},
     "zero_shot_audio": {"clips": 16},
 }
 """Changes to the preset mini that leave few rows."""
@@ -58,10 +61,13 @@ SOUNDS = {
     "count_instances": (named(each=2), {"ladders": 6}),
     "count_instances_questions": (named(each=2), {"ladders": 6}),
     "louder": (unconditioned([2] * 4), {"items": 6}),
+    "negation": (unconditioned([2] * 3), {"items": 8}),
+    "negation_questions": (unconditioned([2] * 3), {"items": 8}),
     "polybench": (made_recordings(28, labels="abcdefg", rate=RATE), SETS),
     "polybench_apart": (made_recordings(28, labels="abcdefg", rate=RATE), SETS),
     "polybench_atoms": (made_recordings(28, labels="abcdefg", rate=RATE), SETS),
     "transforms": (made_recordings(12, rate=RATE), {"bases": 10, "transforms": ("noise",)}),
+    "two_clips": (unconditioned([2] * 3), {"groups": 3}),
     "zero_shot_audio": (described(), {}),
 }
 """Sounds that suit a recipe, with changes that leave few rows."""
@@ -77,10 +83,13 @@ MORE = {
     "count_instances_questions": {"ladders": 8},
     "factors": {"stars": 3, "crossed_levels": (2, 2, 2, 3)},
     "louder": {"items": 8},
+    "negation": {"items": 13},
+    "negation_questions": {"items": 13},
     "polybench": {"train_sets": 2, "test_sets": 2},
     "polybench_apart": {"train_sets": 2, "test_sets": 2},
     "polybench_atoms": {"train_sets": 2, "test_sets": 2},
     "transforms": {"bases": 11, "untransformed": 6},
+    "two_clips": {"groups": 6},
 }
 """The same with more rows, where those of fewer are among them."""
 
@@ -99,6 +108,8 @@ CARDS = {
         "Three sounds of different labels, one after the other",
         "`louder` | place of the louder one among them |",
     ),
+    "negation": ("10 items of two clips", "36480 samples"),
+    "negation_questions": ("20 questions with two options",),
     "polybench": (
         "25 multiple-choice questions about 23 clips",
         "25 about\n23 to learn from",
@@ -114,6 +125,7 @@ CARDS = {
         "4 further single sources come after them without copies",
         "| 7 | Breath Pad |",
     ),
+    "two_clips": ("16 questions about two clips", "4 groups of four"),
     "a_coat_instances of sounds": ("3 blocks: two contexts A and C, and 3 classes",),
     "binding of sounds": ("8 trials of scenes",),
     "polybench of sounds": ("25 multiple-choice questions",),
