@@ -299,7 +299,7 @@ what: the larger of the two is the bar.
         "duration": "Duration of the clip in seconds",
         "spans": "Optional: all sounds of the clip, a list a line, such as [[1.2, 3.4], [2, 5]]",
     },
-    "kinds": {"spans": "json"},
+    "kinds": {"spans": "lists"},
 }
 """Content of the metric's page; an input that is no feature of the metric is optional, of the kind given here."""
 
