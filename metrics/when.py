@@ -275,7 +275,7 @@ MEASURES = {
         )
     },
     "unparsed": count("unparsed", "number of answers that state no interval; they score 0", 0.0, shown=True),
-    "n": count("n", "number of answers"),
+    "n": count("answers", "number of answers"),
 }
 """The description of each number of `when`, by name, the score first."""
 
