@@ -81,14 +81,8 @@ _BESIDE = _FROM | _UNTIL | _LENGTH | _SMALL | _words("or in on into when before 
 """Words beside which a bare whole number may be a time."""
 
 
-@dataclass
-class _Token:
-    """A piece of an answer: its kind, its text, and where it stands."""
-
-    kind: str
-    text: str
-    start: int
-    end: int
+Tokens = Sequence[re.Match[str]]
+"""Pieces of an answer; `lastgroup` is the kind of each."""
 
 
 @dataclass
@@ -117,26 +111,26 @@ def spoken_times(answer: str) -> tuple[float, float] | None:
     return None
 
 
-def _tokens(answer: str) -> list[_Token]:
+def _tokens(answer: str) -> Tokens:
     text = unicodedata.normalize("NFKC", answer.translate(_PLAIN)).translate(_PLAIN).casefold()
-    return [_Token(str(match.lastgroup), match[0], *match.span()) for match in _TOKEN.finditer(text)]
+    return list(_TOKEN.finditer(re.sub(r"-+", "-", text)))
 
 
-def _times(tokens: Sequence[_Token]) -> list[_Time]:
+def _times(tokens: Tokens) -> list[_Time]:
     """The times in their order, with their roles."""
     times, place, before, default = list[_Time](), 0, list[str](), None
     while place < len(tokens):
         value, stop = _number_at(tokens, place)
         if value is None:
-            before.append(tokens[place].text)
+            before.append(tokens[place][0])
             # A unit that stands by itself, as in "onset (ms): 1200", is that of bare numbers behind it.
-            default = 0.001 if _UNITS.get(tokens[place].text) == 0.001 else default
+            default = 0.001 if _UNITS.get(tokens[place][0]) == 0.001 else default
             place += 1
             continue
         unit, end = _unit_at(tokens, stop)
-        unit = 1.0 if tokens[place].kind == "clock" else unit
+        unit = 1.0 if tokens[place].lastgroup == "clock" else unit
         last = times[-1] if times else None
-        if value > LARGEST or not (tokens[place].kind == "clock" or _is_time(tokens, place, stop, unit)):
+        if value > LARGEST or not (tokens[place].lastgroup == "clock" or _is_time(tokens, place, stop, unit)):
             before.append(_HEAD if _opens_line(tokens, place, stop) else _NO_TIME)
         elif last and last.unit and unit and unit < last.unit and set(before) <= {",", "and"}:
             last.value, last.unit, before = last.value * last.unit + value * unit, 1.0, []
@@ -149,27 +143,27 @@ def _times(tokens: Sequence[_Token]) -> list[_Time]:
     return times
 
 
-def _number_at(tokens: Sequence[_Token], place: int) -> tuple[float | None, int]:
+def _number_at(tokens: Tokens, place: int) -> tuple[float | None, int]:
     """The number that starts at a place, and the place after it; of a clock its seconds."""
     token, stop, value = tokens[place], place + 1, math.nan
-    if token.kind == "clock":
-        parts = [float(part) for part in token.text.replace(",", ".").split(":")]
+    if token.lastgroup == "clock":
+        parts = [float(part) for part in token[0].replace(",", ".").split(":")]
         return sum(part * 60**power for power, part in enumerate(reversed(parts))), stop
-    if token.kind == "number":
-        value = float(token.text.replace(",", ""))
-    elif token.text in _NUMBERS or token.text in _TENS:
-        value = _NUMBERS.get(token.text, _TENS.get(token.text, 0.0))
+    if token.lastgroup == "number":
+        value = float(token[0].replace(",", ""))
+    elif token[0] in _NUMBERS or token[0] in _TENS:
+        value = _NUMBERS.get(token[0], _TENS.get(token[0], 0.0))
         ones = stop + (_text(tokens, stop) == "-")
-        if token.text in _TENS and 1 <= _NUMBERS.get(_text(tokens, ones), 0) <= 9:
+        if token[0] in _TENS and 1 <= _NUMBERS.get(_text(tokens, ones), 0) <= 9:
             value, stop = value + _NUMBERS[_text(tokens, ones)], ones + 1
         if _text(tokens, stop) == "point" and _text(tokens, stop + 1) in _NUMBERS:
             stop, digits = stop + 1, ""
             while _NUMBERS.get(_text(tokens, stop), 10.0) < 10 and len(digits) < 9:
                 digits, stop = f"{digits}{_NUMBERS[_text(tokens, stop)]:.0f}", stop + 1
             value += float(f"0.{digits or 0}")
-    elif token.text in _PARTS:
+    elif token[0] in _PARTS:
         stop += _text(tokens, stop) == "a"
-        return (_PARTS[token.text], stop) if _text(tokens, stop) in _UNITS else (None, place)
+        return (_PARTS[token[0]], stop) if _text(tokens, stop) in _UNITS else (None, place)
     if math.isnan(value):
         return None, place
     if _text(tokens, stop) == "and" and _text(tokens, stop + 1) == "a" and _text(tokens, stop + 2) in _PARTS:
@@ -177,45 +171,47 @@ def _number_at(tokens: Sequence[_Token], place: int) -> tuple[float | None, int]
     return value, stop
 
 
-def _text(tokens: Sequence[_Token], place: int) -> str:
-    return tokens[place].text if 0 <= place < len(tokens) else ""
+def _text(tokens: Tokens, place: int) -> str:
+    return tokens[place][0] if 0 <= place < len(tokens) else ""
 
 
-def _unit_at(tokens: Sequence[_Token], stop: int) -> tuple[float | None, int]:
+def _unit_at(tokens: Tokens, stop: int) -> tuple[float | None, int]:
     """The unit behind a number, perhaps after a bracket or a hyphen, and the place after it."""
     at = stop + (_text(tokens, stop) in ("(", "[", "-"))
     unit = _UNITS.get(_text(tokens, at))
     return (None, stop) if unit is None else (unit, at + 1)
 
 
-def _is_time(tokens: Sequence[_Token], place: int, stop: int, unit: float | None) -> bool:
+def _is_time(tokens: Tokens, place: int, stop: int, unit: float | None) -> bool:
     """Whether a number with this unit is a time, by its neighbours; see the module."""
     first, last = tokens[place], tokens[stop - 1]
     before, after = (tokens[at] if 0 <= at < len(tokens) else None for at in (place - 1, stop))
-    touching = before if before is not None and before.end == first.start else None
-    if touching is not None and (touching.kind == "word" or touching.text in "_#"):
+    touching = before if before is not None and before.end() == first.start() else None
+    if touching is not None and (touching.lastgroup == "word" or touching[0] in "_#"):
         return False
-    if touching is not None and touching.text == "-":
+    if touching is not None and touching[0] == "-":
         # A hyphen behind a time makes a range, any other a minus or a name.
         earlier = tokens[place - 2] if place > 1 else None
-        is_range = earlier is not None and (earlier.kind in ("number", "clock") or earlier.text in {*_UNITS, *_NUMBERS})
+        is_range = earlier is not None and (
+            earlier.lastgroup in ("number", "clock") or earlier[0] in {*_UNITS, *_NUMBERS}
+        )
         if not is_range:
             return False
     if unit is not None:
         return True
-    if after is not None and (after.text in "%_" or (after.kind == "word" and after.start == last.end)):
+    if after is not None and (after[0] in "%_" or (after.lastgroup == "word" and after.start() == last.end())):
         return False
-    if "." in first.text or stop > place + 1:
+    if "." in first[0] or stop > place + 1:
         return True
     if _opens_line(tokens, place, stop) and stop + 1 < len(tokens):
         return False
-    beside = [token.text for token in (before, after) if token is not None and token.kind == "word"]
+    beside = [token[0] for token in (before, after) if token is not None and token.lastgroup == "word"]
     return all(word in _BESIDE or word in _UNITS for word in beside)
 
 
-def _opens_line(tokens: Sequence[_Token], place: int, stop: int) -> bool:
+def _opens_line(tokens: Tokens, place: int, stop: int) -> bool:
     """Whether a number opens a line as in a list, ``1.`` or ``2)``."""
-    return (place == 0 or tokens[place - 1].kind == "line") and _text(tokens, stop) in (".", ")", ":")
+    return (place == 0 or tokens[place - 1].lastgroup == "line") and _text(tokens, stop) in (".", ")", ":")
 
 
 def _seconds(one: _Time, other: _Time) -> tuple[float, float]:

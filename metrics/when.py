@@ -275,7 +275,7 @@ MEASURES = {
         )
     },
     "unparsed": count("unparsed", "number of answers that state no interval; they score 0", 0.0, shown=True),
-    "n": count("n", "number of answers"),
+    "n": count("answers", "number of answers"),
 }
 """The description of each number of `when`, by name, the score first."""
 
@@ -299,7 +299,7 @@ what: the larger of the two is the bar.
         "duration": "Duration of the clip in seconds",
         "spans": "Optional: all sounds of the clip, a list a line, such as [[1.2, 3.4], [2, 5]]",
     },
-    "kinds": {"spans": "json"},
+    "kinds": {"spans": "lists"},
 }
 """Content of the metric's page; an input that is no feature of the metric is optional, of the kind given here."""
 

@@ -45,7 +45,7 @@ class _Asked:
 class TwoClipsSpec(SlotSpec):
     """Everything that decides the questions and their samples. Defaults are the sizes of the preset ``full``."""
 
-    groups: int = Field(240, ge=1, le=5_000, description="Groups of four questions of the same words.")
+    comparisons: int = Field(240, ge=1, le=5_000, description="Groups of four questions of the same words.")
 
     @property
     def num_samples(self) -> int:
@@ -66,13 +66,13 @@ class TwoClips(QuestionRecipe[TwoClipsSpec]):
     @cached_property
     def presets(self) -> Mapping[str, TwoClipsSpec]:
         """Specs by the name of a preset."""
-        return {"mini": TwoClipsSpec(groups=60), "full": TwoClipsSpec()}
+        return {"mini": TwoClipsSpec(comparisons=60), "full": TwoClipsSpec()}
 
     def draw(self, spec: TwoClipsSpec, sounds: Sounds) -> Iterator[Drawn]:
         """Kinds, labels and sounds are used equally often, by turns; see `Recipe.draw`."""
         pool = SlotPool(sounds)
         uses: dict[str, Use] = defaultdict(Use)
-        for number in range(spec.groups):
+        for number in range(spec.comparisons):
             rng = self.random(spec, number)
             kind = list(KINDS)[number % len(KINDS)]
             names = [str(name) for name in rng.permutation(pool.draw_names(3, uses[kind], rng))]

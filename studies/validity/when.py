@@ -144,8 +144,8 @@ def label_blind(data: Moments) -> list[Check]:
     overlaps = [[interval_overlaps(span[None], spans) for span in spans] for spans in data.spans]
     best = []
     for spans in data.spans:
-        ends = [(a, b) for a in spans[:, 0] for b in spans[:, 1] if a < b]
-        best.append(max(ends, key=lambda one, spans=spans: interval_overlaps(np.array([one]), spans).mean()))
+        ends = np.array([(a, b) for a in spans[:, 0] for b in spans[:, 1] if a < b])
+        best.append(ends[np.argmax([interval_overlaps(one[None], spans).mean() for one in ends])])
     of_drawn, of_best = data.answered(drawn), data.answered(np.array(best))
     bar = numbers(of_best)["iou_label_blind"]
     return [

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.encoders.base import LANGUAGE_MODEL
 
-from ..base import TaskInfo
+from ..base import Profile, TaskInfo
 
 
 @dataclass(frozen=True, kw_only=True)
 class FreeAnswerInfo(TaskInfo):
-    """The facts of a task of free answers."""
+    """The facts of a task of free answers, whose measures ``unparsed`` and ``n`` count unread and all answers."""
 
     needs: frozenset[str] = LANGUAGE_MODEL
     samples: str = "questions"
@@ -41,6 +41,11 @@ class FreeAnswerInfo(TaskInfo):
     def bars(self) -> Mapping[str, str]:
         """The model itself on other sound, and on sound without its order in time."""
         return {"other-audio:": "itself on another clip", "shuffled-audio:": "itself on shuffled stretches of sound"}
+
+    @property
+    def profile(self) -> Profile:
+        """Scores by label and wording, and the share of unread answers."""
+        return Profile(measure=self.ranks_by, groupings=("label", "template"), shares=(("unparsed", "n"),))
 
 
 class FreeAnswerTask(ABC):

@@ -56,7 +56,11 @@ PRINTED = {
 }
 """What the example of each card prints."""
 
-ANYTHING = {"polybench": {"predictions", "groups"}, "audio_questions": {"predictions", "groups", "kinds"}}
+ANYTHING = {
+    "when": {"predictions"},
+    "polybench": {"predictions", "groups"},
+    "audio_questions": {"predictions", "groups", "kinds"},
+}
 """Boxes that take any words: what a model said, and names."""
 
 NUMBERS = {"polybench": "overlap"}

@@ -43,7 +43,8 @@ SMALL = {
     "polybench_atoms": {"train_sets": 1, "test_sets": 1},
     "rate_binding": {"low_notes": (57,), "high_notes": (75,), "swells": (5, 10)},
     "transforms": {"bases": 10, "untransformed": 4, "transforms": ("gain",)},
-    "two_clips": {"groups": 4},
+    "two_clips": {"comparisons": 4},
+    "when": {"groups": 5},
     "zero_shot_audio": {"clips": 16},
 }
 """Changes to the preset mini that leave few rows."""
@@ -67,7 +68,8 @@ SOUNDS = {
     "polybench_apart": (made_recordings(28, labels="abcdefg", rate=RATE), SETS),
     "polybench_atoms": (made_recordings(28, labels="abcdefg", rate=RATE), SETS),
     "transforms": (made_recordings(12, rate=RATE), {"bases": 10, "transforms": ("noise",)}),
-    "two_clips": (unconditioned([2] * 3), {"groups": 3}),
+    "two_clips": (unconditioned([2] * 3), {"comparisons": 3}),
+    "when": (made_recordings(12, labels="abcd", rate=RATE), {"groups": 5}),
     "zero_shot_audio": (described(), {}),
 }
 """Sounds that suit a recipe, with changes that leave few rows."""
@@ -89,7 +91,8 @@ MORE = {
     "polybench_apart": {"train_sets": 2, "test_sets": 2},
     "polybench_atoms": {"train_sets": 2, "test_sets": 2},
     "transforms": {"bases": 11, "untransformed": 6},
-    "two_clips": {"groups": 6},
+    "two_clips": {"comparisons": 6},
+    "when": {"groups": 7},
 }
 """The same with more rows, where those of fewer are among them."""
 
@@ -126,6 +129,7 @@ CARDS = {
         "| 7 | Breath Pad |",
     ),
     "two_clips": ("16 questions about two clips", "4 groups of four"),
+    "when": ("5 groups of three clips of three sounds", "0.6 to 2.4 s", "`onset`"),
     "a_coat_instances of sounds": ("3 blocks: two contexts A and C, and 3 classes",),
     "binding of sounds": ("8 trials of scenes",),
     "polybench of sounds": ("25 multiple-choice questions",),
