@@ -228,6 +228,9 @@ def recipe_fingerprint(recipe: str, version: int, values: Mapping[str, Any]) -> 
     return digest_of(recipe=recipe, version=version, settings=values)
 
 
+PAUSE = 1.0
+"""Seconds of silence between two clips of one question, which a model hears one behind the other."""
+
 TEXT, NUMBER, WHOLE, AUDIO = "string", "float64", "int32", "audio"
 """Kinds of values; a list of a kind is ``[kind]``, a structure ``{"name": kind}``."""
 

@@ -207,7 +207,9 @@ class TaskInfo:
         question: what it asks of a model, one sentence.
         benchmark: the group that it belongs to.
         recipe: name of the recipe whose configuration it scores.
-        needs: abilities that a model must have: `ENCODER`, `TEXT_ENCODER` or `LANGUAGE_MODEL` of `encoders.base`.
+        needs: abilities that a model must have: `ENCODER`, `TEXT_ENCODER` or `LANGUAGE_MODEL` of `encoders.base`. With
+            ``frames`` beside ``audio``, `Outputs.clips` are frames, see `BinnedFrames`, of clips that all last the
+            ``duration`` of the rows.
         samples: what is scored, in words and the plural: "quadruples".
         measures: all numbers that it gives; the first is its score.
         ranks_by: name of the measure that tables and boards sort by.

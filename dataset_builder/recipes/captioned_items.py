@@ -14,8 +14,10 @@ from pydantic import Field, model_validator
 
 from audio_compositionality.support.errors import InputError
 
-from ..data import AUDIO, NUMBER, TEXT, DataColumn, DatasetError, Kind, Pcm16, Row
+from ..data import AUDIO, NUMBER, TEXT, DataColumn, DatasetError, Pcm16, Row
 from ..scenes.captioned import (
+    EVENT,
+    EVENTS_MEANING,
     LATEST_START,
     SECOND_TONE,
     SHARES,
@@ -51,21 +53,6 @@ _PARTS = 69
 
 ORIGINS = ("synthetic", "recordings", "published")
 WRITERS = ("template", "language-model", "human")
-
-EVENT: Mapping[str, Kind] = {
-    "label": TEXT,
-    "attributes": [TEXT],
-    "dimensions": [TEXT],
-    "start": NUMBER,
-    "stop": NUMBER,
-    "entry": TEXT,
-}
-"""An event of a row: its true words, the attribute of each, start and stop in seconds, and the id of its sound."""
-
-EVENTS_MEANING = (
-    "`label`, `attributes` (all words that are true of it), `dimensions` (what these are words of), `start`, `stop` "
-    "(seconds), `entry` (the id of its sound)"
-)
 
 
 class CaptionedSpec(ToneSpec):

@@ -14,6 +14,8 @@ from audio_compositionality.support.errors import InputError
 
 from ..data import AUDIO, TEXT, DataColumn, DatasetError, Row
 from ..scenes.captioned import (
+    EVENT,
+    EVENTS_MEANING,
     LATEST_START,
     Expression,
     Palette,
@@ -30,8 +32,6 @@ from ..texts.captions import draw_tree
 from ..texts.truth import MOST_POSITIVES, HeardEvent, Kind, true_parts, wholes
 from ..texts.truth import negatives as false_texts
 from .captioned_items import (
-    EVENT,
-    EVENTS_MEANING,
     CaptionedRecipe,
     CaptionedRendering,
     CaptionedScene,

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from audio_compositionality.support.errors import InputError
 
-from ..data import DatasetError, Pcm16, Waveform
+from ..data import NUMBER, TEXT, DatasetError, Kind, Pcm16, Waveform
 from ..sounds.annotations import STEPS
 from ..sounds.entries import LOUDNESS, Sounds, category_of, noun_of, spoken
 from ..sounds.splits import by_split_and_name, classified, split_of_sounds
@@ -395,6 +395,21 @@ SECOND_TONE = 0.25
 
 ACTION = "action"
 """The attribute of a word for the action that makes a sound: ``speaking``."""
+
+EVENT: Mapping[str, Kind] = {
+    "label": TEXT,
+    "attributes": [TEXT],
+    "dimensions": [TEXT],
+    "start": NUMBER,
+    "stop": NUMBER,
+    "entry": TEXT,
+}
+"""An event of a row: its true words, the attribute of each, start and stop in seconds, and the id of its sound."""
+
+EVENTS_MEANING = (
+    "`label`, `attributes` (all words that are true of it), `dimensions` (what these are words of), `start`, `stop` "
+    "(seconds), `entry` (the id of its sound)"
+)
 
 Words = Mapping[str, str]
 """Words of a sound, by attribute."""

@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from audio_compositionality.support.errors import InputError
 
@@ -108,6 +108,12 @@ class LogMelStatistics(WaveformEncoder):
 
     def _run_model(self, features: FloatArray) -> FloatArray:
         return np.stack([self._statistics(clip) for clip in features])
+
+    def embed_frames(self, waveforms: ArrayLike, sample_rate: int) -> tuple[FloatArray, float]:
+        """The log-mel spectrogram itself, a frame every 16 ms; see `Model.embed_frames`."""
+        features = self.prepare(waveforms, sample_rate)
+        # Frames are centred on multiples of the hop: half a hop before the middle that is stated.
+        return np.stack([_log_mel(clip) for clip in features]), HOP / SAMPLE_RATE
 
     def _statistics(self, clip: FloatArray) -> FloatArray:
         log_mel = _log_mel(clip)
@@ -318,6 +324,7 @@ def listing_of(
     embeds_text: bool = False,
     answers: bool = False,
     is_level: bool = False,
+    embeds_frames: bool = False,
 ) -> ModelListing:
     """The listing of a baseline, by its card."""
     card = encoder.card
@@ -337,6 +344,7 @@ def listing_of(
         embeds_text=embeds_text,
         answers=answers,
         is_level=is_level,
+        embeds_frames=embeds_frames,
     )
 
 
@@ -395,8 +403,9 @@ MODELS = (
     ),
     listing_of(
         LogMelStatistics,
-        "mean and standard deviation over time of a 128-band log-mel spectrogram",
+        "mean and standard deviation over time of a 128-band log-mel spectrogram; of frames the spectrogram itself",
         is_reference=True,
+        embeds_frames=True,
     ),
     listing_of(
         MfccStatistics,

@@ -44,6 +44,7 @@ class ModelListing:
         is_level: whether it represents only the level of a clip and its course.
         embeds_text: whether it also embeds texts, into the same space.
         embeds_sound: whether it embeds sound.
+        embeds_frames: whether it embeds frames; where it has weights, that is known once it is loaded.
         answers: whether it answers questions about sound.
         trained_on: data that it was trained on, as its authors state them; None where they are not on record here.
     """
@@ -64,6 +65,7 @@ class ModelListing:
     answers: bool = False
     trained_on: str | None = None
     embeds_sound: bool = True
+    embeds_frames: bool = False
 
     @property
     def gives(self) -> str:
@@ -73,7 +75,12 @@ class ModelListing:
 
     def can_do(self, needs: frozenset[str]) -> bool:
         """Whether it has all of some abilities, by its listing."""
-        stated = {"audio": self.embeds_sound, "text": self.embeds_text, "answer": self.answers}
+        stated = {
+            "audio": self.embeds_sound,
+            "text": self.embeds_text,
+            "answer": self.answers,
+            "frames": self.embeds_frames or self.source is not None,
+        }
         return all(is_able for word, is_able in stated.items() if word in needs)
 
     @property

@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from audio_compositionality.dataset_builder.data import Clip, Row
+from audio_compositionality.dataset_builder.data import PAUSE, Clip, Row
 from audio_compositionality.encoders.base import LETTERS, By, ClipError, GivenClip, Model, ModelCard, ModelError
 from audio_compositionality.support.progress import Part, during
 from audio_compositionality.tasks.base import GENERATE, Scoring, TaskError
 
-from .asked_clips import PAUSE, clips_about, learnt_about, longest_asked, other_clips
+from .asked_clips import clips_about, learnt_about, longest_asked, other_clips
 from .embeddings import batch_size_of, recorded_error
 from .folds import FOLDS, CrossFitted
 from .opened import OpenedTask

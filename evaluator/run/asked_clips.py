@@ -8,15 +8,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from audio_compositionality.dataset_builder.data import Clip, Row
+from audio_compositionality.dataset_builder.data import PAUSE, Clip, Row
 from audio_compositionality.encoders.base import ClipError, Model, resample
 from audio_compositionality.tasks.base import TaskError
 
 from .blocks import clips_at
 from .opened import OpenedTask
-
-PAUSE = 1.0
-"""Seconds of silence between two clips of one question, which a model hears one behind the other."""
 
 
 def clips_about(

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import ClipBatch, Configuration, DatasetError
 from audio_compositionality.encoders.base import ClipError, Model, ModelCard, ModelError, check_text_embeddings
+from audio_compositionality.encoders.binned_frames import BinnedFrames
 from audio_compositionality.encoders.check_sounds import relative_difference
 from audio_compositionality.encoders.inference import allowed_in_company, free_memory, is_out_of_memory
 from audio_compositionality.encoders.model_encoder import LayeredEncoder
@@ -50,6 +51,14 @@ def open_store(model: Model, configuration: Configuration, options: RunOptions) 
     """
     key = StoreKey.of(model.clips_card, configuration.recipe, configuration.fingerprint)
     return EmbeddingStore(options.store, key, configuration.clip_ids)
+
+
+def embedder_of(model: Model, opened: OpenedTask) -> Model:
+    """What embeds the clips of a task: the model; for a task that needs frames, its binned frames, whose clips last as
+    long as the first row states (``duration``)."""
+    if "frames" not in opened.task.info.needs or "frames" not in model.abilities:
+        return model
+    return BinnedFrames(model, float(opened.rows[0]["duration"]))
 
 
 def embed_configuration(model: Model, configuration: Configuration, options: RunOptions) -> EmbeddingStore:

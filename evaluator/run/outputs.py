@@ -16,7 +16,7 @@ from audio_compositionality.support.text import listed, with_article
 from audio_compositionality.tasks.base import Outputs, Task, TaskError
 
 from .answers import compute_answers
-from .embeddings import fill_stores, fill_texts, open_store, refuse_skipped, text_store
+from .embeddings import embedder_of, fill_stores, fill_texts, open_store, refuse_skipped, text_store
 from .opened import OpenedTask
 from .options import RunOptions
 from .processes import Processes
@@ -159,9 +159,11 @@ def compute_outputs(
         texts, text_stage = _texts(model, opened, options)
     store, stage, seconds = None, "embed", None
     if opened.clip_ids and "audio" in model.abilities:
-        beside = [other for other in layers if "audio" in other.abilities and other is not model]
+        embedder = embedder_of(model, opened)
+        # Frames are wrapped layer by layer: no pass is shared.
+        beside = [other for other in layers if "audio" in other.abilities and other is not model and embedder is model]
         filled = Filled() if filled is None else filled
-        store, stage, seconds = _filled_store([model, *beside], opened, options, processes, filled)
+        store, stage, seconds = _filled_store([embedder, *beside], opened, options, processes, filled)
     if not processes.is_main:
         return None
     skipped: dict[str, str] = {}

@@ -14,7 +14,7 @@ from audio_compositionality.encoders.base import Model, ModelCard
 from audio_compositionality.support.progress import Part
 
 from .before import questions_left
-from .embeddings import batch_size_of, models_by_pass, open_store, text_store
+from .embeddings import batch_size_of, embedder_of, models_by_pass, open_store, text_store
 from .opened import OpenedTask
 from .options import RunOptions
 from .outputs import can_do
@@ -83,9 +83,13 @@ def work_of(
                 key, part = score_part(model.card, one)
                 parts[key] = part
                 parts |= _asked_or_read(model, one, options)
-                recipe = one.configuration.recipe
                 if not ("audio" in model.abilities and one.clip_ids) or _is_asked(model, one):
                     continue
+                embedder = embedder_of(model, one)
+                if embedder is not model:
+                    embedded.append(([embedder], one.configuration))
+                    continue
+                recipe = one.configuration.recipe
                 if recipe not in filled:
                     filled[recipe] = []
                     embedded.append((filled[recipe], one.configuration))

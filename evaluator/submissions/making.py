@@ -188,6 +188,11 @@ def stored_embeddings(result: Result, opened: OpenedTask, root: str | Path | Non
     from audio_compositionality.evaluator.run.options import RunOptions
     from audio_compositionality.evaluator.run.store import EmbeddingStore, StoreKey, store_root
 
+    if "frames" in opened.task.info.needs:
+        raise ResultError(
+            f"{opened.task.info.name} is scored by frames, which are not submitted; without embeddings the result can "
+            "be submitted, and stays self-reported"
+        )
     configuration, card = opened.configuration, result.model.card()
     folder = store_root() if root is None else Path(root)
     parts: list[NDArray[np.floating]] = []

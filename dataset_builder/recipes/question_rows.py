@@ -1,0 +1,88 @@
+"""Rows of drawn multiple-choice questions about one or several clips: the columns of a table of questions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..data import AUDIO, NUMBER, PAUSE, TEXT, DataColumn, DatasetError, Row
+from ..sounds.published.question_tables import FEWEST_OPTIONS, fault_of
+from .base import AnySpec, Recipe
+
+QUESTION_COLUMNS = (
+    DataColumn("id", TEXT, "name of the question"),
+    DataColumn("split", TEXT, "always `test`", choices=("test",)),
+    DataColumn("audio", [AUDIO], "the clips, in the order of `files`", per="files"),
+    DataColumn("question", TEXT, "the question, on one line"),
+    DataColumn("options", [TEXT], "the options, without letters", least=FEWEST_OPTIONS, filled=True),
+    DataColumn("answer", TEXT, "the right option"),
+    DataColumn("kind", TEXT, "kind of the question; empty where the table has none"),
+    DataColumn("group", TEXT, "not independent within a group; by default those about the same clips"),
+    DataColumn("files", [TEXT], "names of the clips in the table", least=1, filled=True),
+    DataColumn("duration", NUMBER, "seconds of all clips together, where known", optional=True),
+    DataColumn(
+        "events",
+        [{"onset": NUMBER, "offset": NUMBER, "label": TEXT}],
+        "onset and offset in seconds and label of each sound, where the table has labels",
+        optional=True,
+    ),
+)
+
+
+class QuestionRecipe(Recipe[AnySpec]):
+    """A recipe of questions with options about one or several clips."""
+
+    def columns(self, spec: AnySpec) -> Sequence[DataColumn]:
+        """The columns of a question."""
+        return QUESTION_COLUMNS
+
+    def check_row(self, row: Row) -> None:
+        """Refuse a row that is not a question with one right option; see `Recipe.check_row`."""
+        super().check_row(row)
+        fault = fault_of(row["question"], row["options"], row["answer"])
+        if fault is not None:
+            raise DatasetError(f"row {row['id']}: {fault}")
+
+
+def asked_row(
+    id: str,
+    question: str,
+    options: Sequence[str],
+    answer: str,
+    *,
+    kind: str,
+    group: str,
+    clips: Sequence[Sequence[Mapping[str, Any]]],
+    seconds: float,
+) -> Row:
+    """The row of a question.
+
+    Args:
+        id: unique among the rows.
+        question: one line.
+        options: in the order in which they are shown.
+        answer: one of them.
+        kind: of the question.
+        group: name that questions share which are not independent.
+        clips: the events of each clip that is asked about, with ``label``, ``start`` and ``stop`` in seconds; clips
+            are heard one behind the other, `PAUSE` apart.
+        seconds: of a clip.
+    """
+    events = [
+        {"onset": event["start"] + later, "offset": event["stop"] + later, "label": event["label"]}
+        for place, of_clip in enumerate(clips)
+        for later in [place * (seconds + PAUSE)]
+        for event in of_clip
+    ]
+    return {
+        "id": id,
+        "split": "test",
+        "question": question,
+        "options": list(options),
+        "answer": answer,
+        "kind": kind,
+        "group": group,
+        "files": [f"{id}-{number}" for number in range(1, len(clips) + 1)],
+        "duration": len(clips) * seconds,
+        "events": events,
+    }

@@ -1,0 +1,130 @@
+"""Sounds in slots: equally long and equally loud events, one after the other, of tones or of a user's sounds.
+
+Clips that hold the same number of events therefore differ in nothing but which sounds there are and in which order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import listed
+
+from ..data import DataColumn, DatasetError, Row
+from ..sounds.entries import Sounds, SoundsField, spoken
+from ..sounds.tones import ToneSounds, ToneSpec, check_nouns, check_words
+from .captioned import EVENT, EVENTS_MEANING
+from .mixing import Clip, Event, check_whole_steps
+from .pool import SoundPool, Use, evenly
+
+EVENTS_COLUMN = DataColumn("events", [[EVENT]], f"of each clip: {EVENTS_MEANING}")
+"""The column of the events of all clips of a row, see `SlotPool.heard`."""
+
+
+class SlotSpec(ToneSpec):
+    """The common part of specs of clips of sounds in slots.
+
+    Its tones are all timbres at all pitches, at the fastest rate: an event has one stroke.
+
+    Raises:
+        InputError: see `ToneSpec`; or an event that is longer than the period of a tone.
+    """
+
+    seed: int = Field(0, ge=0, le=2**63 - 1, description="Seed of every random choice.")
+    domain: str = Field("", description="Domain of the sounds in a word, for the rows.")
+    sample_rate: int = Field(16_000, ge=8_000, le=192_000, description="Hz of every clip.")
+    event: float = Field(0.36, ge=0.1, le=10, description="Seconds of a sound; a longer one is cut.")
+    gap: float = Field(0.12, ge=0, le=10, description="Seconds of silence between two sounds.")
+    sounds: SoundsField = Field(None, repr=False, description="Sounds in place of the tones.")
+
+    @model_validator(mode="after")
+    def _check_slots(self) -> Self:
+        check_whole_steps(self.sample_rate)
+        if not self.is_of_tones:
+            return self
+        check_nouns(self)
+        check_words(self)
+        period = self.periods[-1] / self.sample_rate
+        if self.event > period:
+            raise InputError(
+                f"event is {self.event:g}, and a tone of the fastest rate is struck again after {period:.3f} s: make "
+                f"event at most {period:.2f}, or rate_range slower"
+            )
+        return self
+
+    @property
+    def tones(self) -> Sounds:
+        """Every timbre at every pitch, at the fastest rate and loudest."""
+        last = (self.num_classes - 1,)
+        return ToneSounds(self, rates=last, amplitudes=last)
+
+    @property
+    def event_samples(self) -> int:
+        """Samples of an event."""
+        return round(self.event * self.sample_rate)
+
+    @property
+    def slot_samples(self) -> int:
+        """Samples from one event to the next."""
+        return self.event_samples + round(self.gap * self.sample_rate)
+
+
+class SlotPool(SoundPool):
+    """Sounds whose labels can be told apart in words; see `SoundPool`."""
+
+    def draw_names(
+        self, count: int, use: Use, rng: np.random.Generator, without: Sequence[str] = ()
+    ) -> tuple[str, ...]:
+        """So many labels, least-drawn first, none of which has all words of another or of an excluded one, as ``dog
+        barking`` has of ``dog``; `use` counts them.
+
+        Raises:
+            DatasetError: there are fewer.
+        """
+        taken, drawn = list(without), list[str]()
+        for label in evenly(self.labels, use.labels, rng):
+            if len(drawn) < count and not any(_is_within(label, other) for other in taken):
+                taken.append(label)
+                drawn.append(label)
+        if len(drawn) < count:
+            beside = f" beside {listed(list(without))}" if without else ""
+            raise DatasetError(
+                f"{self.source} has {len(self.labels)} labels; {count}{beside} are needed, none of which has all words "
+                "of another"
+            )
+        use.labels.update(drawn)
+        return tuple(drawn)
+
+    def said(self, number: int) -> str:
+        """The label of a sound as it is spoken."""
+        return spoken(self.entries[number].label)
+
+    def heard(self, clip: Clip, sample_rate: int) -> list[Row]:
+        """The events of a clip in the order of their onsets, as rows of `EVENT`."""
+        return [
+            {
+                "label": self.said(event.entry),
+                "attributes": list(self.entries[event.entry].words.values()),
+                "dimensions": list(self.entries[event.entry].words),
+                "start": event.start / sample_rate,
+                "stop": event.stop / sample_rate,
+                "entry": self.entries[event.entry].id,
+            }
+            for event in sorted(clip, key=lambda event: event.start)
+        ]
+
+
+def _is_within(label: str, other: str) -> bool:
+    """Whether one of two labels has all words of the other."""
+    words, more = set(spoken(label).split()), set(spoken(other).split())
+    return words <= more or more <= words
+
+
+def in_slots(entries: Sequence[int], spec: SlotSpec, first: int = 0) -> tuple[Event, ...]:
+    """One event after the other, from the slot of a number on."""
+    length, step = spec.event_samples, spec.slot_samples
+    return tuple(Event(entry, step * slot, step * slot + length) for slot, entry in enumerate(entries, first))

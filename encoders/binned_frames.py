@@ -1,0 +1,72 @@
+"""The frames of an encoder as one embedding a clip: averaged in bins of time, one bin after the other."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .base import FloatArray, Model, ModelCard, Wrapper, check_waveforms
+
+FRAME_BIN = 0.1
+"""Seconds of a bin."""
+
+VERSION = 1
+"""It rises with any change that alters a binned frame."""
+
+
+class BinnedFrames(Wrapper):
+    """An encoder of clips of one length, whose embedding is its frames in bins of `FRAME_BIN`: float32 [bins × dim].
+
+    A bin is the mean of the frames whose middle lies in it; where frames are farther apart, the nearest one.
+    """
+
+    def __init__(self, model: Model, seconds: float) -> None:
+        """Take a model that embeds frames; a second of silence shows how long they are.
+
+        Args:
+            model: with the ability ``frames``.
+            seconds: of every clip.
+
+        Raises:
+            ModelError: the model gives no frames.
+        """
+        model.require("frames")
+        self.bins = max(1, round(seconds / FRAME_BIN))
+        silence = np.zeros((1, model.card.sample_rate), np.float32)
+        self._dim = model.embed_frames(silence, model.card.sample_rate)[0].shape[2]
+        super().__init__(model)
+
+    def make_card(self) -> ModelCard:
+        """The model's, under a revision of its own, so that frames are stored apart from embeddings."""
+        card = self.model.card
+        revision = f"{card.revision}+frames-{VERSION}-{FRAME_BIN:g}s"
+        return replace(card, revision=revision, output_dim=self.bins * self._dim)
+
+    def embed(self, waveforms: ArrayLike, sample_rate: int) -> FloatArray:
+        """The binned frames of clips: float32 [n, bins × dim]; see `Model.embed`."""
+        clips = check_waveforms(waveforms)
+        frames, step = self.model.embed_frames(clips, sample_rate)
+        return binned(frames, step, self.bins).reshape(len(clips), -1)
+
+
+def binned(frames: NDArray[np.floating], step: float, bins: int) -> FloatArray:
+    """Frames in bins of `FRAME_BIN`: float32 [n, bins, dim].
+
+    Args:
+        frames: [n, frames, dim]; frame i is about the sound around (i + 1/2) · step seconds. Frames after the last bin
+            are left out.
+        step: seconds from one to the next.
+        bins: their number.
+    """
+    count = frames.shape[1]
+    middles = (np.arange(count) + 0.5) * step
+    bin_of_frame = np.floor(middles / FRAME_BIN + 1e-9).astype(np.int64)
+    result = np.empty((len(frames), bins, frames.shape[2]), np.float32)
+    for place in range(bins):
+        within = np.flatnonzero(bin_of_frame == place)
+        if not len(within):
+            within = np.array([np.abs(middles - (place + 0.5) * FRAME_BIN).argmin()])
+        result[:, place] = frames[:, within].mean(axis=1)
+    return result

@@ -1,0 +1,64 @@
+"""Frames in bins of time, against means worked by hand and a model whose frames say when they are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from audio_compositionality.encoders.base import Model, ModelCard, ModelError
+from audio_compositionality.encoders.binned_frames import FRAME_BIN, BinnedFrames, binned
+from audio_compositionality.encoders.controls import CONTROLS, Controlled
+from audio_compositionality.encoders.loading.registry import load_model
+
+RATE = 1_000
+
+
+class Clock(Model):
+    """Its frame, every 20 ms, is the mean of the samples around it."""
+
+    card = ModelCard("clock", "v1", RATE, 2)
+
+    def embed_frames(self, waveforms, sample_rate):
+        step = sample_rate // 50
+        means = np.asarray(waveforms, np.float32).reshape(len(waveforms), -1, step).mean(axis=2)
+        return np.stack([means, np.ones_like(means)], axis=2), 0.02
+
+
+def test_a_bin_is_the_mean_of_its_frames():
+    frames = np.arange(15, dtype=np.float32)[None, :, None]
+    # Frames of 40 ms have their middles at 20, 60 | 100, 140, 180 | 220 ms …: the third lies on the border.
+    assert binned(frames, 0.04, 4)[0, :, 0].tolist() == [0.5, 3.0, 5.5, 8.0]
+
+
+def test_the_nearest_frame_stands_for_a_bin_without_one():
+    frames = np.array([[[1.0], [2.0]]], np.float32)
+    assert binned(frames, 0.5, 10)[0, :, 0].tolist() == [1, 1, 1, 1, 1, 2, 2, 2, 2, 2]
+
+
+def test_an_embedding_is_the_bins_one_after_the_other():
+    encoder = BinnedFrames(Clock(), 0.5)
+    clip = np.repeat(np.arange(5) / 10, round(FRAME_BIN * RATE)).astype(np.float32)
+    embedding = encoder.forward(encoder.prepare(np.stack([clip, clip[::-1]]), RATE))
+    assert embedding.shape == (2, encoder.card.output_dim) == (2, 10)
+    assert np.allclose(embedding[0].reshape(5, 2)[:, 0], np.arange(5) / 10)
+    assert np.allclose(embedding[1].reshape(5, 2)[:, 0], np.arange(5)[::-1] / 10)
+    assert encoder.card.revision != Clock.card.revision
+
+
+def test_a_control_changes_the_frames():
+    encoder = BinnedFrames(Controlled(Clock(), CONTROLS["reversed-audio"]), 0.5)
+    clip = np.repeat(np.arange(5) / 10, 100).astype(np.float32)
+    assert np.allclose(encoder.embed(clip[None], RATE).reshape(5, 2)[:, 0], np.arange(5)[::-1] / 10)
+
+
+def test_a_model_without_frames_is_refused():
+    with pytest.raises(ModelError, match="cannot embed frames"):
+        BinnedFrames(load_model("downsample"), 1.0)
+
+
+def test_a_click_is_in_the_bin_of_its_time():
+    encoder = BinnedFrames(load_model("log-mel-statistics"), 2.0)
+    clip = np.zeros(32_000 * 2, np.float32)
+    clip[int(32_000 * 1.34) :][:320] = 0.5
+    frames = encoder.embed(clip[None], 32_000).reshape(20, -1)
+    assert frames.mean(axis=1).argmax() == 13
