@@ -1,16 +1,15 @@
 """Composed queries: a source clip and a change in words, and candidates that hold every single-aspect shortcut.
 
-Of the clips of a row alone, nothing tells which is the target: the candidates are all combinations of right and wrong
-aspects, and each of them is the target equally often. So floors are exact. A reader of the source alone is left with
-the candidates that keep the source (1/4, 1/3 and 1/2 in the order of `KINDS`), a reader of the text alone with those
-that it is true of (1/2, 1/3, 1/2), a reader of both without order or binding with two (1/2) of a sound added or an
-attribute, and with one of a sound left out.
+Nothing in the clips of a row tells the target from the candidates beside it: these are all combinations of right and
+wrong aspects, and each is the target equally often. So floors are exact. A reader of the source alone is left with the
+candidates that keep it (1/4, 1/3, 1/2 in the order of `KINDS`), a reader of the text alone with those that it is true
+of (1/2, 1/3, 1/2), a reader of both without order or binding with two where a sound is added or changed.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -30,17 +29,20 @@ KINDS = ("then", "without", "attribute")
 TARGET = "target"
 """The role of the right candidate; the others name their wrong aspects."""
 
-LEAST_CONTRASTED = 4
-"""Labels of sounds with either of two words that a change of attribute needs."""
-
 TEXTS: Mapping[str, tuple[str, str]] = {
-    # The same words in another order, so that sorted words cannot tell a sound added last from one added first.
+    # The same words in another order: sorted, they do not tell a sound added last from one added first.
     "last": ("the same, then {0}", "{0} after the same"),
     "first": ("{0}, then the same", "the same after {0}"),
     "without": ("the same without {0}", "the same, but no {0}"),
-    "attribute": ("the same, but {0} {1}", "the same with {1} {0}"),
+    "attribute": ("the same, but the {0} is {1}", "the same with {1} {0}"),
 }
 """Two wordings of each change: {0} is a label, {1} a word."""
+
+Numbers = tuple[int, ...]
+"""Sounds of a clip in their order."""
+
+Cells = Mapping[str, Sequence[tuple[Sequence[int], Sequence[int]]]]
+"""For each label, sounds with the first of two words and sounds with the second, alike in all other words."""
 
 
 class ComposedSpec(SlotSpec):
@@ -50,118 +52,165 @@ class ComposedSpec(SlotSpec):
 
     @property
     def num_samples(self) -> int:
-        """Samples of a clip: of three sounds."""
+        """Samples of a clip, that of three sounds."""
         return 2 * self.slot_samples + self.event_samples
 
 
 @dataclass(frozen=True)
-class Query:
-    """A source, and candidates by their wrong aspects; clips are numbers of sounds in their order.
+class ComposedQuery:
+    """A query: its source, each candidate by its role, the key of its wording in `TEXTS`, and the words named in it."""
 
-    Attributes:
-        source: a clip.
-        candidates: pairs of wrong aspects and a clip; the one without any is the target.
-        change: the change independent of the source.
-        wording: key of `TEXTS`.
-        words: what the wording names.
-    """
-
-    source: tuple[int, ...]
-    candidates: list[tuple[tuple[str, ...], tuple[int, ...]]]
-    change: str
+    source: Numbers
+    candidates: Sequence[tuple[str, Numbers]]
     wording: str
     words: tuple[str, ...]
 
 
 @dataclass
 class QueryDraws:
-    """Draws of queries, as evenly over labels and sounds as they can be, from earlier draws.
-
-    Attributes:
-        pool: the sounds.
-        use: counts of draws, of sounds and by the role of labels.
-    """
+    """Draws of queries, evenly over labels and sounds; `use` counts labels by their role, and sounds."""
 
     pool: SlotPool
     use: dict[str, Use] = field(default_factory=lambda: defaultdict(Use))
 
-    def labels(self, role: str, count: int, rng: np.random.Generator, pool: SlotPool) -> list[str]:
-        """So many labels, the first drawn evenly in a role of its own, the others in any order."""
+    def labels(self, role: str, kind: str, count: int, rng: np.random.Generator, pool: SlotPool) -> list[str]:
+        """So many labels: the first evenly in a role of its own, the others evenly in the kind."""
         first = pool.draw_names(1, self.use[role], rng)
-        others = pool.draw_names(count - 1, self.use[f"beside {role.split()[0]}"], rng, first)
-        return [*first, *(others[place] for place in rng.permutation(count - 1))]
+        return [*first, *rng.permutation(pool.draw_names(count - 1, self.use[kind], rng, first)).tolist()]
 
-    def recordings(self, labels: Sequence[str], rng: np.random.Generator) -> tuple[int, ...]:
+    def sounds(self, labels: Sequence[str], rng: np.random.Generator) -> Numbers:
         """A sound of each label."""
         return self.pool.draw_recordings(labels, self.use["sounds"], rng)
 
-    def then(self, turn: int, rng: np.random.Generator) -> Query:
-        """A sound added last or first: {source kept, replaced} × {right sound, other} × {last, first}."""
+    def then(self, turn: int, rng: np.random.Generator) -> ComposedQuery:
+        """A sound added last or first: {source kept, replaced} × {the sound, another} × {last, first}."""
         wording = ("last", "first")[turn]
-        labels = self.labels(f"then {wording}", 6, rng, self.pool)
-        z, w, x, y, u, v = self.recordings(labels, rng)
+        z, w, x, y, u, v = self.sounds(self.labels(wording, "then", 6, rng, self.pool), rng)
         candidates = [
             (
-                _faults(source=pair != (x, y), sound=sound != z, order=place != wording),
+                _role(source=pair != (x, y), sound=sound != z, order=place != wording),
                 (*pair, sound) if place == "last" else (sound, *pair),
             )
             for pair, sound, place in product(((x, y), (u, v)), (z, w), ("last", "first"))
         ]
-        said = self.pool.said(z)
-        return Query((x, y), candidates, f"{wording} {said}", wording, (said,))
+        return ComposedQuery((x, y), candidates, wording, (self.pool.said(z),))
 
-    def without(self, turn: int, rng: np.random.Generator) -> Query:
-        """A sound left out, the others closed up: all pairs, in order, of the source's three sounds and a foreign one.
-
-        Each sound is in half of the pairs, so that none stands out.
-        """
-        numbers = self.recordings(self.labels("without", 4, rng, self.pool), rng)
-        z, foreign = numbers[:2]
-        line = [numbers[place] for place in rng.permutation(4)]
-        candidates = [(_faults(removal=z in pair, sound=foreign in pair), pair) for pair in combinations(line, 2)]
+    def without(self, turn: int, rng: np.random.Generator) -> ComposedQuery:
+        """A sound left out, the gap closed: all pairs of the source's three sounds and a foreign one, in one order."""
+        z, foreign, x, y = self.sounds(self.labels("without", "beside", 4, rng, self.pool), rng)
+        line = tuple(rng.permutation([z, foreign, x, y]).tolist())
+        candidates = [(_role(source=foreign in pair, removal=z in pair), pair) for pair in combinations(line, 2)]
         source = tuple(number for number in line if number != foreign)
-        return Query(source, candidates, f"without {self.pool.said(z)}", "without", (self.pool.said(z),))
+        return ComposedQuery(source, candidates, "without", (self.pool.said(z),))
 
-    def attribute(self, turn: int, rng: np.random.Generator) -> Query:
-        """One of two sounds with another word: either sound kept or replaced × the word at the one or the other."""
-        words, by_label = self.contrasts or ((), {})
+    def attribute(self, turn: int, rng: np.random.Generator) -> ComposedQuery:
+        """Another word of one of two sounds that shared one: each sound kept or replaced, the word at either."""
+        words, cells = self.contrast
         some = copy(self.pool)
-        some.by_label = {label: self.pool.by_label[label] for label in by_label}
-        labels = self.labels(f"attribute {turn}", 4, rng, some)
-        pairs = []
-        for label in labels:
-            cells = by_label[label][int(rng.integers(len(by_label[label])))]
-            pairs.append([least_drawn(cell, self.use["sounds"].recordings, rng) for cell in cells])
-            self.use["sounds"].recordings.update(pairs[-1])
-        # Of each sound first the one before the change, then the one after it; the changed one is heard first or last.
-        x, y, u, v = (pair[::-1] if turn else pair for pair in pairs)
-        is_last = bool(rng.integers(2))
+        some.by_label = {label: self.pool.by_label[label] for label in cells}
+        labels = self.labels(words[turn], "attribute", 4, rng, some)
+        # Of each label a sound as it is before a change, and as it is after it.
+        x, y, u, v = (self._two(cells[label], rng)[:: -1 if turn == 0 else 1] for label in labels)
+        step = int(rng.choice((1, -1)))
         candidates = [
-            (_faults(source=one is not x or other is not y, binding=not right), _turned((one[right], other[not right]), is_last))
+            (_role(source=(one, other) != (x, y), binding=not right), (one[right], other[not right])[::step])
             for one, other, right in product((x, u), (y, v), (True, False))
         ]
-        said = self.pool.said(x[0]), words[1 - turn]
-        return Query(_turned((x[0], y[0]), is_last), candidates, " ".join(said), "attribute", said)
+        return ComposedQuery((x[0], y[0])[::step], candidates, "attribute", (self.pool.said(x[0]), words[turn]))
+
+    def _two(self, cells: Sequence[tuple[Sequence[int], Sequence[int]]], rng: np.random.Generator) -> Numbers:
+        use = self.use["sounds"].recordings
+        pair = tuple(least_drawn(cell, use, rng) for cell in cells[int(rng.integers(len(cells)))])
+        use.update(pair)
+        return pair
 
     @cached_property
-    def contrasts(self) -> tuple[tuple[str, ...], dict[str, list[tuple[list[int], list[int]]]]] | None:
-        """Two words of an attribute, and of each label the sounds with the one and with the other, alike in their other
-        words; the pair that most labels have, of these the farthest apart. None where too few labels have any.
+    def contrast(self) -> tuple[tuple[str, str], Cells]:
+        """Two words of an attribute, and the sounds that have them: of the most labels, then the farthest apart.
 
-        Words for loudness are left out: all sounds are equally loud.
+        Words for loudness are left out, since all sounds are equally loud. Without words there are no labels.
         """
-        pairs: dict[tuple[str, ...], dict[str, list[tuple[list[int], list[int]]]]] = defaultdict(lambda: defaultdict(list))
-        apart: dict[tuple[str, ...], float] = {}
+        entries = self.pool.entries
+        by_pair: dict[tuple[str, str, str], dict[str, list[tuple[list[int], list[int]]]]] = {}
         for label, numbers in self.pool.by_label.items():
-            cells: dict[tuple[object, ...], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+            alike: dict[tuple[object, ...], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
             for number in numbers:
-                words = self.pool.entries[number].words
-                for name, word in words.items():
-                    rest = sorted((name, word) for name, word in words.items() if name != word)
-                    cells[name, *rest][word].append(number)
-        return None
+                for name, word in entries[number].words.items():
+                    rest = sorted(item for item in entries[number].words.items() if item[0] != name)
+                    alike[name, *rest][word].append(number)
+            for (name, *_), of_word in alike.items():
+                for one, other in combinations(sorted(of_word), 2) if name not in LOUDNESS else ():
+                    cells = by_pair.setdefault((str(name), one, other), {})
+                    cells.setdefault(label, []).append((of_word[one], of_word[other]))
+
+        def reach(pair: tuple[str, str, str]) -> tuple[int, float]:
+            sides = zip(*(cell for cells in by_pair[pair].values() for cell in cells), strict=True)
+            means = [np.mean([entries[n].values.get(pair[0], 0) for cell in side for n in cell]) for side in sides]
+            return len(by_pair[pair]), float(abs(means[0] - means[1]))
+
+        best = max(by_pair, key=reach, default=("", "", ""))
+        return best[1:], by_pair.get(best, {})
 
 
-def _faults(**wrong: bool) -> tuple[str, ...]:
-    """The names of the aspects that are wrong."""
-    return tuple(name for name, is_wrong in wrong.items() if is_wrong)
+def _role(**wrong: bool) -> str:
+    """The role of a candidate by its wrong aspects."""
+    return ", ".join(f"other {name}" for name, is_wrong in wrong.items() if is_wrong) or TARGET
+
+
+class ComposedQueries(Recipe[ComposedSpec]):
+    """A source clip, a change in words, and candidates among which one is the source with this change."""
+
+    name = "composed_retrieval"
+    suiting: Mapping[str, object] = {"event": 1.0}
+
+    @cached_property
+    def presets(self) -> Mapping[str, ComposedSpec]:
+        """Specs by the name of a preset."""
+        return {"mini": ComposedSpec(items=144), "full": ComposedSpec()}
+
+    def columns(self, spec: ComposedSpec) -> Sequence[DataColumn]:
+        """The source, the candidates with their roles, and the change."""
+        return (
+            DataColumn("id", TEXT, "name of the row"),
+            DataColumn("source", AUDIO, "the source clip"),
+            DataColumn("candidates", [AUDIO], "the candidates", per="roles"),
+            DataColumn("change", TEXT, "the change in words"),
+            DataColumn("roles", [TEXT], f"of each candidate its wrong aspects; of the right one `{TARGET}`", least=2),
+            DataColumn("kind", TEXT, "of the change", choices=KINDS),
+            DataColumn("key", TEXT, "the change, independent of source and wording"),
+            DataColumn("pair", TEXT, "the labels of the source; rows that share them are of the same sources"),
+            EVENTS_COLUMN,
+            DataColumn("domain", TEXT, "domain of the sounds"),
+        )
+
+    def draw(self, spec: ComposedSpec, sounds: Sounds) -> Iterator[Drawn]:
+        """Kinds by turns; without attributes where fewer than four labels have sounds with either of two words."""
+        draws = QueryDraws(SlotPool(sounds))
+        kinds = KINDS if len(draws.contrast[1]) >= 4 else KINDS[:2]
+        for number in range(spec.items):
+            turn, place = divmod(number, len(kinds))
+            rng = self.random(spec, number)
+            query: ComposedQuery = getattr(draws, kinds[place])(turn % 2, rng)
+            order = rng.permutation(len(query.candidates))
+            candidates = [query.candidates[one] for one in order]
+            clips = [in_slots(clip, spec) for clip in (query.source, *(clip for _, clip in candidates))]
+            row = {
+                "id": f"{self.name}-{number:05d}",
+                "change": TEXTS[query.wording][int(rng.integers(2))].format(*query.words),
+                "roles": [role for role, _ in candidates],
+                "kind": kinds[place],
+                "key": " ".join((query.wording, *query.words)),
+                "pair": " + ".join(sorted(map(draws.pool.said, query.source))),
+                "events": [draws.pool.heard(clip, spec.sample_rate) for clip in clips],
+                "domain": spec.domain_name,
+            }
+            yield Drawn(row, clips)
+
+    def check_row(self, row: Row) -> None:
+        """Refuse a row without exactly one target."""
+        super().check_row(row)
+        if row["roles"].count(TARGET) != 1:
+            raise DatasetError(f"row {row['id']}: roles is {row['roles']!r}; exactly one is {TARGET!r}")
+
+
+RECIPE = ComposedQueries()
