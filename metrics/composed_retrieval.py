@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .arrays import TIE, Floats, Ints, check_length, nearest_name, read_matrix
+from .arrays import TIE, Floats, Ints, check_length, nearest_name, read_matrix, unit_rows
 from .evaluated import COMPA as _CITATION
 from .evaluated import Fields, count, hidden, measure, metric_class, share
 from .similarity import read_keys, unit_embeddings
@@ -93,11 +93,8 @@ def composed_retrieval(
     z, t, flat, row = _embeddings(source, change, candidates)
     n, sizes = len(z[0]), np.bincount(row)
     place = _targets(target, sizes)
-    # Powers of two round nothing, and one of both leaves the lengths of a step what they are.
-    scale = np.frexp(np.abs(np.hstack([z[0], t[0]])).max(axis=1, keepdims=True))[1]
-    sums = np.ldexp(z[0], -scale) + np.ldexp(t[0], -scale) if is_step else z[1] + t[1]
     columns: dict[str, Floats] = {"chance": 1 / sizes, "chance_mrr": _harmonic(sizes) / sizes}
-    columns["r1"], columns["mrr"] = _target_ranks(sums, flat, row, place)
+    columns["r1"], columns["mrr"] = _target_ranks(z[0] + t[0] if is_step else z[1] + t[1], flat, row, place)
     for name, query in (("source_only_r1", z[1]), ("change_only_r1", t[1])):
         columns[name] = _target_ranks(query, flat, row, place)[0]
     columns["floor"] = max((columns[name] for name in ("chance", "source_only_r1", "change_only_r1")), key=np.mean)
@@ -126,14 +123,12 @@ def _embeddings(source: Any, change: Any, candidates: Any) -> tuple[list[Floats]
     check_length("change", t[0], len(z[0]))
     check_length("candidates", candidates, len(z[0]))
     matrices = [unit_embeddings(f"candidates[{row}]", x) for row, x in enumerate(candidates)]
-    dims = [x.shape[1] for x in (z[0], t[0], *matrices)]
-    if len(set(dims)) > 1:
-        wrong = next(place for place, dim in enumerate(dims) if dim != dims[0])
-        name = "change" if wrong == 1 else f"candidates[{wrong - 2}]"
-        raise ValueError(f"All embeddings must have one dim; source has {dims[0]} and {name} {dims[wrong]}.")
-    single = next((row for row, x in enumerate(matrices) if len(x) < 2), None)
-    if single is not None:
-        raise ValueError(f"A row has 2 candidates or more; candidates[{single}] is 1.")
+    for row, x in enumerate(matrices):
+        if len(x) < 2 or len({z[0].shape[1], t[0].shape[1], x.shape[1]}) > 1:
+            raise ValueError(
+                "A row has 2 candidates or more, and all embeddings have one dim; source and change have "
+                f"{z[0].shape[1]} and {t[0].shape[1]} columns, and candidates[{row}] is {list(x.shape)}."
+            )
     return z, t, np.concatenate(matrices), np.repeat(np.arange(len(matrices)), [len(x) for x in matrices])
 
 
@@ -144,7 +139,8 @@ def _targets(target: Any, sizes: Ints) -> Ints:
     for row, (place, size) in enumerate(zip(places, sizes, strict=True)):
         if not isinstance(place, int) or not 0 <= place < size:
             raise ValueError(f"target must be a candidate of its row, 0 to {size - 1}; row {row} has {place!r}.")
-    return np.cumsum(sizes) - sizes + np.array(places)
+    of_all: Ints = np.cumsum(sizes) - sizes + np.array(places)
+    return of_all
 
 
 def _harmonic(counts: Ints) -> Floats:
@@ -155,8 +151,7 @@ def _harmonic(counts: Ints) -> Floats:
 
 def _target_ranks(query: Floats, flat: Floats, row: Ints, place: Ints) -> tuple[Floats, Floats]:
     """Of each query whether its target is the first, and the reciprocal of its rank, expected over orders of ties."""
-    lengths = np.linalg.norm(query, axis=1)
-    cosines = np.einsum("ij,ij->i", (query / np.where(lengths > 0, lengths, 1.0)[:, None])[row], flat)
+    cosines = np.einsum("ij,ij->i", unit_rows(query)[row], flat)
     of_target = cosines[place][row]
     better = np.bincount(row, cosines > of_target + TIE).astype(np.int64)
     tied = np.bincount(row, cosines >= of_target - TIE).astype(np.int64) - better
@@ -213,9 +208,7 @@ PAGE = {
     "introduction": """\
 # Composed retrieval: is the clip found that is a source with a stated change?
 
-A query is a source clip and a change, as a text or as a step between embeddings. R@1 is how often the sum of the two is
-nearest, by cosine, to the right one of its candidates; beside it stands what source and change find alone.
-
+R@1 is how often the sum of source and change is nearest to the right candidate; beside it stands what each finds alone.
 Paste embeddings: a line for each query, numbers separated by commas or spaces; for its candidates a list of lists.
 """,
     "warning": """\
@@ -242,7 +235,5 @@ def example() -> dict[str, Any]:
     target = rng.integers(6, size=30)
     source, noise = rng.normal(size=(2, 30, 8))
     change = np.stack([x[place] for x, place in zip(candidates, target, strict=True)]) - source + noise
-    lists = [x.tolist() for x in candidates]
-    return {"source": source.round(3), "change": change.round(3), "candidates": lists, "target": target} | {
-        "kinds": kinds
-    }
+    arrays = {"source": source.round(3), "change": change.round(3), "target": target}
+    return {**arrays, "candidates": [x.tolist() for x in candidates], "kinds": kinds}

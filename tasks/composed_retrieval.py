@@ -12,6 +12,13 @@ from .shapes.pairs import TextInfo
 _METRIC = describe_metric("composed_retrieval")
 
 
+BARS = {
+    "without-text:": "itself without the change",
+    "sorted-words:": "itself on sorted words",
+    "reversed-audio:": "itself on reversed clips",
+}
+
+
 @dataclass(frozen=True, kw_only=True)
 class ComposedInfo(TextInfo):
     """The facts of the task."""
@@ -19,12 +26,7 @@ class ComposedInfo(TextInfo):
     @property
     def bars(self) -> Mapping[str, str]:
         """The model without the change, without the order of its words, and without that of sounds."""
-        return {
-            **super().bars,
-            "without-text:": "itself without the change",
-            "sorted-words:": "itself on sorted words",
-            "reversed-audio:": "itself on reversed clips",
-        }
+        return {**super().bars, **BARS}
 
 
 TASK = ComposedTask(
@@ -47,6 +49,6 @@ TASK = ComposedTask(
             "floor even where both are known."
         ),
         citation=_METRIC.citation,
-        controls=("bag-of-words", "without-text:", "sorted-words:", "reversed-audio:"),
+        controls=("bag-of-words", *BARS),
     )
 )

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
+from audio_compositionality.dataset_builder.recipes.composed_retrieval import TARGET
 from audio_compositionality.encoders.base import ENCODER
 
 from .base import Floats, Measure, Outputs, TaskInfo
 from .metric_files import describe_metric
-from .shapes.composed import COMPOSED_CAPTIONS, TARGET, ComposedTask
+from .shapes.composed import COMPOSED_CAPTIONS, ComposedTask
 
 _METRIC = describe_metric("composed_retrieval")
 
@@ -23,7 +24,7 @@ class StepTask(ComposedTask):
 
     def rows_scored(self, rows: Sequence[Row]) -> list[int]:
         """Places of the rows that have others to learn their step from."""
-        return [place for place, others in enumerate(rows_of_step(rows)) if others]
+        return [place for place, learnt in enumerate(rows_of_step(rows)) if learnt]
 
     def changes(self, rows: Sequence[Row], clips: Sequence[Floats], outputs: Outputs) -> Floats:
         """The mean steps, [scored rows, dim]."""

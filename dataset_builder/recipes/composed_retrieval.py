@@ -14,6 +14,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, product
+from typing import Any, ClassVar
 
 import numpy as np
 from pydantic import Field
@@ -126,29 +127,23 @@ class QueryDraws:
 
     @cached_property
     def contrast(self) -> tuple[tuple[str, str], Cells]:
-        """Two words of an attribute, and the sounds that have them: of the most labels, then the farthest apart.
+        """Two words of an attribute, and the sounds that have them: of the most labels, then the first by alphabet.
 
         Words for loudness are left out, since all sounds are equally loud. Without words there are no labels.
         """
         entries = self.pool.entries
         by_pair: dict[tuple[str, str, str], dict[str, list[tuple[list[int], list[int]]]]] = {}
         for label, numbers in self.pool.by_label.items():
-            alike: dict[tuple[object, ...], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+            alike: dict[tuple[Any, ...], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
             for number in numbers:
                 for name, word in entries[number].words.items():
                     rest = sorted(item for item in entries[number].words.items() if item[0] != name)
                     alike[name, *rest][word].append(number)
             for (name, *_), of_word in alike.items():
                 for one, other in combinations(sorted(of_word), 2) if name not in LOUDNESS else ():
-                    cells = by_pair.setdefault((str(name), one, other), {})
+                    cells = by_pair.setdefault((name, one, other), {})
                     cells.setdefault(label, []).append((of_word[one], of_word[other]))
-
-        def reach(pair: tuple[str, str, str]) -> tuple[int, float]:
-            sides = zip(*(cell for cells in by_pair[pair].values() for cell in cells), strict=True)
-            means = [np.mean([entries[n].values.get(pair[0], 0) for cell in side for n in cell]) for side in sides]
-            return len(by_pair[pair]), float(abs(means[0] - means[1]))
-
-        best = max(by_pair, key=reach, default=("", "", ""))
+        best = max(sorted(by_pair), key=lambda pair: len(by_pair[pair]), default=("", "", ""))
         return best[1:], by_pair.get(best, {})
 
 
@@ -161,7 +156,7 @@ class ComposedQueries(Recipe[ComposedSpec]):
     """A source clip, a change in words, and candidates among which one is the source with this change."""
 
     name = "composed_retrieval"
-    suiting: Mapping[str, object] = {"event": 1.0}
+    suiting: ClassVar[Mapping[str, Any]] = {"event": 1.0}
 
     @cached_property
     def presets(self) -> Mapping[str, ComposedSpec]:

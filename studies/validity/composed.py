@@ -32,19 +32,18 @@ _SURE = 4.0
 
 def labels_heard(row: Row) -> list[list[tuple[Any, ...]]]:
     """Which labels sound and, where words are changed, how many have a word: no order, no binding."""
-    words = row["kind"] == "attribute"
     return [
         [("sounds", event["label"]) for event in clip]
-        + [("word", word) for event in clip for word in _pitch(event) if words]
+        + [("word", word) for event in clip for word in _words(row, event)]
         for clip in row["events"]
     ]
 
 
 def bound_heard(row: Row) -> list[list[tuple[Any, ...]]]:
-    """Which labels sound, with their words, and which is first and which last."""
+    """Which labels sound, where words are changed with their words, and which is first and which last."""
     return [
         [("sounds", event["label"]) for event in clip]
-        + [("is", event["label"], word) for event in clip for word in _pitch(event)]
+        + [("is", event["label"], word) for event in clip for word in _words(row, event)]
         + [("first", clip[0]["label"]), ("last", clip[-1]["label"])]
         for clip in row["events"]
     ]
@@ -55,8 +54,10 @@ def placed_heard(row: Row) -> list[list[tuple[Any, ...]]]:
     return [[(place, event["label"]) for place, event in enumerate(clip)] for clip in row["events"]]
 
 
-def _pitch(event: Mapping[str, Any]) -> list[str]:
-    return [word for name, word in zip(event["dimensions"], event["attributes"], strict=True) if name == "pitch"]
+def _words(row: Row, event: Mapping[str, Any]) -> list[str]:
+    """The word for pitch; none where no words are changed, since not all sounds have one."""
+    words = zip(event["dimensions"], event["attributes"], strict=True)
+    return [word for name, word in words if name == "pitch" and row["kind"] == "attribute"]
 
 
 def said(row: Row) -> dict[tuple[Any, ...], float]:

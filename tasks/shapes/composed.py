@@ -9,12 +9,10 @@ from typing import Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
+from audio_compositionality.dataset_builder.recipes.composed_retrieval import TARGET
 from audio_compositionality.support.spec import Spec
 
 from ..base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, scores_from
-
-TARGET = "target"
-"""The role of the right candidate."""
 
 COMPOSED_CAPTIONS: Mapping[str, str] = {"source": "the source", "candidates": "a candidate"}
 

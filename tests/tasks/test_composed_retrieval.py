@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.recipes.composed_retrieval import RECIPE
+from audio_compositionality.dataset_builder.recipes.composed_retrieval import RECIPE, TARGET
 from audio_compositionality.tasks.base import Outputs, TaskError, nulls_of
 from audio_compositionality.tasks.composed_retrieval import TASK
 from audio_compositionality.tasks.composed_retrieval_steps import TASK as STEPS
 from audio_compositionality.tasks.composed_retrieval_steps import rows_of_step
-from audio_compositionality.tasks.shapes.composed import TARGET
 
 
 @pytest.fixture(scope="module")
