@@ -28,6 +28,11 @@ class ComposedInfo(TextInfo):
         """The model without the change, without the order of its words, and without that of sounds."""
         return {**super().bars, **BARS}
 
+    @property
+    def floor(self) -> str:
+        """A model that knows nothing, and the model itself with half of its query."""
+        return "chance and half of its query"
+
 
 TASK = ComposedTask(
     ComposedInfo(

@@ -66,7 +66,8 @@ TASK = StepTask(
         warning=(
             "Chance is not the floor: the source alone, or the step alone, may find as much, and R@1 has to be above "
             "both. A sum of what is heard in each place goes wrong where a sound is added first, since all others "
-            "move; a sum without places finds half of the queries of the kinds then and attribute."
+            "move; a sum without places finds half of the kind then. A spectrum of the whole clip has a direction for "
+            "each sound, and so finds most of the kind attribute."
         ),
         citation=_METRIC.citation,
         on_request=True,
