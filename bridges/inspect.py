@@ -3,9 +3,9 @@
     inspect eval audio_compositionality/TASK --model MODEL -T data=questions.csv -T control=without-audio
 
 The prompts are those of the task, the sound a WAV file, made when its question is put. ``accuracy`` and ``stderr``,
-which is clustered by group, are inspect_ai's, of single answers by the matcher, as are the accuracies of kinds.
-Measures that begin with the task's name, such as the one that it ranks by, are the task's, of several epochs their
-mean.
+which is clustered by group, are inspect_ai's, of single answers by the matcher, as are the accuracies of kinds; of free
+answers they are means of the task's score of each. Measures that begin with the task's name, such as the one that it
+ranks by, are the task's, of several epochs their mean.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def question_task(name: str) -> Callable[..., Any]:
     def make(data: str = "mini", control: str = "", prompt: str = DIRECT, orders: int | str = ONE_ORDER) -> Any:
         posed = pose(name, data, control, prompt, orders)
         samples = [
-            Sample(one.prompt, id=id, target=one.row["answer"], metadata={"kind": one.kind, "group": one.group})
+            Sample(one.prompt, id=id, target=one.answer, metadata={"kind": one.kind, "group": one.group})
             for id, one in posed.questions.items()
         ]
         return Task(
@@ -83,7 +83,8 @@ def _matching(posed: PosedTask) -> Any:
     def matching() -> Any:
         async def score(state: Any, target: Any) -> Any:
             question, answer = posed.questions[state.sample_id], state.output.completion
-            value = CORRECT if question.is_right(answer) else INCORRECT
+            points = question.score(answer)
+            value = points if question.free else CORRECT if points else INCORRECT
             option, epoch = question.option_of(answer), {"epoch": state.epoch}
             return Score(value=value, answer=option, explanation=answer, metadata=epoch)
 

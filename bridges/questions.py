@@ -1,4 +1,4 @@
-"""A task of questions as other suites put it: a prompt about a sound at a time, and the scores of the task itself."""
+"""A task of questions, answered by an option or freely, as other suites put it: a prompt at a time, and its scores."""
 
 from __future__ import annotations
 
@@ -19,20 +19,22 @@ from audio_compositionality.support.text import nearest
 from audio_compositionality.tasks.base import Outputs, Task, TaskError
 from audio_compositionality.tasks.registry import list_tasks, load_task
 from audio_compositionality.tasks.shapes.asking import DIRECT, ONE_ORDER
+from audio_compositionality.tasks.shapes.free_answers import FreeAnswerTask
 from audio_compositionality.tasks.shapes.questions import QuestionInfo, kind_of_row
 
 
 @dataclass(frozen=True)
 class PosedQuestion:
-    """A question in one order of its options, as it is put to a model.
+    """A question, in one order of its options where it has some, as it is put to a model.
 
     Attributes:
         id: the row's; where the row is put in several orders, with ``?`` and the number of the order, from 0.
         row: of the data.
         prompt: with the options, lettered.
-        options: in the order of the prompt.
+        options: in the order of the prompt; none where answers are free.
         group: what the row shares its sounds with; scores within a group are not independent.
         about: ids of the clips that are heard.
+        free: the task that scores free answers; None where there are options.
     """
 
     id: str
@@ -41,6 +43,7 @@ class PosedQuestion:
     options: tuple[str, ...]
     group: str
     about: tuple[str, ...]
+    free: FreeAnswerTask | None = None
 
     @property
     def kind(self) -> str:
@@ -48,14 +51,23 @@ class PosedQuestion:
         return str(kind_of_row(self.row) if "task" in self.row else self.row.get("kind") or "all")
 
     def option_of(self, answer: str) -> str | None:
-        """The option that an answer names, by the rules of the metrics; None where it names none."""
+        """The option that an answer names, by the rules of the metrics; None where it names none, or is free."""
+        if self.free is not None:
+            return None
         polarity = self.row.get("polarity")
         match = match_answer(answer, list(self.options), polarity if polarity in POLARITIES else POLARITIES[0])
         return None if match.option is None else self.options[match.option]
 
-    def is_right(self, answer: str) -> bool:
-        """Whether an answer names the right option."""
-        return bool(self.option_of(answer) == self.row["answer"])
+    @property
+    def answer(self) -> str:
+        """The right answer."""
+        return str(self.row["answer"]) if self.free is None else self.free.answer_of(self.row)
+
+    def score(self, answer: str) -> float:
+        """The score of an answer: whether it names the right option, 1 or 0; of a free one, as its task scores it."""
+        if self.free is not None:
+            return self.free.score_of(self.row, answer)
+        return float(self.option_of(answer) == self.row["answer"])
 
 
 @dataclass(frozen=True)
@@ -115,8 +127,8 @@ class PosedTask:
 
 
 def tasks_of_questions() -> list[Task]:
-    """All tasks of questions with options, those of installed packages among them."""
-    return [task for task in list_tasks() if isinstance(task.info, QuestionInfo)]
+    """All tasks of questions, those of installed packages among them."""
+    return [task for task in list_tasks() if isinstance(task.info, QuestionInfo) or isinstance(task, FreeAnswerTask)]
 
 
 @lru_cache(maxsize=8)
@@ -136,13 +148,16 @@ def pose(
     """
     kind = _control(control) if control else None
     opened = open_task(load_task(name), open_data(data), {"prompt": prompt, "orders": orders})
+    free = opened.task if isinstance(opened.task, FreeAnswerTask) else None
     about = iter(other_clips(opened) if kind is not None and kind.moves else opened.asked_about)
     questions: dict[str, PosedQuestion] = {}
     for row, one in zip(opened.rows, opened.inputs, strict=True):
         group = one.group or str(row["group"] or row["id"])
-        for number, (text, options) in enumerate(zip(one.prompts, one.options, strict=True)):
+        for number, (text, options) in enumerate(
+            zip(one.prompts, one.options or ((),) * len(one.prompts), strict=True)
+        ):
             id = f"{row['id']}?{number}" if len(one.prompts) > 1 else str(row["id"])
-            questions[id] = PosedQuestion(id, row, text, options, group, next(about))
+            questions[id] = PosedQuestion(id, row, text, options, group, next(about), free)
     return PosedTask(opened, kind, questions)
 
 

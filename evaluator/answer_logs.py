@@ -132,6 +132,8 @@ def _of_result(path: Path, data: str | None, store: Path | None) -> AnswerLog:
     opened = open_result_task(result, data)
     if not opened.prompts:
         raise LogError(f"{path} is a result of {result.task}, which has embeddings and no answers")
+    if not all(opened.options):
+        raise LogError(f"{path} is a result of {result.task}, whose answers are free: they choose no option")
     if submission is None:
         texts: Sequence[str] = stored_answers(result, opened, store)
     elif submission.answers is None:

@@ -187,7 +187,7 @@ def _scored(name: str, heading: str, meaning: str, **more: Any) -> Fields:
 
 
 MEASURES = {
-    "r1": _scored("r1", "R@1", "share of the queries whose target is first", null="chance", floor="floor")
+    "r1": _scored("r1", "composed R@1", "share of the queries whose target is first", null="chance", floor="floor")
     | {"column": "score"},
     "gain": measure("gain", "R@1 less the floor, row by row", column="score_gain"),
     "floor": share("floor", "the greatest of R@1 of the source alone, of the change alone, and chance"),

@@ -53,7 +53,7 @@ def write_tasks(data: str, **settings: Any) -> Path:
     held = open_data(data).recipes
     tasks = [task.info for task in tasks_of_questions() if task.info.recipe in held]
     if not tasks:
-        raise InputError(f"{data!r} has no questions with options, but {', '.join(held)}")
+        raise InputError(f"{data!r} has no questions, but {', '.join(held)}")
     folder = cache_folder() / "lmms_eval" / sha256_of_json({"data": data, **settings})[:16]
     folder.mkdir(parents=True, exist_ok=True)
     for info in tasks:
@@ -67,7 +67,7 @@ def write_tasks(data: str, **settings: Any) -> Path:
         text = _YAML.format(info=info, called=_CALLED, tokens=posed.new_tokens, metrics="\n".join(lines))
         stated = {"posed": json.dumps(arguments)}
         docs = [
-            {"id": id, "prompt": one.prompt, "answer": one.row["answer"], "group": one.group, **stated}
+            {"id": id, "prompt": one.prompt, "answer": one.answer, "group": one.group, **stated}
             for id, one in posed.questions.items()
         ]
         write_whole(folder / f"{info.name}.jsonl", "".join(f"{json.dumps(doc)}\n" for doc in docs))

@@ -14,7 +14,7 @@ from typing import Any
 from ..questions import PosedTask, pose
 
 ANSWERS_RIGHT = "answers_right"
-"""The share of single answers that are right; the other measures are those of the task."""
+"""The mean score of single answers: with options the share that is right. The other measures are those of the task."""
 
 Doc = Mapping[str, Any]
 
@@ -35,7 +35,7 @@ def process_results(doc: Doc, results: Sequence[str]) -> dict[str, dict[str, Any
     errors from it, and those of the task's measures would be others."""
     posed, answer = _task(doc), results[0]
     item = {"id": doc["id"], "answer": answer, "posed": doc["posed"]}
-    score = float(posed.questions[doc["id"]].is_right(answer))
+    score = posed.questions[doc["id"]].score(answer)
     return {
         ANSWERS_RIGHT: {"id": doc["id"], "score": score, "group": doc["group"]},
         **{name: {**item, "measure": name} for name in posed.measures},
@@ -43,7 +43,7 @@ def process_results(doc: Doc, results: Sequence[str]) -> dict[str, dict[str, Any
 
 
 def mean_score(items: Sequence[Mapping[str, Any]]) -> float:
-    """The share of answers that are right."""
+    """The mean score of the answers."""
     return fmean(item["score"] for item in items)
 
 

@@ -234,8 +234,8 @@ def descriptions_in(results: Sequence[ComparedResult], info: TaskInfo) -> list[i
 def _describes(listing: ModelListing, info: TaskInfo) -> bool:
     """Whether a baseline plainly does what a task scores: describes sound, or sound and texts, or answers."""
     can_do = (listing.embeds_text, listing.answers)
-    is_meant = not info.described_by or listing.name in info.described_by
-    return listing.is_reference and is_meant and can_do == ("text" in info.needs, "answer" in info.needs)
+    is_meant = listing.name in info.described_by if info.described_by else listing.is_reference
+    return is_meant and can_do == ("text" in info.needs, "answer" in info.needs)
 
 
 def descriptions_of(info: TaskInfo) -> list[str]:

@@ -308,6 +308,8 @@ def asking_problem(model: Model, opened: OpenedTask) -> str | None:
     """Why a model cannot answer the prompts of a task; None where it can, or does not answer at all."""
     if not opened.prompts or "answer" not in model.abilities:
         return learning_problem(model, opened)
+    if model.needs_options and not all(opened.options):
+        return f"{model.card.id!r} chooses among lettered options, and {opened.task.info.name} asks for free answers"
     return scoring_problem(model, scoring_of(opened)) or learning_problem(model, opened)
 
 

@@ -76,12 +76,16 @@ def test_the_files_lead_to_the_scores_of_the_task(table, capsys):
 def test_a_yaml_is_written_for_each_recipe_of_questions(table, capsys):
     assert command.main([]) == 0
     folder = command.Path(capsys.readouterr().out.strip())
-    assert {path.stem for path in folder.glob("*.yaml")} == {"polybench", "polybench_apart", "polybench_atoms"}
+    assert {path.stem for path in folder.glob("*.yaml")} >= {"polybench", "polybench_apart", "polybench_atoms", "when"}
+    docs = [json.loads(line) for line in (folder / "when.jsonl").read_text("utf-8").splitlines()]
+    results = [utils.process_results(doc, [doc["answer"]]) for doc in docs[:6]]
+    assert utils.mean_score([result[utils.ANSWERS_RIGHT] for result in results]) == 1
+    assert utils.task_measure([result["iou"] for result in results]) == 1
 
 
 def test_what_cannot_be_asked_is_one_line(capsys, table):
     assert command.main(["a_coat"]) == 1
     streams = capsys.readouterr()
-    assert (streams.out, streams.err.startswith("error: 'a_coat' has no questions with options")) == ("", True)
+    assert (streams.out, streams.err.startswith("error: 'a_coat' has no questions, but")) == ("", True)
     assert command.main([table, "--control", "without-text"]) == 1
     assert "no control that changes sound" in capsys.readouterr().err

@@ -74,9 +74,9 @@ def test_single_answers_are_read_by_the_rules_of_the_metric():
     posed = pose("polybench")
     question = next(one for one in posed.questions.values() if one.kind == "counting")
     right = "ABCD"[question.options.index(question.row["answer"])]
-    assert question.is_right(f"The answer is {right}.")
+    assert question.score(f"The answer is {right}.") == 1
     assert question.option_of("I cannot tell.") is None
-    assert not question.is_right("I cannot tell.")
+    assert question.score("I cannot tell.") == 0
 
 
 def test_every_task_of_questions_is_there_without_further_code():
@@ -111,3 +111,16 @@ def test_an_unusable_clip_is_named(table, monkeypatch):
     monkeypatch.setattr(questions, "clips_about", lambda *_, **__: broken)
     with pytest.raises(ClipError, match="it is silent"):
         posed.sound(question)
+
+
+def test_free_answers_are_scored_by_their_task():
+    posed = pose("when")
+    answers = {id: one.answer for id, one in posed.questions.items()}
+    assert {one.score(one.answer) for one in posed.questions.values()} == {1.0}
+    assert posed.scores(answers)["iou"] == 1
+    said = dict.fromkeys(answers, "from 2 to 4 seconds")
+    scores = [one.score("from 2 to 4 seconds") for one in posed.questions.values()]
+    assert posed.scores(said)["iou"] == pytest.approx(np.mean(scores))
+    first = next(iter(posed.questions.values()))
+    assert (first.options, first.option_of("from 2 to 4"), first.score("no idea")) == ((), None, 0)
+    assert first.prompt == first.row["question"]

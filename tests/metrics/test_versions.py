@@ -25,9 +25,12 @@ DIGESTS = {
     ("composed_retrieval", 1): "9faf0501babac43b53f521572215fbb04acded63fdd8e97f0bb63fff45d8492f",
     ("equivariance", 2): "84f4e203b628ae497ee0b662720607011446965cbbafb3811a133be6f28fe9b0",
     ("informativeness", 1): "6584ed66f8a7d9601bc30b9d5e68d944534ad9244908b0adc50aa1efda2a797d",
+    ("negation", 1): "c61607ff5c4de39c4e668ffde0b96e7dd82001955a327d34d2629333c6af3121",
     ("polybench", 2): "e94370d160ea9779af6608b0f630f84ea624f82eb448376b469a7dd145cbe1a5",
+    ("count_instances", 1): "eda2ac3e4ba47f458ddec73cc2471c6072f6d6582368af7f2024b8de74366b05",
     ("disentanglement", 2): "19c392b6b27bad5417519cae02e7fd3fac125da912fd9d05696f072dff1735fb",
     ("invariance", 2): "906da334bee633fdd527c019bbd314d3f389356c492ed6ae3cb0c2b295eb030a",
+    ("when", 1): "31d025ff5038e973d1b7f5ea8be057d2cd1a2563cfa35d9546cb0503cbb8ecb5",
     ("zero_shot_audio", 1): "d238d37afc0cd25db701c9101e3859d6c56612b9b7d7bda327c140c058f611a8",
 }
 """Of the code of each metric, as `digest_of` computes it."""

@@ -32,14 +32,22 @@ SMALL = {
     "comp_a_attribute": {"items": 8},
     "comp_a_order": {"items": 8},
     "comp_a_train": {"train_rows": 8, "validation_rows": 4},
+<<<<<<< HEAD
     "composed_retrieval": {"items": 6},
+=======
+    "count_instances": {"ladders": 6},
+    "count_instances_questions": {"ladders": 6},
+>>>>>>> main
     "factors": {"stars": 2, "crossed_levels": (2, 2, 2, 2)},
     "louder": {"items": 6},
+    "negation": {"items": 10},
+    "negation_questions": {"items": 10},
     "polybench": {"train_sets": 1, "test_sets": 1},
     "polybench_apart": {"train_sets": 1, "test_sets": 1},
     "polybench_atoms": {"train_sets": 1, "test_sets": 1},
     "rate_binding": {"low_notes": (57,), "high_notes": (75,), "swells": (5, 10)},
     "transforms": {"bases": 10, "untransformed": 4, "transforms": ("gain",)},
+    "two_clips": {"groups": 4},
     "zero_shot_audio": {"clips": 16},
 }
 """Changes to the preset mini that leave few rows."""
@@ -54,12 +62,20 @@ SOUNDS = {
     "comp_a_attribute": (named(WHO), {"items": 6}),
     "comp_a_order": (named(), {"items": 6}),
     "comp_a_train": (named(), {"train_rows": 4, "validation_rows": 2}),
+<<<<<<< HEAD
     "composed_retrieval": (unconditioned([2] * 6), {"items": 4}),
+=======
+    "count_instances": (named(each=2), {"ladders": 6}),
+    "count_instances_questions": (named(each=2), {"ladders": 6}),
+>>>>>>> main
     "louder": (unconditioned([2] * 4), {"items": 6}),
+    "negation": (unconditioned([2] * 3), {"items": 8}),
+    "negation_questions": (unconditioned([2] * 3), {"items": 8}),
     "polybench": (made_recordings(28, labels="abcdefg", rate=RATE), SETS),
     "polybench_apart": (made_recordings(28, labels="abcdefg", rate=RATE), SETS),
     "polybench_atoms": (made_recordings(28, labels="abcdefg", rate=RATE), SETS),
     "transforms": (made_recordings(12, rate=RATE), {"bases": 10, "transforms": ("noise",)}),
+    "two_clips": (unconditioned([2] * 3), {"groups": 3}),
     "zero_shot_audio": (described(), {}),
 }
 """Sounds that suit a recipe, with changes that leave few rows."""
@@ -71,13 +87,21 @@ MORE = {
     "comp_a_attribute": {"items": 9},
     "comp_a_order": {"items": 9},
     "comp_a_train": {"train_rows": 10, "validation_rows": 5},
+<<<<<<< HEAD
     "composed_retrieval": {"items": 9},
+=======
+    "count_instances": {"ladders": 8},
+    "count_instances_questions": {"ladders": 8},
+>>>>>>> main
     "factors": {"stars": 3, "crossed_levels": (2, 2, 2, 3)},
     "louder": {"items": 8},
+    "negation": {"items": 13},
+    "negation_questions": {"items": 13},
     "polybench": {"train_sets": 2, "test_sets": 2},
     "polybench_apart": {"train_sets": 2, "test_sets": 2},
     "polybench_atoms": {"train_sets": 2, "test_sets": 2},
     "transforms": {"bases": 11, "untransformed": 6},
+    "two_clips": {"groups": 6},
 }
 """The same with more rows, where those of fewer are among them."""
 
@@ -89,12 +113,19 @@ CARDS = {
     "comp_a_attribute": ("| pitch | low | 0, 1 |",),
     "comp_a_order": ("| pitch | low | 0, 1 |",),
     "comp_a_train": ("first later, before that and amid",),
+<<<<<<< HEAD
     "composed_retrieval": ("6 queries: a **source** clip", "Clips last 1.32 s"),
+=======
+    "count_instances": ("6 ladders: clips in which the same sound", "lies within ± 1.5 dB"),
+    "count_instances_questions": ("about the clips of 6 ladders",),
+>>>>>>> main
     "factors": ("2 **stars** of 30 clips", "16 **crossed** clips"),
     "louder": (
         "Three sounds of different labels, one after the other",
         "`louder` | place of the louder one among them |",
     ),
+    "negation": ("10 items of two clips", "36480 samples"),
+    "negation_questions": ("20 questions with two options",),
     "polybench": (
         "25 multiple-choice questions about 23 clips",
         "25 about\n23 to learn from",
@@ -110,6 +141,7 @@ CARDS = {
         "4 further single sources come after them without copies",
         "| 7 | Breath Pad |",
     ),
+    "two_clips": ("16 questions about two clips", "4 groups of four"),
     "a_coat_instances of sounds": ("3 blocks: two contexts A and C, and 3 classes",),
     "binding of sounds": ("8 trials of scenes",),
     "polybench of sounds": ("25 multiple-choice questions",),
@@ -378,6 +410,8 @@ PRESETS = {
     "comp_a_attribute": [{"items": 100}, {"items": 400}],
     "comp_a_order": [{"items": 100}, {"items": 800}],
     "comp_a_train": [{"train_rows": 4_000, "validation_rows": 200}, {"train_rows": 20_000, "validation_rows": 1_000}],
+    "count_instances": [{"ladders": 120}, {"ladders": 600}],
+    "count_instances_questions": [{"ladders": 40}, {"ladders": 240}],
     "factors": [
         {"stars": 32, "crossed_levels": (8, 4, 4, 4), "max_sources": 3},
         {"stars": 300, "crossed_levels": (8, 8, 8, 8), "max_sources": 3},
@@ -398,6 +432,7 @@ ROWS = {
     "binding": {"test": 90},
     "comp_a_attribute": {"test": 100},
     "comp_a_order": {"test": 100},
+    "count_instances_questions": {"test": 10 * 5 + 30 * 4},
     "factors": {"test": 960 + 512},
     "polybench": {"train": 750, "test": 300},
     "polybench_apart": {"train": 420, "test": 336},

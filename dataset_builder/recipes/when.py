@@ -1,0 +1,185 @@
+"""When is one of three sounds heard: clips of the same three spans of time, over which three labels rotate."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from audio_compositionality.support.errors import InputError
+
+from ..data import AUDIO, NUMBER, TEXT, WHOLE, DataColumn, DatasetError, Row
+from ..scenes.mixing import Event, EventSounds
+from ..scenes.pool import Use, evenly, least_drawn
+from ..scenes.slots import SlotPool, SlotSpec
+from ..sounds.annotations import STEPS
+from ..sounds.entries import Sounds
+from .base import Drawn, Recipe
+
+SOUNDS = 3
+
+FOLDS = 5
+"""Parts of the sounds of each label; a clip has sounds of one part, so that a probe is tested on sounds that it has not
+learnt. A label with fewer has all of them in every part."""
+
+TEMPLATES = {
+    "when": "When is {label} heard? Answer with its onset and offset in seconds.",
+    "until": "From when until when is {label} heard? Answer with its onset and offset in seconds.",
+    "state": "State the onset and the offset of {label} in seconds.",
+}
+
+_ATTEMPTS = 100
+"""Draws of spans for the sounds of a group; a group of sounds that always fall apart is left out."""
+
+Span = tuple[int, int]
+"""First and last time of a sound in hundredths of a second."""
+
+
+class WhenSpec(SlotSpec):
+    """Everything that decides the rows and their samples.
+
+    Raises:
+        InputError: see `SlotSpec`; or spans that do not fit into a clip.
+    """
+
+    groups: int = Field(200, ge=FOLDS, le=10_000, description="Groups of three clips.")
+    duration: float = Field(8.0, ge=2, le=60, description="Seconds of a clip.")
+    shortest: float = Field(0.6, ge=0.1, le=20, description="Seconds of the shortest sound.")
+    longest: float = Field(2.4, ge=0.1, le=20, description="Seconds of the longest sound.")
+    event: float = Field(0.36, ge=0.1, le=10, description="Seconds for which each sound is the only one, at least.")
+    gap: float = Field(0.12, ge=0, le=10, description="Seconds between two onsets and between two offsets, at least.")
+
+    @model_validator(mode="after")
+    def _check_spans(self) -> "WhenSpec":
+        if not self.event <= self.shortest <= self.longest:
+            raise InputError(
+                f"event {self.event:g}, shortest {self.shortest:g} and longest {self.longest:g} must not decrease"
+            )
+        if SOUNDS * self.longest > self.duration:
+            raise InputError(
+                f"longest is {self.longest:g}; three such sounds need {SOUNDS * self.longest:g} s, and duration is "
+                f"{self.duration:g}"
+            )
+        return self
+
+    @property
+    def num_samples(self) -> int:
+        """Samples of a clip."""
+        return round(self.duration * self.sample_rate)
+
+
+class WhenHeard(Recipe[WhenSpec]):
+    """Groups of three clips: the same three spans, three labels that rotate over them, a question about one label."""
+
+    name = "when"
+
+    @cached_property
+    def presets(self) -> Mapping[str, WhenSpec]:
+        """Specs by the name of a preset."""
+        return {"mini": WhenSpec(groups=40), "full": WhenSpec()}
+
+    def columns(self, spec: WhenSpec) -> Sequence[DataColumn]:
+        """The clip, the question about one of its sounds, and the times of all."""
+        return (
+            DataColumn("id", TEXT, "name of the row"),
+            DataColumn("audio", AUDIO, "the clip"),
+            DataColumn("question", TEXT, "the question, on one line; its answer is free"),
+            DataColumn("label", TEXT, "of the sound that is asked about"),
+            DataColumn("onset", NUMBER, "seconds at which it is first audible, measured"),
+            DataColumn("offset", NUMBER, "seconds at which it is last audible, measured"),
+            DataColumn(
+                "events",
+                [{"onset": NUMBER, "offset": NUMBER, "label": TEXT}],
+                "onset and offset in seconds, measured, and label of each sound, in the order of the onsets",
+                count=SOUNDS,
+            ),
+            DataColumn("duration", NUMBER, "seconds of the clip"),
+            DataColumn("group", TEXT, "shared by the three clips of the same spans and labels"),
+            DataColumn("fold", WHOLE, "part of the sounds of each label to which those of the clip belong"),
+            DataColumn("template", TEXT, "wording of the question", choices=tuple(TEMPLATES)),
+            DataColumn("domain", TEXT, "domain of the sounds"),
+        )
+
+    def draw(self, spec: WhenSpec, sounds: Sounds) -> Iterator[Drawn]:
+        """The groups, three rows each: in the n-th the first label is in the n-th span."""
+        pool, use, measured = SlotPool(sounds), Use(), EventSounds(sounds, spec.sample_rate)
+        asked, drawn = Counter[str](), 0
+        for number in range(spec.groups):
+            rng, fold = self.random(spec, number), number % FOLDS
+            labels = evenly(pool.draw_names(SOUNDS, use, rng), asked, rng)
+            asked[labels[0]] += 1
+            entries = [least_drawn(_part(pool, label, fold), use.recordings, rng) for label in labels]
+            use.recordings.update(entries)
+            template = list(TEMPLATES)[int(rng.integers(len(TEMPLATES)))]
+            clips = next(filter(None, (_clips(spec, measured, entries, rng) for _ in range(_ATTEMPTS))), ())
+            drawn += len(clips)
+            for turn, (clip, times) in enumerate(clips):
+                said = [pool.said(entry) for entry in entries]
+                heard = sorted(zip(times, said, strict=True))
+                row = {
+                    "id": f"{self.name}-{number:05d}-{turn}",
+                    "question": TEMPLATES[template].format(label=said[0]),
+                    "label": said[0],
+                    **dict(zip(("onset", "offset"), times[0], strict=True)),
+                    "events": [{"onset": a, "offset": b, "label": one} for (a, b), one in heard],
+                    "duration": spec.duration,
+                    "group": f"{self.name}-{number:05d}",
+                    "fold": fold,
+                    "template": template,
+                    "domain": spec.domain_name,
+                }
+                yield Drawn(row, [clip])
+        if not drawn:
+            raise DatasetError(
+                f"{pool.source}: in every group a sound falls apart into several; longer or steadier sounds are needed"
+            )
+
+    def check_row(self, row: Row) -> None:
+        """Refuse a row whose times are not in its clip, or whose sound is not among its events."""
+        super().check_row(row)
+        asked = {name: row[name] for name in ("onset", "offset", "label")}
+        times = [0.0, row["onset"], row["offset"], row["duration"]]
+        if asked not in row["events"] or times != sorted(times) or row["onset"] == row["offset"]:
+            raise DatasetError(f"row {row['id']}: {asked} is none of its events, or not within its {times[-1]:g} s")
+
+
+def _part(pool: SlotPool, label: str, fold: int) -> list[int]:
+    """The sounds of a label in a fold: whole groups of sounds; all of them where there are fewer groups than folds."""
+    entries = pool.by_label[label]
+    groups = sorted({pool.group(entry) for entry in entries})
+    return [entry for entry in entries if groups.index(pool.group(entry)) % FOLDS == fold] or list(entries)
+
+
+def _clips(
+    spec: WhenSpec, measured: EventSounds, entries: Sequence[int], rng: np.random.Generator
+) -> list[tuple[list[Event], list[tuple[float, float]]]]:
+    """The three clips with the measured times of each entry; none where spans do not fit or a sound falls apart."""
+    spans = _spans(spec, rng)
+    clips = []
+    for turn in range(SOUNDS if spans else 0):
+        step = spec.sample_rate // STEPS
+        turned = [*spans[turn:], *spans[:turn]]
+        clip = [Event(entry, step * a, step * b) for entry, (a, b) in zip(entries, turned, strict=True)]
+        activities: list[Any] = [measured.activity([event]) for event in clip]
+        if any(len(activity) != 1 for activity in activities):
+            return []
+        clips.append((clip, [(a / STEPS, b / STEPS) for ((a, b),) in activities]))
+    return clips
+
+
+def _spans(spec: WhenSpec, rng: np.random.Generator) -> list[Span]:
+    """Three spans, in the order of drawing; none where one is too little by itself, or two begin or end together."""
+    lengths = rng.integers(round(STEPS * spec.shortest), round(STEPS * spec.longest) + 1, SOUNDS)
+    onsets = [int(rng.integers(round(STEPS * spec.duration) - length + 1)) for length in lengths]
+    spans = [(onset, onset + int(length)) for onset, length in zip(onsets, lengths, strict=True)]
+    times = np.zeros((SOUNDS, round(STEPS * spec.duration)), bool)
+    for row, (first, last) in zip(times, spans, strict=True):
+        row[first:last] = True
+    alone = (times & (times.sum(axis=0) == 1)).sum(axis=1) / STEPS
+    apart = min(int(np.diff(np.sort(ends)).min()) for ends in zip(*spans, strict=True)) / STEPS
+    return spans if alone.min() >= spec.event and apart >= spec.gap else []
+
+
+RECIPE = WhenHeard()

@@ -1,0 +1,258 @@
+"""Two times in a free-text answer: when something begins and when it ends, read by fixed rules in linear time.
+
+An answer is cut into words, numbers and marks. A *time* is
+
+- a clock, ``0:01.2`` or ``00:01:02.5``;
+- a number with a unit: milliseconds, seconds or minutes, in digits or in words (``one and a half seconds``), also of
+  two units (``1 min 3.5 s``);
+- a bare number, in seconds or in the unit of its partner, unless it counts or names something: a whole number directly
+  beside a word such as "two clarinets" or "track 2", one that opens a line as in a list, one glued to letters, and
+  a number with %, # or a minus sign are no times.
+
+A time is *from* where the last such word before it is one of `_FROM`, *until* where it is one of `_UNTIL`, and a
+*length* where it is one of `_LENGTH` or where "long" follows. Two successive times are a pair, read from left to right:
+
+1. from and until, in either order, or two times with nothing but small words such as "to" or "and" between;
+2. where there is none of these: a time and a length that follows with nothing but small words between;
+3. where there is none of these either: two times with nothing but marks between, as in ``[1.2, 3.4]``.
+
+The last pair of the first kind that there is counts. A pair that ends before it starts is none: such an answer is
+unread, as is one without a pair. Of several sounds in one answer the last is read.
+
+>>> spoken_times("First there is a drum. The bell is heard from 1.2 to 3.4 s, so for 2.2 s.")
+(1.2, 3.4)
+>>> spoken_times("between two and two and a half seconds"), spoken_times('{"onset": 0.5, "offset": 1}')
+((2.0, 2.5), (0.5, 1.0))
+>>> spoken_times("I hear two clarinets."), spoken_times("from 3 to 1 s")
+(None, None)
+"""
+
+import math
+import re
+import unicodedata
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+_TOKEN = re.compile(
+    r"(?P<clock>\d{1,3}(?::[0-5]?\d){1,2}(?:\.\d+|,\d{3}(?!\d))?(?![\d:]))"
+    r"|(?P<number>\d{1,3}(?:,\d{3}){1,2}(?=\s{0,2}m(?:s|illi))|\d+(?:\.\d+)?|(?<![\d.])\.\d+)"
+    r"|(?P<word>[^\W\d_]+)|(?P<line>\n)|(?P<mark>[^\w\s]|_)"
+)
+
+_PLAIN = str.maketrans({"½": ".5", "¼": ".25", "¾": ".75", **dict.fromkeys("‐‑‒–—―−", "-")})
+
+LARGEST = 1e6
+"""Seconds; a larger number is no time."""
+
+_UNITS = {
+    **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
+    **dict.fromkeys(("ms", "msec", "msecs", "millisecond", "milliseconds"), 0.001),
+    **dict.fromkeys(("min", "mins", "minute", "minutes"), 60.0),
+}
+"""Seconds of each unit."""
+
+_ONES = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+)
+_NUMBERS = {word: float(value) for value, word in enumerate(_ONES)}
+_TENS = {word: 10.0 * value for value, word in enumerate(("twenty", "thirty", "forty", "fifty", "sixty"), 2)}
+_PARTS = {"half": 0.5, "quarter": 0.25}
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_FROM = _words("from between starts start starting started begins begin beginning began onset onsets")
+_UNTIL = _words(
+    "until till til ends end ending ended stops stop stopping stopped finishes finish finishing offset offsets"
+)
+_LENGTH = _words("for lasts last lasting lasted duration length")
+_SMALL = _words(
+    "to through thru and continues continuing then is it its at the a an of about around roughly approximately approx "
+    "circa ca near nearly just time times answer heard audible present mark"
+)
+_ROLES = {**dict.fromkeys(_FROM, "from"), **dict.fromkeys(_UNTIL, "until"), **dict.fromkeys(_LENGTH, "length")}
+_NO_TIME, _HEAD = "number", "."
+"""A number that is no time, which stands between two others like a word; and one that opens a line."""
+
+_BESIDE = _FROM | _UNTIL | _LENGTH | _SMALL | _words("or in on into when before after with while so by")
+"""Words beside which a bare whole number may be a time."""
+
+
+@dataclass
+class _Token:
+    """A piece of an answer: its kind, its text, and where it stands."""
+
+    kind: str
+    text: str
+    start: int
+    end: int
+
+
+@dataclass
+class _Time:
+    """A time: its value in its unit (seconds of it; None: not said), what was said since the time before, its role."""
+
+    value: float
+    unit: float | None
+    before: list[str]
+    role: str = ""
+
+    @property
+    def words(self) -> set[str]:
+        """The words since the time before it, without units."""
+        return {word for word in self.before if word.isalpha() and word not in _UNITS}
+
+
+def spoken_times(answer: str) -> tuple[float, float] | None:
+    """Return when something begins and ends by an answer, in seconds; None where it does not say; see the module."""
+    times = _times(_tokens(answer))
+    for read in (_said_pairs, _lengths, _marked_pairs):
+        pairs = read(times)
+        if pairs:
+            first, last = pairs[-1]
+            return (first, last) if first <= last else None
+    return None
+
+
+def _tokens(answer: str) -> list[_Token]:
+    text = unicodedata.normalize("NFKC", answer.translate(_PLAIN)).translate(_PLAIN).casefold()
+    return [_Token(str(match.lastgroup), match[0], *match.span()) for match in _TOKEN.finditer(text)]
+
+
+def _times(tokens: Sequence[_Token]) -> list[_Time]:
+    """The times in their order, with their roles."""
+    times, place, before, default = list[_Time](), 0, list[str](), None
+    while place < len(tokens):
+        value, stop = _number_at(tokens, place)
+        if value is None:
+            before.append(tokens[place].text)
+            # A unit that stands by itself, as in "onset (ms): 1200", is that of bare numbers behind it.
+            default = 0.001 if _UNITS.get(tokens[place].text) == 0.001 else default
+            place += 1
+            continue
+        unit, end = _unit_at(tokens, stop)
+        unit = 1.0 if tokens[place].kind == "clock" else unit
+        last = times[-1] if times else None
+        if value > LARGEST or not (tokens[place].kind == "clock" or _is_time(tokens, place, stop, unit)):
+            before.append(_HEAD if _opens_line(tokens, place, stop) else _NO_TIME)
+        elif last and last.unit and unit and unit < last.unit and set(before) <= {",", "and"}:
+            last.value, last.unit, before = last.value * last.unit + value * unit, 1.0, []
+        else:
+            said = [role for word in before if (role := _ROLES.get(word))]
+            said += ["length"] if _text(tokens, end) == "long" else []
+            times.append(_Time(value, unit or default, before, said[-1] if said else ""))
+            before = []
+        place = end
+    return times
+
+
+def _number_at(tokens: Sequence[_Token], place: int) -> tuple[float | None, int]:
+    """The number that starts at a place, and the place after it; of a clock its seconds."""
+    token, stop, value = tokens[place], place + 1, math.nan
+    if token.kind == "clock":
+        parts = [float(part) for part in token.text.replace(",", ".").split(":")]
+        return sum(part * 60**power for power, part in enumerate(reversed(parts))), stop
+    if token.kind == "number":
+        value = float(token.text.replace(",", ""))
+    elif token.text in _NUMBERS or token.text in _TENS:
+        value = _NUMBERS.get(token.text, _TENS.get(token.text, 0.0))
+        ones = stop + (_text(tokens, stop) == "-")
+        if token.text in _TENS and 1 <= _NUMBERS.get(_text(tokens, ones), 0) <= 9:
+            value, stop = value + _NUMBERS[_text(tokens, ones)], ones + 1
+        if _text(tokens, stop) == "point" and _text(tokens, stop + 1) in _NUMBERS:
+            stop, digits = stop + 1, ""
+            while _NUMBERS.get(_text(tokens, stop), 10.0) < 10 and len(digits) < 9:
+                digits, stop = f"{digits}{_NUMBERS[_text(tokens, stop)]:.0f}", stop + 1
+            value += float(f"0.{digits or 0}")
+    elif token.text in _PARTS:
+        stop += _text(tokens, stop) == "a"
+        return (_PARTS[token.text], stop) if _text(tokens, stop) in _UNITS else (None, place)
+    if math.isnan(value):
+        return None, place
+    if _text(tokens, stop) == "and" and _text(tokens, stop + 1) == "a" and _text(tokens, stop + 2) in _PARTS:
+        value, stop = value + _PARTS[_text(tokens, stop + 2)], stop + 3
+    return value, stop
+
+
+def _text(tokens: Sequence[_Token], place: int) -> str:
+    return tokens[place].text if 0 <= place < len(tokens) else ""
+
+
+def _unit_at(tokens: Sequence[_Token], stop: int) -> tuple[float | None, int]:
+    """The unit behind a number, perhaps after a bracket or a hyphen, and the place after it."""
+    at = stop + (_text(tokens, stop) in ("(", "[", "-"))
+    unit = _UNITS.get(_text(tokens, at))
+    return (None, stop) if unit is None else (unit, at + 1)
+
+
+def _is_time(tokens: Sequence[_Token], place: int, stop: int, unit: float | None) -> bool:
+    """Whether a number with this unit is a time, by its neighbours; see the module."""
+    first, last = tokens[place], tokens[stop - 1]
+    before, after = (tokens[at] if 0 <= at < len(tokens) else None for at in (place - 1, stop))
+    touching = before if before is not None and before.end == first.start else None
+    if touching is not None and (touching.kind == "word" or touching.text in "_#"):
+        return False
+    if touching is not None and touching.text == "-":
+        # A hyphen behind a time makes a range, any other a minus or a name.
+        earlier = tokens[place - 2] if place > 1 else None
+        is_range = earlier is not None and (earlier.kind in ("number", "clock") or earlier.text in {*_UNITS, *_NUMBERS})
+        if not is_range:
+            return False
+    if unit is not None:
+        return True
+    if after is not None and (after.text in "%_" or (after.kind == "word" and after.start == last.end)):
+        return False
+    if "." in first.text or stop > place + 1:
+        return True
+    if _opens_line(tokens, place, stop) and stop + 1 < len(tokens):
+        return False
+    beside = [token.text for token in (before, after) if token is not None and token.kind == "word"]
+    return all(word in _BESIDE or word in _UNITS for word in beside)
+
+
+def _opens_line(tokens: Sequence[_Token], place: int, stop: int) -> bool:
+    """Whether a number opens a line as in a list, ``1.`` or ``2)``."""
+    return (place == 0 or tokens[place - 1].kind == "line") and _text(tokens, stop) in (".", ")", ":")
+
+
+def _seconds(one: _Time, other: _Time) -> tuple[float, float]:
+    """Both in seconds; a bare number has the unit of the other."""
+    return one.value * (one.unit or other.unit or 1.0), other.value * (other.unit or one.unit or 1.0)
+
+
+Pairs = list[tuple[float, float]]
+
+
+def _pairs(times: Sequence[_Time], is_pair: Callable[[_Time, _Time], bool]) -> Pairs:
+    """Two successive times each, in seconds, from left to right; no time is in two of them."""
+    pairs, place = Pairs(), 0
+    while place + 1 < len(times):
+        one, other = times[place : place + 2]
+        paired = is_pair(one, other)
+        if paired:
+            first, last = _seconds(one, other)
+            pairs.append((last, first) if (one.role, other.role) == ("until", "from") else (first, last))
+        place += 1 + paired
+    return pairs
+
+
+def _said_pairs(times: Sequence[_Time]) -> Pairs:
+    def is_pair(one: _Time, other: _Time) -> bool:
+        is_joined = other.words <= _SMALL | _UNTIL and bool(other.words or {"-", "~"} & set(other.before))
+        return is_joined or {one.role, other.role} == {"from", "until"}
+
+    return _pairs([time for time in times if time.role != "length"], is_pair)
+
+
+def _lengths(times: Sequence[_Time]) -> Pairs:
+    def is_pair(one: _Time, other: _Time) -> bool:
+        return other.role == "length" != one.role and other.words <= _SMALL | _LENGTH
+
+    return [(start, start + length) for start, length in _pairs(times, is_pair)]
+
+
+def _marked_pairs(times: Sequence[_Time]) -> Pairs:
+    return _pairs(times, lambda one, other: not other.words)

@@ -1,0 +1,319 @@
+"""When is a sound heard: how far do stated intervals agree with true ones, beside what needs no hearing of that sound?
+
+An answer is free text, read by the rules of `spoken_times`; what has no two times, or ends before it starts, is
+*unparsed* and scores 0. The score of an answer is the intersection of its interval with the true one over their union.
+
+Two bars stand beside it. The *prior* is the one interval that would be best as the answer to every question, chosen
+knowing all true answers. The *label-blind* bar is of who knows when all sounds of a clip are heard and not which is
+which: of the intervals that begin with one of them and end with one, the best on average over all of them.
+
+>>> spans = [[[1, 3], [4, 6]]] * 2
+>>> result = when(["It is heard from 1 to 3 s.", "No idea."], [1, 4], [3, 6], [8, 8], spans=spans)
+>>> result["iou"], result["iou_label_blind"], result["unparsed"]
+(0.5, 0.5, 1)
+"""
+
+from typing import Any
+
+import numpy as np
+
+from .arrays import Floats
+from .evaluated import MOST, count, measure, metric_class, share
+from .spoken_times import spoken_times
+
+_DESCRIPTION = """\
+When measures how well the onset and offset of one sound among several are stated, in free text or as intervals: the
+intersection over union with the true interval, beside the best constant interval and the best that is possible without
+knowing which sound is asked about.
+"""
+
+_CITATION = """\
+@misc{when_2026,
+  title = {{When is it heard: onset and offset of one sound among several, beside who binds no times to labels}},
+  year = {2026}
+}
+"""
+
+_INPUTS = """
+Args:
+    predictions: n texts, the answers as the model gave them; with parsed=True intervals [n, 2] in seconds, None or NaN
+        for none.
+    onset, offset: [n], the true interval in seconds.
+    duration: [n], seconds of the clip; later times count as its end.
+    spans: optional, for each answer the intervals of all sounds of its clip, the true one among them.
+    parsed: whether predictions are intervals.
+    return_scores: also return lists of n: scores, scores_hit, intervals.
+Returns:
+    a dictionary, described at `when` in the module: iou, iou_prior, iou_label_blind, hit and so on.
+Examples:
+    >>> import evaluate
+    >>> metric = evaluate.load("when")
+    >>> answers = ["from 0:01 to 0:03", "at four seconds"]
+    >>> result = metric.compute(predictions=answers, onset=[1, 4], offset=[3, 6], duration=[8, 8])
+    >>> result["iou"], result["unparsed"]
+    (0.5, 1)
+"""
+
+HIT = 0.5
+"""Intersection over union from which an answer is a hit."""
+
+SLACK = 1e-6
+"""Seconds by which times may differ by their rounding."""
+
+GRID = 81
+"""Ends from which the best constant interval is chosen, evenly from 0 to the longest duration."""
+
+
+def when(
+    predictions: Any = None,
+    onset: Any = None,
+    offset: Any = None,
+    duration: Any = None,
+    *,
+    spans: Any = None,
+    parsed: bool = False,
+    return_scores: bool = False,
+) -> dict[str, Any]:
+    """Return how well n intervals agree with the true ones.
+
+    - `predictions` [n]: texts, see `spoken_times`; with `parsed` intervals [onset, offset] in seconds, None or NaN
+      where there is none; `onset`, `offset` [n]: true, 0 ≤ onset < offset ≤ `duration` [n]; times of predictions
+      beyond the clip count as its ends;
+    - `spans` [n]: the intervals [[onset, offset], …] of all sounds of each clip.
+
+    Numbers:
+
+    - `iou`: the mean of intersection over union, 0 where nothing could be read; `hit`: share of answers with 1/2 or
+      more;
+    - `iou_prior`, `hit_prior`: the most that one interval for all answers reaches, among those whose ends are on a grid
+      of `GRID` times from 0 to the longest duration;
+    - `iou_label_blind`, `hit_label_blind`: the mean over answers of the most that an interval which begins with a sound
+      of the clip and ends with one reaches on average over all its sounds; None without `spans`. Where each of the
+      sounds is asked about once with the same words, no choice by words alone exceeds it among these intervals;
+    - `onset_error`, `offset_error`: mean absolute errors in seconds of the answers that could be read, None without;
+      `onset_error_prior`, `offset_error_prior`: those of the best constant, the median of all true times;
+    - `unparsed`: answers that could not be read; `n`: answers;
+    - with return_scores, lists of n: `scores` of iou, `scores_hit`, and `intervals`, None where nothing could be read.
+
+    Raises ValueError when lengths differ or are 0, a prediction is no text (with `parsed` no interval), a time is
+    not finite, or a true interval is empty or not inside its clip.
+
+    >>> when([[1, 3]], [2], [4], [8], parsed=True)["iou"]
+    0.3333333333333333
+    """
+    given = {"predictions": predictions, "onset": onset, "offset": offset, "duration": duration}
+    missing = [name for name, values in given.items() if values is None]
+    if missing:
+        rest = ", ".join(name for name in given if name not in missing) or "nothing"
+        raise ValueError(f"when got {rest} without {', '.join(missing)}.")
+    truth, ends = _truth(onset, offset, duration)
+    said = _said(predictions, len(truth), parsed, ends)
+    read = np.isfinite(said[:, 0])
+    overlaps = interval_overlaps(said, truth)
+    columns = {"iou": overlaps, "hit": _hits(overlaps)}
+    prior = constant_means(truth, float(ends.max()))[1].max(axis=0)
+    of_blind = None if spans is None else [_blind_overlaps(one) for one in _all_spans(spans, truth)]
+    result: dict[str, Any] = dict.fromkeys(MEASURES)
+    for place, name in enumerate(columns):
+        result[name] = float(columns[name].mean())
+        result[f"{name}_prior"] = float(prior[place])
+        if of_blind is not None:
+            best = [float((one if name == "iou" else _hits(one)).mean(axis=1).max()) for one in of_blind]
+            result[f"{name}_label_blind"] = float(np.mean(best))
+    for side, name in enumerate(("onset_error", "offset_error")):
+        errors = np.abs(said[read, side] - truth[read, side])
+        result[name] = float(errors.mean()) if read.any() else None
+        result[f"{name}_prior"] = float(np.abs(truth[:, side] - np.median(truth[:, side])).mean())
+    result |= {"unparsed": int((~read).sum()), "n": len(truth)}
+    if return_scores:
+        result["scores"], result["scores_hit"] = (columns[name].tolist() for name in ("iou", "hit"))
+        result["intervals"] = [row.tolist() if is_read else None for row, is_read in zip(said, read, strict=True)]
+    return result
+
+
+When = metric_class(
+    when,
+    [
+        {"predictions": kind, "onset": "number", "offset": "number", "duration": "number"}
+        for kind in ("text", "numbers")
+    ],
+    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2603.13685",)),
+    whole=False,
+)
+
+
+def interval_overlaps(said: Floats, truth: Floats) -> Floats:
+    """Return the intersection over union of intervals [n or 1, 2] and true ones [n or 1, 2] in rows; 0 for NaN."""
+    common = np.minimum(said[:, 1], truth[:, 1]) - np.maximum(said[:, 0], truth[:, 0])
+    union = np.maximum(said[:, 1], truth[:, 1]) - np.minimum(said[:, 0], truth[:, 0])
+    overlaps: Floats = np.nan_to_num(np.maximum(common, 0.0) / union)
+    return overlaps
+
+
+def constant_means(truth: Floats, longest: float) -> tuple[Floats, Floats]:
+    """Return all intervals on the grid from 0 to the longest duration [constants, 2], and of each the mean overlap with
+    the true ones and the share of hits [constants, 2]."""
+    grid = np.linspace(0.0, longest, GRID)
+    constants = np.stack([grid[ends] for ends in np.triu_indices(GRID, 1)], axis=1)
+    overlaps = (interval_overlaps(one[None], truth) for one in constants)
+    return constants, np.array([(one.mean(), _hits(one).mean()) for one in overlaps])
+
+
+def _hits(overlaps: Floats) -> Floats:
+    """1 where the overlap is at least HIT, give or take rounding."""
+    return (overlaps >= HIT - 1e-9).astype(np.float64)
+
+
+def _blind_overlaps(spans: Floats) -> Floats:
+    """Overlaps [candidates, sounds] with all sounds of a clip of each interval from an onset to an offset of them."""
+    ends = [(first, last) for first in spans[:, 0] for last in spans[:, 1] if first < last]
+    return np.stack([interval_overlaps(np.array([one]), spans) for one in ends])
+
+
+def _numbers(name: str, values: Any) -> Floats:
+    """Finite numbers [n], n at least 1, or ValueError."""
+    try:
+        column = np.asarray(values, np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numbers: {error}.") from None
+    if column.ndim != 1 or not len(column):
+        raise ValueError(f"{name} must be a list of one number or more; got shape {column.shape}.")
+    bad = np.flatnonzero(~np.isfinite(column))
+    if len(bad):
+        raise ValueError(f"{name} must be finite; row {bad[0]} has {column[bad[0]]}.")
+    return column
+
+
+def _truth(onset: Any, offset: Any, duration: Any) -> tuple[Floats, Floats]:
+    """True intervals [n, 2] and durations [n], or ValueError."""
+    columns = {name: _numbers(name, x) for name, x in (("onset", onset), ("offset", offset), ("duration", duration))}
+    if len({len(column) for column in columns.values()}) > 1:
+        lengths = ", ".join(f"{name} {len(column)}" for name, column in columns.items())
+        raise ValueError(f"There must be one entry for each answer; got {lengths}.")
+    first, last, end = columns.values()
+    bad = np.flatnonzero(~((first >= 0) & (first < last) & (last <= end + SLACK)))
+    if len(bad):
+        row = bad[0]
+        raise ValueError(
+            f"A true interval is in its clip, 0 ≤ onset < offset ≤ duration; row {row} has {first[row]:g} to "
+            f"{last[row]:g} s of {end[row]:g} s."
+        )
+    return np.stack([first, last], axis=1), end
+
+
+def _said(predictions: Any, n: int, parsed: bool, ends: Floats) -> Floats:
+    """The intervals that are said [n, 2], at most to the end of the clip; NaN where none is, or ValueError."""
+    entries = predictions.tolist() if hasattr(predictions, "tolist") else list(predictions)
+    if isinstance(predictions, str) or len(entries) != n:
+        raise ValueError(f"predictions must be a list of {n} entries, one for each onset; got {len(entries)}.")
+    intervals = np.full((n, 2), np.nan)
+    for row, entry in enumerate(entries):
+        if not parsed and not isinstance(entry, str):
+            raise ValueError(f"predictions must be texts, or intervals with parsed=True; row {row} has {entry!r}.")
+        pair = entry if parsed else spoken_times(entry)
+        if pair is None:
+            continue
+        if isinstance(pair, str) or np.shape(pair) != (2,):
+            raise ValueError(f"With parsed=True a prediction is [onset, offset] or None; row {row} has {entry!r}.")
+        if 0 <= pair[0] <= pair[1]:
+            intervals[row] = np.minimum(pair, ends[row])
+    return intervals
+
+
+def _all_spans(spans: Any, truth: Floats) -> list[Floats]:
+    """The intervals of all sounds of each clip, [sounds, 2] each, or ValueError."""
+    if len(spans) != len(truth):
+        raise ValueError(f"spans must have one list for each of the {len(truth)} answers; got {len(spans)}.")
+    arrays = [np.asarray(one, np.float64) for one in spans]
+    for row, one in enumerate(arrays):
+        if one.ndim != 2 or one.shape[1] != 2 or not np.isclose(one, truth[row], atol=SLACK).all(axis=1).any():
+            raise ValueError(
+                f"spans are lists [[onset, offset], …] with the true one among them; row {row} has {spans[row]!r}."
+            )
+    return arrays
+
+
+VERSION = 1
+"""It rises with every change of code or constants that can change a number."""
+
+MEASURES = {
+    "iou": share(
+        "overlap",
+        "intersection over union of the interval that is said and the true one, the mean over all answers; 0 for an "
+        "answer that states no interval",
+        null="iou_prior",
+        floor="iou_label_blind",
+        column="score",
+    ),
+    "iou_prior": share("best constant", "overlap of the best single interval for all answers, chosen knowing them"),
+    "iou_label_blind": share(
+        "label-blind",
+        "overlap that who knows when all sounds of a clip are heard, and not which is which, reaches at most",
+    ),
+    "hit": share(
+        "hits",
+        "share of answers whose overlap is at least 1/2",
+        null="hit_prior",
+        floor="hit_label_blind",
+        column="score_hit",
+    ),
+    "hit_prior": share("hits of the best constant", "hits of the best single interval for all answers", shown=False),
+    "hit_label_blind": share("label-blind hits", "hits of who does not know which sound is which", shown=False),
+    **{
+        f"{end}_error{bar}": measure(
+            f"error of the {end}{said}",
+            f"mean absolute error of the {end} in seconds{of}",
+            range=(0.0, MOST),
+            shown=not bar,
+            less_is_better=True,
+            **({} if bar else {"null": f"{end}_error_prior"}),
+        )
+        for end in ("onset", "offset")
+        for bar, said, of in (
+            ("", " (s)", ", of the answers that state an interval"),
+            ("_prior", " of the median (s)", ", of the best constant"),
+        )
+    },
+    "unparsed": count("unparsed", "number of answers that state no interval; they score 0", 0.0, shown=True),
+    "n": count("n", "number of answers"),
+}
+"""The description of each number of `when`, by name, the score first."""
+
+PAGE = {
+    "introduction": """\
+# When is it heard?
+
+How far does the stated onset and offset of one sound among several agree with the true ones?
+
+Paste what a model answered, a line for each answer, such as "from 1.2 to 3.4 seconds"; and on the same lines the true
+onset, offset and the duration of the clip. An empty answer is written as "-".
+""",
+    "warning": """\
+**An overlap alone says little.** Compare it with the best constant, and with who hears when something sounds but not
+what: the larger of the two is the bar.
+""",
+    "inputs": {
+        "predictions": "Answers, as the model gave them",
+        "onset": "True onset in seconds",
+        "offset": "True offset in seconds",
+        "duration": "Duration of the clip in seconds",
+        "spans": "Optional: all sounds of the clip, a list a line, such as [[1.2, 3.4], [2, 5]]",
+    },
+    "kinds": {"spans": "json"},
+}
+"""Content of the metric's page; an input that is no feature of the metric is optional, of the kind given here."""
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `when`: 24 clips of three sounds, most answers about right, some of another sound."""
+    rng = np.random.default_rng(0)
+    rows: dict[str, list[Any]] = {name: [] for name in PAGE["inputs"]}
+    for _ in range(24):
+        onsets = np.sort(rng.uniform(0.0, 5.0, 3)).round(2)
+        spans = [[float(onset), round(float(onset) + float(rng.uniform(0.6, 2.4)), 2)] for onset in onsets]
+        asked, said = rng.integers(3), rng.random()
+        first, last = spans[asked] if said < 0.7 else spans[rng.integers(3)]
+        answer = f"It is heard from {first + 0.1:.1f} to {last:.1f} seconds." if said < 0.9 else "I cannot tell."
+        for name, value in zip(rows, (answer, *spans[asked], 8.0, spans), strict=True):
+            rows[name].append(value)
+    return rows

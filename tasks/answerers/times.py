@@ -1,0 +1,41 @@
+"""The answerer that states the same interval whenever it is asked when a sound is heard."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from audio_compositionality.encoders.base import Model, ModelError
+
+from .chooser import answerer_card
+
+
+class UsualTimes(Model):
+    """Answers every question with the interval that overlaps most with the true ones to learn from."""
+
+    card = answerer_card("usual-times", "the interval that overlaps most with those to learn from")
+
+    def __init__(self) -> None:
+        """It has yet to learn."""
+        self._answer = ""
+
+    def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
+        """See `Model.learn`; no clip is asked for.
+
+        Raises:
+            ModelError: rows state no onset and offset.
+        """
+        from audio_compositionality.metrics.when import constant_means
+
+        if not all({"onset", "offset", "duration"} <= row.keys() for row in rows):
+            raise ModelError(f"'{self.card.id}' learns onset, offset and duration, which these questions do not state")
+        truth = np.array([(row["onset"], row["offset"]) for row in rows], np.float64)
+        constants, means = constant_means(truth, max(float(row["duration"]) for row in rows))
+        first, last = constants[int(means[:, 0].argmax())]
+        self._answer = f"{first:.3f} to {last:.3f} s"
+
+    def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
+        """See `Model.answer`."""
+        return [self._answer for _ in prompts]

@@ -1,0 +1,176 @@
+"""When one of several sounds is heard: the samples and scores of its interval, and a probe that finds it in frames."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from audio_compositionality.dataset_builder.data import Row
+from audio_compositionality.encoders.binned_frames import FRAME_BIN
+from audio_compositionality.support.spec import Spec
+
+from ..base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, scores_from
+
+FEWEST_FOLDS = 3
+"""To train, to validate and to test."""
+
+THRESHOLDS = np.linspace(0.05, 0.95, 19)
+"""Activities of which one is taken off, chosen on clips for validation."""
+
+
+class MomentTask:
+    """The task of one interval a row; see `Task`."""
+
+    spec = Spec
+    drawings: tuple[Drawing, ...] = ()
+
+    def __init__(self, info: TaskInfo) -> None:
+        """What it is."""
+        self.info = info
+
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
+        """The clip."""
+        return Inputs(clips=("audio",))
+
+    def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
+        """None.
+
+        Raises:
+            TaskError: there are no rows.
+        """
+        if not rows:
+            raise TaskError(f"{self.info.name} has no rows; it needs at least one")
+        return {}
+
+    def intervals(self, rows: Sequence[Row], outputs: Outputs) -> tuple[Any, bool]:
+        """What the model says, and whether these are intervals; else they are texts."""
+        return list(outputs.answers), False
+
+    def score(
+        self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
+    ) -> Scores:
+        """Score the intervals of all rows."""
+        # Imported by need: a task loads its metric only in the process that scores.
+        from audio_compositionality.metrics.when import when
+
+        said, parsed = self.intervals(rows, outputs)
+        columns = {name: [row[name] for row in rows] for name in ("onset", "offset", "duration")}
+        spans = [[(event["onset"], event["offset"]) for event in row["events"]] for row in rows]
+        values = when(said, **columns, spans=spans, parsed=parsed, return_scores=True)
+        return scores_from(values, self.info, rows)
+
+    def samples(self, rows: Sequence[Row]) -> Samples:
+        """The rows; those of a group have the same labels at the same times."""
+        return Samples(
+            rows=tuple(rows),
+            clusters=np.unique([row["group"] for row in rows], return_inverse=True)[1].astype(np.int64),
+            clustered_by="the group: three clips of the same labels and times",
+            groups={name: tuple(row[name] for row in rows) for name in ("label", "template")},
+            contents=tuple(
+                {
+                    "audio": [
+                        {
+                            "sound": event["label"],
+                            "from (s)": f"{event['onset']:.2f}",
+                            "to (s)": f"{event['offset']:.2f}",
+                            "asked": "yes" if event["label"] == row["label"] else "",
+                        }
+                        for event in row["events"]
+                    ]
+                }
+                for row in rows
+            ),
+        )
+
+
+class MomentFrameTask(MomentTask):
+    """The same by frames: a probe learns from other clips how each label sounds, and finds it."""
+
+    def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
+        """None.
+
+        Raises:
+            TaskError: the clips are of fewer than `FEWEST_FOLDS` folds.
+        """
+        folds = {row["fold"] for row in rows}
+        if len(folds) < FEWEST_FOLDS:
+            raise TaskError(
+                f"{self.info.name} has clips of {len(folds)} folds; it needs {FEWEST_FOLDS}, to train, validate and "
+                "test its probe"
+            )
+        return {}
+
+    def intervals(self, rows: Sequence[Row], outputs: Outputs) -> tuple[Any, bool]:
+        """The intervals that the probe finds, [rows, 2]."""
+        bins = max(1, round(float(rows[0]["duration"]) / FRAME_BIN))
+        return moments_in(outputs.clips.reshape(len(rows), bins, -1), rows), True
+
+
+def moments_in(frames: NDArray[np.floating], rows: Sequence[Row]) -> Floats:
+    """The interval of each row's label in its clip, [rows, 2] in seconds, by a probe that learnt from other folds.
+
+    Ridge regression of the activity of every label in a bin on the bin's frame; the interval is the run of bins with
+    the largest sum of predicted activity of the label less a threshold. Each fold is tested once; the penalty and the
+    threshold are chosen on the next one.
+
+    Args:
+        frames: [rows, bins, dim].
+        rows: with ``label``, ``events``, ``onset``, ``offset`` and ``fold``.
+    """
+    from audio_compositionality.metrics.probing import PENALTIES, Ridge
+    from audio_compositionality.metrics.when import interval_overlaps
+
+    count, bins, dim = frames.shape
+    labels = sorted({event["label"] for row in rows for event in row["events"]})
+    active = np.stack([moment_activities(row, labels, bins) for row in rows])
+    asked = np.array([labels.index(row["label"]) for row in rows])
+    truth = np.array([(row["onset"], row["offset"]) for row in rows])
+    fold = np.unique([row["fold"] for row in rows], return_inverse=True)[1]
+    result = np.empty((count, 2))
+    folds = int(fold.max()) + 1
+
+    def flat(values: NDArray[np.floating], places: NDArray[np.int64]) -> Floats:
+        """The bins of some rows, one row of bins after the other."""
+        return values[places].reshape(len(places) * bins, -1).astype(np.float64)
+
+    for number in range(folds):
+        tested, held = np.flatnonzero(fold == number), np.flatnonzero(fold == (number + 1) % folds)
+        taught = np.setdiff1d(np.arange(count), np.concatenate([tested, held]))
+        ridge = Ridge(flat(frames, taught), flat(active, taught), PENALTIES, dim)
+        losses = ridge.losses(flat(frames, held), flat(active, held), [len(labels)])
+        penalties = np.full(len(labels), PENALTIES[losses[:, 0].argmin()])
+        of_held, of_tested = (
+            ridge.predict(flat(frames, places), penalties).reshape(len(places), bins, -1)[
+                np.arange(len(places)), :, asked[places]
+            ]
+            for places in (held, tested)
+        )
+        overlaps = [interval_overlaps(best_runs(of_held - one), truth[held]).mean() for one in THRESHOLDS]
+        result[tested] = best_runs(of_tested - THRESHOLDS[int(np.argmax(overlaps))])
+    return result
+
+
+def moment_activities(row: Row, labels: Sequence[str], bins: int) -> Floats:
+    """The share of each bin in which each label is heard, [bins, labels]."""
+    edges = FRAME_BIN * np.arange(bins + 1)
+    shares = np.zeros((bins, len(labels)))
+    for event in row["events"]:
+        shared = np.minimum(edges[1:], event["offset"]) - np.maximum(edges[:-1], event["onset"])
+        shares[:, labels.index(event["label"])] += np.maximum(shared, 0.0) / FRAME_BIN
+    return shares
+
+
+def best_runs(values: Floats) -> Floats:
+    """The run of bins with the largest sum in each row of values [n, bins], as [n, 2] in seconds; at least one bin.
+
+    >>> best_runs(np.array([[-1.0, 2.0, -0.5, 1.0, -3.0]])).round(3).tolist()
+    [[0.1, 0.4]]
+    """
+    sums = np.pad(np.cumsum(values, axis=1), ((0, 0), (1, 0)))
+    least = np.minimum.accumulate(sums, axis=1)[:, :-1]
+    stop = (sums[:, 1:] - least).argmax(axis=1) + 1
+    before = np.where(np.arange(sums.shape[1]) < stop[:, None], sums, np.inf)
+    return FRAME_BIN * np.stack([before.argmin(axis=1), stop], axis=1).astype(np.float64)

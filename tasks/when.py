@@ -1,0 +1,58 @@
+"""When is it heard: does a language model state the onset and offset of one sound among several?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from audio_compositionality.dataset_builder.data import Row
+
+from .base import Inputs
+from .metric_files import describe_metric
+from .shapes.free_answers import FreeAnswerInfo, FreeAnswerTask
+from .shapes.moments import MomentTask
+
+METRIC = describe_metric("when")
+
+NEW_TOKENS = 64
+"""Tokens for two times and a sentence around them."""
+
+
+class _WhenTask(FreeAnswerTask, MomentTask):
+    """The task; see `Task`."""
+
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
+        """The clip and the question."""
+        return Inputs(clips=("audio",), prompts=(row["question"],), new_tokens=NEW_TOKENS)
+
+    def answer_of(self, row: Row) -> str:
+        """See `FreeAnswerTask.answer_of`."""
+        return f"{row['onset']:.2f} to {row['offset']:.2f} s"
+
+    def score_of(self, row: Row, answer: str) -> float:
+        """The overlap; see `FreeAnswerTask.score_of`."""
+        from audio_compositionality.metrics.when import when
+
+        return float(when([answer], *([row[name]] for name in ("onset", "offset", "duration")))["iou"])
+
+
+TASK = _WhenTask(
+    FreeAnswerInfo(
+        name="when",
+        version=METRIC.version,
+        title="When",
+        question="Does an audio language model state when one sound among several is heard?",
+        benchmark="kinds",
+        recipe="when",
+        measures=METRIC.measures,
+        ranks_by="iou",
+        trusted={"iou": "iou_prior"},
+        warning=(
+            "An overlap has to exceed that of who hears when sounds are heard and not which is which (label-blind), "
+            "which is above that of any constant. An answer that states no two times scores 0; where there are many "
+            "(unparsed), look at what the model writes."
+        ),
+        citation=METRIC.citation,
+        captions={"audio": "the clip that is asked about"},
+    )
+)

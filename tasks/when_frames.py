@@ -1,0 +1,53 @@
+"""When is it heard, by frames: do an encoder's frames say when one sound among several is heard?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .base import TaskInfo
+from .metric_files import describe_metric
+from .shapes.moments import MomentFrameTask
+
+METRIC = describe_metric("when")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _FrameInfo(TaskInfo):
+    """The facts of the task."""
+
+    @property
+    def floor(self) -> str:
+        """Frames of energy alone say when sounds are heard, and not which: that is the floor of the measure itself."""
+        return "the best constant answer"
+
+    @property
+    def described_by(self) -> tuple[str, ...]:
+        """The baseline that has frames."""
+        return ("log-mel-statistics",)
+
+
+TASK = MomentFrameTask(
+    _FrameInfo(
+        name="when_frames",
+        version=METRIC.version,
+        title="When, by frames",
+        question="Do an encoder's frames say when one sound among several is heard?",
+        benchmark="kinds",
+        recipe="when",
+        needs=frozenset({"audio", "frames"}),
+        samples="clips",
+        measures=METRIC.measures,
+        ranks_by="iou",
+        trusted={"iou": "iou_prior"},
+        warning=(
+            "A probe learns labels from other clips, of sounds that it is not tested on where each label has several "
+            "(column fold). A log-mel spectrogram is high too: compare with it, with the untrained twin, and with "
+            "label-blind, who hears when sounds are heard and not which is which."
+        ),
+        citation=METRIC.citation,
+        captions={"audio": "the clip with the sound that is looked for"},
+        on_request=True,
+        controls=("shuffled-audio:",),
+        is_level_matched=True,
+    )
+)

@@ -1,0 +1,197 @@
+"""When is it heard: answers as people and models write them, overlaps by hand, and bars beside brute force."""
+
+from __future__ import annotations
+
+import time
+from itertools import product
+
+import numpy as np
+import pytest
+
+from audio_compositionality.metrics.spoken_times import spoken_times
+from audio_compositionality.metrics.when import example, when
+
+from .contract import MetricContract
+
+READ = {
+    "1.2 to 3.4 s": (1.2, 3.4),
+    "from 0:01.2 until 0:03.4": (1.2, 3.4),
+    "00:01 - 00:03": (1, 3),
+    "between two and four seconds": (2, 4),
+    "one and a half seconds to three seconds": (1.5, 3),
+    '{"onset": 1.2, "offset": 3.4}': (1.2, 3.4),
+    "onset: 1.2, offset 3.4": (1.2, 3.4),
+    "starts at 1 and ends at 3": (1, 3),
+    "1.2-3.4": (1.2, 3.4),
+    "1200 ms to 3400 ms": (1.2, 3.4),
+    "1,200 ms to 3,400 ms": (1.2, 3.4),
+    "200 to 400 ms": (0.2, 0.4),
+    "I hear two clarinets.": None,
+    "from 3.4 to 1.2 s": None,
+    "3.4 s": None,
+    "-1.2 to 3.4": None,
+    "1. The drum: 0.2 to 1.0 s\n2. The bell: 1.2 to 3.4 s": (1.2, 3.4),
+    "1. The bell starts at 1.2 s\n2. The bell ends at 3.4 s": (1.2, 3.4),
+    "The bell is heard from 1.2 to 3.4 seconds, lasting 2.2 seconds.": (1.2, 3.4),
+    "1.2 to 3.4 s of the 8-second clip": (1.2, 3.4),
+    "The clip lasts 8 seconds. The bell starts at 1 and ends at 3.": (1, 3),
+    "Onset: 1.2 s. Offset: 3.4 s.": (1.2, 3.4),
+    "Onset: 1.2\nOffset: 3.4": (1.2, 3.4),
+    '{"offset": 3.4, "onset": 1.2}': (1.2, 3.4),
+    '{"start_time": 1.2, "end_time": 3.4}': (1.2, 3.4),
+    "It starts at 1.2 s and lasts 2.2 s.": (1.2, 3.4),
+    "at 1.2 s for 2.2 s": (1.2, 3.4),
+    "[1.2, 3.4]": (1.2, 3.4),
+    "(1, 3)": (1, 3),
+    "1.2 3.4": (1.2, 3.4),
+    "Bell 1.2 to 3.4": (1.2, 3.4),
+    "clarinet 2: 1.2-3.4": (1.2, 3.4),
+    "starts at 1.2 s (0:01.2) and ends at 3.4 s (0:03.4)": (1.2, 3.4),
+    "1 min 3 s to 1 min 5.5 s": (63, 65.5),
+    "Of the 3 sounds, the bell is from 1 to 3.": (1, 3),
+    "in ms: 1200 to 3400": (1.2, 3.4),
+    "1200-3400 (ms)": (1.2, 3.4),
+    "1.2s–3.4s": (1.2, 3.4),
+    "It could be 1–2 s or 3–4 s. Answer: 3.1 – 4.2": (3.1, 4.2),
+    "half a second to one second": (0.5, 1),
+    "1½ to 2½ seconds": (1.5, 2.5),
+    "between the 1 second mark and the 3 second mark": (1, 3),
+    "440 Hz": None,
+    "from 1.2 (80% sure) to 3.4": None,
+    "": None,
+    "I cannot hear a bell.": None,
+    "The bell starts at 1.2 s, with a soft attack, and the sound ends at 3.4 s": (1.2, 3.4),
+    "twenty-one to twenty two point five seconds": (21, 22.5),
+    "onset_ms: 1200, offset_ms: 3400": (1.2, 3.4),
+    "The bell, the second of three sounds, rings from 1.2 to 3.4": (1.2, 3.4),
+    "1 to 3": (1, 3),
+    "2": None,
+    "Answer: **1.2 s – 3.4 s**": (1.2, 3.4),
+    "onset=1.2s offset=3.4s": (1.2, 3.4),
+    "<answer>1.2, 3.4</answer>": (1.2, 3.4),
+    "0.5...1.5": (0.5, 1.5),
+    "1 second to 200 ms": None,
+    "from 2 to 2": (2, 2),
+    "The total is 8 s, and the bell 1.2 to 3.4 s": (1.2, 3.4),
+    "Starts: 1.2 s; stops: 3.4 s; duration: 2.2 s": (1.2, 3.4),
+    "It starts at 1.2 s, lasts 2.2 s and ends at 3.4 s.": (1.2, 3.4),
+    "bell: 00:00:01,200 --> 00:00:03,400": (1.2, 3.4),
+    "The bell can be heard starting at approximately 2.5 seconds and ending at approximately 4.1 seconds.": (2.5, 4.1),
+    "The onset of the bell is at 1.2 seconds, and the offset is at 3.4 seconds.": (1.2, 3.4),
+    "**Onset:** 2.35 seconds  \n**Offset:** 4.1 seconds": (2.35, 4.1),
+    "2.0s,4.0s": (2, 4),
+    "bell is heard at 1.2 seconds and 3.4 seconds": (1.2, 3.4),
+    "It begins around the 3 second mark and continues until the 5 second mark": (3, 5),
+    "<|1.20|><|3.40|>": (1.2, 3.4),
+    "1.2s to the end": None,
+}
+"""Answers and what they say."""
+
+
+class TestContract(MetricContract):
+    name = "when"
+    embeddings = ()
+    needed = ("predictions", "onset", "offset", "duration")
+
+
+@pytest.mark.parametrize("answer", READ)
+def test_answers_are_read_as_people_read_them(answer):
+    assert spoken_times(answer) == (None if READ[answer] is None else pytest.approx(READ[answer]))
+
+
+@pytest.mark.parametrize(
+    "part", ["1,200", "1:", "and a ", "9", "-", "twenty-", "point one ", "1 ", "\n1.", "from 1 to ", "1 s ", ", "]
+)
+def test_the_time_of_reading_grows_as_the_answer_does(part):
+    def seconds(count):
+        started = time.process_time()
+        spoken_times(part * count)
+        return time.process_time() - started
+
+    # Sixteen times the text: a quadratic reading would take 256 times as long.
+    short = max(min(seconds(1_000) for _ in range(3)), 1e-3)
+    assert seconds(16_000) < 80 * short
+
+
+def test_numbers_by_hand():
+    answers = ["1 to 3 s", "from 2 to 4", "no idea", "0 to 100 s"]
+    spans = [[[1, 3], [5, 6]], [[1, 3], [4, 6]], [[2, 4], [6, 8]], [[4, 8], [0, 2]]]
+    result = when(answers, [1, 1, 2, 4], [3, 3, 4, 8], [8] * 4, spans=spans, return_scores=True)
+    assert result["scores"] == pytest.approx([1, 1 / 3, 0, 1 / 2])
+    assert result["intervals"] == [[1, 3], [2, 4], None, [0, 8]]
+    assert (result["hit"], result["unparsed"], result["n"]) == (0.5, 1, 4)
+    assert result["onset_error"] == pytest.approx((0 + 1 + 4) / 3)
+    assert result["offset_error"] == pytest.approx((0 + 1 + 0) / 3)
+    # Apart from each other, a sound itself is best: half of two.
+    assert result["iou_label_blind"] == pytest.approx(0.5)
+    assert when([None], [1], [2], [8], parsed=True)["onset_error"] is None
+
+
+@pytest.mark.parametrize("shift", [0.0, 0.25, 0.5, 1.0])
+def test_a_shift_costs_what_the_formula_says(shift):
+    """Intervals of length L, moved by d, share L - d of L + d."""
+    rng = np.random.default_rng(0)
+    onset, length = rng.uniform(0, 4, 50), rng.uniform(0.6, 2, 50)
+    result = when(np.stack([onset, onset + length], 1) + shift, onset, onset + length, [8] * 50, parsed=True)
+    assert result["iou"] == pytest.approx(np.mean(np.maximum(length - shift, 0) / (length + shift)))
+    assert result["onset_error"] == pytest.approx(shift)
+
+
+def test_the_prior_is_the_best_interval_and_nobody_constant_exceeds_it():
+    rng = np.random.default_rng(1)
+    onset = rng.choice(np.linspace(0, 8, 81)[:50], 40)
+    truth = np.stack([onset, onset + rng.choice([0.6, 1.2, 2.4], 40)], 1)
+    ends = np.full(40, 8.0)
+
+    def iou(first, last):
+        return np.mean([max(0, min(b, last) - max(a, first)) / (max(b, last) - min(a, first)) for a, b in truth])
+
+    grid = np.linspace(0, 8, 81)
+    best, at = max((iou(first, last), (first, last)) for first, last in product(grid, grid) if first < last)
+    result = when([at] * 40, *truth.T, ends, parsed=True)
+    assert result["iou"] == pytest.approx(result["iou_prior"]) == pytest.approx(best)
+    whole = when([[0, 8]] * 40, *truth.T, ends, parsed=True)
+    assert whole["iou"] == pytest.approx(np.mean(truth[:, 1] - truth[:, 0]) / 8)
+    assert whole["iou"] < best
+
+
+def test_who_does_not_know_which_sound_is_asked_about_stays_at_the_bar():
+    """Each sound of each clip is asked about once; an answer from the clip alone is the same for all three."""
+    rng = np.random.default_rng(2)
+    spans = [
+        [(a, a + b) for a, b in zip(rng.uniform(0, 5, 3), rng.uniform(0.6, 2.4, 3), strict=True)] for _ in range(40)
+    ]
+    asked = [span for of_clip in spans for span in of_clip]
+    every = [of_clip for of_clip in spans for _ in range(3)]
+    truth = {"onset": [a for a, _ in asked], "offset": [b for _, b in asked], "duration": [8] * 120}
+    longest = [max(of_clip, key=lambda span: span[1] - span[0]) for of_clip in every]
+    hull = [(min(a for a, _ in of_clip), max(b for _, b in of_clip)) for of_clip in every]
+    for answers in (longest, hull, [of_clip[0] for of_clip in every]):
+        result = when(answers, **truth, spans=every, parsed=True)
+        assert result["iou"] <= result["iou_label_blind"] + 1e-12
+    assert result["iou_prior"] < result["iou_label_blind"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"predictions": None}, "when got onset, offset, duration without predictions"),
+        ({"predictions": [1, 2]}, "must be texts"),
+        ({"predictions": [[1, 2, 3], None], "parsed": True}, r"\[onset, offset\] or None; row 0"),
+        ({"onset": [3, 1]}, "row 0 has 3 to 2 s"),
+        ({"offset": [2, 9]}, "row 1 has 1 to 9 s"),
+        ({"onset": [float("nan"), 1]}, "onset must be finite; row 0"),
+        ({"spans": [[[1, 2]]]}, "spans must have one list"),
+        ({"spans": [[[1, 2]], [[3, 4]]]}, "true one among them; row 1"),
+    ],
+)
+def test_refusals_say_what_and_where(changes, message):
+    given = {"predictions": ["1 to 2", ""], "onset": [1, 1], "offset": [2, 2], "duration": [8, 8]}
+    with pytest.raises(ValueError, match=message):
+        when(**given | changes)
+
+
+def test_order_of_spans_and_of_rows_does_not_matter():
+    given = example()
+    turned = {**given, "spans": [of_clip[::-1] for of_clip in given["spans"]]}
+    assert when(**turned) == pytest.approx(when(**given))
