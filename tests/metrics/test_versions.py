@@ -22,6 +22,7 @@ DIGESTS = {
     ("audio_text_retrieval", 1): "c62d8d178c15d3bc488b7f6e44572e140cbf7d8b8162d43e3e661f786b196ab5",
     ("binding", 1): "5ab2f9a69e0f082cb59abad227bacf0a976f40359c47a4a183a4d67264499d85",
     ("comp_a", 1): "c19283eb1e442005371cfdcea23f36bc165c54b3552804754a189cb818c51dd6",
+    ("composed_retrieval", 1): "9faf0501babac43b53f521572215fbb04acded63fdd8e97f0bb63fff45d8492f",
     ("equivariance", 2): "84f4e203b628ae497ee0b662720607011446965cbbafb3811a133be6f28fe9b0",
     ("informativeness", 1): "6584ed66f8a7d9601bc30b9d5e68d944534ad9244908b0adc50aa1efda2a797d",
     ("negation", 1): "c61607ff5c4de39c4e668ffde0b96e7dd82001955a327d34d2629333c6af3121",

@@ -1,0 +1,211 @@
+"""Composed queries: a source clip and a change in words, and candidates that hold every single-aspect shortcut.
+
+Nothing in the clips of a row tells the target from the candidates beside it: these are all combinations of right and
+wrong aspects, and each is the target equally often. So floors are exact. A reader of the source alone is left with the
+candidates that keep it (1/4, 1/3, 1/2 in the order of `KINDS`), a reader of the text alone with those that it is true
+of (1/2, 1/3, 1/2), a reader of both without order or binding with two where a sound is added or changed.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import combinations, product
+from typing import Any, ClassVar
+
+import numpy as np
+from pydantic import Field
+
+from ..data import AUDIO, TEXT, DataColumn, DatasetError, Row
+from ..scenes.pool import Use, least_drawn
+from ..scenes.slots import EVENTS_COLUMN, SlotPool, SlotSpec, in_slots
+from ..sounds.entries import LOUDNESS, Sounds
+from .base import Drawn, Recipe
+
+KINDS = ("then", "without", "attribute")
+
+TARGET = "target"
+"""The role of the right candidate; the others name their wrong aspects."""
+
+TEXTS: Mapping[str, tuple[str, str]] = {
+    # The same words in another order: sorted, they do not tell a sound added last from one added first.
+    "last": ("the same, then {0}", "{0} after the same"),
+    "first": ("{0}, then the same", "the same after {0}"),
+    "without": ("the same without {0}", "the same, but no {0}"),
+    "attribute": ("the same, but the {0} is {1}", "the same with {1} {0}"),
+}
+"""Two wordings of each change: {0} is a label, {1} a word."""
+
+Numbers = tuple[int, ...]
+"""Sounds of a clip in their order."""
+
+Cells = Mapping[str, Sequence[tuple[Sequence[int], Sequence[int]]]]
+"""For each label, sounds with the first of two words and sounds with the second, alike in all other words."""
+
+
+class ComposedSpec(SlotSpec):
+    """Everything that decides the queries and their samples."""
+
+    items: int = Field(576, ge=1, le=100_000, description="How many queries.")
+
+    @property
+    def num_samples(self) -> int:
+        """Samples of a clip, that of three sounds."""
+        return 2 * self.slot_samples + self.event_samples
+
+
+@dataclass(frozen=True)
+class ComposedQuery:
+    """A query: its source, each candidate by its role, the key of its wording in `TEXTS`, and the words named in it."""
+
+    source: Numbers
+    candidates: Sequence[tuple[str, Numbers]]
+    wording: str
+    words: tuple[str, ...]
+
+
+@dataclass
+class QueryDraws:
+    """Draws of queries, evenly over labels and sounds; `use` counts labels by their role, and sounds."""
+
+    pool: SlotPool
+    use: dict[str, Use] = field(default_factory=lambda: defaultdict(Use))
+
+    def labels(self, role: str, kind: str, count: int, rng: np.random.Generator, pool: SlotPool) -> list[str]:
+        """So many labels: the first evenly in a role of its own, the others evenly in the kind."""
+        first = pool.draw_names(1, self.use[role], rng)
+        return [*first, *rng.permutation(pool.draw_names(count - 1, self.use[kind], rng, first)).tolist()]
+
+    def sounds(self, labels: Sequence[str], rng: np.random.Generator) -> Numbers:
+        """A sound of each label."""
+        return self.pool.draw_recordings(labels, self.use["sounds"], rng)
+
+    def then(self, turn: int, rng: np.random.Generator) -> ComposedQuery:
+        """A sound added last or first: {source kept, replaced} × {the sound, another} × {last, first}."""
+        wording = ("last", "first")[turn]
+        z, w, x, y, u, v = self.sounds(self.labels(wording, "then", 6, rng, self.pool), rng)
+        candidates = [
+            (
+                _role(source=pair != (x, y), sound=sound != z, order=place != wording),
+                (*pair, sound) if place == "last" else (sound, *pair),
+            )
+            for pair, sound, place in product(((x, y), (u, v)), (z, w), ("last", "first"))
+        ]
+        return ComposedQuery((x, y), candidates, wording, (self.pool.said(z),))
+
+    def without(self, turn: int, rng: np.random.Generator) -> ComposedQuery:
+        """A sound left out, the gap closed: all pairs of the source's three sounds and a foreign one, in one order."""
+        z, foreign, x, y = self.sounds(self.labels("without", "beside", 4, rng, self.pool), rng)
+        line = tuple(rng.permutation([z, foreign, x, y]).tolist())
+        candidates = [(_role(source=foreign in pair, removal=z in pair), pair) for pair in combinations(line, 2)]
+        source = tuple(number for number in line if number != foreign)
+        return ComposedQuery(source, candidates, "without", (self.pool.said(z),))
+
+    def attribute(self, turn: int, rng: np.random.Generator) -> ComposedQuery:
+        """Another word of one of two sounds that shared one: each sound kept or replaced, the word at either."""
+        words, cells = self.contrast
+        some = copy(self.pool)
+        some.by_label = {label: self.pool.by_label[label] for label in cells}
+        labels = self.labels(words[turn], "attribute", 4, rng, some)
+        # Of each label a sound as it is before a change, and as it is after it.
+        x, y, u, v = (self._two(cells[label], rng)[:: -1 if turn == 0 else 1] for label in labels)
+        step = int(rng.choice((1, -1)))
+        candidates = [
+            (_role(source=(one, other) != (x, y), binding=not right), (one[right], other[not right])[::step])
+            for one, other, right in product((x, u), (y, v), (True, False))
+        ]
+        return ComposedQuery((x[0], y[0])[::step], candidates, "attribute", (self.pool.said(x[0]), words[turn]))
+
+    def _two(self, cells: Sequence[tuple[Sequence[int], Sequence[int]]], rng: np.random.Generator) -> Numbers:
+        use = self.use["sounds"].recordings
+        pair = tuple(least_drawn(cell, use, rng) for cell in cells[int(rng.integers(len(cells)))])
+        use.update(pair)
+        return pair
+
+    @cached_property
+    def contrast(self) -> tuple[tuple[str, str], Cells]:
+        """Two words of an attribute, and the sounds that have them: of the most labels, then the first by alphabet.
+
+        Words for loudness are left out, since all sounds are equally loud. Without words there are no labels.
+        """
+        entries = self.pool.entries
+        by_pair: dict[tuple[str, str, str], dict[str, list[tuple[list[int], list[int]]]]] = {}
+        for label, numbers in self.pool.by_label.items():
+            alike: dict[tuple[Any, ...], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+            for number in numbers:
+                for name, word in entries[number].words.items():
+                    rest = sorted(item for item in entries[number].words.items() if item[0] != name)
+                    alike[name, *rest][word].append(number)
+            for (name, *_), of_word in alike.items():
+                for one, other in combinations(sorted(of_word), 2) if name not in LOUDNESS else ():
+                    cells = by_pair.setdefault((name, one, other), {})
+                    cells.setdefault(label, []).append((of_word[one], of_word[other]))
+        best = max(sorted(by_pair), key=lambda pair: len(by_pair[pair]), default=("", "", ""))
+        return best[1:], by_pair.get(best, {})
+
+
+def _role(**wrong: bool) -> str:
+    """The role of a candidate by its wrong aspects."""
+    return ", ".join(f"other {name}" for name, is_wrong in wrong.items() if is_wrong) or TARGET
+
+
+class ComposedQueries(Recipe[ComposedSpec]):
+    """A source clip, a change in words, and candidates among which one is the source with this change."""
+
+    name = "composed_retrieval"
+    suiting: ClassVar[Mapping[str, Any]] = {"event": 1.0}
+
+    @cached_property
+    def presets(self) -> Mapping[str, ComposedSpec]:
+        """Specs by the name of a preset."""
+        return {"mini": ComposedSpec(items=144), "full": ComposedSpec()}
+
+    def columns(self, spec: ComposedSpec) -> Sequence[DataColumn]:
+        """The source, the candidates with their roles, and the change."""
+        return (
+            DataColumn("id", TEXT, "name of the row"),
+            DataColumn("source", AUDIO, "the source clip"),
+            DataColumn("candidates", [AUDIO], "the candidates", per="roles"),
+            DataColumn("change", TEXT, "the change in words"),
+            DataColumn("roles", [TEXT], f"of each candidate its wrong aspects; of the right one `{TARGET}`", least=2),
+            DataColumn("kind", TEXT, "of the change", choices=KINDS),
+            DataColumn("key", TEXT, "the change, independent of source and wording"),
+            DataColumn("pair", TEXT, "the labels of the source; rows that share them are of the same sources"),
+            EVENTS_COLUMN,
+            DataColumn("domain", TEXT, "domain of the sounds"),
+        )
+
+    def draw(self, spec: ComposedSpec, sounds: Sounds) -> Iterator[Drawn]:
+        """Kinds by turns; without attributes where fewer than four labels have sounds with either of two words."""
+        draws = QueryDraws(SlotPool(sounds))
+        kinds = KINDS if len(draws.contrast[1]) >= 4 else KINDS[:2]
+        for number in range(spec.items):
+            turn, place = divmod(number, len(kinds))
+            rng = self.random(spec, number)
+            query: ComposedQuery = getattr(draws, kinds[place])(turn % 2, rng)
+            order = rng.permutation(len(query.candidates))
+            candidates = [query.candidates[one] for one in order]
+            clips = [in_slots(clip, spec) for clip in (query.source, *(clip for _, clip in candidates))]
+            row = {
+                "id": f"{self.name}-{number:05d}",
+                "change": TEXTS[query.wording][int(rng.integers(2))].format(*query.words),
+                "roles": [role for role, _ in candidates],
+                "kind": kinds[place],
+                "key": " ".join((query.wording, *query.words)),
+                "pair": " + ".join(sorted(map(draws.pool.said, query.source))),
+                "events": [draws.pool.heard(clip, spec.sample_rate) for clip in clips],
+                "domain": spec.domain_name,
+            }
+            yield Drawn(row, clips)
+
+    def check_row(self, row: Row) -> None:
+        """Refuse a row without exactly one target."""
+        super().check_row(row)
+        if row["roles"].count(TARGET) != 1:
+            raise DatasetError(f"row {row['id']}: roles is {row['roles']!r}; exactly one is {TARGET!r}")
+
+
+RECIPE = ComposedQueries()

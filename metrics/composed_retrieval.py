@@ -1,0 +1,239 @@
+"""Composed retrieval: is the clip found that is a source clip with a stated change?
+
+A query is the embedding of a source clip and that of a change: of a text such as "the same without a bell", or a step
+in the space of clips. Their sum, in which each has length 1, is compared by cosine with the candidates of its row; a
+step is added as it is, since its length counts. Beside R@1 stand the same with one half of the query left out: where
+the source alone finds the target, as in edited recordings (of which mteb's pull request 5246 reports that a spectrum of
+the source is above a CLAP), nothing is composed. Ties count as their average over all orders, so that a constant model
+is exactly at chance. Nothing is trained. All in float64.
+
+>>> target, wrong, both = [1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]
+>>> result = composed_retrieval([[1.0, 0.0]], [[0.0, 1.0]], [[both, target, wrong]], [1])
+>>> result["r1"], result["source_only_r1"], result["change_only_r1"], result["gain"]
+(1.0, 0.5, 1.0, 0.0)
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .arrays import TIE, Floats, Ints, check_length, nearest_name, read_matrix, unit_rows
+from .evaluated import COMPA as _CITATION
+from .evaluated import Fields, count, hidden, measure, metric_class, share
+from .similarity import read_keys, unit_embeddings
+
+KINDS = ("then", "without", "attribute")
+"""Kinds of changes: a sound added before or after, one left out, one with another attribute."""
+
+_DESCRIPTION = """\
+Composed retrieval measures whether the clip that is a source clip with a stated change is nearest, among candidates, to
+the sum of the source's embedding and that of the change, beside the same of the source alone and the change alone.
+"""
+
+_INPUTS = """
+Args:
+    source: embeddings [n, dim] of the source clips.
+    change: embeddings [n, dim] of the changes: of texts, or steps in the space of clips.
+    candidates: embeddings of the candidates of each row, n matrices [K, dim], K ≥ 2; K may differ.
+    target: n integers: the place of the right candidate in its row, from 0.
+    kinds: optional, for each row "then", "without" or "attribute".
+    is_step: whether changes are steps that are added as they are; by default source and change have length 1.
+    return_scores: also return what the means are of, lists of n: scores, scores_NAME.
+Returns:
+    a dictionary, described at `composed_retrieval` in the module: r1, gain, floor, source_only_r1, change_only_r1,
+    chance, mrr, chance_mrr, r1_then, r1_without, r1_attribute, n.
+Examples:
+    >>> import evaluate
+    >>> metric = evaluate.load("composed_retrieval")
+    >>> result = metric.compute(source=[[1, 0]], change=[[0, 1]], candidates=[[[1, 1], [1, -1]]], target=[0])
+    >>> result["r1"], result["source_only_r1"]
+    (1.0, 0.5)
+"""
+
+
+def composed_retrieval(
+    source: ArrayLike,
+    change: ArrayLike,
+    candidates: Any,
+    target: ArrayLike,
+    kinds: Any = None,
+    *,
+    is_step: bool = False,
+    return_scores: bool = False,
+) -> dict[str, Any]:
+    """Return how often the target of n queries is the first of its candidates.
+
+    - `source`, `change` [n, dim]; `candidates` n matrices [K, dim], K ≥ 2, as a list or an array [n, K, dim]; `target`
+      [n], each a row of its candidates; `kinds` [n] of `KINDS`;
+    - `is_step`: a query is source + change; else both are brought to length 1 before.
+
+    Results:
+
+    - `r1`: share of the queries whose target has the greatest cosine; `mrr`: mean of 1/rank;
+    - `source_only_r1`, `change_only_r1`: R@1 of the same model where a query is the source, or the change, alone;
+    - `chance`, `chance_mrr`: of a model that knows nothing, the means of 1/K and of (1 + … + 1/K)/K;
+    - `floor`: the greatest of `source_only_r1`, `change_only_r1` and `chance`; `gain`: r1 − floor. The greatest is
+      picked once, over all rows, and subtracted row by row: so intervals and tests of gain are paired. The mean of the
+      greatest of several numbers is at least the greatest of their means, so that gain errs downwards;
+    - `r1_KIND`: r1 over the rows of a kind, None where there are none;
+    - `n`: number of queries;
+    - with return_scores, lists of n whose means are the results: `scores` of r1, `scores_NAME` of the others. For
+      r1_KIND, rows of other kinds have its mean, and its own are weighted.
+
+    Cosines within TIE of the target's are tied; of t tied candidates each is the first by 1/t. A query of zeros is
+    tied with all.
+
+    Raises ValueError when an input is not finite or not of its shape, dimensions differ, a row has fewer than two
+    candidates, or a target is none of them.
+
+    >>> composed_retrieval([[1, 0]], [[0, 1]], [[[1, 1], [1, 1]]], [0])["r1"]
+    0.5
+    """
+    z, t, flat, row = _embeddings(source, change, candidates)
+    n, sizes = len(z[0]), np.bincount(row)
+    place = _targets(target, sizes)
+    columns: dict[str, Floats] = {"chance": 1 / sizes, "chance_mrr": _harmonic(sizes) / sizes}
+    columns["r1"], columns["mrr"] = _target_ranks(z[0] + t[0] if is_step else z[1] + t[1], flat, row, place)
+    for name, query in (("source_only_r1", z[1]), ("change_only_r1", t[1])):
+        columns[name] = _target_ranks(query, flat, row, place)[0]
+    columns["floor"] = max((columns[name] for name in ("chance", "source_only_r1", "change_only_r1")), key=np.mean)
+    columns["gain"] = columns["r1"] - columns["floor"]
+    columns |= _kind_columns(columns["r1"], kinds)
+    numbers: dict[str, Any] = {name: float(column.mean()) for name, column in columns.items()} | {"n": n}
+    result = {name: numbers.get(name) for name in MEASURES}
+    if return_scores:
+        for name, fields in MEASURES.items():
+            if "column" in fields:
+                key = fields["column"].replace("score", "scores")
+                result[key] = columns[name].tolist() if name in columns else None
+    return result
+
+
+ComposedRetrieval = metric_class(
+    composed_retrieval,
+    {"source": "numbers", "change": "numbers", "candidates": "vectors", "target": "integer"},
+    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://github.com/embeddings-benchmark/mteb/pull/5246",)),
+)
+
+
+def _embeddings(source: Any, change: Any, candidates: Any) -> tuple[list[Floats], list[Floats], Floats, Ints]:
+    """Sources and changes [n, dim], each as given and at length 1; all candidates at length 1, and the row of each."""
+    z, t = ([read_matrix(name, x), unit_embeddings(name, x)] for name, x in (("source", source), ("change", change)))
+    check_length("change", t[0], len(z[0]))
+    check_length("candidates", candidates, len(z[0]))
+    matrices = [unit_embeddings(f"candidates[{row}]", x) for row, x in enumerate(candidates)]
+    for row, x in enumerate(matrices):
+        if len(x) < 2 or len({z[0].shape[1], t[0].shape[1], x.shape[1]}) > 1:
+            raise ValueError(
+                "A row has 2 candidates or more, and all embeddings have one dim; source and change have "
+                f"{z[0].shape[1]} and {t[0].shape[1]} columns, and candidates[{row}] is {list(x.shape)}."
+            )
+    return z, t, np.concatenate(matrices), np.repeat(np.arange(len(matrices)), [len(x) for x in matrices])
+
+
+def _targets(target: Any, sizes: Ints) -> Ints:
+    """The place of each target among all candidates, [n]."""
+    places = read_keys("target", target)
+    check_length("target", places, len(sizes))
+    for row, (place, size) in enumerate(zip(places, sizes, strict=True)):
+        if not isinstance(place, int) or not 0 <= place < size:
+            raise ValueError(f"target must be a candidate of its row, 0 to {size - 1}; row {row} has {place!r}.")
+    of_all: Ints = np.cumsum(sizes) - sizes + np.array(places)
+    return of_all
+
+
+def _harmonic(counts: Ints) -> Floats:
+    """1 + 1/2 + … + 1/k of each count k."""
+    sums: Floats = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, counts.max() + 1))])[counts]
+    return sums
+
+
+def _target_ranks(query: Floats, flat: Floats, row: Ints, place: Ints) -> tuple[Floats, Floats]:
+    """Of each query whether its target is the first, and the reciprocal of its rank, expected over orders of ties."""
+    cosines = np.einsum("ij,ij->i", unit_rows(query)[row], flat)
+    of_target = cosines[place][row]
+    better = np.bincount(row, cosines > of_target + TIE).astype(np.int64)
+    tied = np.bincount(row, cosines >= of_target - TIE).astype(np.int64) - better
+    return (better == 0) / tied, (_harmonic(better + tied) - _harmonic(better)) / tied
+
+
+def _kind_columns(r1: Floats, kinds: Any) -> dict[str, Floats]:
+    """For each kind that rows have, scores [n] whose mean is the mean of r1 over its rows."""
+    if kinds is None:
+        return {}
+    names = read_keys("kinds", kinds)
+    check_length("kinds", names, len(r1))
+    wrong = next((name for name in names if name not in KINDS), None)
+    if wrong is not None:
+        raise ValueError(f"kinds must be of {', '.join(KINDS)}; got {wrong!r}, near {nearest_name(str(wrong), KINDS)}.")
+    columns = {}
+    for kind in dict.fromkeys(names):
+        of_kind = np.array([name == kind for name in names])
+        mean = r1[of_kind].mean()
+        columns[f"r1_{kind}"] = np.where(of_kind, mean + (r1 - mean) / of_kind.mean(), mean)
+    return columns
+
+
+VERSION = 1
+"""It rises with every change of code or constants that can change a number."""
+
+_WEIGHTED = "Scores of single rows are weighted, so that only those of the kind count."
+
+
+def _scored(name: str, heading: str, meaning: str, **more: Any) -> Fields:
+    """A share that is the mean of the column of its name."""
+    return share(heading, meaning, column=f"score_{name}", **more)
+
+
+MEASURES = {
+    "r1": _scored("r1", "composed R@1", "share of the queries whose target is first", null="chance", floor="floor")
+    | {"column": "score"},
+    "gain": measure("gain", "R@1 less the floor, row by row", column="score_gain"),
+    "floor": share("floor", "the greatest of R@1 of the source alone, of the change alone, and chance"),
+    "source_only_r1": _scored("source_only_r1", "source alone", "R@1 where the source clip alone is the query"),
+    "change_only_r1": _scored("change_only_r1", "change alone", "R@1 where the change alone is the query"),
+    "chance": share("chance", "R@1 of a model that knows nothing, exactly"),
+    "mrr": hidden(_scored("mrr", "MRR", "mean of 1 over the rank of the target", null="chance_mrr")),
+    "chance_mrr": hidden(share("chance of MRR", "MRR of a model that knows nothing, exactly")),
+    **{
+        f"r1_{kind}": _scored(f"r1_{kind}", f"R@1 {kind}", f"R@1 of changes of the kind {kind}", outside=_WEIGHTED)
+        for kind in KINDS
+    },
+    "n": count("n", "number of queries"),
+}
+"""The description of each number of `composed_retrieval`, by name, the score first."""
+
+PAGE = {
+    "introduction": """\
+# Composed retrieval: is the clip found that is a source with a stated change?
+
+R@1 is how often the sum of source and change is nearest to the right candidate; beside it stands what each finds alone.
+Paste embeddings: a line for each query, numbers separated by commas or spaces; for its candidates a list of lists.
+""",
+    "warning": """\
+**R@1 below its floor composes nothing:** one half of the query finds as much. A gain says that both halves are used. It
+says nothing of order or binding: see R@1 of the kinds beside what a model without these can reach.
+""",
+    "inputs": {
+        "source": "Source clips",
+        "change": "Changes: texts, or steps",
+        "candidates": "Candidates of each query: a list of embeddings",
+        "target": "Place of the right candidate: 0 is the first",
+        "kinds": "Optional kinds: then, without or attribute",
+    },
+    "kinds": {"kinds": "words"},
+}
+"""Content of the metric's page; an input that is no feature of the metric is optional, of the kind given here."""
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `composed_retrieval`: a model that composes some of 30 queries, in 8 dimensions."""
+    rng = np.random.default_rng(0)
+    kinds = [KINDS[row % 3] for row in range(30)]
+    candidates = [rng.normal(size=(6 if kind == "without" else 8, 8)).round(3) for kind in kinds]
+    target = rng.integers(6, size=30)
+    source, noise = rng.normal(size=(2, 30, 8))
+    change = np.stack([x[place] for x, place in zip(candidates, target, strict=True)]) - source + noise
+    arrays = {"source": source.round(3), "change": change.round(3), "target": target}
+    return {**arrays, "candidates": [x.tolist() for x in candidates], "kinds": kinds}
