@@ -85,8 +85,8 @@ KINDS = ("count_instances", "when_frames", "composed_retrieval_steps")
 KINDS_IN_CAPTIONS = ("negation", "count_instances_text", "composed_retrieval")
 KINDS_IN_QUESTIONS = ("negation_questions", "count_instances_questions", "two_clips")
 
-SMALLER = {"ladders": 60, "queries": 60}
-"""Half of the rows of two recipes: Whisper takes as long for a clip of 4 s as for one of 30 s."""
+SMALLER = {"ladders": 60, "items": 48}
+"""Fewer rows than mini of two recipes: Whisper takes as long for a clip of 4 s as for one of 30 s."""
 
 RUNS = (
     Run("tones", TONES, ("a_coat",), EVERY, (0, 1, 2)),
@@ -104,10 +104,7 @@ RUNS = (
         Run(f"kinds-{sounds}", sounds, KINDS, (BOX, *models), settings=SMALLER)
         for sounds, models in ((TONES, WHISPERS), ("words", WHISPERS[:1]), ("prompts", WHISPERS[:1]))
     ),
-    *(
-        Run(f"kinds-captions-{sounds}", sounds, KINDS_IN_CAPTIONS, (BOX,))
-        for sounds in (TONES, "words", "prompts")
-    ),
+    *(Run(f"kinds-captions-{sounds}", sounds, KINDS_IN_CAPTIONS, (BOX,)) for sounds in (TONES, "words", "prompts")),
     Run("kinds-questions", TONES, KINDS_IN_QUESTIONS, ()),
 )
 """The choice, cheap and telling runs first."""

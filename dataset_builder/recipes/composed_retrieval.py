@@ -21,7 +21,7 @@ from pydantic import Field
 
 from ..data import AUDIO, TEXT, DataColumn, DatasetError, Row
 from ..scenes.pool import Use, least_drawn
-from ..scenes.slots import EVENTS_COLUMN, SlotPool, SlotSpec, in_slots
+from ..scenes.slots import EVENTS_COLUMN, SUITING, SlotPool, SlotSpec, in_slots
 from ..sounds.entries import LOUDNESS, Sounds
 from .base import Drawn, Recipe
 
@@ -156,6 +156,7 @@ class ComposedQueries(Recipe[ComposedSpec]):
     """A source clip, a change in words, and candidates among which one is the source with this change."""
 
     name = "composed_retrieval"
+    suiting = SUITING
     suiting: ClassVar[Mapping[str, Any]] = {"event": 1.0}
 
     @cached_property

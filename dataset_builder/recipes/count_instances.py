@@ -19,6 +19,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 from typing import Self
 
 import numpy as np
@@ -29,7 +30,7 @@ from audio_compositionality.support.errors import InputError
 from ..data import AUDIO, TEXT, WHOLE, DataColumn, DatasetError, Row
 from ..scenes.mixing import Clip, Event, EventSounds
 from ..scenes.pool import Use
-from ..scenes.slots import EVENTS_COLUMN, SlotPool, SlotSpec
+from ..scenes.slots import EVENTS_COLUMN, SUITING, SlotPool, SlotSpec
 from ..scenes.sources import LONGEST_DURATION
 from ..sounds.entries import Sounds
 from .base import Drawn, Recipe
@@ -158,6 +159,7 @@ class CountInstances(Recipe[CountSpec]):
     """Clips in which the same sound is heard one to five times."""
 
     name = "count_instances"
+    suiting = MappingProxyType({**SUITING, "duration": 5.0})
 
     @cached_property
     def presets(self) -> Mapping[str, CountSpec]:

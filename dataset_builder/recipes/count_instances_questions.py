@@ -10,6 +10,7 @@ from ..scenes.mixing import Clip, EventSounds, mix
 from ..scenes.slots import SlotPool
 from ..sounds.entries import Sounds
 from .base import Drawn
+from .count_instances import RECIPE as COUNTED
 from .count_instances import CountSpec, draw_ladders
 from .question_rows import QuestionRecipe, asked_row
 
@@ -18,6 +19,7 @@ class CountQuestions(QuestionRecipe[CountSpec]):
     """How many times is a sound heard? A question about each clip of a ladder."""
 
     name = "count_instances_questions"
+    suiting = COUNTED.suiting
 
     @cached_property
     def presets(self) -> Mapping[str, CountSpec]:

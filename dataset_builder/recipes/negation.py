@@ -13,7 +13,7 @@ from pydantic import Field
 from ..data import AUDIO, TEXT, WHOLE, DataColumn, DatasetError, Row
 from ..scenes.mixing import Clip
 from ..scenes.pool import Use
-from ..scenes.slots import EVENTS_COLUMN, SlotPool, SlotSpec, in_slots
+from ..scenes.slots import EVENTS_COLUMN, SUITING, SlotPool, SlotSpec, in_slots
 from ..sounds.entries import Sounds
 from .base import Drawn, Recipe
 from .captioned_items import ORIGINS, check_events
@@ -80,6 +80,7 @@ class Negations(Recipe[NegationSpec]):
     """
 
     name = "negation"
+    suiting = SUITING
 
     @cached_property
     def presets(self) -> Mapping[str, NegationSpec]:

@@ -7,6 +7,7 @@ from functools import cached_property, partial
 
 from ..data import Pcm16
 from ..scenes.mixing import Clip, EventSounds, mix
+from ..scenes.slots import SUITING
 from ..sounds.entries import Sounds
 from .base import Drawn
 from .negation import RECIPE as ITEMS
@@ -24,6 +25,7 @@ class NegationQuestions(QuestionRecipe[NegationSpec]):
     """
 
     name = "negation_questions"
+    suiting = SUITING
 
     @cached_property
     def presets(self) -> Mapping[str, NegationSpec]:

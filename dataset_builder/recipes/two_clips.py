@@ -12,7 +12,7 @@ from pydantic import Field
 
 from ..scenes.mixing import Clip
 from ..scenes.pool import Use
-from ..scenes.slots import SlotPool, SlotSpec, in_slots
+from ..scenes.slots import SUITING, SlotPool, SlotSpec, in_slots
 from ..sounds.entries import Sounds
 from .base import Drawn
 from .question_rows import QuestionRecipe, asked_row
@@ -62,6 +62,7 @@ class TwoClips(QuestionRecipe[TwoClipsSpec]):
     """
 
     name = "two_clips"
+    suiting = SUITING
 
     @cached_property
     def presets(self) -> Mapping[str, TwoClipsSpec]:

@@ -6,6 +6,7 @@ Clips that hold the same number of events therefore differ in nothing but which 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Self
 
 import numpy as np
@@ -23,6 +24,9 @@ from .pool import SoundPool, Use, evenly
 
 EVENTS_COLUMN = DataColumn("events", [[EVENT]], f"of each clip: {EVENTS_MEANING}")
 """The column of the events of all clips of a row, see `SlotPool.heard`."""
+
+SUITING = MappingProxyType({"event": 0.6})
+"""Defaults of recipes for a user's sounds: a word of two or three syllables lasts longer than a stroke."""
 
 
 class SlotSpec(ToneSpec):
