@@ -81,7 +81,8 @@ class Run:
 
 ACROSS = ("a_coat_instances", "binding")
 
-KINDS = ("count_instances", "when_frames", "composed_retrieval_steps")
+KINDS = ("count_instances", "composed_retrieval_steps")
+KINDS_IN_FRAMES = ("when_frames",)
 KINDS_IN_CAPTIONS = ("negation", "count_instances_text", "composed_retrieval")
 KINDS_IN_QUESTIONS = ("negation_questions", "count_instances_questions", "two_clips")
 
@@ -101,9 +102,12 @@ RUNS = (
     Run("axes", TONES, ("disentanglement", "equivariance", "invariance"), (BOX, WHISPERS[0])),
     Run("questions", TONES, ("polybench",), ()),
     *(
-        Run(f"kinds-{sounds}", sounds, KINDS, (BOX, *models), settings=SMALLER)
-        for sounds, models in ((TONES, WHISPERS), ("words", WHISPERS[:1]), ("prompts", WHISPERS[:1]))
+        Run(f"kinds-{sounds}", sounds, KINDS, (BOX, WHISPERS[0]), settings=SMALLER)
+        for sounds in (TONES, "words", "prompts")
     ),
+    Run("kinds-frames-tones", TONES, KINDS_IN_FRAMES, WHISPERS),
+    *(Run(f"kinds-frames-{sounds}", sounds, KINDS_IN_FRAMES, WHISPERS[:1]) for sounds in ("words", "prompts")),
+    Run("kinds-base", TONES, KINDS, WHISPERS[1:], settings=SMALLER),
     *(Run(f"kinds-captions-{sounds}", sounds, KINDS_IN_CAPTIONS, (BOX,)) for sounds in (TONES, "words", "prompts")),
     Run("kinds-questions", TONES, KINDS_IN_QUESTIONS, ()),
 )
