@@ -32,12 +32,9 @@ SMALL = {
     "comp_a_attribute": {"items": 8},
     "comp_a_order": {"items": 8},
     "comp_a_train": {"train_rows": 8, "validation_rows": 4},
-<<<<<<< HEAD
     "composed_retrieval": {"items": 6},
-=======
     "count_instances": {"ladders": 6},
     "count_instances_questions": {"ladders": 6},
->>>>>>> main
     "factors": {"stars": 2, "crossed_levels": (2, 2, 2, 2)},
     "louder": {"items": 6},
     "negation": {"items": 10},
@@ -62,12 +59,9 @@ SOUNDS = {
     "comp_a_attribute": (named(WHO), {"items": 6}),
     "comp_a_order": (named(), {"items": 6}),
     "comp_a_train": (named(), {"train_rows": 4, "validation_rows": 2}),
-<<<<<<< HEAD
     "composed_retrieval": (unconditioned([2] * 6), {"items": 4}),
-=======
     "count_instances": (named(each=2), {"ladders": 6}),
     "count_instances_questions": (named(each=2), {"ladders": 6}),
->>>>>>> main
     "louder": (unconditioned([2] * 4), {"items": 6}),
     "negation": (unconditioned([2] * 3), {"items": 8}),
     "negation_questions": (unconditioned([2] * 3), {"items": 8}),
@@ -87,12 +81,9 @@ MORE = {
     "comp_a_attribute": {"items": 9},
     "comp_a_order": {"items": 9},
     "comp_a_train": {"train_rows": 10, "validation_rows": 5},
-<<<<<<< HEAD
     "composed_retrieval": {"items": 9},
-=======
     "count_instances": {"ladders": 8},
     "count_instances_questions": {"ladders": 8},
->>>>>>> main
     "factors": {"stars": 3, "crossed_levels": (2, 2, 2, 3)},
     "louder": {"items": 8},
     "negation": {"items": 13},
@@ -113,12 +104,9 @@ CARDS = {
     "comp_a_attribute": ("| pitch | low | 0, 1 |",),
     "comp_a_order": ("| pitch | low | 0, 1 |",),
     "comp_a_train": ("first later, before that and amid",),
-<<<<<<< HEAD
     "composed_retrieval": ("6 queries: a **source** clip", "Clips last 1.32 s"),
-=======
     "count_instances": ("6 ladders: clips in which the same sound", "lies within ± 1.5 dB"),
     "count_instances_questions": ("about the clips of 6 ladders",),
->>>>>>> main
     "factors": ("2 **stars** of 30 clips", "16 **crossed** clips"),
     "louder": (
         "Three sounds of different labels, one after the other",
