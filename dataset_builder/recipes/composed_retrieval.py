@@ -49,7 +49,7 @@ Cells = Mapping[str, Sequence[tuple[Sequence[int], Sequence[int]]]]
 class ComposedSpec(SlotSpec):
     """Everything that decides the queries and their samples."""
 
-    items: int = Field(576, ge=1, le=100_000, description="How many queries.")
+    items: int = Field(576, ge=1, le=20_000, description="How many queries.")
 
     @property
     def num_samples(self) -> int:
