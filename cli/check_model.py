@@ -43,15 +43,18 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _next_command(options: argparse.Namespace, checked: Collection[str]) -> list[str]:
-    """The command that judges the model by the tasks that need most of its abilities, from the names of its checks."""
+    """The command that judges the model by the tasks that need most of its abilities, from the names of its checks; of
+    several such benchmarks by one of which it can do all tasks."""
     from audio_compositionality.tasks.registry import list_tasks
 
     abilities = {ability for ability, name in _SHOWN_BY.items() if name in checked}
     if options.layer is not None or "pooling" in typed_pairs(options):
         # Texts are embedded in the space of the model's own output.
         abilities -= {"text"}
-    possible = [task.info for task in list_tasks() if task.info.needs <= abilities]
-    info = max(possible, key=lambda info: len(info.needs))
+    every = [task.info for task in list_tasks()]
+    mixed = {info.benchmark for info in every if not info.needs <= abilities}
+    possible = [info for info in every if info.needs <= abilities]
+    info = max(possible, key=lambda info: (len(info.needs), info.benchmark not in mixed))
     benchmark = ["--benchmark", info.benchmark] if info.on_request else []
     layer = [] if options.layer is None else ["--layer", options.layer]
     values = [word for text in options.set for word in ("--set", text)]

@@ -81,6 +81,13 @@ class Run:
 
 ACROSS = ("a_coat_instances", "binding")
 
+KINDS = ("count_instances", "when_frames", "composed_retrieval_steps")
+KINDS_IN_CAPTIONS = ("negation", "count_instances_text", "composed_retrieval")
+KINDS_IN_QUESTIONS = ("negation_questions", "count_instances_questions", "two_clips")
+
+SMALLER = {"ladders": 60, "queries": 60}
+"""Half of the rows of two recipes: Whisper takes as long for a clip of 4 s as for one of 30 s."""
+
 RUNS = (
     Run("tones", TONES, ("a_coat",), EVERY, (0, 1, 2)),
     Run("tones-a-tre", TONES, ("a_tre",), EVERY),
@@ -93,6 +100,15 @@ RUNS = (
     Run("drums", "drums", ("a_coat_instances",), (WHISPERS[0], *SOUND)),
     Run("axes", TONES, ("disentanglement", "equivariance", "invariance"), (BOX, WHISPERS[0])),
     Run("questions", TONES, ("polybench",), ()),
+    *(
+        Run(f"kinds-{sounds}", sounds, KINDS, (BOX, *models), settings=SMALLER)
+        for sounds, models in ((TONES, WHISPERS), ("words", WHISPERS[:1]), ("prompts", WHISPERS[:1]))
+    ),
+    *(
+        Run(f"kinds-captions-{sounds}", sounds, KINDS_IN_CAPTIONS, (BOX,))
+        for sounds in (TONES, "words", "prompts")
+    ),
+    Run("kinds-questions", TONES, KINDS_IN_QUESTIONS, ()),
 )
 """The choice, cheap and telling runs first."""
 

@@ -32,8 +32,8 @@ FOLDERS: Mapping[str, str] = PYPROJECT["tool"]["setuptools"]["package-dir"]
 MAX_FOLDER = 15
 """Files of a folder beside `__init__.py`."""
 
-A_FILE_EACH = {"cli", "dataset_builder/recipes", "encoders/families", "metrics", "tasks"}
-"""Folders with a file for each command, recipe, family, metric and task."""
+A_FILE_EACH = {"cli", "dataset_builder/recipes", "encoders/families", "metrics", "studies/validity", "tasks"}
+"""Folders with a file for each command, recipe, family of models or of checks, metric and task."""
 
 OF_EACH = {"add_arguments", "run", "example", "main", "load_model"}
 """What each command, each metric, each program and, by the interface of HEAR, each of its modules has by this name."""

@@ -146,7 +146,8 @@ def other_values(spec: Spec, name: str, field: FieldInfo) -> list[Any]:
     own, kind, limits = getattr(spec, name), kind_of(field), bounds(field)
     part = get_args(kind)[0] if get_origin(kind) is tuple else None
     if part is not None:
-        near = [tuple(one + 1 for one in own), tuple(one * 1.5 for one in own)] if own and part in (int, float) else []
+        steps = (lambda one: one + 1, lambda one: one * 1.5, lambda one: one * 0.9)
+        near = [tuple(map(step, own)) for step in steps] if own and part in (int, float) else []
         parts = get_args(part) or (["timbre_pitch", "a"] if part is str else [1])
         return [*near, *((one,) for one in parts), *([own[:-1], (*own, own[-1])] if own else [(1, 2)])]
     if kind in (int, float):

@@ -11,7 +11,6 @@ from .base import AnySpec, Recipe
 
 QUESTION_COLUMNS = (
     DataColumn("id", TEXT, "name of the question"),
-    DataColumn("split", TEXT, "always `test`", choices=("test",)),
     DataColumn("audio", [AUDIO], "the clips, in the order of `files`", per="files"),
     DataColumn("question", TEXT, "the question, on one line"),
     DataColumn("options", [TEXT], "the options, without letters", least=FEWEST_OPTIONS, filled=True),

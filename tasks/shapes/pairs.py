@@ -33,7 +33,7 @@ from ..base import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_GROUPINGS = ("subset", "swapped", "mention", "template", "origin", "writer", "domain")
+_GROUPINGS = ("subset", "swapped", "mention", "template", "origin", "writer", "domain", "kind")
 """Fields of rows by which scores are grouped, where they have several values."""
 
 _DIALS = {"gap": "gap in s", "overlap": "overlap in s", "distance": "distance in classes"}

@@ -61,7 +61,8 @@ def test_a_model_can_do_what_its_class_has_methods_for() -> None:
     assert load_model("random").abilities == {"audio", "text", "answer", "score"}
     assert load_model("oracle").abilities == {"answer", "score", "labels"}
     assert load_model("cascade").abilities == {"answer", "score", "learn", "events"}
-    assert load_model("log-mel-statistics").abilities == {"audio"}
+    assert load_model("log-mel-statistics").abilities == {"audio", "frames"}
+    assert load_model("downsample").abilities == {"audio"}
     assert Model().abilities == frozenset()
 
 

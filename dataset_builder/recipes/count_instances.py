@@ -1,0 +1,199 @@
+"""Ladders: clips in which the same sound is heard one to five times; what else grows with the count is held by turns.
+
+Four things tell the count by themselves: the energy of a clip, its span (seconds from the first onset to the last), the
+density of onsets (one over the seconds between two), and the activity, the time for which the sound is heard. One of
+them is held in each ladder. It is drawn for each clip alone, whatever the count, from a narrow range: equal up to
+rounding, it would leave a trace to a reader that amplifies.
+
+| held | drawn for each clip | grows with the count |
+|---|---|---|
+| energy | energy, by the gain of events; interval | span, activity |
+| span | span | energy, density, activity |
+| density | interval | energy, span, activity |
+| activity | activity, by the length of events; energy; span | density |
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from audio_compositionality.support.errors import InputError
+
+from ..data import AUDIO, TEXT, WHOLE, DataColumn, DatasetError, Row
+from ..scenes.mixing import Clip, Event, EventSounds
+from ..scenes.pool import Use
+from ..scenes.slots import EVENTS_COLUMN, SlotPool, SlotSpec
+from ..scenes.sources import LONGEST_DURATION
+from ..sounds.entries import Sounds
+from .base import Drawn, Recipe
+
+HELD = ("energy", "span", "density", "activity")
+"""What is held, in the order in which ladders take turns."""
+
+NUMBERS = ("one", "two", "three", "four", "five")
+"""Words of the counts."""
+
+MOST = len(NUMBERS)
+
+SHORTEST = 0.1
+"""Seconds of a sound at least: a fifth of it still has a beginning and an end of 10 ms."""
+
+
+class CountSpec(SlotSpec):
+    """Everything that decides the ladders and their samples.
+
+    Raises:
+        InputError: see `SlotSpec`; or five events do not fit into a clip.
+    """
+
+    ladders: int = Field(600, ge=1, le=100_000, description="How many ladders.")
+    duration: float = Field(4.0, gt=0, le=LONGEST_DURATION, description="Seconds of a clip.")
+    held_ratio: float = Field(
+        1.25,
+        gt=1,
+        lt=(MOST - 1) / (MOST - 2),
+        description="Longest span, interval or activity, relative to the shortest.",
+    )
+    held_db: float = Field(1.5, ge=0.1, le=6, description="Largest distance of a held energy from its middle, in dB.")
+
+    @model_validator(mode="after")
+    def _check_room(self) -> Self:
+        least = self.event + (MOST - 1) * self.held_ratio * (self.event + self.gap)
+        if self.duration < least:
+            raise InputError(
+                f"duration is {self.duration:g}; {MOST} events of {self.event:g} s with gaps of {self.gap:g} s, drawn "
+                f"with a held_ratio of {self.held_ratio:g}, need at least {math.ceil(100 * least) / 100:g}"
+            )
+        return self
+
+    @property
+    def num_samples(self) -> int:
+        """Samples of a clip."""
+        return round(self.duration * self.sample_rate)
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """The clips of a ladder.
+
+    Attributes:
+        number: of the ladder.
+        held: one of `HELD`.
+        entry: number of the sound.
+        clips: by count.
+    """
+
+    number: int
+    held: str
+    entry: int
+    clips: Mapping[int, Clip]
+
+    @property
+    def id(self) -> str:
+        """The name of the ladder."""
+        return f"{RECIPE.name}-{self.number:05d}"
+
+
+def draw_ladders(spec: CountSpec, pool: SlotPool, events: EventSounds) -> Iterator[Ladder]:
+    """The ladders of a spec, one after the other; more of them change none of the earlier ones.
+
+    Labels and sounds are used as evenly as they can be for each of `HELD`. A single event has no density and no span,
+    so that counts are 1 to 5 where energy is held, and 2 to 5 elsewhere.
+
+    Raises:
+        DatasetError: a sound is silent, or shorter than `SHORTEST`.
+    """
+    uses = {held: Use() for held in HELD}
+    for number in range(spec.ladders):
+        rng, held = RECIPE.random(spec, number), HELD[number % len(HELD)]
+        (entry,) = pool.draw_recordings(pool.draw_names(1, uses[held], rng), uses[held], rng)
+        once = _once(events, entry, spec)
+        counts = range(1 if held == "energy" else 2, MOST + 1)
+        yield Ladder(number, held, entry, {n: _clip(events, entry, once, n, held, spec, rng) for n in counts})
+
+
+def _once(events: EventSounds, entry: int, spec: CountSpec) -> int:
+    """Samples of an event: no longer than the sound once, or one period of a loop."""
+    length = events.length(entry)
+    once = min(spec.event_samples, events.period(entry), *(() if length is None else (length,)))
+    if once < SHORTEST * spec.sample_rate:
+        raise DatasetError(
+            f"{events.sounds.source}: recording {events.sounds.entries[entry].id!r} lasts "
+            f"{once / spec.sample_rate:.2f} s; a sound that is counted lasts {SHORTEST:g} s or more: leave it out"
+        )
+    return once
+
+
+def _clip(
+    events: EventSounds, entry: int, once: int, count: int, held: str, spec: CountSpec, rng: np.random.Generator
+) -> Clip:
+    """The events of a clip; the same numbers are drawn for every count and whatever is held."""
+    share, activity, level, start = rng.uniform(1 / spec.held_ratio, 1), *rng.uniform(0, 1, 3)
+    widest = spec.num_samples - once
+    span = widest * share if held in ("span", "activity") else (count - 1) * widest * share / (MOST - 1)
+    length, gain = once, 1.0
+    if held == "activity":
+        shortest = 1 / spec.held_ratio
+        length = round(2 * once * (shortest + (1 - shortest) * activity) / count)
+    if held in ("energy", "activity"):
+        energy = 10 ** (spec.held_db * (2 * level - 1) / 10) * _energy(events, entry, once)
+        gain = math.sqrt(energy / (count * _energy(events, entry, length)))
+    onsets = start * (spec.num_samples - span - length) + np.linspace(0, span, count)
+    return tuple(Event(entry, onset, onset + length, gain) for onset in onsets.astype(int).tolist())
+
+
+def _energy(events: EventSounds, entry: int, length: int) -> float:
+    """The energy of an event of a gain of 1."""
+    return float(np.square(events.samples(Event(entry, 0, length)), dtype=np.float64).sum())
+
+
+class CountInstances(Recipe[CountSpec]):
+    """Clips in which the same sound is heard one to five times."""
+
+    name = "count_instances"
+
+    @cached_property
+    def presets(self) -> Mapping[str, CountSpec]:
+        """Specs by the name of a preset."""
+        return {"mini": CountSpec(ladders=120), "full": CountSpec()}
+
+    def columns(self, spec: CountSpec) -> Sequence[DataColumn]:
+        """The clips of a ladder by their counts, and what is held."""
+        return (
+            DataColumn("id", TEXT, "name of the row"),
+            DataColumn("audio", [AUDIO], "the clips, in the order of `counts`", per="counts"),
+            DataColumn("counts", [WHOLE], "how often the sound is heard in each, ascending", least=2),
+            DataColumn("captions", [TEXT], "a caption of each clip", per="counts", filled=True),
+            DataColumn("held", TEXT, "what tells nothing of the count", choices=HELD),
+            DataColumn("label", TEXT, "label of the sound"),
+            DataColumn("pair", TEXT, "name of the sound: rows that share it are not independent"),
+            DataColumn("domain", TEXT, "domain of the sounds"),
+            EVENTS_COLUMN,
+        )
+
+    def draw(self, spec: CountSpec, sounds: Sounds) -> Iterator[Drawn]:
+        """The ladders with their clips; the sounds are measured."""
+        pool, events = SlotPool(sounds), EventSounds(sounds, spec.sample_rate)
+        for ladder in draw_ladders(spec, pool, events):
+            said = pool.said(ladder.entry)
+            row: Row = {
+                "id": ladder.id,
+                "counts": list(ladder.clips),
+                "captions": [f"{said} heard {NUMBERS[n - 1]} {'time' if n == 1 else 'times'}" for n in ladder.clips],
+                "held": ladder.held,
+                "label": said,
+                "pair": pool.entries[ladder.entry].id,
+                "domain": spec.domain_name,
+                "events": [pool.heard(clip, spec.sample_rate) for clip in ladder.clips.values()],
+            }
+            yield Drawn(row, list(ladder.clips.values()))
+
+
+RECIPE = CountInstances()

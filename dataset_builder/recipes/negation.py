@@ -1,0 +1,179 @@
+"""Two clips, and two captions that differ in one word: what is denied, and how often something is heard."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from pydantic import Field
+
+from ..data import AUDIO, TEXT, WHOLE, DataColumn, DatasetError, Row
+from ..scenes.mixing import Clip
+from ..scenes.pool import Use
+from ..scenes.slots import EVENTS_COLUMN, SlotPool, SlotSpec, in_slots
+from ..sounds.entries import Sounds
+from .base import Drawn, Recipe
+from .captioned_items import ORIGINS, check_events
+
+SLOTS = 5
+"""Slots of a clip."""
+
+NEITHER = -1
+"""The place of the denying caption where there is none."""
+
+
+@dataclass(frozen=True)
+class OneWord:
+    """Two captions that differ in one word.
+
+    Attributes:
+        name: of the template.
+        denying: true of the first clip and false of the second; of numbers, the smaller one.
+        affirming: true of the second and false of the first.
+    """
+
+    name: str
+    denying: str
+    affirming: str
+
+
+_NO = OneWord("no", "{x} and no {z}", "{x} and some {z}")
+_WITHOUT = OneWord("without", "{x} without {z}", "{x} with {z}")
+_NOTHING_ELSE = OneWord("nothing else", "{x} and nothing else", "{x} and something else")
+_NOTHING_BESIDES = OneWord("nothing besides", "nothing besides {x}", "something besides {x}")
+_NOT_ONLY = OneWord("not only", "not only {x}", "only {x}")
+_NOT_JUST = OneWord("not just", "not just {x}", "just {x}")
+_TIMES = OneWord("times", "{x} heard two times", "{x} heard three times")
+_THAN = OneWord("than", "fewer {x} than {z}", "more {x} than {z}")
+_NOT_BEFORE = OneWord("not before", "{x} not before {z}", "{x} before {z}")
+_NOT_AFTER = OneWord("not after", "{z} not after {x}", "{z} after {x}")
+
+WORDINGS: Mapping[str, Sequence[tuple[OneWord, OneWord]]] = {
+    "absence": ((_NO, _NO), (_WITHOUT, _WITHOUT)),
+    "only": ((_NOTHING_ELSE, _NOT_ONLY), (_NOTHING_BESIDES, _NOT_JUST)),
+    "number": ((_TIMES, _TIMES), (_THAN, _THAN)),
+    "order": ((_NOT_BEFORE, _NOT_BEFORE), (_NOT_AFTER, _NOT_AFTER)),
+}
+"""The templates of each kind, each with that of the mirror item: the captions that deny what the others affirm, of the
+same two clips."""
+
+
+class NegationSpec(SlotSpec):
+    """Everything that decides the items and their samples. Defaults are the sizes of the preset ``full``."""
+
+    items: int = Field(800, ge=1, le=20_000, description="How many; two in succession are about the same two clips.")
+
+    @property
+    def num_samples(self) -> int:
+        """Samples of a clip."""
+        return (SLOTS - 1) * self.slot_samples + self.event_samples
+
+
+class Negations(Recipe[NegationSpec]):
+    """Two clips and two captions that differ in one word, each true of one clip and false of the other.
+
+    Items come in mirrors, two about the same clips: the second denies of the second clip what the first denies of the
+    first, so that a liking of a word for a clip is right in one of them and wrong in the other.
+    """
+
+    name = "negation"
+
+    @cached_property
+    def presets(self) -> Mapping[str, NegationSpec]:
+        """Specs by the name of a preset."""
+        return {"mini": NegationSpec(items=160), "full": NegationSpec()}
+
+    def columns(self, spec: NegationSpec) -> Sequence[DataColumn]:
+        """The columns of an item."""
+        return (
+            DataColumn("id", TEXT, "name of the row"),
+            DataColumn("audio", [AUDIO], "the clips", per="captions"),
+            DataColumn("captions", [TEXT], "caption n is true of clip n, and false of the other", count=2),
+            EVENTS_COLUMN,
+            DataColumn("kind", TEXT, "kind of the item", choices=tuple(WORDINGS)),
+            DataColumn("template", TEXT, "name of the template of the captions"),
+            DataColumn("negated", WHOLE, "place of the caption that denies; −1 of numbers", choices=(NEITHER, 0, 1)),
+            DataColumn("pair", TEXT, "the labels of both clips: items that share them are no independent samples"),
+            DataColumn("domain", TEXT, "domain of the sounds"),
+            DataColumn("origin", TEXT, "`synthetic`, of tones, or `recordings`", choices=ORIGINS[:2]),
+        )
+
+    def draw(self, spec: NegationSpec, sounds: Sounds) -> Iterator[Drawn]:
+        """See `Recipe.draw`."""
+        return (Drawn(row, clips) for row, clips in self.items(spec, sounds))
+
+    def items(self, spec: NegationSpec, sounds: Sounds) -> Iterator[tuple[Row, list[Clip]]]:
+        """The rows and the events of their clips; see `Recipe.draw`.
+
+        Kinds, templates, labels and sounds are used equally often, by turns.
+        """
+        pool = SlotPool(sounds)
+        uses: dict[str, Use] = defaultdict(Use)
+        for number in range(0, spec.items, 2):
+            rng = self.random(spec, number)
+            turn, place = divmod(number // 2, len(WORDINGS))
+            kind = list(WORDINGS)[place]
+            names, scenes = _scenes(kind, pool, uses[kind], spec, rng)
+            wordings = WORDINGS[kind][turn % len(WORDINGS[kind])]
+            turned = int(rng.integers(2))
+            clips = scenes[::-1] if turned else scenes
+            for mirror, wording in enumerate(wordings[: spec.items - number]):
+                # The mirror is about the other clip: where both have the same sound, by other words.
+                said = names if not mirror or kind == "only" else (*names[:-2], names[-1], names[-2])
+                words = {"x": said[0], "z": said[-1]}
+                captions = [wording.denying.format(**words), wording.affirming.format(**words)]
+                first = turned ^ mirror
+                row = {
+                    "id": f"{self.name}-{number + mirror:05d}",
+                    "captions": captions[::-1] if first else captions,
+                    "events": [pool.heard(clip, spec.sample_rate) for clip in clips],
+                    "kind": kind,
+                    "template": wording.name,
+                    "negated": NEITHER if kind == "number" else first,
+                    "pair": " | ".join(sorted(names)),
+                    "domain": spec.domain_name,
+                    "origin": ORIGINS[not spec.is_of_tones],
+                }
+                yield row, clips
+
+    def check_row(self, row: Row) -> None:
+        """Refuse a row whose captions are one, or with impossible events; see `Recipe.check_row`."""
+        super().check_row(row)
+        if row["captions"][0] == row["captions"][1]:
+            raise DatasetError(f"row {row['id']}: both captions are {row['captions'][0]!r}; they differ in one word")
+        for of_clip in row["events"]:
+            check_events(row["id"], of_clip)
+
+
+def _scenes(
+    kind: str, pool: SlotPool, use: Use, spec: NegationSpec, rng: np.random.Generator
+) -> tuple[tuple[str, ...], list[Clip]]:
+    """The labels of an item as they are spoken, and its two clips: the first is the one that the captions deny it of.
+
+    Raises:
+        DatasetError: there are too few labels.
+    """
+    count = 3 if kind == "absence" else 2
+    # In an order of their own: of the least-drawn labels the first would have one role too often.
+    drawn = [str(name) for name in rng.permutation(pool.draw_names(count, use, rng))]
+    x, *rest = pool.draw_recordings([drawn[0], *drawn] if kind == "only" else drawn, use, rng)
+    start = int(rng.integers(SLOTS - 1))
+    if kind == "number":
+        # One sound between the first and the last differs, so that neither of these says anything.
+        place, (y,), start = int(rng.integers(1, SLOTS - 1)), rest, 0
+        kept = [(x, y)[n % 2] for n in rng.permutation(SLOTS - 1)]
+        numbers = [[*kept[:place], changed, *kept[place:]] for changed in (y, x)]
+    elif kind == "order":
+        numbers = [[rest[0], x], [x, rest[0]]]
+    else:
+        # What is common to both clips is in the same slot of each.
+        way = 1 if rng.integers(2) else -1
+        numbers = [[x, one][::way] for one in rest]
+    said = {pool.entries[number].label: pool.said(number) for number in (x, *rest)}
+    return tuple(said[name] for name in drawn), [in_slots(of_clip, spec, start) for of_clip in numbers]
+
+
+RECIPE = Negations()

@@ -1,0 +1,144 @@
+"""Questions about two clips that are heard one after the other: in which is it, and in what do they differ?"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from pydantic import Field
+
+from ..scenes.mixing import Clip
+from ..scenes.pool import Use
+from ..scenes.slots import SlotPool, SlotSpec, in_slots
+from ..sounds.entries import Sounds
+from .base import Drawn
+from .question_rows import QuestionRecipe, asked_row
+
+PLAYED = "Two clips are played, one after the other."
+
+SLOTS = 3
+"""Slots of a clip, all of which are filled."""
+
+WHICH = ("the first clip", "the second clip", "both clips", "neither clip")
+
+DIFFERENCES = ("which sounds there are", "their order", "how many times each is heard", "nothing")
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The questions of a group.
+
+    Attributes:
+        question: common to all, as are the options.
+        options: each of which is right once.
+        clips: the two clips of each question, by the answer.
+    """
+
+    question: str
+    options: tuple[str, ...]
+    clips: tuple[tuple[Clip, Clip], ...]
+
+
+class TwoClipsSpec(SlotSpec):
+    """Everything that decides the questions and their samples. Defaults are the sizes of the preset ``full``."""
+
+    groups: int = Field(240, ge=1, le=5_000, description="Groups of four questions of the same words.")
+
+    @property
+    def num_samples(self) -> int:
+        """Samples of a clip."""
+        return (SLOTS - 1) * self.slot_samples + self.event_samples
+
+
+class TwoClips(QuestionRecipe[TwoClipsSpec]):
+    """Groups of four questions of the same words about two clips, each of the four options right once.
+
+    Of the two clips of a group one has what is asked for, and they are heard as first and second, as second and first,
+    and each beside itself: one of the two does not suffice. Whoever only reads, has a habit, or hears one clip alone is
+    right in no entire group.
+    """
+
+    name = "two_clips"
+
+    @cached_property
+    def presets(self) -> Mapping[str, TwoClipsSpec]:
+        """Specs by the name of a preset."""
+        return {"mini": TwoClipsSpec(groups=60), "full": TwoClipsSpec()}
+
+    def draw(self, spec: TwoClipsSpec, sounds: Sounds) -> Iterator[Drawn]:
+        """Kinds, labels and sounds are used equally often, by turns; see `Recipe.draw`."""
+        pool = SlotPool(sounds)
+        uses: dict[str, Use] = defaultdict(Use)
+        for number in range(spec.groups):
+            rng = self.random(spec, number)
+            kind = list(KINDS)[number % len(KINDS)]
+            names = [str(name) for name in rng.permutation(pool.draw_names(3, uses[kind], rng))]
+            sources = pool.draw_recordings(names, uses[kind], rng)
+            asked = KINDS[kind](sources, [pool.said(source) for source in sources], spec, rng)
+            options = [asked.options[n] for n in rng.permutation(len(asked.options))]
+            # In an order of its own, so that the place in the table tells nothing.
+            for place, n in enumerate(rng.permutation(len(asked.options))):
+                clips = asked.clips[n]
+                row = asked_row(
+                    f"{self.name}-{4 * number + place:05d}",
+                    f"{PLAYED} {asked.question}",
+                    options,
+                    asked.options[n],
+                    kind=kind,
+                    group=f"{self.name}-{number:05d}",
+                    clips=[pool.heard(clip, spec.sample_rate) for clip in clips],
+                    seconds=spec.num_samples / spec.sample_rate,
+                )
+                yield Drawn(row, clips)
+
+
+def _in_every_way(question: str, one: Clip, other: Clip) -> _Asked:
+    """In which of two clips is what the first alone has?"""
+    return _Asked(question, WHICH, ((one, other), (other, one), (one, one), (other, other)))
+
+
+def _which_has(sources: tuple[int, ...], said: list[str], spec: TwoClipsSpec, rng: np.random.Generator) -> _Asked:
+    """One sound is another in the second clip, in the same slot."""
+    x, y, z = sources
+    order = rng.permutation(SLOTS)
+    one, other = (in_slots([(x, x, last)[n] for n in order], spec) for last in (z, y))
+    return _in_every_way(f"In which of them is {said[2]} heard?", one, other)
+
+
+def _which_order(sources: tuple[int, ...], said: list[str], spec: TwoClipsSpec, rng: np.random.Generator) -> _Asked:
+    """Two sounds have changed places, the third is anywhere."""
+    x, y, z = sources
+    place = int(rng.integers(SLOTS))
+    one, other = (in_slots([*pair[:place], z, *pair[place:]], spec) for pair in ((x, y), (y, x)))
+    return _in_every_way(f"In which of them is {said[0]} heard before {said[1]}?", one, other)
+
+
+def _what_differs(sources: tuple[int, ...], said: list[str], spec: TwoClipsSpec, rng: np.random.Generator) -> _Asked:
+    """A clip of two sounds, one of them twice, and four others: of another sound, order, or number, and itself."""
+    x, y, z = sources
+    single = int(rng.integers(SLOTS))
+    moved, added = ((single + n) % SLOTS for n in rng.permutation((1, 2)))
+    base = [y if slot == single else x for slot in range(SLOTS)]
+    replaced = (x, y)[int(rng.integers(2))]
+    variants = (
+        [z if source == replaced else source for source in base],
+        [y if slot == moved else x for slot in range(SLOTS)],
+        [y if slot in (single, added) else x for slot in range(SLOTS)],
+        base,
+    )
+    clip = in_slots(base, spec)
+    pairs = [(clip, in_slots(variant, spec)) for variant in variants]
+    return _Asked(
+        "In what do they differ?",
+        DIFFERENCES,
+        tuple((pair[turned], pair[1 - turned]) for pair in pairs for turned in [int(rng.integers(2))]),
+    )
+
+
+KINDS = {"which_has": _which_has, "which_order": _which_order, "what_differs": _what_differs}
+"""The questions of each kind, of the sounds x, y and z of a group."""
+
+RECIPE = TwoClips()

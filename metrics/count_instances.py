@@ -1,0 +1,365 @@
+"""Counting: does an embedding order clips by how often the same sound is heard, also beyond the counts of training?
+
+A ladder is some clips of one sound that is heard 1, 2 … times. What grows with the count elsewhere, such as energy, is
+held in some ladders: there it carries no information. A probe that is trained on low counts of other labels orders the
+high counts of a label, and one that is trained on high counts the low ones: so it must extrapolate, across labels too.
+With captions nothing is trained: two clips and their captions have to match. The headline is the worst of what is held,
+so that a model that reads energy alone, or extent alone, is at chance.
+
+>>> rng = np.random.default_rng(0)
+>>> counts, ladders = np.tile([2, 3, 4, 5], 60), np.repeat(np.arange(60), 4)
+>>> held, labels = np.array(list(HELD))[ladders % 4], ladders // 4 % 5
+>>> z = rng.normal(size=(240, 8)) + 4 * counts[:, None]
+>>> result = count_instances(z, counts, ladders, held, labels)
+>>> round(result["worst"], 1), result["chance"], result["n"]
+(1.0, 0.5, 60)
+>>> count_instances(0 * z, counts, ladders, held, labels)["worst"]
+0.5
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .arrays import Floats, Ints, above_share, nearest_name, own_row_ranks, read_matrix, unit_rows
+from .columns import check_within, read_codes, read_column
+from .evaluated import COAT as _CITATION
+from .evaluated import MOST, Fields, count, measure, metric_class, share
+from .probing import fit_probe, standardised_rows
+
+_DESCRIPTION = """\
+Counting measures whether an embedding orders clips by how often the same sound is heard. Energy, span, density or the
+time for which the sound is heard carry no information on the count in a part of the ladders each; the score is the
+worst of these parts. A linear probe has to extrapolate, from low counts to high ones and back, across labels; with
+captions ("bell heard three times"), clips and captions have to match.
+"""
+
+_INPUTS = """
+Args:
+    embeddings: [m, dim], one row for each clip.
+    counts: m integers, how often the sound is heard in a clip; all different within a ladder.
+    ladders: m strings or integers, the ladder of each clip.
+    held: m strings, what tells nothing of the count in a ladder: "energy", "span", "density", "activity".
+    labels: m strings or integers, the label of the sound; probes are tested on other labels than they are trained on.
+    texts: optional, embeddings [m, dim] of the captions of the clips; then there is no probe.
+    bound: the largest count that is low.
+    return_scores: also return lists of one entry for each ladder, in the order in which ladders first appear.
+Returns:
+    a dictionary, described at `count_instances` in the module: worst, chance, order_energy, order_span, order_density,
+    order_activity, order_up, order_down, error, error_constant, exact, exact_chance, n.
+Examples:
+    >>> import evaluate
+    >>> metric = evaluate.load("count_instances")
+    >>> ladders = [place // 4 for place in range(96)]
+    >>> given = {"counts": [2, 3, 4, 5] * 24, "ladders": ladders, "labels": [ladder % 3 for ladder in ladders]}
+    >>> given["held"] = [["energy", "density"][ladder // 3 % 2] for ladder in ladders]
+    >>> result = metric.compute(embeddings=[[float(count), 1.0] for count in given["counts"]], **given)
+    >>> result["worst"], result["order_energy"], result["order_span"], result["n"]
+    (1.0, 1.0, None, 24)
+"""
+
+HELD = {
+    "energy": "the energy of a clip",
+    "span": "the time from the first onset to the last",
+    "density": "the time from one onset to the next",
+    "activity": "the time for which the sound is heard",
+}
+"""What can be held, in words."""
+
+BOUND = 3
+"""The largest count that is low."""
+
+FOLDS = 5
+"""Folds of labels at most."""
+
+
+def count_instances(
+    embeddings: ArrayLike,
+    counts: Any,
+    ladders: Any,
+    held: Any,
+    labels: Any,
+    *,
+    texts: ArrayLike | None = None,
+    bound: int = BOUND,
+    return_scores: bool = False,
+) -> dict[str, Any]:
+    """Return how often two clips of a ladder are ordered by their counts, of m clips in n ladders.
+
+    - `embeddings` [m, dim]; `counts` [m], integers that differ within a ladder; `ladders` [m] and `labels` [m], strings
+      or integers; `held` [m], of HELD: what tells nothing of the count. A ladder has one label and one `held`.
+    - Without `texts`, for each value of `held` by itself: labels are dealt to at most 5 folds. Ridge regression of the
+      count is trained on the clips with at most `bound` events and predicts the others (up), and the other way round
+      (down). Trained are the labels of all folds but two, the next fold chooses the penalty by the squared error of its
+      clips of the training counts, and the clips of the fold itself are tested; with two labels, every second ladder of
+      the other label chooses. The score of a ladder is the share of pairs of tested clips whose predictions are ordered
+      as their counts, ties 1/2, up and down separately, and the mean of both.
+    - With `texts` [m, dim], the captions of the clips: the score of a ladder is the share of all its pairs (i, j) with
+      cos(i, i) + cos(j, j) > cos(i, j) + cos(j, i), of clip and caption, ties 1/2.
+
+    Results, None where they do not apply:
+
+    - `worst`: the least of `order_energy`, `order_span`, `order_density` and `order_activity`, the means of the ladders
+      where this is held. `chance` is exactly 1/2 for each; the least of several lies below it by chance;
+    - `order_up`, `order_down`: means over all ladders of the two ways of the probe;
+    - `error`: mean of |prediction − count| over tested clips, the mean of the means of ladders; `error_constant`: the
+      same of the training count that is nearest to the tested ones, the best constant of those that were trained;
+    - `exact`: share of clips whose nearest caption in their ladder is their own, of t ties each 1/t; `exact_chance`;
+    - `n` ladders;
+    - with return_scores, lists of n whose means are the results: `scores` of worst, and `scores_NAME`. Ladders that do
+      not count for a result have its mean.
+
+    Raises ValueError when embeddings or texts are not finite [m, dim] of one shape, lengths differ, counts are no
+    integers or occur twice in a ladder, a ladder has two labels or two `held`, an unknown `held`, fewer than two
+    clips, without texts fewer than two on each side of the bound, or there is but one label where something is held.
+
+    >>> counts, ladders, same = [1, 2, 3, 1, 2, 3], [0, 0, 0, 1, 1, 1], ["span"] * 6
+    >>> z = np.eye(3)[[0, 1, 2, 0, 1, 2]]
+    >>> result = count_instances(z, counts, ladders, same, ladders, texts=z)
+    >>> result["worst"], result["exact"], round(result["exact_chance"], 3)
+    (1.0, 1.0, 0.333)
+    """
+    z = read_matrix("embeddings", embeddings)
+    rungs = _read_rungs(counts, ladders, held, labels, len(z))
+    if texts is None:
+        columns = _probed(z, rungs, bound)
+    else:
+        captions = read_matrix("texts", texts)
+        if captions.shape != z.shape:
+            raise ValueError(f"texts must have the shape of embeddings, {z.shape}; got {captions.shape}.")
+        columns = _matched(z, captions, rungs)
+    order = columns.pop("order")
+    parts = {name: _of_all(order, rungs.held == name) for name in HELD if name in rungs.held}
+    columns |= {f"order_{name}": column for name, column in parts.items()}
+    columns["worst"] = min(parts.values(), key=lambda column: float(column.mean()))
+    numbers: dict[str, Any] = {name: float(column.mean()) for name, column in columns.items()}
+    numbers |= {"chance": 0.5, "n": len(order)}
+    result = {name: numbers.get(name) for name in MEASURES}
+    if return_scores:
+        for name, fields in MEASURES.items():
+            if "column" in fields:
+                key = f"scores{fields['column'].removeprefix('score')}"
+                result[key] = columns[name].tolist() if name in columns else None
+    return result
+
+
+CountInstances = metric_class(
+    count_instances,
+    [
+        {"embeddings": "numbers", "counts": "integer", "ladders": ladder, "held": "text", "labels": label}
+        for ladder in ("text", "integer")
+        for label in ("text", "integer")
+    ],
+    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2603.13685",)),
+)
+
+
+@dataclass(frozen=True)
+class _Rungs:
+    """Clips in ladders.
+
+    Attributes:
+        counts: of each clip, [m].
+        ladder: number of each clip's ladder, by its name, [m].
+        label: of each clip, likewise.
+        rows: the clips of each ladder by their counts, ladders as they first appear.
+        held: what is held in each of these ladders, [n].
+    """
+
+    counts: Ints
+    ladder: Ints
+    label: Ints
+    rows: Sequence[Ints]
+    held: NDArray[Any]
+
+
+def _read_rungs(counts: Any, ladders: Any, held: Any, labels: Any, n: int) -> _Rungs:
+    """The clips of ladders, or ValueError."""
+    number, values = read_codes("counts", counts, n)
+    ladder, names = read_codes("ladders", ladders, n)
+    kept, label = read_column("held", held, n), read_codes("labels", labels, n)
+    unknown = np.flatnonzero(~np.isin(kept, list(HELD)))
+    if len(unknown):
+        value = kept[unknown[0]].item()
+        raise ValueError(
+            f"held must be one of {list(HELD)}; row {unknown[0]} has {value!r}. "
+            f"Did you mean {nearest_name(str(value), list(HELD))!r}?"
+        )
+    if isinstance(values[0], str):
+        raise ValueError(f"counts must be integers; row 0 has {values[number[0]]!r}.")
+    for wholes, (whole, of_whole) in (("values of held", read_codes("held", held, n)), ("labels", label)):
+        check_within("ladder", names, ladder, wholes, whole, of_whole)
+    count_of_row = np.array(values, np.int64)[number]
+    rows = []
+    for code in dict.fromkeys(ladder.tolist()):
+        members = np.flatnonzero(ladder == code)
+        ordered = members[np.argsort(count_of_row[members], kind="stable")]
+        if len(ordered) < 2 or (np.diff(count_of_row[ordered]) == 0).any():
+            shown = count_of_row[ordered].tolist()
+            raise ValueError(f"Ladder {names[code]!r} has the counts {shown}; it needs 2 or more, all different.")
+        rows.append(ordered)
+    return _Rungs(count_of_row, ladder, label[0], rows, kept[[of_ladder[0] for of_ladder in rows]])
+
+
+def _probed(z: Floats, rungs: _Rungs, bound: int) -> dict[str, Floats]:
+    """The scores of ladders by probes, by name, each [n]."""
+    is_low = rungs.counts <= bound
+    for rows in rungs.rows:
+        if not 2 <= is_low[rows].sum() <= len(rows) - 2:
+            raise ValueError(
+                f"A ladder has the counts {rungs.counts[rows].tolist()}; a probe needs 2 or more up to the bound "
+                f"{bound} and 2 or more above it."
+            )
+    predictions, nearest = np.zeros(len(z)), np.zeros(len(z))
+    for name in dict.fromkeys(rungs.held.tolist()):
+        part = np.concatenate([rows for rows, held in zip(rungs.rows, rungs.held, strict=True) if held == name])
+        part.sort()
+        x, y = standardised_rows(z[part]), rungs.counts[part].astype(np.float64)
+        for train, validation, test in _rotation(rungs.label[part], rungs.ladder[part], name):
+            low = is_low[part]
+            for trained, constant in ((low, y[low].max()), (~low, y[~low].min())):
+                fit, choose = ((x[rows & trained], y[rows & trained][:, None]) for rows in (train, validation))
+                tested = test & ~trained
+                predictions[part[tested]] = fit_probe("ridge", fit, choose, x[tested])[0][:, 0]
+                nearest[part[tested]] = constant
+    columns: dict[str, Floats] = {}
+    for name, tested in (("order_up", ~is_low), ("order_down", is_low)):
+        columns[name] = np.array([_ordered_share(predictions[rows[tested[rows]]]) for rows in rungs.rows])
+    columns["order"] = (columns["order_up"] + columns["order_down"]) / 2
+    for name, values in (("error", predictions), ("error_constant", nearest)):
+        columns[name] = np.array([np.abs(values[rows] - rungs.counts[rows]).mean() for rows in rungs.rows])
+    return columns
+
+
+def _rotation(label: Ints, ladder: Ints, name: str) -> list[tuple[NDArray[np.bool_], ...]]:
+    """Training, validation and test rows, as masks: labels in folds, each fold tested once."""
+    labels, place = np.unique(label, return_inverse=True)
+    if len(labels) < 2:
+        raise ValueError(f"The ladders in which {name} is held have 1 label; a probe needs 2 or more, to be tested.")
+    folds = min(FOLDS, len(labels))
+    fold = place % folds
+    rotation: list[tuple[NDArray[np.bool_], ...]] = []
+    for tested in range(folds):
+        rest = fold != tested
+        validation = fold == (tested + 1) % folds
+        if folds == 2:
+            validation = rest & (np.searchsorted(np.unique(ladder[rest]), ladder) % 2 == 1)
+        train = rest & ~validation
+        # A single ladder of the only other label does both.
+        rotation.append((train, validation, ~rest) if validation.any() else (rest, rest, ~rest))
+    return rotation
+
+
+def _matched(z: Floats, captions: Floats, rungs: _Rungs) -> dict[str, Floats]:
+    """The scores of ladders by their captions, by name, each [n]."""
+    clips, texts = unit_rows(z), unit_rows(captions)
+    order, exact = [], []
+    for rows in rungs.rows:
+        cosines = clips[rows] @ texts[rows].T
+        right = np.add.outer(np.diagonal(cosines), np.diagonal(cosines))
+        places = np.triu_indices(len(rows), 1)
+        order.append(above_share(right[places], (cosines + cosines.T)[places]).mean())
+        exact.append(own_row_ranks(clips[rows], texts[rows])[0].mean())
+    chance = np.array([1 / len(rows) for rows in rungs.rows])
+    return {"order": np.array(order), "exact": np.array(exact), "exact_chance": chance}
+
+
+def _ordered_share(values: Floats) -> float:
+    """The share of pairs of values that rise, ties 1/2."""
+    first, second = np.array(list(combinations(range(len(values)), 2))).T
+    return float(above_share(values[second], values[first]).mean())
+
+
+def _of_all(scores: Floats, counted: NDArray[np.bool_]) -> Floats:
+    """Scores of all ladders, [n], with the mean of those that count: others are set to it, and change no draw."""
+    mean = scores[counted].mean()
+    every: Floats = np.full(len(scores), mean)
+    every[counted] += len(scores) / counted.sum() * (scores[counted] - mean)
+    return every
+
+
+VERSION = 1
+"""It rises with every change of code or constants that can change a number."""
+
+_OUTSIDE = "Scores of single ladders are weighted, so that the ladders of a part stand for all."
+
+
+def _order(heading: str, meaning: str, column: str, **more: Any) -> Fields:
+    """The fields of a share of pairs that are ordered by their counts."""
+    words = f"how often two clips are ordered by their counts {meaning}"
+    return share(heading, words, null="chance", column=column, outside=_OUTSIDE, **more)
+
+
+MEASURES = {
+    "worst": _order("Counting", "where that succeeds least of what is held", "score"),
+    "chance": share("chance", "all orders of a model without knowledge: exactly 1/2", shown=False),
+    **{
+        f"order_{name}": _order(f"{name} held", f"where {meaning} tells nothing of it", f"score_order_{name}")
+        for name, meaning in HELD.items()
+    },
+    "order_up": _order("up", "by a probe that is trained on lower ones", "score_order_up", shown=False),
+    "order_down": _order("down", "by a probe that is trained on higher ones", "score_order_down", shown=False),
+    "error": measure(
+        "error",
+        "mean absolute error of the predicted count, beyond the counts of training",
+        range=(0.0, MOST),
+        null="error_constant",
+        column="score_error",
+        less_is_better=True,
+        shown=False,
+    ),
+    "error_constant": measure("constant", "error of the nearest count of training", range=(0.0, MOST), shown=False),
+    "exact": share(
+        "exact",
+        "how often the nearest caption of a ladder is that of the clip",
+        null="exact_chance",
+        column="score_exact",
+    ),
+    "exact_chance": share("chance of exact", "one of the captions of a ladder at random", shown=False),
+    "n": count("n", "number of ladders"),
+}
+"""The description of each number of `count_instances`, by name, the score first."""
+
+PAGE = {
+    "introduction": """\
+# Counting: how often is the same sound heard?
+
+A ladder is some clips in which one sound is heard 1, 2, 3 … times. A linear probe is trained on the low counts of some
+labels and has to order the high counts of others, and the other way round. In each ladder one of energy, span, density
+and activity (the time for which the sound is heard) tells nothing of the count; the score is the worst of these parts.
+
+Paste the embeddings of an encoder: a line for each clip, numbers separated by commas or spaces.
+""",
+    "warning": """\
+**A high score says that onsets, or something like them, are counted, whatever the sound.** It does not say that a model
+knows numbers: a detector of onsets is at 1. Chance is 1/2 for each part, so a little less for the worst of them.
+""",
+    "inputs": {
+        "embeddings": "Embeddings, a clip a line",
+        "counts": "How often the sound is heard, a clip a line",
+        "ladders": "Ladder of the clip",
+        "held": "What is held: energy, span, density or activity",
+        "labels": "Label of the sound",
+        "texts": "Optional embeddings of captions, a clip a line",
+    },
+    "kinds": {"texts": "vectors"},
+}
+"""Content of the metric's page; an input that is no feature of the metric is optional, of the kind given here."""
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `count_instances`: a noisy encoder of 24 ladders of 4 clips, of 3 labels."""
+    rng = np.random.default_rng(0)
+    counts, ladders = np.tile([2, 3, 4, 5], 24), np.repeat(np.arange(24), 4)
+    z = rng.normal(size=(96, 6)) + counts[:, None] * rng.normal(0, 0.4, 6)
+    return {
+        "embeddings": z.round(3),
+        "counts": counts,
+        "ladders": [f"ladder-{ladder}" for ladder in ladders],
+        "held": [list(HELD)[ladder % 4] for ladder in ladders],
+        "labels": [("bell", "drum", "flute")[ladder // 4 % 3] for ladder in ladders],
+    }

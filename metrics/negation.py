@@ -1,0 +1,249 @@
+"""Negation: is a caption that denies something nearer to the clip that it is true of?
+
+An item has two captions that differ in one word, such as "dog and no bell" and "dog and some bell", and two clips;
+caption j is true of clip j and false of the other. S[c, a] is the cosine of caption c and clip a. `match`: the right
+assignment of captions to clips has the larger sum of S. A model that is blind to the word has two equal captions, and
+is at 1/2, exactly. `negated`: the caption that denies is nearer to its own clip than to the other. A model that takes
+"no bell" for a mention of the bell is at 0, below the 1/2 of one that knows nothing. Nothing is trained.
+
+>>> said, heard = np.eye(3)[[1, 1]], np.eye(3)[[0, 1]]  # both captions name the bell, which the second clip alone has
+>>> result = negation(heard, said, ["bell", "bell"], negated=[0])
+>>> result["match"], result["negated"], result["affirmed"], result["chance"]
+(0.5, 0.0, 1.0, 0.5)
+"""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from .arrays import Floats, nearest_name, read_matrix
+from .evaluated import count, metric_class, share
+from .similarity import NEAR, check_given, check_one_space, read_keys, unit_embeddings
+
+KINDS = ("absence", "only", "number", "order")
+"""Kinds of items: something is not there, nothing else is there, so many are there, one is not before the other."""
+
+_DESCRIPTION = """\
+Negation measures whether an audio-text model understands one word: of two captions such as "dog and no bell" and "dog
+and some bell", and two clips, which belongs to which (match), and is the caption that denies something nearer to the
+clip that it is true of (negated)? Chance is 1/2; a model that hears "no bell" as a bell is below it.
+"""
+
+_CITATION = """\
+@misc{reason_audio_2026,
+  author = {Zhang, Honglei and Chen, Yuting and Hu, Chenpeng and Zhang, Siyue and Shi, Yilei},
+  title = {{ReasonAudio}: A Benchmark for Evaluating Reasoning Beyond Matching in Text-Audio Retrieval},
+  year = {2026},
+  eprint = {2605.03361},
+  archivePrefix = {arXiv}
+}
+"""
+
+_INPUTS = """
+Args:
+    audio, text: embeddings [2n, dim] of clips and captions; caption j is true of clip j.
+    item: 2n strings or integers: the item of each row. The 2 rows of an item stand together.
+    similarity: instead of these three, [n, 2, 2]: of caption c with clip a of item i at [i, c, a].
+    negated: optional, n integers: the place in its item of the caption that denies, 0 or 1; -1 where neither does.
+    kinds: optional, n strings: the kind of each item, absence, only, number or order.
+    return_scores: also return what the means are of, lists of n: scores (of match), scores_negated, scores_affirmed.
+Returns:
+    a dictionary, described at `negation` in the module: match, negated, affirmed, match_absence, match_only,
+    match_number, match_order, chance, n.
+Examples:
+    >>> import evaluate
+    >>> metric = evaluate.load("negation")
+    >>> audio, text = [[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.1, 1.0]]
+    >>> result = metric.compute(audio=audio, text=text, item=["a", "a"], negated=[0])
+    >>> result["match"], result["negated"], result["affirmed"]
+    (0.0, 0.0, 1.0)
+"""
+
+
+def negation(
+    audio: ArrayLike | None = None,
+    text: ArrayLike | None = None,
+    item: Any = None,
+    *,
+    similarity: ArrayLike | None = None,
+    negated: Any = None,
+    kinds: Any = None,
+    return_scores: bool = False,
+) -> dict[str, Any]:
+    """Return how often captions that differ in one word are assigned rightly to the clips of n items.
+
+    - `audio`, `text` [2n, dim]: embeddings of clips and captions, at any length; caption j is true of clip j. `item`
+      [2n]: the item of each row, a string or integer; its two rows stand together;
+    - `similarity` [n, 2, 2] in place of these: S[i, c, a] of caption c and clip a of item i, by default their cosine;
+    - `negated` [n]: the place of the caption that denies, 0 or 1; −1 where neither does, as of numbers;
+    - `kinds` [n]: of `KINDS`.
+
+    "Greater" is greater by more than NEAR; where neither is greater, half is counted.
+
+    - `match`: share of items with S[0, 0] + S[1, 1] greater than S[0, 1] + S[1, 0]. Its `chance` is exactly 1/2, also
+      of a model without any knowledge to which both captions, or both clips, are nearly one: exchanging the clips
+      turns the sign;
+    - `negated`: of the captions c that deny, the share with S[c, c] greater than S[c, 1 − c]: such a caption is nearer
+      to the clip that it is true of. Its chance is 1/2 too; a model that takes what is denied for said is at 0;
+    - `affirmed`: the same of the other caption of these items; None, as `negated` is, where no caption denies;
+    - `match_absence`, `match_only`, `match_number`, `match_order`: match of the items of a kind, None without any;
+    - `n`: number of items;
+    - with return_scores, lists of n: `scores` of match, `scores_negated` and `scores_affirmed` (0, 1/2 or 1; None where
+      no caption of the item denies).
+
+    Raises ValueError when audio and text are not finite [2n, dim] of one shape (the towers do not share a space), item
+    is missing, an item has not 2 rows together; when similarity is given beside them or is not finite [n, 2, 2]; when
+    negated or kinds are not n, or have another value than these.
+
+    >>> negation(similarity=[[[0.3, 0.2], [0.2, 0.1]]])["match"]
+    0.5
+    """
+    s = _of_items(audio, text, item) if similarity is None else _given(similarity, audio, text, item)
+    n, rows = len(s), np.arange(len(s))
+    match = _won(s[:, 0, 0] + s[:, 1, 1] - s[:, 0, 1] - s[:, 1, 0])
+    places = np.array(_entries("negated", negated, n, (-1, 0, 1)) or [-1] * n)
+    names = np.array(_entries("kinds", kinds, n, KINDS) or [""] * n)
+    denies, one = places >= 0, np.maximum(places, 0)
+    nearer = {
+        name: _won(s[rows, place, place] - s[rows, place, 1 - place])
+        for name, place in (("negated", one), ("affirmed", 1 - one))
+    }
+    columns = {name: (column, denies) for name, column in nearer.items()}
+    columns |= {f"match_{kind}": (match, names == kind) for kind in KINDS}
+    numbers: dict[str, Any] = {"match": float(match.mean()), "chance": 0.5, "n": n}
+    numbers |= {name: float(column[some].mean()) for name, (column, some) in columns.items() if some.any()}
+    result = {name: numbers.get(name) for name in MEASURES}
+    if return_scores:
+        result["scores"] = match.tolist()
+        for name, column in nearer.items():
+            result[f"scores_{name}"] = [
+                value if here else None for value, here in zip(column.tolist(), denies, strict=True)
+            ]
+    return result
+
+
+Negation = metric_class(
+    negation,
+    [{"audio": "numbers", "text": "numbers", "item": item} for item in ("text", "number")],
+    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2605.03361",)),
+    whole=False,
+    instead=("similarity",),
+)
+
+
+def _of_items(audio: Any, text: Any, item: Any) -> Floats:
+    """S of every item, [n, 2, 2], from embeddings, or ValueError."""
+    check_given("negation", audio, text, None, item=item)
+    a, t, keys = unit_embeddings("audio", audio), unit_embeddings("text", text), read_keys("item", item)
+    if not len(a) == len(t) == len(keys):
+        raise ValueError(f"audio has {len(a)} rows, text {len(t)} and item {len(keys)}; they must be equally many.")
+    check_one_space(a, t)
+    firsts, sizes = keys[::2], Counter(keys)
+    for place, key in enumerate(firsts):
+        if keys[2 * place : 2 * place + 2] != [key, key] or sizes[key] != 2:
+            raise ValueError(f"An item has 2 rows, which stand together; item {key!r}, row {2 * place}, has not.")
+    products: Floats = t.reshape(len(firsts), 2, -1) @ a.reshape(len(firsts), 2, -1).transpose(0, 2, 1)
+    return products
+
+
+def _given(similarity: Any, audio: Any, text: Any, item: Any) -> Floats:
+    """S as it is given, [n, 2, 2], or ValueError."""
+    check_given("negation", audio, text, similarity)
+    if item is not None:
+        raise ValueError("similarity is given beside item; give one or the other.")
+    raw = np.asarray(similarity.detach().cpu().double() if hasattr(similarity, "detach") else similarity)
+    if raw.shape[1:] != (2, 2) or not len(raw):
+        raise ValueError(f"similarity must be [n, 2, 2] with n ≥ 1; got shape {raw.shape}.")
+    return read_matrix("similarity", raw.reshape(len(raw), 4)).reshape(-1, 2, 2)
+
+
+def _entries(name: str, x: Any, n: int, choices: tuple[Any, ...]) -> list[Any]:
+    """The n entries of an input, each one of the choices; none where it is not given; or ValueError."""
+    if x is None:
+        return []
+    keys = read_keys(name, x)
+    wrong = next((place for place, key in enumerate(keys) if key not in choices), None)
+    if wrong is not None:
+        nearest = nearest_name(str(keys[wrong]), [str(choice) for choice in choices])
+        raise ValueError(
+            f"{name} must be {', '.join(map(str, choices))}; item {wrong} has {keys[wrong]!r}; nearest is {nearest}."
+        )
+    if len(keys) != n:
+        raise ValueError(f"{name} must have one entry for each of the {n} items; got {len(keys)}.")
+    return keys
+
+
+def _won(steps: Floats) -> Floats:
+    """1 where a difference of similarities is above 0, 1/2 where it is a tie, else 0."""
+    won: Floats = np.where(steps > NEAR, 1.0, np.where(steps >= -NEAR, 0.5, 0.0))
+    return won
+
+
+VERSION = 1
+"""It rises with every change of code or constants that can change a number."""
+
+_MATCH = "share of items where the right assignment of captions to clips is the better one, of "
+
+MEASURES = {
+    "match": share(
+        "Negation",
+        "share of items where the right assignment of captions to clips is the better one, ties half",
+        null="chance",
+        column="score",
+    ),
+    "negated": share(
+        "negated",
+        "share of captions that deny something that are nearer to the clip that they are true of; below 1/2 what is "
+        "denied counts as said",
+        null="chance",
+    ),
+    "affirmed": share(
+        "affirmed", "share of their affirming twins that are nearer to the clip that they are true of", null="chance"
+    ),
+    "match_absence": share("absence", _MATCH + "x and no z", null="chance"),
+    "match_only": share("only", _MATCH + "x and nothing else", null="chance"),
+    "match_number": share("number", _MATCH + "x two or three times, or more than y", null="chance"),
+    "match_order": share("order", _MATCH + "x not before y", null="chance"),
+    "chance": share("chance", "match, negated and affirmed without knowledge: exactly 1/2", shown=False),
+    "n": count("n", "number of items"),
+}
+"""The description of each number of `negation`, by name, the score first."""
+
+PAGE = {
+    "introduction": """\
+# Negation: is what is denied heard as denied?
+
+An item has two captions that differ in one word, such as "dog and no bell" and "dog and some bell", and a clip of which
+each is true. The score is how often the right assignment is the better one. Chance is 1/2, exactly.
+
+Paste embeddings of an audio–text model: a line for each clip and each caption, numbers separated by commas or spaces,
+line j of the captions belonging to line j of the clips; and the item of each line.
+""",
+    "warning": """\
+**Below 1/2 is worse than knowing nothing.** A model that hears "no bell" as a bell has *negated* at 0 and *affirmed* at
+1: a high *affirmed* alone says that the sound is recognised. *match* is at 1/2 for it, always.
+""",
+    "inputs": {
+        "audio": "Clips: one embedding a line",
+        "text": "Captions: one embedding a line, true of the clip in the same line",
+        "item": "Item of each line: a word or a number; 2 lines each, together",
+        "negated": "Place of the caption that denies, of each item: 0 or 1; -1 for none",
+        "kinds": "Kind of each item: absence, only, number or order",
+    },
+    "kinds": {"kinds": "words"},
+}
+"""Content of the metric's page; an input that is no feature of the metric is optional, of the kind given here."""
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `negation`: a model that is right in most of 24 items, in 6 dimensions."""
+    rng = np.random.default_rng(0)
+    item, place = np.arange(48) // 2, np.arange(24)
+    scene, twin = rng.normal(size=(24, 6))[item], rng.normal(size=(48, 6))
+    audio, text = scene + twin, scene + twin + 0.8 * rng.normal(size=(48, 6))
+    names = [f"item {number}" for number in item]
+    kinds = [KINDS[number] for number in place % 4]
+    negated = np.where(place % 4 == 2, -1, place // 4 % 2).tolist()
+    return {"audio": audio.round(3), "text": text.round(3), "item": names, "negated": negated, "kinds": kinds}

@@ -1,0 +1,264 @@
+"""Negation and pairs of clips on the page of `validate`: models with one ability each, beside theory."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from tqdm.auto import tqdm
+
+from audio_compositionality.dataset_builder.data import PAUSE, Row
+from audio_compositionality.dataset_builder.recipes import load_recipe
+from audio_compositionality.dataset_builder.recipes.negation import WORDINGS
+from audio_compositionality.dataset_builder.recipes.two_clips import DIFFERENCES, WHICH
+from audio_compositionality.tasks.base import Outputs
+from audio_compositionality.tasks.registry import load_task
+
+from .comp_a import chance_near
+from .families import Chapter, Check, Part, near
+
+NEGATION, NEGATION_QUESTIONS, TWO_CLIPS = "negation", "negation_questions", "two_clips"
+
+Heard = Sequence[str]
+"""Labels of a clip, in the order of time."""
+
+_TRUTHS: Mapping[str, Callable[[Heard, str, str], bool]] = {
+    "no": lambda heard, x, z: z in heard,
+    "without": lambda heard, x, z: z in heard,
+    "nothing else": lambda heard, x, z: set(heard) != {x},
+    "nothing besides": lambda heard, x, z: set(heard) != {x},
+    "not only": lambda heard, x, z: set(heard) == {x},
+    "not just": lambda heard, x, z: set(heard) == {x},
+    "times": lambda heard, x, z: list(heard).count(x) == 3,
+    "than": lambda heard, x, z: list(heard).count(x) > list(heard).count(z),
+    "not before": lambda heard, x, z: _first(heard, x) < _first(heard, z),
+    "not after": lambda heard, x, z: _first(heard, x) < _first(heard, z),
+}
+"""The truth of the affirming caption of each template; its twin is true where it is false."""
+
+Believer = Callable[[str, Heard], float]
+"""How much a model believes a caption of a clip, 0 to 1."""
+
+
+def _first(heard: Heard, label: str) -> int:
+    return list(heard).index(label) if label in heard else len(heard)
+
+
+def said(caption: str) -> tuple[str, bool, str, str]:
+    """The template of a caption, whether it is the denying one, and its labels x and z (empty where it has none)."""
+    for wording in dict.fromkeys(one for of_kind in WORDINGS.values() for both in of_kind for one in both):
+        for denies, text in ((True, wording.denying), (False, wording.affirming)):
+            match = re.fullmatch(text.replace("{x}", "(?P<x>.+)").replace("{z}", "(?P<z>.+)"), caption)
+            # "only x" is no caption of a sound called "not only x" or "x and some z".
+            if match and not any(f" {word} " in f" {' '.join(match.groups())} " for word in _WORDS):
+                return wording.name, denies, match["x"], match.groupdict().get("z", "")
+    raise AssertionError(f"no template reads {caption!r}")
+
+
+_WORDS = ("and", "with", "without", "not", "nothing", "something", "heard", "before", "after", "than", "only", "just")
+
+
+def believer(*, blind: bool = False, bag: bool = False, ear: Callable[[Heard], Heard] = tuple) -> Believer:
+    """A model that reads captions and hears sounds, but for what is taken from it.
+
+    Args:
+        blind: it takes every caption for the affirming one.
+        bag: it does not know which of two labels is which.
+        ear: what is left of a clip.
+    """
+
+    def believes(caption: str, heard: Heard) -> float:
+        template, denies, x, z = said(caption)
+        ways = ((x, z), (z, x)) if bag and z else ((x, z),)
+        share = float(np.mean([_TRUTHS[template](ear(heard), *way) for way in ways]))
+        return 1 - share if denies and not blind else share
+
+    return believes
+
+
+def liking(caption: str, heard: Heard) -> float:
+    """It likes some clips, whatever is said, for captions that deny, and the others for captions that affirm."""
+    liked = int.from_bytes(" ".join(heard).encode(), "big") % 997 / 997
+    return liked if said(caption)[1] else 1 - liked
+
+
+_LABELS: Callable[[Heard], Heard] = lambda heard: sorted(set(heard))  # noqa: E731
+_COUNTS: Callable[[Heard], Heard] = sorted
+_ONSETS: Callable[[Heard], Heard] = lambda heard: ["sound"] * len(heard)  # noqa: E731
+
+BELIEVERS: Mapping[str, tuple[Believer, dict[str, float]]] = {
+    "reads and hears everything": (believer(), {"": 1, "negated": 1, "affirmed": 1, "groups": 1}),
+    "blind to the word": (believer(blind=True), {"": 0.5, "negated": 0, "affirmed": 1, "groups": 0}),
+    "labels without order or number": (
+        believer(ear=_LABELS),
+        {"absence": 1, "only": 1, "number": 0.5, "order": 0.5, "groups": 0.5},
+    ),
+    "onsets and energy": (believer(ear=_ONSETS), {"": 0.5, "negated": 0.5, "affirmed": 0.5, "groups": 0}),
+    "likes a word for some clips": (liking, {"": 0.5, "negated": 0.5, "affirmed": 0.5}),
+}
+"""Models, and what theory expects: of all kinds (""), or of single ones; of measures; of groups of questions."""
+
+BAG = (believer(bag=True), {"absence": 1, "only": 1, "number": 0.75, "order": 0.5})
+"""A bag of words, on captions alone: of a single clip that has one of two labels, it cannot tell which."""
+
+
+def drawn(name: str, seed: int, **changes: Any) -> tuple[Row, ...]:
+    """Rows of a recipe; no sound is rendered."""
+    recipe = load_recipe(name)
+    return tuple(recipe.render(recipe.presets["mini"].changed(seed=seed, **changes)).rows)
+
+
+def sounds_of(events: Sequence[Mapping[str, Any]]) -> Heard:
+    """The labels of a clip in the order of time."""
+    return [event["label"] for event in sorted(events, key=lambda event: event.get("start", event.get("onset")))]
+
+
+def scored(task: str, rows: Sequence[Row], outputs: Outputs) -> dict[str, float]:
+    """The measures of a task, without missing ones."""
+    scores = load_task(task).score(rows, outputs, load_task(task).settings(rows, {}), "cpu", False)
+    return {name: float(value) for name, value in scores.measures.items() if value is not None}
+
+
+def caption_measures(rows: Sequence[Row], believes: Believer) -> dict[str, float]:
+    """Scores by embeddings: a clip is an axis of its own in its item, and a caption what is believed of either."""
+    texts = [[believes(one, sounds_of(clip)) for clip in row["events"]] for row in rows for one in row["captions"]]
+    return scored(NEGATION, rows, Outputs(clips=np.tile(np.eye(2), (len(rows), 1)), texts=np.array(texts)))
+
+
+def answer_measures(task: str, rows: Sequence[Row], answers: Callable[[Row], str]) -> dict[str, float]:
+    """Scores of the answers to questions."""
+    return scored(task, rows, Outputs(answers=[answers(row) for row in rows]))
+
+
+def believed(believes: Believer, row: Row) -> str:
+    """The option that is believed more; the first of two that are believed alike."""
+    options: list[str] = row["options"]
+    return max(options, key=lambda option: believes(option, sounds_of(row["events"])))
+
+
+def captions(items: int, seed: int) -> list[Check]:
+    """Each believer on captions: theory gives every number exactly."""
+    checks, rows = [], drawn(NEGATION, seed, items=items)
+    for subject, (believes, expected) in {**BELIEVERS, "bag of words": BAG}.items():
+        measures = caption_measures(rows, believes)
+        for kind in WORDINGS:
+            value = measures[f"match_{kind}"]
+            checks.append(near(subject, f"match, {kind}", expected.get(kind, expected.get("", 0)), value))
+        for name in expected.keys() & {"negated", "affirmed"}:
+            checks.append(near(subject, name, expected[name], measures[name]))
+    clips, texts = np.random.default_rng(seed).normal(size=(2, 2 * items, 64))
+    measures = scored(NEGATION, rows, Outputs(clips=clips, texts=texts))
+    counts = {"match": items, "negated": 3 * items // 4, "affirmed": 3 * items // 4}
+    return [*checks, *(chance_near("random", name, 0.5, measures[name], count) for name, count in counts.items())]
+
+
+def questions(items: int, seed: int) -> list[Check]:
+    """The same models on questions; of options that are believed alike the first is taken."""
+    checks, rows = [], drawn(NEGATION_QUESTIONS, seed, items=items)
+    for subject, (believes, expected) in BELIEVERS.items():
+        measures = answer_measures(NEGATION_QUESTIONS, rows, partial(believed, believes))
+        for kind in WORDINGS:
+            value = measures[f"accuracy_{kind}"]
+            checks.append(near(subject, f"accuracy, {kind}", expected.get(kind, expected.get("", 0)), value))
+        if "groups" in expected:
+            checks.append(near(subject, "groups right", expected["groups"], measures["groups_right"]))
+    habits: Mapping[str, Callable[[Row], str]] = {
+        "always the first option": lambda row: str(row["options"][0]),
+        "always the option that denies": lambda row: max(row["options"], key=lambda one: said(one)[1]),
+    }
+    for subject, answers in habits.items():
+        measures = answer_measures(NEGATION_QUESTIONS, rows, answers)
+        checks.append(near(subject, "accuracy", 0.5, measures["accuracy"]))
+        checks.append(near(subject, "groups right", 0, measures["groups_right"]))
+    return checks
+
+
+Two = tuple[Heard, Heard]
+
+
+def two_of(row: Row) -> Two:
+    """The labels of the two clips of a question."""
+    late = row["duration"] / 2 + PAUSE
+    first, second = ([one for one in row["events"] if (one["onset"] >= late) == is_late] for is_late in (False, True))
+    return sounds_of(first), sounds_of(second)
+
+
+def answered(row: Row, clips: Two) -> str:
+    """The answer to a question, by what is left of its clips; of what cannot be told, nothing."""
+    first, second = clips
+    asked = re.search(r"them is (.+?) heard(?: before (.+))?\?", row["question"])
+    if asked is None:
+        is_other = [set(first) != set(second), False, Counter(first) != Counter(second), True]
+        is_other[1] = not is_other[0] and not is_other[2] and list(first) != list(second)
+        return DIFFERENCES[is_other.index(True)]
+    x, y = asked.groups()
+    has = [x in clip if y is None else _first(clip, x) < _first(clip, y) for clip in clips]
+    return WHICH[{(True, False): 0, (False, True): 1, (True, True): 2, (False, False): 3}[has[0], has[1]]]
+
+
+def _left(ear: Callable[[Heard], Heard]) -> Callable[[Row], str]:
+    return lambda row: answered(row, (ear(two_of(row)[0]), ear(two_of(row)[1])))
+
+
+def _first_alone(row: Row) -> str:
+    """One clip says whether the sound is in it; that it is in the other as well is not heard."""
+    first = two_of(row)[0]
+    asked = answered(row, (first, []))
+    return str(row["options"][0]) if asked in DIFFERENCES else WHICH[0 if asked == WHICH[0] else 1]
+
+
+def _same_or_not(row: Row) -> str:
+    first, second = two_of(row)
+    is_which = WHICH[0] in row["options"]
+    if first == second:
+        return WHICH[2] if is_which else DIFFERENCES[3]
+    return WHICH[0] if is_which else DIFFERENCES[0]
+
+
+LISTENERS: Mapping[str, tuple[Callable[[Row], str], tuple[float, float, float, float]]] = {
+    "hears everything": (lambda row: answered(row, two_of(row)), (1, 1, 1, 1)),
+    "always the first option": (lambda row: str(row["options"][0]), (0.25, 0.25, 0.25, 0)),
+    "hears the first clip alone": (_first_alone, (0.5, 0.5, 0.25, 0)),
+    "same or not": (_same_or_not, (0.5, 0.5, 0.5, 0)),
+    "takes the second for the first": (lambda row: answered(row, two_of(row)[::-1]), (0.5, 0.5, 1, 1 / 3)),
+    "labels and number without order": (_left(_COUNTS), (1, 0.25, 0.75, 1 / 3)),
+    "labels alone": (_left(_LABELS), (1, 0.25, 0.5, 1 / 3)),
+    "onsets and energy": (_left(_ONSETS), (0.25, 0.25, 0.25, 0)),
+}
+"""Models; accuracy in which has, which order and what differs, and groups right, by theory."""
+
+
+def two_clips(groups: int, seed: int) -> list[Check]:
+    """Each listener on questions about two clips: theory gives every number exactly."""
+    checks, rows = [], drawn(TWO_CLIPS, seed, groups=groups)
+    for subject, (answers, expected) in LISTENERS.items():
+        measures = answer_measures(TWO_CLIPS, rows, answers)
+        names = ("accuracy_which_has", "accuracy_which_order", "accuracy_what_differs", "groups_right")
+        for name, value in zip(names, expected, strict=True):
+            checks.append(near(subject, name.replace("_", " "), value, measures[name]))
+    return checks
+
+
+_part = Chapter("negation.yaml", "one word, two clips").part
+
+
+class OneWordTwoClips:
+    """The family; see `Family`."""
+
+    name = "words"
+
+    def run(self, *, quick: bool, simulations: int, seed: int, progress: bool) -> tuple[Part, ...]:
+        """Check the scores of negation and of two clips; see `Family`. Nothing is simulated."""
+        items, groups = (80, 30) if quick else (400, 120)
+        parts = [_part("chapter", level=2, items=items, questions=2 * items, groups=groups)]
+        made = ((NEGATION, captions, items), (NEGATION_QUESTIONS, questions, items), (TWO_CLIPS, two_clips, groups))
+        for key, check, count in tqdm(made, desc="negation, two clips", disable=not progress):
+            parts.append(_part(key, check(count, seed)))
+        return tuple(parts)
+
+
+FAMILY = OneWordTwoClips()

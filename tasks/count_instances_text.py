@@ -1,0 +1,35 @@
+"""Counting in captions: does "bell heard three times" match the clip in which the bell is heard three times?"""
+
+from __future__ import annotations
+
+from .metric_files import describe_metric
+from .shapes.ladders import LadderTask
+from .shapes.pairs import TextInfo
+
+_METRIC = describe_metric("count_instances")
+
+_OF_PROBES = ("order_up", "order_down", "error", "error_constant")
+
+TASK = LadderTask(
+    TextInfo(
+        name="count_instances_text",
+        version=_METRIC.version,
+        title="Counting in captions",
+        question="Do clips and captions match by how often the same sound is heard?",
+        benchmark="kinds",
+        recipe="count_instances",
+        samples="ladders",
+        measures=tuple(measure for measure in _METRIC.measures if measure.name not in _OF_PROBES),
+        ranks_by="worst",
+        trusted={"worst": "chance"},
+        captions={"audio": "the same sound, once more than in the clip before"},
+        controls=("bag-of-words", "without-text:"),
+        warning=(
+            "Captions of a ladder differ in a number word alone, and all ladders have the same words: a model that "
+            "knows nothing of numbers orders them somehow, in all ladders alike. It may have all pairs right, with "
+            "four words in 1 of 24 cases, and an interval over ladders does not see that; several untrained twins do. "
+            "A fuller clip that matches a larger number is enough, but for where energy, span and activity are held."
+        ),
+        citation=_METRIC.citation,
+    )
+)

@@ -1,0 +1,103 @@
+"""Negation: is a caption that denies something nearer to the clip that it is true of?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from audio_compositionality.dataset_builder.data import Row
+
+from .base import Measure, Outputs, Samples, Scores
+from .metric_files import describe_metric
+from .shapes.pairs import CaptionPairTask, PairInfo
+from .shapes.questions import of_all
+
+_METRIC = describe_metric("negation")
+
+KINDS = tuple(one.name.removeprefix("match_") for one in _METRIC.measures if one.name.startswith("match_"))
+"""The kinds of items; a sample's column ``kind`` has the place."""
+
+NEARER = ("negated", "affirmed")
+"""The measures of items of which a caption denies something."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class NegationInfo(PairInfo):
+    """The facts of the task."""
+
+    benchmark: str = "kinds"
+    ranks_by: str = "match"
+    trusted: Mapping[str, float | str | None] = field(default_factory=lambda: {"match": "chance", "negated": "chance"})
+
+    @property
+    def bars(self) -> Mapping[str, str]:
+        """Not its own sorted words: without order they still say what is denied, where one sound is in both clips."""
+        return {name: words for name, words in super().bars.items() if name != "sorted-words:"}
+
+    @property
+    def heard_by(self) -> str:
+        """Whether an item is right."""
+        return "match"
+
+    @property
+    def training(self) -> str:
+        """No recipe of training captions denies anything."""
+        return ""
+
+
+def _of_samples(measure: Measure) -> Measure:
+    """A measure as a mean over the samples of a kind, or over all."""
+    name = measure.name.removeprefix("match_")
+    if name in KINDS:
+        return replace(measure, column="score", within=("kind", float(KINDS.index(name))))
+    if name in NEARER:
+        why = "Scores of single items are weighted, so that only items with a caption that denies count."
+        return replace(measure, column=f"score_{name}", outside=why)
+    return measure
+
+
+class NegationTask(CaptionPairTask):
+    """The task; see `Task`."""
+
+    def score(
+        self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
+    ) -> Scores:
+        """Score the embeddings of n items."""
+        # Imported by need: a task loads its metric only in the process that scores.
+        from audio_compositionality.metrics.negation import negation
+
+        kinds, negated = [row["kind"] for row in rows], [row["negated"] for row in rows]
+        item = np.repeat(np.arange(len(rows)), 2)
+        values = negation(outputs.clips, outputs.texts, item, negated=negated, kinds=kinds, return_scores=True)
+        columns = {"score": np.array(values["scores"]), "kind": np.array([float(KINDS.index(kind)) for kind in kinds])}
+        for name in NEARER if values["negated"] is not None else ():
+            scores = np.array(values[f"scores_{name}"], np.float64)  # NaN where nothing is denied
+            columns[f"score_{name}"] = of_all(scores[~np.isnan(scores)], ~np.isnan(scores))
+        measures = {measure.name: values[measure.name] for measure in self.info.measures}
+        return Scores(measures, tuple(row["id"] for row in rows), columns)
+
+    def samples(self, rows: Sequence[Row]) -> Samples:
+        """All items; items of the same labels belong together."""
+        return replace(super().samples(rows), clustered_by="the labels of both clips")
+
+
+TASK = NegationTask(
+    NegationInfo(
+        name="negation",
+        version=_METRIC.version,
+        title="Negation",
+        question="Is what a caption denies heard as denied, where two captions differ in one word?",
+        recipe="negation",
+        measures=tuple(map(_of_samples, _METRIC.measures)),
+        warning=(
+            "A model that hears 'no bell' as a bell has match at 1/2, affirmed at 1 and negated at 0: a high affirmed "
+            "says that sounds are recognised, and negated below 1/2 that the word is not. Where kinds differ, only "
+            "those above 1/2 are shown; of numbers no caption denies."
+        ),
+        citation=_METRIC.citation,
+        controls=("bag-of-words", "tiny-clap", "sorted-words:"),
+    )
+)
