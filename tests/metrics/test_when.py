@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import time
+import sys
 from itertools import product
 
 import numpy as np
@@ -104,15 +104,27 @@ def test_answers_are_read_as_people_read_them(answer):
 @pytest.mark.parametrize(
     "part", ["1,200", "1:", "and a ", "9", "-", "twenty-", "point one ", "1 ", "\n1.", "from 1 to ", "1 s ", ", "]
 )
-def test_the_time_of_reading_grows_as_the_answer_does(part):
-    def seconds(count):
-        started = time.process_time()
-        spoken_times(part * count)
-        return time.process_time() - started
+def test_the_work_of_reading_grows_as_the_answer_does(part):
+    """By lines that are run, whatever the load; a pattern that backtracks would not get through the long answer."""
 
-    # Sixteen times the text: a quadratic reading would take 256 times as long.
-    short = max(min(seconds(1_000) for _ in range(3)), 1e-3)
-    assert seconds(16_000) < 80 * short
+    def lines(count):
+        run = 0
+
+        def trace(frame, event, argument):
+            nonlocal run
+            run += event == "line"
+            return trace
+
+        before = sys.gettrace()
+        sys.settrace(trace)
+        try:
+            spoken_times(part * count)
+        finally:
+            sys.settrace(before)
+        return run
+
+    assert lines(400) <= 2.1 * lines(200)
+    spoken_times(part * 20_000)
 
 
 def test_numbers_by_hand():
