@@ -234,7 +234,7 @@ LISTENERS: Mapping[str, tuple[Callable[[Row], str], tuple[float, float, float, f
 
 def two_clips(groups: int, seed: int) -> list[Check]:
     """Each listener on questions about two clips: theory gives every number exactly."""
-    checks, rows = [], drawn(TWO_CLIPS, seed, groups=groups)
+    checks, rows = [], drawn(TWO_CLIPS, seed, comparisons=groups)
     for subject, (answers, expected) in LISTENERS.items():
         measures = answer_measures(TWO_CLIPS, rows, answers)
         names = ("accuracy_which_has", "accuracy_which_order", "accuracy_what_differs", "groups_right")
