@@ -107,7 +107,7 @@ RUNS = (
     ),
     Run("kinds-frames-tones", TONES, KINDS_IN_FRAMES, WHISPERS),
     *(Run(f"kinds-frames-{sounds}", sounds, KINDS_IN_FRAMES, WHISPERS[:1]) for sounds in ("words", "prompts")),
-    Run("kinds-base", TONES, KINDS, WHISPERS[1:], settings=SMALLER),
+    Run("kinds-base", TONES, KINDS[:1], WHISPERS[1:], settings={"ladders": 60}),
     *(Run(f"kinds-captions-{sounds}", sounds, KINDS_IN_CAPTIONS, (BOX,)) for sounds in (TONES, "words", "prompts")),
     Run("kinds-questions", TONES, KINDS_IN_QUESTIONS, ()),
 )
