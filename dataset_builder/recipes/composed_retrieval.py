@@ -14,7 +14,7 @@ from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, product
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from pydantic import Field
@@ -157,7 +157,6 @@ class ComposedQueries(Recipe[ComposedSpec]):
 
     name = "composed_retrieval"
     suiting = SUITING
-    suiting: ClassVar[Mapping[str, Any]] = {"event": 1.0}
 
     @cached_property
     def presets(self) -> Mapping[str, ComposedSpec]:
