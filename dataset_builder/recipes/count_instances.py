@@ -109,7 +109,7 @@ def draw_ladders(spec: CountSpec, pool: SlotPool, events: EventSounds) -> Iterat
     so that counts are 1 to 5 where energy is held, and 2 to 5 elsewhere.
 
     Raises:
-        DatasetError: a sound is silent, or shorter than `SHORTEST`; or all sounds have one label, so that no probe can be
+        DatasetError: a sound is silent, or shorter than `SHORTEST`; or all sounds have one label, and no probe can be
             tested on another.
     """
     if len(pool.labels) < 2:
