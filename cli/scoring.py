@@ -343,7 +343,7 @@ def loaded_models(
 
 
 def check_kinds(models: Sequence[Model], tasks: Sequence[Task], options: argparse.Namespace, source: str) -> None:
-    """Refuse models that cannot do named tasks; where no tasks are named, a warning names the tasks left out.
+    """Refuse models that cannot do named tasks; of a benchmark, and by default, a warning names the tasks left out.
 
     Args:
         models: the named models.
@@ -357,7 +357,7 @@ def check_kinds(models: Sequence[Model], tasks: Sequence[Task], options: argpars
     """
     from audio_compositionality.evaluator.run.outputs import check_model_kind, warn_of_left_out
 
-    if options.tasks is None and options.benchmark is None:
+    if options.tasks is None:
         warn_of_left_out(models, tasks, source)
         return
     for model in models:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .base import FloatArray, Model, ModelCard, Wrapper, check_waveforms
+from .base import FloatArray, Model, ModelCard, ModelError, Wrapper, check_waveforms
 
 FRAME_BIN = 0.1
 """Seconds of a bin."""
@@ -45,9 +45,19 @@ class BinnedFrames(Wrapper):
         return replace(card, revision=revision, output_dim=self.bins * self._dim)
 
     def embed(self, waveforms: ArrayLike, sample_rate: int) -> FloatArray:
-        """The binned frames of clips: float32 [n, bins × dim]; see `Model.embed`."""
+        """The binned frames of clips: float32 [n, bins × dim]; see `Model.embed`.
+
+        Raises:
+            ModelError: the frames end before the clip.
+        """
         clips = check_waveforms(waveforms)
         frames, step = self.model.embed_frames(clips, sample_rate)
+        seconds = clips.shape[1] / sample_rate
+        if frames.shape[1] * step < seconds - max(step, FRAME_BIN):
+            raise ModelError(
+                f"'{self.model.card.id}' gave {frames.shape[1]} frames of {step:g} s of a clip of {seconds:g} s: they "
+                "must reach its end"
+            )
         return binned(frames, step, self.bins).reshape(len(clips), -1)
 
 

@@ -540,6 +540,14 @@ def _of_some(mean: MeanOfPlaces, places: NDArray[np.int64]) -> MeanOfPlaces:
     return lambda some: mean(places[some])
 
 
+def events_shown(events: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
+    """Events of a clip for people, see `Samples.contents`: with ``label``, and ``start`` and ``stop`` in seconds."""
+    return [
+        {"sound": event["label"], "from (s)": f"{event['start']:.2f}", "to (s)": f"{event['stop']:.2f}"}
+        for event in events
+    ]
+
+
 def independent_samples(rows: Sequence[Row]) -> Samples:
     """Independent samples, of which nothing else is known."""
     return Samples(tuple(rows), np.arange(len(rows)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -15,6 +16,16 @@ from .metric_files import describe_metric
 from .shapes.composed import COMPOSED_CAPTIONS, ComposedTask
 
 _METRIC = describe_metric("composed_retrieval")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _StepInfo(TaskInfo):
+    """The facts of the task."""
+
+    @property
+    def floor(self) -> str:
+        """A model that knows nothing, and the model itself with half of its query."""
+        return "chance and half of its query"
 
 
 class StepTask(ComposedTask):
@@ -47,7 +58,7 @@ def rows_of_step(rows: Sequence[Row]) -> list[list[int]]:
 
 
 TASK = StepTask(
-    TaskInfo(
+    _StepInfo(
         name="composed_retrieval_steps",
         version=_METRIC.version,
         title="Composed retrieval by steps",
@@ -58,7 +69,7 @@ TASK = StepTask(
         samples="queries",
         measures=(
             *_METRIC.measures,
-            Measure("left_out", "left out", "rows without others of their change", 0, (0.0, 1e15), shown=False),
+            Measure("left_out", "left out", "rows without others of their change", 0, (0.0, 1e15)),
         ),
         ranks_by="r1",
         trusted={"r1": "chance", "gain": 0.0},

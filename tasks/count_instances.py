@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from audio_compositionality.encoders.base import ENCODER
 
 from .base import TaskInfo
@@ -10,8 +12,24 @@ from .shapes.ladders import LadderTask
 
 _METRIC = describe_metric("count_instances")
 
+
+@dataclass(frozen=True, kw_only=True)
+class _LadderInfo(TaskInfo):
+    """The facts of the task."""
+
+    @property
+    def floor(self) -> str:
+        """Energy alone is at chance in a part of the ladders, and the worst part counts."""
+        return "chance"
+
+    @property
+    def heard_by(self) -> str:
+        """A score of single ladders: the worst part is of some of them alone."""
+        return "order_up"
+
+
 TASK = LadderTask(
-    TaskInfo(
+    _LadderInfo(
         name="count_instances",
         version=_METRIC.version,
         title="Counting",
@@ -23,7 +41,7 @@ TASK = LadderTask(
         measures=tuple(measure for measure in _METRIC.measures if not measure.name.startswith("exact")),
         ranks_by="worst",
         trusted={"worst": "chance"},
-        captions={"audio": "the same sound, once more than in the clip before"},
+        captions={"audio": "a clip of the ladder: the same sound, once more from clip to clip"},
         on_request=True,
         controls=("energy-onsets-span", "mfcc-statistics", "level-statistics", "rms", "shuffled:"),
         is_level_matched=True,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from .metric_files import describe_metric
 from .shapes.ladders import LadderTask
 from .shapes.pairs import TextInfo
@@ -10,8 +12,19 @@ _METRIC = describe_metric("count_instances")
 
 _OF_PROBES = ("order_up", "order_down", "error", "error_constant")
 
+
+@dataclass(frozen=True, kw_only=True)
+class _CaptionLadderInfo(TextInfo):
+    """The facts of the task."""
+
+    @property
+    def heard_by(self) -> str:
+        """A score of single ladders: the worst part is of some of them alone."""
+        return "exact"
+
+
 TASK = LadderTask(
-    TextInfo(
+    _CaptionLadderInfo(
         name="count_instances_text",
         version=_METRIC.version,
         title="Counting in captions",
@@ -22,7 +35,7 @@ TASK = LadderTask(
         measures=tuple(measure for measure in _METRIC.measures if measure.name not in _OF_PROBES),
         ranks_by="worst",
         trusted={"worst": "chance"},
-        captions={"audio": "the same sound, once more than in the clip before"},
+        captions={"audio": "a clip of the ladder: the same sound, once more from clip to clip"},
         controls=("bag-of-words", "without-text:"),
         warning=(
             "Captions of a ladder differ in a number word alone, and all ladders have the same words: a model that "

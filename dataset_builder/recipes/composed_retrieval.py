@@ -39,6 +39,12 @@ TEXTS: Mapping[str, tuple[str, str]] = {
 }
 """Two wordings of each change: {0} is a label, {1} a word."""
 
+ROUND = 144
+"""Queries in succession that share their labels, so that a change comes again and its step can be learnt."""
+
+FEWEST_LABELS, MOST_LABELS = 6, 8
+"""Labels of a round."""
+
 Numbers = tuple[int, ...]
 """Sounds of a clip in their order."""
 
@@ -180,9 +186,11 @@ class ComposedQueries(Recipe[ComposedSpec]):
 
     def draw(self, spec: ComposedSpec, sounds: Sounds) -> Iterator[Drawn]:
         """Kinds by turns; without attributes where fewer than four labels have sounds with either of two words."""
-        draws = QueryDraws(SlotPool(sounds))
-        kinds = KINDS if len(draws.contrast[1]) >= 4 else KINDS[:2]
+        pool, use = SlotPool(sounds), Use()
         for number in range(spec.items):
+            if not number % ROUND:
+                draws = QueryDraws(_some_labels(pool, use, self.random(spec, number // ROUND, 0)))
+                kinds = KINDS if len(draws.contrast[1]) >= 4 else KINDS[:2]
             turn, place = divmod(number, len(kinds))
             rng = self.random(spec, number)
             query: ComposedQuery = getattr(draws, kinds[place])(turn % 2, rng)
@@ -206,6 +214,25 @@ class ComposedQueries(Recipe[ComposedSpec]):
         super().check_row(row)
         if row["roles"].count(TARGET) != 1:
             raise DatasetError(f"row {row['id']}: roles is {row['roles']!r}; exactly one is {TARGET!r}")
+
+
+def _some_labels(pool: SlotPool, use: Use, rng: np.random.Generator) -> SlotPool:
+    """The sounds of at most `MOST_LABELS` labels, least-drawn first.
+
+    Raises:
+        DatasetError: there are fewer than `FEWEST_LABELS`.
+    """
+    for count in range(MOST_LABELS, FEWEST_LABELS, -1):
+        try:
+            names = pool.draw_names(count, use, rng)
+            break
+        except DatasetError:
+            continue
+    else:
+        names = pool.draw_names(FEWEST_LABELS, use, rng)
+    some = copy(pool)
+    some.by_label = {label: numbers for label, numbers in pool.by_label.items() if label in names}
+    return some
 
 
 RECIPE = ComposedQueries()

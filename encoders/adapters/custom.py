@@ -57,7 +57,8 @@ class Embedder(Protocol):
     """The interface of a class that is run as an encoder.
 
     With `embed_text(texts)`, which takes a list of str and returns floating [n, output_dim], it embeds texts and clips
-    into one space.
+    into one space. With `embed_frames(waveforms, sample_rate)`, given as `embed` is, which returns floating [n, frames,
+    dim] and the seconds from a frame to the next, it gives frames; see `Model.embed_frames`.
 
     It may also have `id` (default: the name of the class), `revision` (default: of a file its digest, of a package
     its version, either with the digest of the weights of its torch modules), `output_dim` (default: learnt from a
@@ -129,6 +130,25 @@ class CustomModel(WaveformEncoder):
         """As `StagedEncoder.prepare`, for an object that embeds."""
         self.require("audio")
         return super().prepare(waveforms, sample_rate)
+
+    def embed_frames(self, waveforms: ArrayLike, sample_rate: int) -> tuple[FloatArray, float]:
+        """The object's frames, of clips at its rate; see `Model.embed_frames`.
+
+        Raises:
+            ModelError: `embed_frames` returns no frames of each clip, or no distance between them.
+            ModelCodeError: it raises an error.
+        """
+        self.require("frames")
+        clips = super().prepare(waveforms, sample_rate)
+        with inference(self.device), user_code(self._name):
+            frames, step = self.made.embed_frames(clips, self.card.sample_rate)
+        array = to_array(frames, self._name)
+        if array.ndim != 3 or len(array) != len(clips) or not step > 0:
+            raise ModelError(
+                f"'{self._name}': embed_frames returned shape {array.shape} and {step!r} s a frame; it must return "
+                f"[{len(clips)}, frames, dim] and the seconds from a frame to the next"
+            )
+        return array.astype(np.float32, copy=False), float(step)
 
     def embed_text(self, texts: Sequence[str]) -> FloatArray:
         """Embed texts; see `Model.embed_text`.
@@ -207,12 +227,12 @@ class CustomModel(WaveformEncoder):
 
 def _abilities_of(made: Any) -> frozenset[str]:
     """The abilities of a user's object, by its methods; those that go with answering only where it answers."""
-    methods = {word: method for word, (method, _) in ABILITIES.items() if method and word != "frames"}
+    methods = {word: method for word, (method, _) in ABILITIES.items() if method}
     able = {word for word, method in methods.items() if callable(getattr(made, method, None))}
     if callable(getattr(made, "answer_from_labels", None)):
         # It gets no sound, so that it has no likelihoods.
         able = able - {"score"} | {"answer", "labels"}
-    return frozenset(able if "answer" in able else able & {"audio", "text", "events"})
+    return frozenset(able if "answer" in able else able & {"audio", "frames", "text", "events"})
 
 
 def stated_card(made: Any, name: str, source: str) -> ModelCard:

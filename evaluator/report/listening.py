@@ -439,7 +439,10 @@ def hear_samples(samples: Sequence[ChosenSample], most_bytes: float) -> Iterator
 
 
 def _score_table(comparison: Comparison, index: int) -> Table:
-    views = comparison.recommended
+    views, heard = list(comparison.recommended), comparison.views.get(comparison.info.heard_by)
+    if heard is not None and any(view.measure.outside for view in views):
+        # Of a weighted measure the value of one sample is no score of it: the one that selects them is.
+        views = [heard, *(view for view in views if not view.measure.outside and view.measure != heard.measure)]
     columns = (Column("model", numeric=False), *(measure_column(view.measure) for view in views))
     rows = tuple(
         Row((Cell(label), *(measure_cell(float(view.values[index, place]), view.measure) for view in views)))

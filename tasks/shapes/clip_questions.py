@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from audio_compositionality.dataset_builder.data import DatasetError, Row
+from audio_compositionality.dataset_builder.data import PAUSE, DatasetError, Row
 from audio_compositionality.encoders.options import REASON_TOKENS
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import counted, nearest
@@ -27,6 +27,7 @@ from ..base import (
     Scores,
     ShownQuestion,
     TaskError,
+    events_shown,
     settings_among,
 )
 from ..metric_files import describe_metric
@@ -197,10 +198,28 @@ class ClipQuestionTask(AnswerTask):
             clusters=groups_of(tested, "pair" if is_paired else "group"),
             clustered_by="their sounds" if is_paired else "the group: by default the clips that are asked about",
             groups={name: labels for name, labels in groups.items() if len(set(labels)) > 1 or name == "kind"},
-            contents=tuple({f"audio/{n}": [{"file": file}] for n, file in enumerate(row["files"])} for row in tested),
+            contents=tuple(map(_heard_in if is_paired else _files_of, tested)),
             asked=tuple(ShownQuestion(row["question"], tuple(row["options"]), row["answer"]) for row in tested),
             without_listening={"chance": lambda places: float(np.mean([chance[place] for place in places]))},
         )
+
+
+def _files_of(row: Row) -> dict[str, list[dict[str, str]]]:
+    """The files of the clips."""
+    return {f"audio/{n}": [{"file": file}] for n, file in enumerate(row["files"])}
+
+
+def _heard_in(row: Row) -> dict[str, list[dict[str, str]]]:
+    """The events of each clip of a drawn question, see `asked_row`."""
+    count = len(row["files"])
+    seconds = row["duration"] / count
+    clips: list[list[dict[str, Any]]] = [[] for _ in range(count)]
+    for event in row["events"]:
+        place = min(int(event["onset"] // (seconds + PAUSE)), count - 1)
+        start = place * (seconds + PAUSE)
+        times = {"start": event["onset"] - start, "stop": event["offset"] - start}
+        clips[place].append({"label": event["label"], **times})
+    return {f"audio/{n}": events_shown(events) for n, events in enumerate(clips)}
 
 
 _LENGTHS = (5, 10, 30, 60)

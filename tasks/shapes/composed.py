@@ -12,9 +12,9 @@ from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.recipes.composed_retrieval import TARGET
 from audio_compositionality.support.spec import Spec
 
-from ..base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, scores_from
+from ..base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, events_shown, scores_from
 
-COMPOSED_CAPTIONS: Mapping[str, str] = {"source": "the source", "candidates": "a candidate"}
+COMPOSED_CAPTIONS: Mapping[str, str] = {"source": "the source, and its change", "candidates": "a candidate"}
 
 
 class ComposedTask:
@@ -41,8 +41,7 @@ class ComposedTask:
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
         """The source, the candidates, and the change where it is a text."""
-        candidates = tuple(f"candidates/{place}" for place in range(len(row["roles"])))
-        return Inputs(clips=("source", *candidates), texts=() if self.is_step else (row["change"],))
+        return Inputs(clips=_clips_of(row), texts=() if self.is_step else (row["change"],))
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
         """None: the score depends on the embeddings and their rows alone.
@@ -51,7 +50,10 @@ class ComposedTask:
             TaskError: no row can be scored.
         """
         if not self.rows_scored(rows):
-            raise TaskError(f"{self.info.name} can score none of {len(rows)} rows; it needs at least one")
+            raise TaskError(
+                f"{self.info.name} can score none of {len(rows)} queries; it needs one whose change comes again with "
+                "another source: --set items=144 gives enough"
+            )
         return {}
 
     def score(
@@ -84,5 +86,21 @@ class ComposedTask:
             clusters=np.unique([row["key"] for row in scored], return_inverse=True)[1].astype(np.int64),
             clustered_by="the change",
             groups={"kind": tuple(row["kind"] for row in scored)},
-            texts=tuple({"source": row["change"]} for row in scored),
+            contents=tuple(
+                {name: events_shown(events) for name, events in zip(_clips_of(row), row["events"], strict=True)}
+                for row in scored
+            ),
+            texts=tuple(
+                dict(zip(_clips_of(row), (row["change"], *map(_said, row["roles"])), strict=True)) for row in scored
+            ),
         )
+
+
+def _clips_of(row: Row) -> tuple[str, ...]:
+    """The source and the candidates."""
+    return ("source", *(f"candidates/{place}" for place in range(len(row["roles"]))))
+
+
+def _said(role: str) -> str:
+    """A role, for people."""
+    return "the target" if role == TARGET else role

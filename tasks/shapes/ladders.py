@@ -10,7 +10,7 @@ import numpy as np
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.support.spec import Spec
 
-from ..base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, scores_from
+from ..base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, events_shown, scores_from
 
 
 class LadderTask:
@@ -75,13 +75,7 @@ class LadderTask:
             clustered_by="the sound",
             groups={"held": tuple(row["held"] for row in rows), "label": tuple(row["label"] for row in rows)},
             contents=tuple(
-                {f"audio/{place}": [_shown(event) for event in events] for place, events in enumerate(row["events"])}
-                for row in rows
+                {f"audio/{place}": events_shown(events) for place, events in enumerate(row["events"])} for row in rows
             ),
             texts=tuple({f"audio/{place}": text for place, text in enumerate(row["captions"])} for row in rows),
         )
-
-
-def _shown(event: Mapping[str, Any]) -> dict[str, str]:
-    """An event, for people."""
-    return {"sound": event["label"], "from (s)": f"{event['start']:.2f}", "to (s)": f"{event['stop']:.2f}"}

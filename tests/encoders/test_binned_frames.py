@@ -56,6 +56,18 @@ def test_a_model_without_frames_is_refused():
         BinnedFrames(load_model("downsample"), 1.0)
 
 
+def test_frames_that_end_before_the_clip_are_refused():
+    class Short(Clock):
+        def embed_frames(self, waveforms, sample_rate):
+            frames, step = super().embed_frames(waveforms, sample_rate)
+            return frames[:, :10], step
+
+    with pytest.raises(
+        ModelError, match=r"'clock' gave 10 frames of 0.02 s of a clip of 0.5 s: they must reach its end"
+    ):
+        BinnedFrames(Short(), 0.5).embed(np.ones((1, 500), np.float32), RATE)
+
+
 def test_a_click_is_in_the_bin_of_its_time():
     encoder = BinnedFrames(load_model("log-mel-statistics"), 2.0)
     clip = np.zeros(32_000 * 2, np.float32)

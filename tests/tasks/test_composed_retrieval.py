@@ -79,7 +79,7 @@ def test_rows_without_others_of_their_change_are_left_out_and_counted(rows):
     assert scores.measures["left_out"] == len(left) > 0
     assert set(scores.ids) == {row["id"] for row in few} - set(left)
     assert STEPS.samples(few).ids == scores.ids
-    with pytest.raises(TaskError, match="none of 1 rows"):
+    with pytest.raises(TaskError, match="none of 1 queries"):
         STEPS.settings(rows[:1], {})
 
 

@@ -102,7 +102,7 @@ def test_other_sounds_serve_with_attributes_where_they_have_words():
 
 
 def test_too_few_labels_are_refused_with_the_need():
-    with pytest.raises(DatasetError, match=r"has 5 labels; 5 beside .* are needed"):
+    with pytest.raises(DatasetError, match=r"has 5 labels; 6 are needed"):
         _ = RECIPE.render(MINI.changed(sounds=unconditioned([2] * 5), sample_rate=RATE)).rows
 
 

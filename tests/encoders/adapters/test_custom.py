@@ -470,6 +470,25 @@ def test_a_class_with_embed_text_is_an_audio_text_encoder(write: Write) -> None:
     assert load_model(write(CLASS.format(body="").partition("    def embed_text")[0])).abilities == {"audio"}
 
 
+FRAMES = """
+class Mine:
+    sample_rate = 8_000
+    def embed(self, waveforms, sample_rate):
+        return waveforms[:, :3]
+    def embed_frames(self, waveforms, sample_rate):
+        return {frames}, 0.01
+"""
+
+
+def test_a_class_with_embed_frames_gives_frames_at_its_rate(write: Write) -> None:
+    model = load_model(write(FRAMES.format(frames="waveforms.reshape(len(waveforms), -1, 80)")))
+    assert model.abilities == {"audio", "frames"}
+    frames, step = model.embed_frames(np.ones((2, 16_000), np.float32), 16_000)
+    assert (frames.shape, frames.dtype, step) == ((2, 100, 80), np.float32, 0.01)
+    with pytest.raises(ModelError, match=r"embed_frames returned shape \(2, 8000\) and 0.01 s a frame"):
+        load_model(write(FRAMES.format(frames="waveforms"))).embed_frames(np.ones((2, 8_000), np.float32), 8_000)
+
+
 @pytest.mark.parametrize(
     ("body", "message"),
     [
