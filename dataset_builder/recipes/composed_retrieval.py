@@ -54,7 +54,7 @@ class ComposedSpec(SlotSpec):
     @property
     def num_samples(self) -> int:
         """Samples of a clip, that of three sounds."""
-        return 2 * self.slot_samples + self.event_samples
+        return self.samples_of(3)
 
 
 @dataclass(frozen=True)

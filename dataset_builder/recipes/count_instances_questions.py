@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Iterator, Mapping
+from functools import cached_property
 
-from ..data import Pcm16
-from ..scenes.mixing import Clip, EventSounds, mix
+from ..scenes.mixing import EventSounds
 from ..scenes.slots import SlotPool
 from ..sounds.entries import Sounds
 from .base import Drawn
 from .count_instances import RECIPE as COUNTED
 from .count_instances import CountSpec, draw_ladders
-from .question_rows import QuestionRecipe, asked_row
+from .question_rows import QuestionRecipe, asked_row, under_one_gain
 
 
 class CountQuestions(QuestionRecipe[CountSpec]):
@@ -30,24 +29,21 @@ class CountQuestions(QuestionRecipe[CountSpec]):
         """The questions; options are the counts of a ladder in ascending order, each right once."""
         pool, events = SlotPool(sounds), EventSounds(sounds, spec.sample_rate)
         for ladder in draw_ladders(spec, pool, events):
-            for place, (count, clip) in enumerate(ladder.clips.items()):
+            counts, clips = list(ladder.clips), list(ladder.clips.values())
+            # In a drawn order, so that neither the place in the table nor a name tells the count.
+            for place, n in enumerate(self.random(spec, ladder.number).permutation(len(counts))):
                 row = asked_row(
-                    f"{ladder.id}-{count}",
+                    f"{ladder.id}-{place}",
                     f"How many times is {pool.said(ladder.entry)} heard?",
-                    [str(number) for number in ladder.clips],
-                    str(count),
+                    [str(number) for number in counts],
+                    str(counts[n]),
                     kind=ladder.held,
                     group=ladder.id,
-                    clips=[pool.heard(clip, spec.sample_rate)],
+                    pair=pool.entries[ladder.entry].id,
+                    clips=[pool.heard(clips[n], spec.sample_rate)],
                     seconds=spec.duration,
                 )
-                clips = list(ladder.clips.values())
-                yield Drawn(row, [clip], partial(_among, clips, place, events, spec.num_samples))
-
-
-def _among(ladder: Sequence[Clip], place: int, events: EventSounds, length: int, _: Sequence[Clip]) -> list[Pcm16]:
-    """A clip under the gain of its whole ladder, so that what is held stays held."""
-    return [mix(ladder, events.samples, length)[place]]
+                yield Drawn(row, [clips[n]], under_one_gain(clips, events, spec.num_samples, n))
 
 
 RECIPE = CountQuestions()

@@ -69,7 +69,7 @@ class NegationSpec(SlotSpec):
     @property
     def num_samples(self) -> int:
         """Samples of a clip."""
-        return (SLOTS - 1) * self.slot_samples + self.event_samples
+        return self.samples_of(SLOTS)
 
 
 class Negations(Recipe[NegationSpec]):

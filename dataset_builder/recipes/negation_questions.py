@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from itertools import groupby
 
-from ..data import Pcm16
-from ..scenes.mixing import Clip, EventSounds, mix
+from ..scenes.mixing import EventSounds
 from ..scenes.slots import SUITING
 from ..sounds.entries import Sounds
 from .base import Drawn
 from .negation import RECIPE as ITEMS
 from .negation import NegationSpec
-from .question_rows import QuestionRecipe, asked_row
+from .question_rows import QuestionRecipe, asked_row, under_one_gain
 
 QUESTION = "Which description is true of the sound?"
 
@@ -34,28 +34,27 @@ class NegationQuestions(QuestionRecipe[NegationSpec]):
 
     def draw(self, spec: NegationSpec, sounds: Sounds) -> Iterator[Drawn]:
         """The questions of the items, which are the same as those with captions; see `Recipe.draw`."""
-        sources = EventSounds(sounds, spec.sample_rate)
-        for number, (item, clips) in enumerate(ITEMS.items(spec, sounds)):
-            options = [item["captions"][n] for n in self.random(spec, number).permutation(2)]
-            for place, clip in enumerate(clips):
+        events = EventSounds(sounds, spec.sample_rate)
+        for first, mirrors in groupby(enumerate(ITEMS.items(spec, sounds)), lambda numbered: numbered[0] // 2):
+            asked = []
+            for number, (item, clips) in mirrors:
+                options = [item["captions"][n] for n in self.random(spec, number).permutation(2)]
+                asked += [(item, clips, options, place) for place in range(2)]
+            # In a drawn order, so that the place in the table tells nothing.
+            for turn, n in enumerate(self.random(spec, first, 1).permutation(len(asked))):
+                item, clips, options, place = asked[n]
                 row = asked_row(
-                    f"{self.name}-{2 * number + place:05d}",
+                    f"{self.name}-{4 * first + turn:05d}",
                     QUESTION,
                     options,
                     item["captions"][place],
                     kind=item["kind"],
-                    group=f"{self.name}-{number // 2:05d}",
+                    group=f"{self.name}-{first:05d}",
+                    pair=item["pair"],
                     clips=[item["events"][place]],
                     seconds=spec.num_samples / spec.sample_rate,
                 )
-                yield Drawn(row, [clip], partial(_one_of_two, clips, place, sources, spec.num_samples))
-
-
-def _one_of_two(
-    clips: Sequence[Clip], place: int, sources: EventSounds, length: int, _: Sequence[Clip]
-) -> Sequence[Pcm16]:
-    """One of the two clips of an item, under the gain of both: the level tells nothing."""
-    return mix(clips, sources.samples, length)[place : place + 1]
+                yield Drawn(row, [clips[place]], under_one_gain(clips, events, spec.num_samples, place))
 
 
 RECIPE = NegationQuestions()

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from ..data import AUDIO, NUMBER, PAUSE, TEXT, DataColumn, DatasetError, Row
+from ..data import AUDIO, NUMBER, PAUSE, TEXT, DataColumn, DatasetError, Pcm16, Row
+from ..scenes.mixing import Clip, EventSounds, mix
 from ..sounds.published.question_tables import FEWEST_OPTIONS, fault_of
 from .base import AnySpec, Recipe
+
+Mixed = Callable[[Sequence[Clip]], Sequence[Pcm16]]
 
 QUESTION_COLUMNS = (
     DataColumn("id", TEXT, "name of the question"),
@@ -17,6 +20,9 @@ QUESTION_COLUMNS = (
     DataColumn("answer", TEXT, "the right option"),
     DataColumn("kind", TEXT, "kind of the question; empty where the table has none"),
     DataColumn("group", TEXT, "not independent within a group; by default those about the same clips"),
+    DataColumn(
+        "pair", TEXT, "shared by groups that are not independent either, such as the labels; else none", optional=True
+    ),
     DataColumn("files", [TEXT], "names of the clips in the table", least=1, filled=True),
     DataColumn("duration", NUMBER, "seconds of all clips together, where known", optional=True),
     DataColumn(
@@ -51,6 +57,7 @@ def asked_row(
     *,
     kind: str,
     group: str,
+    pair: str,
     clips: Sequence[Sequence[Mapping[str, Any]]],
     seconds: float,
 ) -> Row:
@@ -62,7 +69,8 @@ def asked_row(
         options: in the order in which they are shown.
         answer: one of them.
         kind: of the question.
-        group: name that questions share which are not independent.
+        group: name that questions of the same words share.
+        pair: what groups share that are not independent, such as their labels.
         clips: the events of each clip that is asked about, with ``label``, ``start`` and ``stop`` in seconds; clips
             are heard one behind the other, `PAUSE` apart.
         seconds: of a clip.
@@ -81,7 +89,25 @@ def asked_row(
         "answer": answer,
         "kind": kind,
         "group": group,
+        "pair": pair,
         "files": [f"{id}-{number}" for number in range(1, len(clips) + 1)],
         "duration": len(clips) * seconds,
         "events": events,
     }
+
+
+def under_one_gain(clips: Sequence[Clip], sounds: EventSounds, length: int, *places: int) -> Mixed:
+    """A function that mixes some clips of a group under the gain of all, so that no level tells the answer.
+
+    Args:
+        clips: of all questions of the group.
+        sounds: of the events.
+        length: samples of a clip.
+        places: of the clips of one question among them; see `Drawn.mixed`.
+    """
+
+    def mixed(_: Sequence[Clip]) -> Sequence[Pcm16]:
+        every = mix(clips, sounds.samples, length)
+        return [every[place] for place in places]
+
+    return mixed

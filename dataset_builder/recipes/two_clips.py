@@ -10,12 +10,12 @@ from functools import cached_property
 import numpy as np
 from pydantic import Field
 
-from ..scenes.mixing import Clip
+from ..scenes.mixing import Clip, EventSounds
 from ..scenes.pool import Use
 from ..scenes.slots import SUITING, SlotPool, SlotSpec, in_slots
 from ..sounds.entries import Sounds
 from .base import Drawn
-from .question_rows import QuestionRecipe, asked_row
+from .question_rows import QuestionRecipe, asked_row, under_one_gain
 
 PLAYED = "Two clips are played, one after the other."
 
@@ -50,7 +50,7 @@ class TwoClipsSpec(SlotSpec):
     @property
     def num_samples(self) -> int:
         """Samples of a clip."""
-        return (SLOTS - 1) * self.slot_samples + self.event_samples
+        return self.samples_of(SLOTS)
 
 
 class TwoClips(QuestionRecipe[TwoClipsSpec]):
@@ -71,7 +71,7 @@ class TwoClips(QuestionRecipe[TwoClipsSpec]):
 
     def draw(self, spec: TwoClipsSpec, sounds: Sounds) -> Iterator[Drawn]:
         """Kinds, labels and sounds are used equally often, by turns; see `Recipe.draw`."""
-        pool = SlotPool(sounds)
+        pool, events = SlotPool(sounds), EventSounds(sounds, spec.sample_rate)
         uses: dict[str, Use] = defaultdict(Use)
         for number in range(spec.comparisons):
             rng = self.random(spec, number)
@@ -80,7 +80,8 @@ class TwoClips(QuestionRecipe[TwoClipsSpec]):
             sources = pool.draw_recordings(names, uses[kind], rng)
             asked = KINDS[kind](sources, [pool.said(source) for source in sources], spec, rng)
             options = [asked.options[n] for n in rng.permutation(len(asked.options))]
-            # In an order of its own, so that the place in the table tells nothing.
+            every = [clip for pair in asked.clips for clip in pair]
+            # In a drawn order, so that the place in the table tells nothing.
             for place, n in enumerate(rng.permutation(len(asked.options))):
                 clips = asked.clips[n]
                 row = asked_row(
@@ -90,10 +91,11 @@ class TwoClips(QuestionRecipe[TwoClipsSpec]):
                     asked.options[n],
                     kind=kind,
                     group=f"{self.name}-{number:05d}",
+                    pair=" | ".join(sorted(map(pool.said, sources))),
                     clips=[pool.heard(clip, spec.sample_rate) for clip in clips],
                     seconds=spec.num_samples / spec.sample_rate,
                 )
-                yield Drawn(row, clips)
+                yield Drawn(row, clips, under_one_gain(every, events, spec.num_samples, 2 * n, 2 * n + 1))
 
 
 def _in_every_way(question: str, one: Clip, other: Clip) -> _Asked:

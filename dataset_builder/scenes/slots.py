@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.text import listed
+from audio_compositionality.support.text import counted, listed
 
 from ..data import DataColumn, DatasetError, Row
 from ..sounds.entries import Sounds, SoundsField, spoken
@@ -76,6 +76,10 @@ class SlotSpec(ToneSpec):
         """Samples from one event to the next."""
         return self.event_samples + round(self.gap * self.sample_rate)
 
+    def samples_of(self, slots: int) -> int:
+        """Samples of a clip of so many slots: from the first event to the end of the last."""
+        return (slots - 1) * self.slot_samples + self.event_samples
+
 
 class SlotPool(SoundPool):
     """Sounds whose labels can be told apart in words; see `SoundPool`."""
@@ -97,8 +101,8 @@ class SlotPool(SoundPool):
         if len(drawn) < count:
             beside = f" beside {listed(list(without))}" if without else ""
             raise DatasetError(
-                f"{self.source} has {len(self.labels)} labels; {count}{beside} are needed, none of which has all words "
-                "of another"
+                f"{self.source} has {counted(len(self.labels), 'label')}; {count}{beside} are needed, none of which "
+                "has all words of another"
             )
         use.labels.update(drawn)
         return tuple(drawn)

@@ -181,8 +181,9 @@ class ClipQuestionTask(AnswerTask):
         return Scores(measures, tuple(row["id"] for row in tested), columns)
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """The questions; those of a group, by default about the same clips, belong together."""
+        """The questions; those of a group, by default about the same clips, or of a ``pair`` belong together."""
         tested = tested_rows(rows)
+        is_paired = all(row.get("pair") for row in tested)
         chance = [1 / len(row["options"]) for row in tested]
         groups = {
             "kind": tuple(row["kind"] or NO_KIND for row in tested),
@@ -192,8 +193,8 @@ class ClipQuestionTask(AnswerTask):
         }
         return Samples(
             rows=tested,
-            clusters=groups_of(tested),
-            clustered_by="the group: by default the clips that are asked about",
+            clusters=groups_of(tested, "pair" if is_paired else "group"),
+            clustered_by="their sounds" if is_paired else "the group: by default the clips that are asked about",
             groups={name: labels for name, labels in groups.items() if len(set(labels)) > 1 or name == "kind"},
             contents=tuple({f"audio/{n}": [{"file": file}] for n, file in enumerate(row["files"])} for row in tested),
             asked=tuple(ShownQuestion(row["question"], tuple(row["options"]), row["answer"]) for row in tested),

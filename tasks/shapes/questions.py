@@ -315,9 +315,9 @@ def asked_questions(tested: Sequence[Row], settings: Mapping[str, Any]) -> list[
     return [(row, options) for row in tested for options in shown_orders(row["options"], orders)]
 
 
-def groups_of(rows: Sequence[Row]) -> NDArray[np.int64]:
-    """A number for each question, [n], equal within a group."""
-    return np.unique([row["group"] for row in rows], return_inverse=True)[1].astype(np.int64)
+def groups_of(rows: Sequence[Row], column: str = "group") -> NDArray[np.int64]:
+    """A number for each row, [n], equal where a column has one text."""
+    return np.unique([row[column] for row in rows], return_inverse=True)[1].astype(np.int64)
 
 
 def task_of(row: Row) -> str:

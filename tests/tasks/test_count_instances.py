@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.tasks.base import Outputs, TaskError
@@ -63,7 +64,11 @@ def test_two_labels_suffice_and_one_is_refused() -> None:
     scores = task.score(rendering.rows, Outputs(clips=embedded("energy-onsets-span", rendering)), {}, "cpu", False)
     assert scores.measures["worst"] == 1
     with pytest.raises(TaskError, match=r"where energy is held, all ladders are of 'label 00'; a probe .* needs 2"):
-        task.settings(rendering_of(sounds=instances(1), **few).rows, {})
+        task.settings([row for row in rendering.rows if row["label"] == "label 00"], {})
+    with pytest.raises(
+        DatasetError, match="has 1 label; counts are tested on other labels than learnt, so 2 are needed"
+    ):
+        _ = rendering_of(sounds=instances(1), **few).rows
 
 
 def test_questions_are_of_four_kinds_and_a_constant_answer_is_at_chance() -> None:

@@ -16,7 +16,9 @@ def rows():
     event = {"label": "bell", "start": 0.5, "stop": 1.0}
     asked = {"two": ["a", "b"], "four": ["a", "b", "c", "d"]}
     return [
-        asked_row(f"{kind}-{n}", "Which?", options, "a", kind=kind, group=f"g{n}", clips=[[event]] * 2, seconds=2.0)
+        asked_row(
+            f"{kind}-{n}", "Which?", options, "a", kind=kind, group=f"g{n}", pair="", clips=[[event]] * 2, seconds=2.0
+        )
         for kind, options in asked.items()
         for n in range(4)
     ]
