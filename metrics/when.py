@@ -88,8 +88,9 @@ def when(
 
     - `iou`: the mean of intersection over union, 0 where nothing could be read; `hit`: share of answers with 1/2 or
       more;
-    - `iou_prior`, `hit_prior`: the most that one interval for all answers reaches, exactly; of more than `ENDS`
-      different onsets or offsets, `iou_prior` is that of the best among as many of them;
+    - `iou_prior`, `hit_prior`: the most that one interval for all answers reaches, exactly for clips of one duration:
+      nothing is cut off at the end of a shorter clip. Of more than `ENDS` different onsets or offsets, `iou_prior` is
+      that of the best among as many of them;
     - `iou_label_blind`, `hit_label_blind`: the mean over answers of the most that any interval reaches on average over
       all sounds of the clip; None without `spans`. Where each of the sounds is asked about once with the same words, no
       answer from sound and words exceeds it that does not bind labels to times;
