@@ -144,6 +144,20 @@ def read_relations(base: Any, n: int) -> tuple[Ints, Ints, Ints]:
     return originals, copies, np.searchsorted(originals, rows[copies])
 
 
+def of_all(scores: Floats, counted: NDArray[np.bool_]) -> Floats:
+    """Return scores [n] of all samples, from the scores of the samples that count, with the same mean: the others are
+    set to that mean, and change nothing in any bootstrap draw.
+
+    Args:
+        scores: of the samples that count.
+        counted: whether each sample counts, [n].
+    """
+    mean = scores.mean()
+    every: Floats = np.full(len(counted), mean)
+    every[counted] += len(counted) / len(scores) * (scores - mean)
+    return every
+
+
 def copy_parameters(parameters: Any, copies: Ints, n: int) -> Floats:
     """The parameters of the copies; those of originals may be None or NaN."""
     try:

@@ -1,4 +1,4 @@
-"""Composed retrieval: is the clip found that is a source clip with a stated change?
+"""Composed retrieval: which clip is a source clip with a stated change?
 
 A query is the embedding of a source clip and that of a change: of a text such as "the same without a bell", or a step
 in the space of clips. Their sum, in which each has length 1, is compared by cosine with the candidates of its row; a
@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .arrays import TIE, Floats, Ints, check_length, nearest_name, read_matrix, unit_rows
+from .arrays import Floats, Ints, check_length, nearest_name, read_matrix, unit_rows
+from .columns import of_all
 from .evaluated import COMPA as _CITATION
 from .evaluated import Fields, count, hidden, measure, metric_class, share
-from .similarity import read_keys, unit_embeddings
+from .similarity import NEAR, read_keys, unit_embeddings
 
 KINDS = ("then", "without", "attribute")
 """Kinds of changes: a sound added before or after, one left out, one with another attribute."""
@@ -79,9 +80,9 @@ def composed_retrieval(
     - `r1_KIND`: r1 over the rows of a kind, None where there are none;
     - `n`: number of queries;
     - with return_scores, lists of n whose means are the results: `scores` of r1, `scores_NAME` of the others. For
-      r1_KIND, rows of other kinds have its mean, and its own are weighted.
+      r1_KIND, rows of other kinds have its mean, and those of the kind are weighted.
 
-    Cosines within TIE of the target's are tied; of t tied candidates each is the first by 1/t. A query of zeros is
+    Cosines within NEAR of the target's are tied; of t tied candidates each is the first by 1/t. A query of zeros is
     tied with all.
 
     Raises ValueError when an input is not finite or not of its shape, dimensions differ, a row has fewer than two
@@ -139,8 +140,8 @@ def _targets(target: Any, sizes: Ints) -> Ints:
     for row, (place, size) in enumerate(zip(places, sizes, strict=True)):
         if not isinstance(place, int) or not 0 <= place < size:
             raise ValueError(f"target must be a candidate of its row, 0 to {size - 1}; row {row} has {place!r}.")
-    of_all: Ints = np.cumsum(sizes) - sizes + np.array(places)
-    return of_all
+    among_all: Ints = np.cumsum(sizes) - sizes + np.array(places)
+    return among_all
 
 
 def _harmonic(counts: Ints) -> Floats:
@@ -153,8 +154,8 @@ def _target_ranks(query: Floats, flat: Floats, row: Ints, place: Ints) -> tuple[
     """Of each query whether its target is the first, and the reciprocal of its rank, expected over orders of ties."""
     cosines = np.einsum("ij,ij->i", unit_rows(query)[row], flat)
     of_target = cosines[place][row]
-    better = np.bincount(row, cosines > of_target + TIE).astype(np.int64)
-    tied = np.bincount(row, cosines >= of_target - TIE).astype(np.int64) - better
+    better = np.bincount(row, cosines > of_target + NEAR).astype(np.int64)
+    tied = np.bincount(row, cosines >= of_target - NEAR).astype(np.int64) - better
     return (better == 0) / tied, (_harmonic(better + tied) - _harmonic(better)) / tied
 
 
@@ -170,8 +171,7 @@ def _kind_columns(r1: Floats, kinds: Any) -> dict[str, Floats]:
     columns = {}
     for kind in dict.fromkeys(names):
         of_kind = np.array([name == kind for name in names])
-        mean = r1[of_kind].mean()
-        columns[f"r1_{kind}"] = np.where(of_kind, mean + (r1 - mean) / of_kind.mean(), mean)
+        columns[f"r1_{kind}"] = of_all(r1[of_kind], of_kind)
     return columns
 
 
@@ -206,7 +206,7 @@ MEASURES = {
 
 PAGE = {
     "introduction": """\
-# Composed retrieval: is the clip found that is a source with a stated change?
+# Composed retrieval: which clip is a source with a stated change?
 
 R@1 is how often the sum of source and change is nearest to the right candidate; beside it stands what each finds alone.
 Paste embeddings: a line for each query, numbers separated by commas or spaces; for its candidates a list of lists.

@@ -25,11 +25,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .arrays import Floats, Ints, above_share, nearest_name, own_row_ranks, read_matrix, unit_rows
-from .columns import check_within, read_codes, read_column
+from .arrays import Floats, Ints, above_share, nearest_name, read_matrix, unit_rows
+from .columns import check_within, of_all, read_codes, read_column
 from .evaluated import COAT as _CITATION
 from .evaluated import MOST, Fields, count, measure, metric_class, share
 from .probing import fit_probe, standardised_rows
+from .similarity import NEAR, won_shares
 
 _DESCRIPTION = """\
 Counting measures whether an embedding orders clips by how often the same sound is heard. Energy, span, density or the
@@ -46,7 +47,6 @@ Args:
     held: m strings, what tells nothing of the count in a ladder: "energy", "span", "density", "activity".
     labels: m strings or integers, the label of the sound; probes are tested on other labels than they are trained on.
     texts: optional, embeddings [m, dim] of the captions of the clips; then there is no probe.
-    bound: the largest count that is low.
     return_scores: also return lists of one entry for each ladder, in the order in which ladders first appear.
 Returns:
     a dictionary, described at `count_instances` in the module: worst, floor, chance, order_energy, order_span,
@@ -88,7 +88,6 @@ def count_instances(
     labels: Any,
     *,
     texts: ArrayLike | None = None,
-    bound: int = BOUND,
     return_scores: bool = False,
 ) -> dict[str, Any]:
     """Return how often two clips of a ladder are ordered by their counts, of m clips in n ladders.
@@ -96,13 +95,13 @@ def count_instances(
     - `embeddings` [m, dim]; `counts` [m], integers that differ within a ladder; `ladders` [m] and `labels` [m], strings
       or integers; `held` [m], of HELD: what tells nothing of the count. A ladder has one label and one `held`.
     - Without `texts`, for each value of `held` by itself: labels are dealt to at most 5 folds. Ridge regression of the
-      count is trained on the clips with at most `bound` events and predicts the others (up), and the other way round
+      count is trained on the clips with at most `BOUND` events and predicts the others (up), and the other way round
       (down). Trained are the labels of all folds but two, the next fold chooses the penalty by the squared error of its
       clips of the training counts, and the clips of the fold itself are tested; with two labels, every second ladder of
       the other label chooses. The score of a ladder is the share of pairs of tested clips whose predictions are ordered
       as their counts, ties 1/2, up and down separately, and the mean of both.
     - With `texts` [m, dim], the captions of the clips: the score of a ladder is the share of all its pairs (i, j) with
-      cos(i, i) + cos(j, j) > cos(i, j) + cos(j, i), of clip and caption, ties 1/2.
+      cos(i, i) + cos(j, j) > cos(i, j) + cos(j, i), of clip and caption, ties, within NEAR, 1/2.
 
     Results, None where they do not apply:
 
@@ -110,18 +109,20 @@ def count_instances(
       where this is held. `chance` is exactly 1/2 for each; the least of several lies below it by chance;
     - `floor`, with `texts`: all ladders have the same number words, so a model that does not know them may be lucky in
       all alike. The four largest counts that all ladders have exchange their captions, in all 24 ways, everywhere
-      likewise; it is the 95 % quantile of `worst` over these;
+      likewise; it is the second largest `worst` of these, so that 1 of 24 is above it at most; with fewer counts that
+      all ladders have, and so 6 ways or 2, the largest, and none is above it;
     - `order_up`, `order_down`: means over all ladders of the two ways of the probe;
     - `error`: mean of |prediction − count| over tested clips, the mean of the means of ladders; `error_constant`: the
       same of the training count that is nearest to the tested ones, the best constant of those that were trained;
-    - `exact`: share of clips whose nearest caption in their ladder is their own, of t ties each 1/t; `exact_chance`;
+    - `exact`: share of clips whose nearest caption in their ladder is that of the clip, of t ties each 1/t, and its
+      chance, `exact_chance`;
     - `n` ladders;
     - with return_scores, lists of n whose means are the results: `scores` of worst, and `scores_NAME`. Ladders that do
       not count for a result have its mean.
 
     Raises ValueError when embeddings or texts are not finite [m, dim] of one shape, lengths differ, counts are no
     integers or occur twice in a ladder, a ladder has two labels or two `held`, an unknown `held`, fewer than two
-    clips, without texts fewer than two on each side of the bound, or there is but one label where something is held.
+    clips, without texts fewer than two on each side of `BOUND`, or there is but one label where something is held.
 
     >>> counts, ladders, same = [1, 2, 3, 1, 2, 3], [0, 0, 0, 1, 1, 1], ["span"] * 6
     >>> z = np.eye(3)[[0, 1, 2, 0, 1, 2]]
@@ -132,14 +133,14 @@ def count_instances(
     z = read_matrix("embeddings", embeddings)
     rungs = _read_rungs(counts, ladders, held, labels, len(z))
     if texts is None:
-        columns = _probed(z, rungs, bound)
+        columns = _probed(z, rungs)
     else:
         captions = read_matrix("texts", texts)
         if captions.shape != z.shape:
             raise ValueError(f"texts must have the shape of embeddings, {z.shape}; got {captions.shape}.")
         columns = _matched(z, captions, rungs)
     order = columns.pop("order")
-    parts = {name: _of_all(order, rungs.held == name) for name in HELD if name in rungs.held}
+    parts = {name: of_all(order[rungs.held == name], rungs.held == name) for name in HELD if name in rungs.held}
     columns |= {f"order_{name}": column for name, column in parts.items()}
     columns["worst"] = min(parts.values(), key=lambda column: float(column.mean()))
     numbers: dict[str, Any] = {name: float(column.mean()) for name, column in columns.items()}
@@ -213,14 +214,14 @@ def _read_rungs(counts: Any, ladders: Any, held: Any, labels: Any, n: int) -> _R
     return _Rungs(count_of_row, ladder, *label, rows, kept[[of_ladder[0] for of_ladder in rows]])
 
 
-def _probed(z: Floats, rungs: _Rungs, bound: int) -> dict[str, Floats]:
+def _probed(z: Floats, rungs: _Rungs) -> dict[str, Floats]:
     """The scores of ladders by probes, by name, each [n]."""
-    is_low = rungs.counts <= bound
+    is_low = rungs.counts <= BOUND
     for rows in rungs.rows:
         if not 2 <= is_low[rows].sum() <= len(rows) - 2:
             raise ValueError(
-                f"A ladder has the counts {rungs.counts[rows].tolist()}; a probe needs 2 or more up to the bound "
-                f"{bound} and 2 or more above it."
+                f"A ladder has the counts {rungs.counts[rows].tolist()}; a probe needs 2 or more up to "
+                f"{BOUND} and 2 or more above it."
             )
     predictions, nearest = np.zeros(len(z)), np.zeros(len(z))
     for name in dict.fromkeys(rungs.held.tolist()):
@@ -278,32 +279,30 @@ def _matched(z: Floats, captions: Floats, rungs: _Rungs) -> dict[str, Floats]:
             columns = np.arange(len(rows))
             columns[moved] = moved[order]
             table[place, number] = _matched_share(cosines[:, columns])
-        exact.append(own_row_ranks(clips[rows], texts[rows])[0].mean())
+        exact.append(_nearest_share(cosines))
     worst = np.min([table[rungs.held == held].mean(axis=0) for held in set(rungs.held.tolist())], axis=0)
     chance = np.array([1 / len(rows) for rows in rungs.rows])
-    floor = np.full(len(chance), np.quantile(worst, 0.95))
+    floor = np.full(len(chance), np.quantile(worst, 0.95, method="higher"))
     return {"order": table[:, 0], "exact": np.array(exact), "exact_chance": chance, "floor": floor}
 
 
 def _matched_share(cosines: Floats) -> float:
     """The share of pairs of rows and their columns whose sum of cosines is above that of the exchange, ties 1/2."""
-    right = np.add.outer(np.diagonal(cosines), np.diagonal(cosines))
-    places = np.triu_indices(len(cosines), 1)
-    return float(above_share(right[places], (cosines + cosines.T)[places]).mean())
+    steps = np.add.outer(np.diagonal(cosines), np.diagonal(cosines)) - cosines - cosines.T
+    return float(won_shares(steps[np.triu_indices(len(cosines), 1)]).mean())
+
+
+def _nearest_share(cosines: Floats) -> float:
+    """The share of rows whose nearest column is that of their place, of t ties each 1/t."""
+    steps = cosines - np.diagonal(cosines)[:, None]
+    first = (steps <= NEAR).all(axis=1)
+    return float((first / (np.abs(steps) <= NEAR).sum(axis=1)).mean())
 
 
 def _ordered_share(values: Floats) -> float:
     """The share of pairs of values that rise, ties 1/2."""
     first, second = np.array(list(combinations(range(len(values)), 2))).T
     return float(above_share(values[second], values[first]).mean())
-
-
-def _of_all(scores: Floats, counted: NDArray[np.bool_]) -> Floats:
-    """Scores of all ladders, [n], with the mean of those that count: others are set to it, and change no draw."""
-    mean = scores[counted].mean()
-    every: Floats = np.full(len(scores), mean)
-    every[counted] += len(scores) / counted.sum() * (scores[counted] - mean)
-    return every
 
 
 VERSION = 1
@@ -321,7 +320,9 @@ def _order(heading: str, meaning: str, column: str, **more: Any) -> Fields:
 MEASURES = {
     "worst": _order("Counting", "where that succeeds least of what is held", "score", floor="floor"),
     "floor": share(
-        "floor", "counting that 1 of 20 permutations of the number words exceeds, the same in all ladders", shown=False
+        "floor",
+        "counting that 1 of 24 permutations of the number words exceeds at most, the same in all ladders",
+        shown=False,
     ),
     "chance": share("chance", "all orders of a model without knowledge: exactly 1/2", shown=False),
     **{

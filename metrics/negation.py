@@ -3,7 +3,7 @@
 An item has two captions that differ in one word, such as "dog and no bell" and "dog and some bell", and two clips;
 caption j is true of clip j and false of the other. S[c, a] is the cosine of caption c and clip a. `match`: the right
 assignment of captions to clips has the larger sum of S. A model that is blind to the word has two equal captions, and
-is at 1/2, exactly. `negated`: the caption that denies is nearer to its own clip than to the other. A model that takes
+is at 1/2, exactly. `negated`: the caption that denies is nearer to the clip that it is true of. A model that takes
 "no bell" for a mention of the bell is at 0, below the 1/2 of one that knows nothing. Nothing is trained.
 
 >>> said, heard = np.eye(3)[[1, 1]], np.eye(3)[[0, 1]]  # both captions name the bell, which the second clip alone has
@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike
 
 from .arrays import Floats, nearest_name, read_matrix
 from .evaluated import count, metric_class, share
-from .similarity import NEAR, check_given, check_one_space, read_keys, unit_embeddings
+from .similarity import check_given, check_one_space, read_keys, unit_embeddings, won_shares
 
 KINDS = ("absence", "only", "number", "order")
 """Kinds of items: something is not there, nothing else is there, so many are there, one is not before the other."""
@@ -102,12 +102,12 @@ def negation(
     """
     s = _of_items(audio, text, item) if similarity is None else _given(similarity, audio, text, item)
     n, rows = len(s), np.arange(len(s))
-    match = _won(s[:, 0, 0] + s[:, 1, 1] - s[:, 0, 1] - s[:, 1, 0])
+    match = won_shares(s[:, 0, 0] + s[:, 1, 1] - s[:, 0, 1] - s[:, 1, 0])
     places = np.array(_entries("negated", negated, n, (-1, 0, 1)) or [-1] * n)
     names = np.array(_entries("kinds", kinds, n, KINDS) or [""] * n)
     denies, one = places >= 0, np.maximum(places, 0)
     nearer = {
-        name: _won(s[rows, place, place] - s[rows, place, 1 - place])
+        name: won_shares(s[rows, place, place] - s[rows, place, 1 - place])
         for name, place in (("negated", one), ("affirmed", 1 - one))
     }
     columns = {name: (column, denies) for name, column in nearer.items()}
@@ -173,12 +173,6 @@ def _entries(name: str, x: Any, n: int, choices: tuple[Any, ...]) -> list[Any]:
     if len(keys) != n:
         raise ValueError(f"{name} must have one entry for each of the {n} items; got {len(keys)}.")
     return keys
-
-
-def _won(steps: Floats) -> Floats:
-    """1 where a difference of similarities is above 0, 1/2 where it is a tie, else 0."""
-    won: Floats = np.where(steps > NEAR, 1.0, np.where(steps >= -NEAR, 0.5, 0.0))
-    return won
 
 
 VERSION = 1

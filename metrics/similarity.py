@@ -89,6 +89,12 @@ def tie_starts(values: Floats) -> Ints:
     return np.sort(np.concatenate([starts, np.array(more, np.int64)]))
 
 
+def won_shares(steps: Floats) -> Floats:
+    """1 where a difference of similarities is above 0, 1/2 where it is a tie, within NEAR, else 0."""
+    shares: Floats = np.where(steps > NEAR, 1.0, np.where(steps >= -NEAR, 0.5, 0.0))
+    return shares
+
+
 def mean_interval(scores: Floats, clusters: Ints | None = None) -> list[float]:
     """Wilson's 95 % interval of the mean p of scores in 0…1, with the effective size p(1 − p)/variance of the mean."""
     n, p = len(scores), float(scores.mean())

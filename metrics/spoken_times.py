@@ -9,6 +9,10 @@ An answer is cut into words, numbers and marks. A *time* is
   beside a word such as "two clarinets" or "track 2", one that opens a line as in a list, one glued to letters, and
   a number with %, # or a minus sign are no times.
 
+A comma between digits without a space is a decimal comma, as in ``1,2 to 3,4 s``, or one of thousands where
+milliseconds are named, ``1,200 ms``. It divides two numbers beside a decimal point, beside a further comma, and between
+two brackets: ``1.2,3.4``, ``[1,3]``.
+
 A time is *from* where the last such word before it is one of `_FROM`, *until* where it is one of `_UNTIL`, and a
 *length* where it is one of `_LENGTH` or where "long" follows. Two successive times are a pair, read from left to right:
 
@@ -34,10 +38,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 _TOKEN = re.compile(
-    r"(?P<clock>\d{1,3}(?::[0-5]?\d){1,2}(?:\.\d+|,\d{3}(?!\d))?(?![\d:]))"
-    r"|(?P<number>\d{1,3}(?:,\d{3}){1,2}(?=\s{0,2}m(?:s|illi))|\d+(?:\.\d+)?|(?<![\d.])\.\d+)"
+    r"(?P<clock>\d{1,3}(?::[0-5]?\d){1,2}(?:\.\d+|,\d{1,3}(?!\d))?(?![\d:]))"
+    r"|(?P<number>\d+(?:\.\d+)?|(?<![\d.])\.\d+)"
     r"|(?P<word>[^\W\d_]+)|(?P<line>\n)|(?P<mark>[^\w\s]|_)"
 )
+
+_COMMA = re.compile(r"(?<![\d.,:])(?<![\[(](?=\d+,\d+[\])]))\d+,\d+(?!\d|[.:]\d|,\d)")
+_THOUSANDS = re.compile(r"(?<![\d.,:])\d{1,3}(?:,\d{3})+(?!\d|[,:]\d)")
+_MILLISECONDS = re.compile(r"(?<![a-z])m(?:s|illi)")
 
 _PLAIN = str.maketrans({"½": ".5", "¼": ".25", "¾": ".75", **dict.fromkeys("‐‑‒–—―−", "-")})
 
@@ -71,7 +79,7 @@ _UNTIL = _words(
 _LENGTH = _words("for lasts last lasting lasted duration length")
 _SMALL = _words(
     "to through thru and continues continuing then is it its at the a an of about around roughly approximately approx "
-    "circa ca near nearly just time times answer heard audible present mark"
+    "circa ca near nearly exactly precisely just time times answer heard audible present mark"
 )
 _ROLES = {**dict.fromkeys(_FROM, "from"), **dict.fromkeys(_UNTIL, "until"), **dict.fromkeys(_LENGTH, "length")}
 _NO_TIME, _HEAD = "number", "."
@@ -113,7 +121,17 @@ def spoken_times(answer: str) -> tuple[float, float] | None:
 
 def _tokens(answer: str) -> Tokens:
     text = unicodedata.normalize("NFKC", answer.translate(_PLAIN)).translate(_PLAIN).casefold()
-    return list(_TOKEN.finditer(re.sub(r"-+", "-", text)))
+    # "1,200 ms" is a thousand and more, "1,2 s" has a decimal comma.
+    text = _THOUSANDS.sub(_without_comma, text) if _MILLISECONDS.search(text) else text
+    return list(_TOKEN.finditer(re.sub(r"-+", "-", _COMMA.sub(_with_point, text))))
+
+
+def _without_comma(number: re.Match[str]) -> str:
+    return number[0].replace(",", "")
+
+
+def _with_point(number: re.Match[str]) -> str:
+    return number[0].replace(",", ".")
 
 
 def _times(tokens: Tokens) -> list[_Time]:
@@ -150,7 +168,7 @@ def _number_at(tokens: Tokens, place: int) -> tuple[float | None, int]:
         parts = [float(part) for part in token[0].replace(",", ".").split(":")]
         return sum(part * 60**power for power, part in enumerate(reversed(parts))), stop
     if token.lastgroup == "number":
-        value = float(token[0].replace(",", ""))
+        value = float(token[0])
     elif token[0] in _NUMBERS or token[0] in _TENS:
         value = _NUMBERS.get(token[0], _TENS.get(token[0], 0.0))
         ones = stop + (_text(tokens, stop) == "-")

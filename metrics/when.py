@@ -5,7 +5,7 @@ An answer is free text, read by the rules of `spoken_times`; what has no two tim
 
 Two bars stand beside it. The *prior* is the one interval that would be best as the answer to every question, chosen
 knowing all true answers. The *label-blind* bar is of who knows when all sounds of a clip are heard and not which is
-which: of the intervals that begin with one of them and end with one, the best on average over all of them.
+which: for each clip the interval that is best on average over all of its sounds.
 
 >>> spans = [[[1, 3], [4, 6]]] * 2
 >>> result = when(["It is heard from 1 to 3 s.", "No idea."], [1, 4], [3, 6], [8, 8], spans=spans)
@@ -61,7 +61,10 @@ SLACK = 1e-6
 """Seconds by which times may differ by their rounding."""
 
 GRID = 81
-"""Ends from which the best constant interval is chosen, evenly from 0 to the longest duration."""
+"""Times, evenly from 0 to the longest duration, that are tried first as ends of the best constant interval."""
+
+ENDS = 1000
+"""True onsets, and offsets, of which each is tried as an end of the best constant; of more, as many evenly by rank."""
 
 
 def when(
@@ -85,13 +88,14 @@ def when(
 
     - `iou`: the mean of intersection over union, 0 where nothing could be read; `hit`: share of answers with 1/2 or
       more;
-    - `iou_prior`, `hit_prior`: the most that one interval for all answers reaches, among those whose ends are on a grid
-      of `GRID` times from 0 to the longest duration;
-    - `iou_label_blind`, `hit_label_blind`: the mean over answers of the most that an interval which begins with a sound
-      of the clip and ends with one reaches on average over all its sounds; None without `spans`. Where each of the
-      sounds is asked about once with the same words, no choice by words alone exceeds it among these intervals;
+    - `iou_prior`, `hit_prior`: the most that one interval for all answers reaches, exactly for clips of one duration:
+      nothing is cut off at the end of a shorter clip. Of more than `ENDS` different onsets or offsets, `iou_prior` is
+      that of the best among as many of them;
+    - `iou_label_blind`, `hit_label_blind`: the mean over answers of the most that any interval reaches on average over
+      all sounds of the clip; None without `spans`. Where each of the sounds is asked about once with the same words, no
+      answer from sound and words exceeds it that does not bind labels to times;
     - `onset_error`, `offset_error`: mean absolute errors in seconds of the answers that could be read, None without;
-      `onset_error_prior`, `offset_error_prior`: those of the best constant, the median of all true times;
+      `onset_error_prior`, `offset_error_prior`: those of the best constant for the same answers, the median;
     - `unparsed`: answers that could not be read; `n`: answers;
     - with return_scores, lists of n: `scores` of iou, `scores_hit`, and `intervals`, None where nothing could be read.
 
@@ -107,23 +111,21 @@ def when(
         rest = ", ".join(name for name in given if name not in missing) or "nothing"
         raise ValueError(f"when got {rest} without {', '.join(missing)}.")
     truth, ends = _truth(onset, offset, duration)
-    said = _said(predictions, len(truth), parsed, ends)
+    said = stated_intervals(predictions, ends, parsed)
     read = np.isfinite(said[:, 0])
     overlaps = interval_overlaps(said, truth)
     columns = {"iou": overlaps, "hit": _hits(overlaps)}
-    prior = constant_means(truth, float(ends.max()))[1].max(axis=0)
-    of_blind = None if spans is None else [_blind_overlaps(one) for one in _all_spans(spans, truth)]
+    prior = {"iou": best_constant(truth, float(ends.max()))[1], "hit": most_hits(truth)}
+    every = [] if spans is None else _all_spans(spans, truth)
+    blind = {"iou": [_most_overlap(one) for one in every], "hit": [most_hits(one) for one in every]}
     result: dict[str, Any] = dict.fromkeys(MEASURES)
-    for place, name in enumerate(columns):
-        result[name] = float(columns[name].mean())
-        result[f"{name}_prior"] = float(prior[place])
-        if of_blind is not None:
-            best = [float((one if name == "iou" else _hits(one)).mean(axis=1).max()) for one in of_blind]
-            result[f"{name}_label_blind"] = float(np.mean(best))
-    for side, name in enumerate(("onset_error", "offset_error")):
-        errors = np.abs(said[read, side] - truth[read, side])
-        result[name] = float(errors.mean()) if read.any() else None
-        result[f"{name}_prior"] = float(np.abs(truth[:, side] - np.median(truth[:, side])).mean())
+    for name, column in columns.items():
+        result |= {name: float(column.mean()), f"{name}_prior": prior[name]}
+        result[f"{name}_label_blind"] = float(np.mean(blind[name])) if every else None
+    for side, name in enumerate(("onset_error", "offset_error") if read.any() else ()):
+        times = truth[read, side]
+        result[name] = float(np.abs(said[read, side] - times).mean())
+        result[f"{name}_prior"] = float(np.abs(times - np.median(times)).mean())
     result |= {"unparsed": int((~read).sum()), "n": len(truth)}
     if return_scores:
         result["scores"], result["scores_hit"] = (columns[name].tolist() for name in ("iou", "hit"))
@@ -142,32 +144,113 @@ When = metric_class(
 )
 
 
+def stated_intervals(predictions: Any, ends: Floats, parsed: bool = False) -> Floats:
+    """Return the intervals that are stated [n, 2], NaN where none is; times later than the end of the clip are it.
+
+    Args:
+        predictions: n texts, or intervals with `parsed`; see `when`.
+        ends: seconds of the n clips.
+        parsed: whether predictions are intervals.
+
+    Raises:
+        ValueError: predictions are not n, or one is no text, or no interval.
+    """
+    entries, n = predictions.tolist() if hasattr(predictions, "tolist") else list(predictions), len(ends)
+    if isinstance(predictions, str) or len(entries) != n:
+        raise ValueError(f"predictions must be a list of {n} entries, one for each onset; got {len(entries)}.")
+    intervals = np.full((n, 2), np.nan)
+    for row, entry in enumerate(entries):
+        if not parsed and not isinstance(entry, str):
+            raise ValueError(f"predictions must be texts, or intervals with parsed=True; row {row} has {entry!r}.")
+        pair = entry if parsed else spoken_times(entry)
+        if pair is None:
+            continue
+        if isinstance(pair, str) or np.shape(pair) != (2,):
+            raise ValueError(f"With parsed=True a prediction is [onset, offset] or None; row {row} has {entry!r}.")
+        if 0 <= pair[0] <= pair[1]:
+            intervals[row] = np.minimum(pair, ends[row])
+    return intervals
+
+
 def interval_overlaps(said: Floats, truth: Floats) -> Floats:
-    """Return the intersection over union of intervals [n or 1, 2] and true ones [n or 1, 2] in rows; 0 for NaN."""
-    common = np.minimum(said[:, 1], truth[:, 1]) - np.maximum(said[:, 0], truth[:, 0])
-    union = np.maximum(said[:, 1], truth[:, 1]) - np.minimum(said[:, 0], truth[:, 0])
+    """Return the intersection over union of intervals [..., 2] and true ones, shapes that broadcast; 0 for NaN."""
+    common = np.minimum(said[..., 1], truth[..., 1]) - np.maximum(said[..., 0], truth[..., 0])
+    union = np.maximum(said[..., 1], truth[..., 1]) - np.minimum(said[..., 0], truth[..., 0])
     overlaps: Floats = np.nan_to_num(np.maximum(common, 0.0) / union)
     return overlaps
 
 
-def constant_means(truth: Floats, longest: float) -> tuple[Floats, Floats]:
-    """Return all intervals on the grid from 0 to the longest duration [constants, 2], and of each the mean overlap with
-    the true ones and the share of hits [constants, 2]."""
+def best_constant(truth: Floats, longest: float) -> tuple[Floats, float]:
+    """Return the interval [2] whose mean overlap with true ones [n, 2] is the largest, and that overlap.
+
+    It begins at an onset of them and ends at an offset: elsewhere the mean is convex in either end, piece by piece. All
+    intervals on a grid from 0 to the longest duration are tried first. An end that moves by d seconds changes the
+    overlap with a true interval of length L by d / L at most, so that most pairs of onset and offset are worse than the
+    best on the grid, and are left out.
+    """
     grid = np.linspace(0.0, longest, GRID)
-    constants = np.stack([grid[ends] for ends in np.triu_indices(GRID, 1)], axis=1)
-    overlaps = (interval_overlaps(one[None], truth) for one in constants)
-    return constants, np.array([(one.mean(), _hits(one).mean()) for one in overlaps])
+    tried = np.stack([grid[ends] for ends in np.triu_indices(GRID, 1)], axis=1)
+    means = np.zeros((GRID, GRID))
+    means[np.triu_indices(GRID, 1)] = _mean_overlaps(tried, truth)
+    onsets, offsets = (_distinct(truth[:, side]) for side in (0, 1))
+    nearest = [np.abs(times[:, None] - grid).argmin(axis=1) for times in (onsets, offsets)]
+    moved = np.abs(onsets - grid[nearest[0]])[:, None] + np.abs(offsets - grid[nearest[1]])
+    most = means[np.ix_(*nearest)] + moved * (1 / (truth[:, 1] - truth[:, 0])).mean()
+    first, last = np.nonzero((most >= means.max()) & (onsets[:, None] < offsets))
+    tried = np.concatenate(
+        [np.stack([onsets[first], offsets[last]], axis=1), tried[[means[np.triu_indices(GRID, 1)].argmax()]]]
+    )
+    overlaps = _mean_overlaps(tried, truth)
+    return tried[overlaps.argmax()], float(overlaps.max())
+
+
+def most_hits(truth: Floats) -> float:
+    """Return the largest share of true intervals [n, 2] that one interval hits, exactly.
+
+    With h for HIT, an interval [a, b] hits [s, e] where h (e - s) ≤ b - a ≤ (e - s) / h, b + h a ≥ s + h e and
+    a + h b ≤ e + h s. An interval that hits can be moved to the left until b + h a = s + h e for one that it hits, and
+    still hits the same. On each of these n lines the hits of every true interval are one stretch of a; where most
+    stretches overlap one of them begins.
+    """
+    h = _LEAST
+    onset, offset = truth.T
+    length, level, bound = offset - onset, onset + h * offset, offset + h * onset
+    most = 0
+    for value in np.unique(level):
+        here = level <= value
+        begin = (value - length[here] / h) / (1 + h)
+        end = np.minimum((value - h * length[here]) / (1 + h), (bound[here] - h * value) / (1 - h * h))
+        begin, end = np.sort(begin[begin <= end]), np.sort(end[begin <= end])
+        open_stretches = np.searchsorted(begin, begin, "right") - np.searchsorted(end, begin, "left")
+        most = max(most, int(open_stretches.max(initial=0)))
+    return most / len(truth)
+
+
+_AT_ONCE = 20_000  # overlaps whose arrays fit a processor's cache
+_LEAST = HIT - 1e-9  # hits may be off by the rounding of times
 
 
 def _hits(overlaps: Floats) -> Floats:
     """1 where the overlap is at least HIT, give or take rounding."""
-    return (overlaps >= HIT - 1e-9).astype(np.float64)
+    return (overlaps >= _LEAST).astype(np.float64)
 
 
-def _blind_overlaps(spans: Floats) -> Floats:
-    """Overlaps [candidates, sounds] with all sounds of a clip of each interval from an onset to an offset of them."""
+def _most_overlap(spans: Floats) -> float:
+    """The largest mean overlap of one interval with some [k, 2]; see `best_constant`."""
     ends = [(first, last) for first in spans[:, 0] for last in spans[:, 1] if first < last]
-    return np.stack([interval_overlaps(np.array([one]), spans) for one in ends])
+    return float(_mean_overlaps(np.array(ends), spans).max())
+
+
+def _mean_overlaps(said: Floats, truth: Floats) -> Floats:
+    """The mean overlap of each of m intervals [m, 2] with n true ones [n, 2], [m]."""
+    blocks = np.array_split(said, 1 + len(said) * len(truth) // _AT_ONCE)
+    return np.concatenate([interval_overlaps(block[:, None], truth).mean(axis=1) for block in blocks])
+
+
+def _distinct(times: Floats) -> Floats:
+    """The different ones of some times, at most ENDS, evenly by rank."""
+    distinct = np.unique(times)
+    return distinct[np.linspace(0, len(distinct) - 1, min(len(distinct), ENDS)).round().astype(np.int64)]
 
 
 def _numbers(name: str, values: Any) -> Floats:
@@ -201,25 +284,6 @@ def _truth(onset: Any, offset: Any, duration: Any) -> tuple[Floats, Floats]:
     return np.stack([first, last], axis=1), end
 
 
-def _said(predictions: Any, n: int, parsed: bool, ends: Floats) -> Floats:
-    """The intervals that are said [n, 2], at most to the end of the clip; NaN where none is, or ValueError."""
-    entries = predictions.tolist() if hasattr(predictions, "tolist") else list(predictions)
-    if isinstance(predictions, str) or len(entries) != n:
-        raise ValueError(f"predictions must be a list of {n} entries, one for each onset; got {len(entries)}.")
-    intervals = np.full((n, 2), np.nan)
-    for row, entry in enumerate(entries):
-        if not parsed and not isinstance(entry, str):
-            raise ValueError(f"predictions must be texts, or intervals with parsed=True; row {row} has {entry!r}.")
-        pair = entry if parsed else spoken_times(entry)
-        if pair is None:
-            continue
-        if isinstance(pair, str) or np.shape(pair) != (2,):
-            raise ValueError(f"With parsed=True a prediction is [onset, offset] or None; row {row} has {entry!r}.")
-        if 0 <= pair[0] <= pair[1]:
-            intervals[row] = np.minimum(pair, ends[row])
-    return intervals
-
-
 def _all_spans(spans: Any, truth: Floats) -> list[Floats]:
     """The intervals of all sounds of each clip, [sounds, 2] each, or ValueError."""
     if len(spans) != len(truth):
@@ -248,7 +312,7 @@ MEASURES = {
     "iou_prior": share("best constant", "overlap of the best single interval for all answers, chosen knowing them"),
     "iou_label_blind": share(
         "label-blind",
-        "overlap that who knows when all sounds of a clip are heard, and not which is which, reaches at most",
+        "the most that the overlap of who knows when all sounds of a clip are heard, and not which is which, can be",
     ),
     "hit": share(
         "hits",
@@ -258,7 +322,9 @@ MEASURES = {
         column="score_hit",
     ),
     "hit_prior": share("hits of the best constant", "hits of the best single interval for all answers", shown=False),
-    "hit_label_blind": share("label-blind hits", "hits of who does not know which sound is which", shown=False),
+    "hit_label_blind": share(
+        "label-blind hits", "the most hits of who does not know which sound is which", shown=False
+    ),
     **{
         f"{end}_error{bar}": measure(
             f"error of the {end}{said}",
@@ -271,7 +337,7 @@ MEASURES = {
         for end in ("onset", "offset")
         for bar, said, of in (
             ("", " (s)", ", of the answers that state an interval"),
-            ("_prior", " of the median (s)", ", of the best constant"),
+            ("_prior", " of the median (s)", ", of the best constant for the same answers"),
         )
     },
     "unparsed": count("unparsed", "number of answers that state no interval; they score 0", 0.0, shown=True),

@@ -13,7 +13,6 @@ from audio_compositionality.dataset_builder.data import Row
 from .base import Measure, Outputs, Samples, Scores
 from .metric_files import describe_metric
 from .shapes.pairs import CaptionPairTask, PairInfo
-from .shapes.questions import of_all
 
 _METRIC = describe_metric("negation")
 
@@ -67,6 +66,7 @@ class NegationTask(CaptionPairTask):
     ) -> Scores:
         """Score the embeddings of n items."""
         # Imported by need: a task loads its metric only in the process that scores.
+        from audio_compositionality.metrics.columns import of_all
         from audio_compositionality.metrics.negation import negation
 
         kinds, negated = [row["kind"] for row in rows], [row["negated"] for row in rows]

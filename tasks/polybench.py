@@ -50,7 +50,6 @@ from .shapes.questions import (
     kind_with_needs,
     mean_of_parts,
     needs_of,
-    of_all,
     task_of,
     tested_rows,
     usual_choices,
@@ -232,6 +231,7 @@ class PolybenchTask(AnswerTask):
         """Score the answers to the test questions, each asked in every order of its options."""
         # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.answers import REFUSED as REFUSALS
+        from audio_compositionality.metrics.columns import of_all
         from audio_compositionality.metrics.polybench import polybench
         from audio_compositionality.metrics.questions import in_means
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from audio_compositionality.dataset_builder.data import Row
 
 from .base import Inputs
@@ -31,9 +33,11 @@ class _WhenTask(FreeAnswerTask, MomentTask):
 
     def score_of(self, row: Row, answer: str) -> float:
         """The overlap; see `FreeAnswerTask.score_of`."""
-        from audio_compositionality.metrics.when import when
+        # Imported by need: a task loads its metric only in the process that scores.
+        from audio_compositionality.metrics.when import interval_overlaps, stated_intervals
 
-        return float(when([answer], *([row[name]] for name in ("onset", "offset", "duration")))["iou"])
+        said = stated_intervals([answer], np.array([row["duration"]]))
+        return float(interval_overlaps(said, np.array([[row["onset"], row["offset"]]]))[0])
 
 
 TASK = _WhenTask(

@@ -184,8 +184,8 @@ def captions(data: LadderMaterial) -> list[Check]:
         words = data.rng.normal(size=(len(NUMBER_WORDS), 64))
         measures = data.captioned(np.outer(data.counts, words[0] - words[1]), words[data.said - 1])
         lucky += measures["worst"] > measures["floor"]
-    # 4 of 24 orders of the words at most: the quantile lies between the second and the third.
-    share, error = 2 / 24, math.sqrt(2 / 24 * 22 / 24 / LUCKY)
+    # One of 24 orders of the words at most is above the second largest.
+    share, error = 1 / 24, math.sqrt(1 / 24 * 23 / 24 / LUCKY)
     return [
         *checks,
         at_most("unknown number words", "share of models above the floor", share + SURE * error, lucky / LUCKY),

@@ -124,7 +124,7 @@ def scored(task: str, rows: Sequence[Row], outputs: Outputs) -> dict[str, float]
 
 
 def caption_measures(rows: Sequence[Row], believes: Believer) -> dict[str, float]:
-    """Scores by embeddings: a clip is an axis of its own in its item, and a caption what is believed of either."""
+    """Scores by embeddings: each clip of an item is an axis, and a caption what is believed of either."""
     texts = [[believes(one, sounds_of(clip)) for clip in row["events"]] for row in rows for one in row["captions"]]
     return scored(NEGATION, rows, Outputs(clips=np.tile(np.eye(2), (len(rows), 1)), texts=np.array(texts)))
 

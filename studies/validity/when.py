@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.recipes import load_recipe
-from audio_compositionality.metrics.when import constant_means, interval_overlaps
+from audio_compositionality.metrics.when import best_constant, interval_overlaps
 from audio_compositionality.tasks.base import Outputs, Scores
 from audio_compositionality.tasks.registry import load_task
 from audio_compositionality.tasks.shapes.moments import moment_activities
@@ -126,8 +126,7 @@ def turn_shift(data: Moments) -> tuple[DialTable, list[Check]]:
 
 def constant(data: Moments) -> list[Check]:
     """One interval for all: the best is the prior, and the whole clip is below it."""
-    constants, means = constant_means(data.truth, data.duration)
-    best = np.tile(constants[means[:, 0].argmax()], (len(data.rows), 1))
+    best = np.tile(best_constant(data.truth, data.duration)[0], (len(data.rows), 1))
     whole = numbers(data.answered(np.tile([0.0, data.duration], (len(data.rows), 1))))
     measures = numbers(data.answered(best))
     return [

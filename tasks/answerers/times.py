@@ -27,13 +27,12 @@ class UsualTimes(Model):
         Raises:
             ModelError: rows state no onset and offset.
         """
-        from audio_compositionality.metrics.when import constant_means
+        from audio_compositionality.metrics.when import best_constant
 
         if not all({"onset", "offset", "duration"} <= row.keys() for row in rows):
             raise ModelError(f"'{self.card.id}' learns onset, offset and duration, which these questions do not state")
         truth = np.array([(row["onset"], row["offset"]) for row in rows], np.float64)
-        constants, means = constant_means(truth, max(float(row["duration"]) for row in rows))
-        first, last = constants[int(means[:, 0].argmax())]
+        first, last = best_constant(truth, max(float(row["duration"]) for row in rows))[0]
         self._answer = f"{first:.3f} to {last:.3f} s"
 
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:

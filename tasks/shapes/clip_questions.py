@@ -44,7 +44,6 @@ from .questions import (
     asked_questions,
     draw_question_bars,
     groups_of,
-    of_all,
     tested_rows,
     usual_choices,
 )
@@ -290,6 +289,9 @@ class KindQuestionTask(ClipQuestionTask):
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the answers to the questions, of all kinds, of each and of the worst."""
+        # Imported by need, as the metric is.
+        from audio_compositionality.metrics.columns import of_all
+
         scores = super().score(rows, outputs, settings, device, progress)
         tested, correct = tested_rows(rows), scores.columns["score"]
         kind = np.array([self._kinds.index(row["kind"]) for row in tested])

@@ -26,6 +26,7 @@ class MomentTask:
 
     spec = Spec
     drawings: tuple[Drawing, ...] = ()
+    states_intervals = False  # texts, else numbers
 
     def __init__(self, info: TaskInfo) -> None:
         """What it is."""
@@ -45,9 +46,9 @@ class MomentTask:
             raise TaskError(f"{self.info.name} has no rows; it needs at least one")
         return {}
 
-    def intervals(self, rows: Sequence[Row], outputs: Outputs) -> tuple[Any, bool]:
-        """What the model says, and whether these are intervals; else they are texts."""
-        return list(outputs.answers), False
+    def stated(self, rows: Sequence[Row], outputs: Outputs) -> Any:
+        """What the model says, texts or intervals [rows, 2]."""
+        return list(outputs.answers)
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
@@ -56,10 +57,10 @@ class MomentTask:
         # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.when import when
 
-        said, parsed = self.intervals(rows, outputs)
         columns = {name: [row[name] for row in rows] for name in ("onset", "offset", "duration")}
         spans = [[(event["onset"], event["offset"]) for event in row["events"]] for row in rows]
-        values = when(said, **columns, spans=spans, parsed=parsed, return_scores=True)
+        said = self.stated(rows, outputs)
+        values = when(said, **columns, spans=spans, parsed=self.states_intervals, return_scores=True)
         return scores_from(values, self.info, rows)
 
     def samples(self, rows: Sequence[Row]) -> Samples:
@@ -87,7 +88,9 @@ class MomentTask:
 
 
 class MomentFrameTask(MomentTask):
-    """The same by frames: a probe learns from other clips how each label sounds, and finds it."""
+    """The same by frames: a probe learns from other clips how each label sounds, and looks for it."""
+
+    states_intervals = True
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
         """None.
@@ -103,10 +106,10 @@ class MomentFrameTask(MomentTask):
             )
         return {}
 
-    def intervals(self, rows: Sequence[Row], outputs: Outputs) -> tuple[Any, bool]:
-        """The intervals that the probe finds, [rows, 2]."""
+    def stated(self, rows: Sequence[Row], outputs: Outputs) -> Any:
+        """The intervals of the probe, [rows, 2]."""
         bins = max(1, round(float(rows[0]["duration"]) / FRAME_BIN))
-        return moments_in(outputs.clips.reshape(len(rows), bins, -1), rows), True
+        return moments_in(outputs.clips.reshape(len(rows), bins, -1), rows)
 
 
 def moments_in(frames: NDArray[np.floating], rows: Sequence[Row]) -> Floats:

@@ -369,20 +369,6 @@ def all_right(correct: Floats, groups: NDArray[np.int64], parts: NDArray[np.int6
     return scores
 
 
-def of_all(scores: Floats, counted: NDArray[np.bool_]) -> Floats:
-    """Scores, [n], of all questions, from the scores of the questions that count, with the same mean: the others are
-    set to that mean, and change nothing in any bootstrap draw.
-
-    Args:
-        scores: of the questions that count.
-        counted: whether each question counts, [n].
-    """
-    mean = scores.mean()
-    every: Floats = np.full(len(counted), mean)
-    every[counted] += len(counted) / len(scores) * (scores - mean)
-    return every
-
-
 def usual_choices(ids: Sequence[str], choices: Sequence[int]) -> list[int]:
     """The most frequent choice among the answers to each question, in a tie the first; in the order in which ids first
     appear.

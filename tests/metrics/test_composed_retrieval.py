@@ -82,6 +82,14 @@ def test_ties_are_shared() -> None:
     assert (result["source_only_r1"], result["change_only_r1"]) == (pytest.approx(1 / 3), 0.5)
 
 
+def test_candidates_that_differ_by_rounding_are_tied() -> None:
+    rng = np.random.default_rng(0)
+    one = rng.normal(size=8) + rng.normal(size=(20, 4, 8)) * 1e-8
+    source, change = rng.normal(size=(2, 20, 8))
+    result = composed_retrieval(source, change, one.astype(np.float32), [0] * 20)
+    assert (result["r1"], result["mrr"]) == (0.25, result["chance_mrr"])
+
+
 def test_kinds_are_means_of_their_rows() -> None:
     given, names = queries(), [KINDS[place % 2] for place in range(60)]
     result = composed_retrieval(**given, kinds=names, return_scores=True)

@@ -86,6 +86,19 @@ READ = {
     "It begins around the 3 second mark and continues until the 5 second mark": (3, 5),
     "<|1.20|><|3.40|>": (1.2, 3.4),
     "1.2s to the end": None,
+    "From 1,2 to 3,4 seconds": (1.2, 3.4),
+    "von 1,25 s, 3,5 s": (1.25, 3.5),
+    "1,200 - 3,400 ms": (1.2, 3.4),
+    "in ms: 1,200.5 to 3,400": (1.2005, 3.4),
+    "0:01,2 to 0:03,4": (1.2, 3.4),
+    "0:01,0:03": (1, 3),
+    "1,2,3": (1, 2),
+    "[1,3]": (1, 3),
+    "[1,2, 3,4]": (1.2, 3.4),
+    "1.2,3.4": (1.2, 3.4),
+    "-1,2 to 3,4 s": None,
+    "between 0 and 8 s; more exactly 1 to 2 s": (1, 2),
+    "precisely 1 to precisely 3": (1, 3),
 }
 """Answers and what they say."""
 
@@ -102,7 +115,24 @@ def test_answers_are_read_as_people_read_them(answer):
 
 
 @pytest.mark.parametrize(
-    "part", ["1,200", "1:", "and a ", "9", "-", "twenty-", "point one ", "1 ", "\n1.", "from 1 to ", "1 s ", ", "]
+    "part",
+    [
+        "1,200",
+        "1,200 ms",
+        "1,",
+        "(1,2",
+        "1:",
+        "and a ",
+        "9",
+        "-",
+        "twenty-",
+        "point one ",
+        "1 ",
+        "\n1.",
+        "from 1 to ",
+        "1 s ",
+        ", ",
+    ],
 )
 def test_the_work_of_reading_grows_as_the_answer_does(part):
     """By lines that are run, whatever the load; a pattern that backtracks would not get through the long answer."""
@@ -134,11 +164,15 @@ def test_numbers_by_hand():
     assert result["scores"] == pytest.approx([1, 1 / 3, 0, 1 / 2])
     assert result["intervals"] == [[1, 3], [2, 4], None, [0, 8]]
     assert (result["hit"], result["unparsed"], result["n"]) == (0.5, 1, 4)
+    # Beside the median of the same three answers: 1, 1 and 4; 3, 3 and 8.
     assert result["onset_error"] == pytest.approx((0 + 1 + 4) / 3)
+    assert result["onset_error_prior"] == pytest.approx((0 + 0 + 3) / 3)
     assert result["offset_error"] == pytest.approx((0 + 1 + 0) / 3)
+    assert result["offset_error_prior"] == pytest.approx((0 + 0 + 5) / 3)
     # Apart from each other, a sound itself is best: half of two.
     assert result["iou_label_blind"] == pytest.approx(0.5)
-    assert when([None], [1], [2], [8], parsed=True)["onset_error"] is None
+    unread = when([None], [1], [2], [8], parsed=True)
+    assert unread["onset_error"] is unread["offset_error_prior"] is None
 
 
 @pytest.mark.parametrize("shift", [0.0, 0.25, 0.5, 1.0])
@@ -169,6 +203,42 @@ def test_the_prior_is_the_best_interval_and_nobody_constant_exceeds_it():
     assert whole["iou"] < best
 
 
+def all_hits(truth, step):
+    """The largest share of hits of all intervals on a grid, by the definition alone."""
+    times = np.arange(0, truth.max() + 1, step)
+    first, last = (times[ends][:, None] for ends in np.triu_indices(len(times), 1))
+    shared = np.minimum(last, truth[:, 1]) - np.maximum(first, truth[:, 0])
+    return (shared / (np.maximum(last, truth[:, 1]) - np.minimum(first, truth[:, 0])) >= 0.5).mean(axis=1).max()
+
+
+def test_bars_are_the_best_also_off_any_grid():
+    """Times are multiples of .04, and so an interval on a grid of .01 is among the best for hits nearly always."""
+    rng, reached = np.random.default_rng(5), []
+    for _ in range(30):
+        onset = rng.integers(0, 75, 4) * 0.04
+        truth = np.stack([onset, onset + rng.integers(10, 60, 4) * 0.04], 1)
+        result = when(truth, *truth.T, [9] * 4, spans=[truth] * 4, parsed=True)
+        # A grid that is four times as fine shows at most what there is.
+        grid = all_hits(truth, 0.01)
+        assert result["hit_prior"] == result["hit_label_blind"] >= grid
+        reached.append(result["hit_prior"] == grid)
+        pairs = [(a, b) for a in truth[:, 0] for b in truth[:, 1] if a < b]
+        iou = [when([pair] * 4, *truth.T, [9] * 4, parsed=True)["iou"] for pair in pairs]
+        assert result["iou_prior"] == pytest.approx(max(iou)) == pytest.approx(result["iou_label_blind"])
+        drawn = np.sort(rng.uniform(0, 6, (200, 2)))
+        assert max(when([one] * 4, *truth.T, [9] * 4, parsed=True)["iou"] for one in drawn) < result["iou_prior"]
+    assert np.mean(reached) > 0.9
+
+
+def test_bars_where_an_onset_and_an_offset_do_not_suffice():
+    # From 0 to 2 s both are hit, and by none from an onset to an offset.
+    spans = [[[0, 1], [0.5, 2.5]]] * 2
+    result = when([[0, 2], [0, 2]], [0, 0.5], [1, 2.5], [4, 4], spans=spans, parsed=True)
+    assert result["hit"] == result["hit_label_blind"] == result["hit_prior"] == 1
+    same = when([[1.05, 2.05]] * 3, [1.05] * 3, [2.05] * 3, [60] * 3, parsed=True)
+    assert same["iou"] == same["iou_prior"] == same["hit_prior"] == 1
+
+
 def test_who_does_not_know_which_sound_is_asked_about_stays_at_the_bar():
     """Each sound of each clip is asked about once; an answer from the clip alone is the same for all three."""
     rng = np.random.default_rng(2)
@@ -183,6 +253,7 @@ def test_who_does_not_know_which_sound_is_asked_about_stays_at_the_bar():
     for answers in (longest, hull, [of_clip[0] for of_clip in every]):
         result = when(answers, **truth, spans=every, parsed=True)
         assert result["iou"] <= result["iou_label_blind"] + 1e-12
+        assert result["hit"] <= result["hit_label_blind"] + 1e-12
     assert result["iou_prior"] < result["iou_label_blind"]
 
 

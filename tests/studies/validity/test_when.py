@@ -33,8 +33,8 @@ def test_a_metric_that_is_wrong_is_seen(data, part, monkeypatch):
     """The share of the true interval that is covered, which is 1 for whoever states the whole clip."""
 
     def covered(said, truth):
-        common = np.minimum(said[:, 1], truth[:, 1]) - np.maximum(said[:, 0], truth[:, 0])
-        return np.nan_to_num(np.maximum(common, 0.0) / (truth[:, 1] - truth[:, 0])) * 0.99
+        common = np.minimum(said[..., 1], truth[..., 1]) - np.maximum(said[..., 0], truth[..., 0])
+        return np.nan_to_num(np.maximum(common, 0.0) / (truth[..., 1] - truth[..., 0])) * 0.99
 
     monkeypatch.setattr(metric, "interval_overlaps", covered)
     assert not all(check.holds for check in PARTS[part](data))
