@@ -160,7 +160,7 @@ class Model:
         asks_about_others: whether it has to be given, for each prompt, the clip of another one.
         batch_size: questions a batch, for a model that forms its own batches, such as of clips of similar length; None
             for others.
-        needs_options: whether it answers questions with lettered options alone.
+        needs_columns: columns that questions must have for it, such as ``options``.
         questions_per_call: number of questions that such a model expects in a call.
         limit_seconds: the longest clip that it answers about; None where no limit is known.
         new_tokens: most tokens of an answer; None where the model has no such setting.
@@ -170,7 +170,7 @@ class Model:
     device: str = "cpu"
     on_answers: OnAnswer | None = None
     asks_about_others: bool = False
-    needs_options: bool = False
+    needs_columns: frozenset[str] = frozenset()
     batch_size: int | None = None
     questions_per_call: int | None = None
     limit_seconds: float | None = None
@@ -370,7 +370,7 @@ class Wrapper(Model, ABC):
     device = _forwarded()
     on_answers = _forwarded()
     scorings = _forwarded()
-    needs_options = _forwarded()
+    needs_columns = _forwarded()
     batch_size = _forwarded()
     questions_per_call = _forwarded()
     limit_seconds = _forwarded()

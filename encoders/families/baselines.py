@@ -66,7 +66,7 @@ class RandomVector(WaveformEncoder):
     """
 
     card = card_of("random", BASELINE_DIM)
-    needs_options = True
+    needs_columns = frozenset({"options"})
 
     def _run_model(self, features: FloatArray) -> FloatArray:
         return np.stack([seeded_normals(clip.tobytes(), BASELINE_DIM) for clip in _rounded(features)])

@@ -19,6 +19,7 @@ import numpy as np
 from audio_compositionality.dataset_builder.data import PAUSE, Clip, Row
 from audio_compositionality.encoders.base import LETTERS, By, ClipError, GivenClip, Model, ModelCard, ModelError
 from audio_compositionality.support.progress import Part, during
+from audio_compositionality.support.text import listed
 from audio_compositionality.tasks.base import GENERATE, Scoring, TaskError
 
 from .asked_clips import clips_about, learnt_about, longest_asked, other_clips
@@ -308,8 +309,12 @@ def asking_problem(model: Model, opened: OpenedTask) -> str | None:
     """Why a model cannot answer the prompts of a task; None where it can, or does not answer at all."""
     if not opened.prompts or "answer" not in model.abilities:
         return learning_problem(model, opened)
-    if model.needs_options and not all(opened.options):
-        return f"{model.card.id!r} chooses among lettered options, and {opened.task.info.name} asks for free answers"
+    lacking = model.needs_columns - opened.rows[0].keys()
+    if lacking:
+        return (
+            f"{model.card.id!r} needs questions with {listed(sorted(lacking))}, which those of {opened.task.info.name} "
+            "do not have"
+        )
     return scoring_problem(model, scoring_of(opened)) or learning_problem(model, opened)
 
 

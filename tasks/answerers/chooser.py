@@ -89,7 +89,7 @@ def certain(texts: Sequence[str], options: Sequence[Sequence[str]]) -> list[list
 class Chooser(Model, ABC):
     """An answerer that writes only the letter of the option that it takes, so that every scoring gives the same."""
 
-    needs_options = True
+    needs_columns = frozenset({"options"})
 
     @abstractmethod
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:

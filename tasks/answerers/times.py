@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from audio_compositionality.encoders.base import Model, ModelError
+from audio_compositionality.encoders.base import Model
 
 from .chooser import answerer_card
 
@@ -17,20 +17,16 @@ class UsualTimes(Model):
 
     card = answerer_card("usual-times", "the interval that overlaps most with those to learn from")
 
+    needs_columns = frozenset({"onset", "offset", "duration"})
+
     def __init__(self) -> None:
         """It has yet to learn."""
         self._answer = ""
 
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
-        """See `Model.learn`; no clip is asked for.
-
-        Raises:
-            ModelError: rows state no onset and offset.
-        """
+        """See `Model.learn`; no clip is asked for."""
         from audio_compositionality.metrics.when import best_constant
 
-        if not all({"onset", "offset", "duration"} <= row.keys() for row in rows):
-            raise ModelError(f"'{self.card.id}' learns onset, offset and duration, which these questions do not state")
         truth = np.array([(row["onset"], row["offset"]) for row in rows], np.float64)
         first, last = best_constant(truth, max(float(row["duration"]) for row in rows))[0]
         self._answer = f"{first:.3f} to {last:.3f} s"
