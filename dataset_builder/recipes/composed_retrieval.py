@@ -42,8 +42,8 @@ TEXTS: Mapping[str, tuple[str, str]] = {
 ROUND = 144
 """Queries in succession that share their labels, so that a change comes again and its step can be learnt."""
 
-FEWEST_LABELS, MOST_LABELS = 6, 8
-"""Labels of a round."""
+FEWEST_LABELS = 6
+"""Labels of a round, at least."""
 
 Numbers = tuple[int, ...]
 """Sounds of a clip in their order."""
@@ -189,7 +189,7 @@ class ComposedQueries(Recipe[ComposedSpec]):
         pool, use = SlotPool(sounds), Use()
         for number in range(spec.items):
             if not number % ROUND:
-                draws = QueryDraws(_some_labels(pool, use, self.random(spec, number // ROUND, 0)))
+                draws = QueryDraws(pool.some(FEWEST_LABELS, use, self.random(spec, number // ROUND, 0)))
                 kinds = KINDS if len(draws.contrast[1]) >= 4 else KINDS[:2]
             turn, place = divmod(number, len(kinds))
             rng = self.random(spec, number)
@@ -214,25 +214,6 @@ class ComposedQueries(Recipe[ComposedSpec]):
         super().check_row(row)
         if row["roles"].count(TARGET) != 1:
             raise DatasetError(f"row {row['id']}: roles is {row['roles']!r}; exactly one is {TARGET!r}")
-
-
-def _some_labels(pool: SlotPool, use: Use, rng: np.random.Generator) -> SlotPool:
-    """The sounds of at most `MOST_LABELS` labels, least-drawn first.
-
-    Raises:
-        DatasetError: there are fewer than `FEWEST_LABELS`.
-    """
-    for count in range(MOST_LABELS, FEWEST_LABELS, -1):
-        try:
-            names = pool.draw_names(count, use, rng)
-            break
-        except DatasetError:
-            continue
-    else:
-        names = pool.draw_names(FEWEST_LABELS, use, rng)
-    some = copy(pool)
-    some.by_label = {label: numbers for label, numbers in pool.by_label.items() if label in names}
-    return some
 
 
 RECIPE = ComposedQueries()

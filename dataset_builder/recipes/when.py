@@ -104,7 +104,9 @@ class WhenHeard(Recipe[WhenSpec]):
 
     def draw(self, spec: WhenSpec, sounds: Sounds) -> Iterator[Drawn]:
         """The groups, three rows each: in the n-th the first label is in the n-th span."""
-        pool, use, measured = SlotPool(sounds), Use(), EventSounds(sounds, spec.sample_rate)
+        # Of few labels, so that a probe of frames meets each often enough to learn it.
+        pool = SlotPool(sounds).some(SOUNDS, Use(), self.random(spec))
+        use, measured = Use(), EventSounds(sounds, spec.sample_rate)
         asked, drawn = Counter[str](), 0
         for number in range(spec.groups):
             rng, fold = self.random(spec, number), number % FOLDS

@@ -6,6 +6,7 @@ Clips that hold the same number of events therefore differ in nothing but which 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy
 from types import MappingProxyType
 from typing import Self
 
@@ -27,6 +28,9 @@ EVENTS_COLUMN = DataColumn("events", [[EVENT]], f"of each clip: {EVENTS_MEANING}
 
 SUITING = MappingProxyType({"event": 0.6})
 """Defaults of recipes for a user's sounds: a word of two or three syllables lasts longer than a stroke."""
+
+MOST_LABELS = 8
+"""Labels of `SlotPool.some`: as many as there are tones."""
 
 
 class SlotSpec(ToneSpec):
@@ -106,6 +110,24 @@ class SlotPool(SoundPool):
             )
         use.labels.update(drawn)
         return tuple(drawn)
+
+    def some(self, least: int, use: Use, rng: np.random.Generator) -> Self:
+        """The sounds of at most `MOST_LABELS` labels, least-drawn first, for what has to meet each label often.
+
+        Raises:
+            DatasetError: there are fewer than `least`.
+        """
+        for count in range(MOST_LABELS, least, -1):
+            try:
+                names = self.draw_names(count, use, rng)
+                break
+            except DatasetError:
+                continue
+        else:
+            names = self.draw_names(least, use, rng)
+        some = copy(self)
+        some.by_label = {label: numbers for label, numbers in self.by_label.items() if label in names}
+        return some
 
     def said(self, number: int) -> str:
         """The label of a sound as it is spoken."""
