@@ -60,9 +60,15 @@ ABILITIES = {
 ENCODER = frozenset({"audio"})
 TEXT_ENCODER = frozenset({"audio", "text"})
 LANGUAGE_MODEL = frozenset({"answer"})
+FRAME_ENCODER = frozenset({"audio", "frames"})
 """The kinds of models that tasks ask for, by the abilities that they need."""
 
-_KINDS = {ENCODER: "audio encoder", TEXT_ENCODER: "audio–text encoder", LANGUAGE_MODEL: "audio language model"}
+_KINDS = {
+    ENCODER: "audio encoder",
+    TEXT_ENCODER: "audio–text encoder",
+    LANGUAGE_MODEL: "audio language model",
+    FRAME_ENCODER: "encoder that gives frames",
+}
 
 
 def kind_name(needs: frozenset[str]) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from audio_compositionality.encoders.base import FRAME_ENCODER
+
 from .base import TaskInfo
 from .metric_files import describe_metric
 from .shapes.moments import MomentFrameTask
@@ -34,7 +36,7 @@ TASK = MomentFrameTask(
         question="Do an encoder's frames say when one sound among several is heard?",
         benchmark="kinds",
         recipe="when",
-        needs=frozenset({"audio", "frames"}),
+        needs=FRAME_ENCODER,
         samples="clips",
         measures=METRIC.measures,
         ranks_by="iou",
