@@ -120,6 +120,7 @@ def test_a_prompt_has_a_list_of_clips_and_a_model_of_one_clip_refuses_two() -> N
         (TEXT_ENCODER, "audio–text encoder"),
         (LANGUAGE_MODEL, "audio language model"),
         (frozenset({"audio", "frames"}), "encoder that gives frames"),
+        (frozenset({"audio", "answer"}), "model that can embed clips and answer questions"),
     ],
 )
 def test_kinds_of_models_in_words(needs, words) -> None:
