@@ -46,12 +46,15 @@ PRINTED = {
     "audio_text_retrieval": (1, 1, 0.01, 50.5),
     "binding": (1, 0.5),
     "comp_a": (1, 1 / 6, 1, 0, 0.5, 0.5),
+    "composed_retrieval": (1, 0.5, 0.5, 0.25),
     "count_instances": (1, 1, 1, 0.5),
     "disentanglement": (1, 0.5, 0.9),
     "equivariance": (1, 1, 0.66, 0, 1),
     "informativeness": (0.9, 0, 0.8),
     "invariance": (0.5, 0.8, 1, 1),
+    "negation": (1, 1, 1, 0.5, 0, 1),
     "polybench": (1, 1 / 3, 1, 1 / 3, 0, 1, 1),
+    "when": (0.75, 0.5, 0),
     "zero_shot_audio": (1, 1 / 3, 1, 0.99),
 }
 """What the example of each card prints."""
