@@ -100,7 +100,8 @@ def test_slow_questions_keep_no_other_waiting(server: LoopbackEndpoint, scored, 
         model = Controlled(model, CONTROLS[prefix[:-1]])
     assert scored(model, tmp_path, data) == texts_of(FIRST_ASKED)
     assert is_late == [False] * 7
-    assert server.most_at_once == 8
+    # On a busy machine the last of the seven may arrive after the last of the others is answered.
+    assert server.most_at_once in (7, 8)
     assert not [*tmp_path.rglob("*.begun")]
 
 
