@@ -31,6 +31,9 @@ GENERATE: Scoring = "generate"
 ENERGY = "energy alone"
 """The floor of an encoder that represents energy alone."""
 
+BEST_CONSTANT = "the best constant answer"
+"""The floor of an answer that is the same for all clips."""
+
 UNTRAINED_TWIN = ("untrained:", "its untrained twin")
 """The prefix that names the untrained twin of a model, and that twin in words."""
 
@@ -546,6 +549,11 @@ def events_shown(events: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
         {"sound": event["label"], "from (s)": f"{event['start']:.2f}", "to (s)": f"{event['stop']:.2f}"}
         for event in events
     ]
+
+
+def groups_of(rows: Sequence[Row], column: str = "group") -> NDArray[np.int64]:
+    """A number for each row, [n], equal where a column has one text."""
+    return np.unique([row[column] for row in rows], return_inverse=True)[1].astype(np.int64)
 
 
 def independent_samples(rows: Sequence[Row]) -> Samples:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .metric_files import describe_metric
-from .shapes.composed import COMPOSED_CAPTIONS, ComposedTask
+from .shapes.composed import COMPOSED_CAPTIONS, COMPOSED_FLOOR, ComposedTask
 from .shapes.pairs import TextInfo
 
 _METRIC = describe_metric("composed_retrieval")
@@ -31,7 +31,7 @@ class ComposedInfo(TextInfo):
     @property
     def floor(self) -> str:
         """A model that knows nothing, and the model itself with half of its query."""
-        return "chance and half of its query"
+        return COMPOSED_FLOOR
 
 
 TASK = ComposedTask(

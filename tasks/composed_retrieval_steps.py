@@ -13,7 +13,7 @@ from audio_compositionality.encoders.base import ENCODER
 
 from .base import Floats, Measure, Outputs, TaskInfo
 from .metric_files import describe_metric
-from .shapes.composed import COMPOSED_CAPTIONS, ComposedTask
+from .shapes.composed import COMPOSED_CAPTIONS, COMPOSED_FLOOR, ComposedTask
 
 _METRIC = describe_metric("composed_retrieval")
 
@@ -25,7 +25,7 @@ class _StepInfo(TaskInfo):
     @property
     def floor(self) -> str:
         """A model that knows nothing, and the model itself with half of its query."""
-        return "chance and half of its query"
+        return COMPOSED_FLOOR
 
 
 class StepTask(ComposedTask):

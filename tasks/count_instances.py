@@ -8,7 +8,7 @@ from audio_compositionality.encoders.base import ENCODER
 
 from .base import TaskInfo
 from .metric_files import describe_metric
-from .shapes.ladders import LadderTask
+from .shapes.ladders import LADDER_CAPTIONS, LadderTask
 
 _METRIC = describe_metric("count_instances")
 
@@ -41,7 +41,7 @@ TASK = LadderTask(
         measures=tuple(measure for measure in _METRIC.measures if not measure.name.startswith("exact")),
         ranks_by="worst",
         trusted={"worst": "chance"},
-        captions={"audio": "a clip of the ladder: the same sound, once more from clip to clip"},
+        captions=LADDER_CAPTIONS,
         on_request=True,
         controls=("energy-onsets-span", "mfcc-statistics", "level-statistics", "rms", "shuffled:"),
         is_level_matched=True,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .metric_files import describe_metric
-from .shapes.ladders import LadderTask
+from .shapes.ladders import LADDER_CAPTIONS, LadderTask
 from .shapes.pairs import TextInfo
 
 _METRIC = describe_metric("count_instances")
@@ -35,14 +35,14 @@ TASK = LadderTask(
         measures=tuple(measure for measure in _METRIC.measures if measure.name not in _OF_PROBES),
         ranks_by="worst",
         trusted={"worst": "chance"},
-        captions={"audio": "a clip of the ladder: the same sound, once more from clip to clip"},
+        captions=LADDER_CAPTIONS,
         controls=("bag-of-words", "without-text:"),
         warning=(
             "Captions of a ladder differ in a number word alone, and all ladders have the same words: a model that "
             "knows nothing of numbers orders them somehow, in all ladders alike, and may be lucky in all of them. An "
             "interval over ladders does not see that: the score has to be above its floor, which 1 of 24 permutations "
-            "of the number words exceeds at most. "
-            "A fuller clip that matches a larger number is enough, but for where energy, span and activity are held."
+            "of the number words exceeds at most. A fuller clip that matches a larger number is enough, but for where "
+            "energy, span and activity are held."
         ),
         citation=_METRIC.citation,
     )

@@ -29,6 +29,7 @@ from .base import (
     Scores,
     Tally,
     TaskError,
+    groups_of,
     printed_figures,
     settings_among,
 )
@@ -46,7 +47,6 @@ from .shapes.questions import (
     all_right,
     asked_questions,
     draw_question_bars,
-    groups_of,
     kind_with_needs,
     mean_of_parts,
     needs_of,

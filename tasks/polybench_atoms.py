@@ -11,7 +11,7 @@ from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.texts.question_tasks import ATOMS
 from audio_compositionality.dataset_builder.texts.questions import NO, YES
 
-from .base import Drawing, Floats, Measure, Number, Outputs, Scores, TaskError
+from .base import Drawing, Floats, Measure, Number, Outputs, Scores, TaskError, groups_of
 from .shapes.questions import (
     COUNTED,
     METRIC,
@@ -22,7 +22,6 @@ from .shapes.questions import (
     all_right,
     constant_answers,
     draw_question_bars,
-    groups_of,
     tested_rows,
 )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from audio_compositionality.encoders.base import FRAME_ENCODER
 
-from .base import TaskInfo
+from .base import BEST_CONSTANT, TaskInfo
 from .metric_files import describe_metric
 from .shapes.moments import MomentFrameTask
 
@@ -20,7 +20,7 @@ class _FrameInfo(TaskInfo):
     @property
     def floor(self) -> str:
         """Frames of energy alone say when sounds are heard, and not which: that is the floor of the measure itself."""
-        return "the best constant answer"
+        return BEST_CONSTANT
 
     @property
     def described_by(self) -> tuple[str, ...]:

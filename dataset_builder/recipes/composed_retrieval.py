@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, product
@@ -113,9 +112,7 @@ class QueryDraws:
     def attribute(self, turn: int, rng: np.random.Generator) -> ComposedQuery:
         """Another word of one of two sounds that shared one: each sound kept or replaced, the word at either."""
         words, cells = self.contrast
-        some = copy(self.pool)
-        some.by_label = {label: self.pool.by_label[label] for label in cells}
-        labels = self.labels(words[turn], "attribute", 4, rng, some)
+        labels = self.labels(words[turn], "attribute", 4, rng, self.pool.of_labels(cells))
         # Of each label a sound as it is before a change, and as it is after it.
         x, y, u, v = (self._two(cells[label], rng)[:: -1 if turn == 0 else 1] for label in labels)
         step = int(rng.choice((1, -1)))

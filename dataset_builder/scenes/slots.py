@@ -5,7 +5,7 @@ Clips that hold the same number of events therefore differ in nothing but which 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from copy import copy
 from types import MappingProxyType
 from typing import Self
@@ -125,8 +125,12 @@ class SlotPool(SoundPool):
                 continue
         else:
             names = self.draw_names(least, use, rng)
+        return self.of_labels(names)
+
+    def of_labels(self, labels: Collection[str]) -> Self:
+        """The sounds of some of its labels."""
         some = copy(self)
-        some.by_label = {label: numbers for label, numbers in self.by_label.items() if label in names}
+        some.by_label = {label: numbers for label, numbers in self.by_label.items() if label in labels}
         return some
 
     def said(self, number: int) -> str:

@@ -28,6 +28,7 @@ from ..base import (
     ShownQuestion,
     TaskError,
     events_shown,
+    groups_of,
     settings_among,
 )
 from ..metric_files import describe_metric
@@ -43,7 +44,6 @@ from .questions import (
     all_right,
     asked_questions,
     draw_question_bars,
-    groups_of,
     tested_rows,
     usual_choices,
 )
@@ -320,7 +320,6 @@ def kind_questions(
     warning: str,
     *,
     ranks_by: str = "accuracy",
-    benchmark: str = "kinds",
     captions: Mapping[str, str] | None = None,
 ) -> KindQuestionTask:
     """The task of a recipe of the same name, whose rows are questions of stated kinds.
@@ -332,7 +331,6 @@ def kind_questions(
         kinds: of questions; words joined by underscores.
         warning: see `TaskInfo`.
         ranks_by: ``accuracy``, ``groups_right`` or ``worst_kind``.
-        benchmark: the group of the task.
         captions: see `TaskInfo`; by default of one clip.
     """
     nulls = {"accuracy": "without_listening", "groups_right": "groups_right_chance", "worst_kind": "chance_worst_kind"}
@@ -341,7 +339,7 @@ def kind_questions(
         version=METRIC.version,
         title=title,
         question=question,
-        benchmark=benchmark,
+        benchmark="kinds",
         recipe=name,
         measures=(*MEASURES, *_kind_measures(kinds)),
         ranks_by=ranks_by,

@@ -12,7 +12,22 @@ from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.recipes.composed_retrieval import TARGET
 from audio_compositionality.support.spec import Spec
 
-from ..base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, events_shown, scores_from
+from ..base import (
+    Drawing,
+    Floats,
+    Inputs,
+    Outputs,
+    Samples,
+    Scores,
+    TaskError,
+    TaskInfo,
+    events_shown,
+    groups_of,
+    scores_from,
+)
+
+COMPOSED_FLOOR = "chance and half of its query"
+"""The floor of `TaskInfo`: a model that knows nothing, and the model itself with half of its query."""
 
 COMPOSED_CAPTIONS: Mapping[str, str] = {"source": "the source, and its change", "candidates": "a candidate"}
 
@@ -83,7 +98,7 @@ class ComposedTask:
         scored = tuple(rows[place] for place in self.rows_scored(rows))
         return Samples(
             rows=scored,
-            clusters=np.unique([row["key"] for row in scored], return_inverse=True)[1].astype(np.int64),
+            clusters=groups_of(scored, "key"),
             clustered_by="the change",
             groups={"kind": tuple(row["kind"] for row in scored)},
             contents=tuple(

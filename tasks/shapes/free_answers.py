@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.encoders.base import LANGUAGE_MODEL
 
-from ..base import Profile, TaskInfo
+from ..base import BEST_CONSTANT, Profile, TaskInfo
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class FreeAnswerInfo(TaskInfo):
     @property
     def floor(self) -> str:
         """No answer without knowledge of the clip exceeds it; measures may have a higher floor of their own."""
-        return "the best constant answer"
+        return BEST_CONSTANT
 
     @property
     def described_by(self) -> tuple[str, ...]:

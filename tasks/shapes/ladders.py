@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
-
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.support.spec import Spec
 
-from ..base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, events_shown, scores_from
+from ..base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, events_shown, groups_of, scores_from
+
+LADDER_CAPTIONS: Mapping[str, str] = {"audio": "a clip of the ladder: the same sound, once more from clip to clip"}
 
 
 class LadderTask:
@@ -71,7 +71,7 @@ class LadderTask:
         """All ladders; those of one sound belong together: tones have too few labels for intervals."""
         return Samples(
             rows=tuple(rows),
-            clusters=np.unique([row["pair"] for row in rows], return_inverse=True)[1].astype(np.int64),
+            clusters=groups_of(rows, "pair"),
             clustered_by="the sound",
             groups={"held": tuple(row["held"] for row in rows), "label": tuple(row["label"] for row in rows)},
             contents=tuple(

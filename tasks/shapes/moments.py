@@ -12,7 +12,7 @@ from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.encoders.binned_frames import FRAME_BIN
 from audio_compositionality.support.spec import Spec
 
-from ..base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, scores_from
+from ..base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, groups_of, scores_from
 
 FEWEST_FOLDS = 3
 """To train, to validate and to test."""
@@ -67,7 +67,7 @@ class MomentTask:
         """The rows; those of a group have the same labels at the same times."""
         return Samples(
             rows=tuple(rows),
-            clusters=np.unique([row["group"] for row in rows], return_inverse=True)[1].astype(np.int64),
+            clusters=groups_of(rows),
             clustered_by="the group: three clips of the same labels and times",
             groups={name: tuple(row[name] for row in rows) for name in ("label", "template")},
             contents=tuple(
@@ -131,7 +131,7 @@ def moments_in(frames: NDArray[np.floating], rows: Sequence[Row]) -> Floats:
     active = np.stack([moment_activities(row, labels, bins) for row in rows])
     asked = np.array([labels.index(row["label"]) for row in rows])
     truth = np.array([(row["onset"], row["offset"]) for row in rows])
-    fold = np.unique([row["fold"] for row in rows], return_inverse=True)[1]
+    fold = groups_of(rows, "fold")
     result = np.empty((count, 2))
     folds = int(fold.max()) + 1
 

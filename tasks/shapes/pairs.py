@@ -27,6 +27,7 @@ from ..base import (
     Scores,
     TaskError,
     TaskInfo,
+    groups_of,
     scores_from,
 )
 
@@ -201,7 +202,7 @@ class CaptionPairTask:
         dials = {title: _numbers(rows, name) for name, title in _DIALS.items()}
         return Samples(
             rows=tuple(rows),
-            clusters=np.unique([row["pair"] for row in rows], return_inverse=True)[1].astype(np.int64),
+            clusters=groups_of(rows, "pair"),
             clustered_by="the two sources",
             diversity={title: values for title, values in dials.items() if values is not None},
             groups={name: labels for name, labels in groups.items() if len(set(labels)) > 1},

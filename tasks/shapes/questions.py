@@ -39,6 +39,7 @@ from ..base import (
     Tally,
     TaskError,
     TaskInfo,
+    groups_of,
     settings_among,
 )
 from ..metric_files import describe_metric
@@ -313,11 +314,6 @@ def asked_questions(tested: Sequence[Row], settings: Mapping[str, Any]) -> list[
     """Each question, with its options in each order in which it is asked."""
     orders = settings_among(AskingSpec, settings).orders
     return [(row, options) for row in tested for options in shown_orders(row["options"], orders)]
-
-
-def groups_of(rows: Sequence[Row], column: str = "group") -> NDArray[np.int64]:
-    """A number for each row, [n], equal where a column has one text."""
-    return np.unique([row[column] for row in rows], return_inverse=True)[1].astype(np.int64)
 
 
 def task_of(row: Row) -> str:
