@@ -302,9 +302,6 @@ class Model:
         """
         raise ModelError(f"'{self.card.id}' knows of no number of tokens")
 
-    def check_questions(self, count: int) -> None:
-        """Refuse so many further questions where each costs and they exceed the limit; nothing is asked."""
-
     def window(self, most: int) -> AbstractContextManager[Window | None]:
         """Accept further questions while earlier ones are under way, so that none waits for the slowest.
 
@@ -381,7 +378,6 @@ class Wrapper(Model, ABC):
     questions_per_call = _forwarded()
     limit_seconds = _forwarded()
     new_tokens = _forwarded()
-    check_questions = _forwarded()
     window = _forwarded()
 
     def __init__(self, model: Model) -> None:

@@ -22,12 +22,6 @@ class EndpointSettings(Spec):
     """How a server is asked."""
 
     concurrency: int = Field(8, ge=1, le=MOST_THREADS, description="Questions sent at a time.")
-    max_questions: int | None = Field(
-        None,
-        ge=0,
-        description="The most questions for one model, without repeated tries; None for any number. More are refused "
-        "before any is sent.",
-    )
     timeout: float = Field(
         300.0,
         gt=0,
@@ -47,15 +41,6 @@ class EndpointSettings(Spec):
         gt=0,
         description="The longest clip that the model takes; longer ones are refused, since a server may cut them "
         "without notice. None if unknown.",
-    )
-    top_logprobs: int = Field(
-        20,
-        ge=1,
-        le=1_000,
-        description="First tokens to request for scoring by letters; OpenAI gives 20 at most, as does vLLM by default.",
-    )
-    revision: str | None = Field(
-        None, description="Version of the model, if known; the server is not asked for it then."
     )
 
 

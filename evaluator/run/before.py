@@ -80,7 +80,7 @@ def check_questions_asked(
         options: with the limit of questions to a model behind a server.
 
     Raises:
-        InputError: there are more, or a model itself refuses so many.
+        InputError: there are more.
     """
     for model, asked in _to_be_asked(models, opened, done):
         count = sum(questions_left(model.card, one, options) for one in asked)
@@ -91,8 +91,6 @@ def check_questions_asked(
                 f"max_questions=...): allow {count:,}, ask each in one order of its options, or give data with fewer "
                 "questions. None was asked"
             )
-        if count:
-            model.check_questions(count)
 
 
 def check_lengths(

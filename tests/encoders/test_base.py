@@ -91,7 +91,6 @@ def test_an_answerer_embeds_nothing() -> None:
 
 def test_what_a_model_says_of_how_it_is_asked_by_default() -> None:
     model = Minimal()
-    model.check_questions(10**9)
     with model.window(4) as window:
         assert window is None
     assert (model.scorings, model.on_answers, model.asks_about_others) == ((), None, False)

@@ -168,9 +168,6 @@ class Hears(Model):
     def with_new_tokens(self, count: int) -> Hears:
         return Hears(count)
 
-    def check_questions(self, count: int) -> None:
-        self.counted.append(count)
-
 
 def test_a_model_that_hears_is_given_silence_beside_the_text():
     clip = Clip(np.ones(8_000, np.float32))
@@ -194,9 +191,6 @@ def test_what_a_run_asks_of_its_language_model_is_asked_of_the_cascade():
     assert cascade().new_tokens is None
     with pytest.raises(ModelError, match="'echo' knows of no number of tokens"):
         cascade().with_new_tokens(1024)
-    model.check_questions(7)
-    assert reader.counted == [7]
-    cascade().check_questions(7)
     assert "learn" not in model.abilities
     assert not can_control(model, CONTROLS["events-as-text"])
 

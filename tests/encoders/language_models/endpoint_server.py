@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import contextlib
 import io
@@ -18,8 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from audio_compositionality.encoders.language_models.endpoint import EndpointModel
-from audio_compositionality.encoders.language_models.endpoint_calls import Clock
+from audio_compositionality.encoders.language_models.endpoint import Clock, EndpointModel
 from audio_compositionality.encoders.language_models.endpoint_settings import EndpointSettings
 from audio_compositionality.encoders.loading.names import parse_endpoint
 
@@ -36,7 +36,7 @@ class StillClock(Clock):
         with self._lock:
             return self.moment
 
-    def wait_until(self, moment: float, stopped: threading.Event) -> None:
+    async def wait_until(self, moment: float, stopped: asyncio.Event) -> None:
         with self._lock:
             if moment > self.moment:
                 self.waits.append(moment - self.moment)

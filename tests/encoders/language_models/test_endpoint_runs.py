@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import re
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,12 @@ import pytest
 
 from audio_compositionality.encoders.base import ClipError, ModelError
 from audio_compositionality.encoders.controls import CONTROLS, Controlled
-from audio_compositionality.encoders.language_models.endpoint import EndpointModel
-from audio_compositionality.encoders.language_models.endpoint_calls import EndpointError, open_window
+from audio_compositionality.encoders.language_models.endpoint import (
+    EndpointError,
+    EndpointModel,
+    QuestionWindow,
+    open_window,
+)
 from audio_compositionality.encoders.language_models.endpoint_settings import EndpointSettings
 from audio_compositionality.encoders.loading.names import parse_endpoint
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
@@ -28,7 +34,7 @@ from .endpoint_server import LoopbackEndpoint, Request, Response, alone, complet
 
 
 def test_longer_answers_are_those_of_another_id_and_settings_stay():
-    settings = EndpointSettings(concurrency=3, max_questions=5)
+    settings = EndpointSettings(concurrency=3, timeout=5)
     model = EndpointModel(parse_endpoint("endpoint:m@http://127.0.0.1:9/v1"), settings=settings)
     longer = Controlled(model, CONTROLS["without-audio"]).with_new_tokens(1024)
     inside = longer.model
@@ -244,25 +250,6 @@ def test_an_interrupted_window_waits_for_nobody(server: LoopbackEndpoint):
     assert model.answer(*alone(["a"])) == ["soon"]
 
 
-def test_a_server_that_is_to_be_left_is_not_waited_for(server: LoopbackEndpoint):
-    """What is under way ends with it."""
-    silent, late = threading.Event(), threading.Event()
-
-    def respond(request: Request) -> Response:
-        if request.content == "leave":
-            assert silent.wait(30)
-            return Response(307, b"over there", {"Location": "http://h.example/v1/chat/completions"})
-        silent.set()
-        server.closing.wait(60)
-        late.set()
-        return completion("late")
-
-    server.respond = respond
-    with pytest.raises(EndpointError, match="where nothing was sent"):
-        model_of(server).answer(*alone(["wait", "wait", "leave"]))
-    assert not late.is_set()
-
-
 def test_one_window_at_a_time(server: LoopbackEndpoint):
     model, told = model_of(server), list[tuple[int, Any]]()
     model.on_answers = lambda answers: told.extend((place, text) for place, text, _ in answers)
@@ -278,26 +265,23 @@ def test_one_window_at_a_time(server: LoopbackEndpoint):
 
 
 def test_the_first_error_in_order_is_that_of_a_window():
-    later = threading.Event()
+    told: list[int] = []
 
-    def question(number: int) -> Callable[[threading.Event], int]:
-        def ask(stopped: threading.Event) -> int:
+    def ask() -> None:
+        later = asyncio.Event()
+
+        async def question(number: int, window: QuestionWindow) -> None:
             if number == 2:
-                later.wait(30)
+                await later.wait()
                 raise EndpointError("of 2")
             if number == 5:
                 later.set()
                 raise EndpointError("of 5")
-            return number
+            told.append(number)
 
-        return ask
-
-    told: list[int] = []
-
-    def ask() -> None:
         with open_window(4) as window:
-            window.put([question(number) for number in range(3)], lambda place, answer: told.append(answer))
-            window.put([question(number) for number in range(3, 400)], lambda place, answer: told.append(answer))
+            window.put([partial(question, number) for number in range(3)])
+            window.put([partial(question, number) for number in range(3, 400)])
 
     with pytest.raises(EndpointError, match="of 2"):
         ask()
@@ -305,9 +289,11 @@ def test_the_first_error_in_order_is_that_of_a_window():
     assert len(told) < 390
 
 
-def test_who_cannot_take_an_answer_ends_the_window():
-    def full(place: int, answer: int) -> None:
+def test_who_cannot_take_an_answer_ends_the_window(server: LoopbackEndpoint):
+    def full(answers: Any) -> None:
         raise OSError("no space left on device")
 
-    with pytest.raises(OSError, match="no space left"), open_window(2) as window:
-        window.put([lambda stopped: 1] * 9, full)
+    model = model_of(server)
+    model.on_answers = full
+    with pytest.raises(OSError, match="no space left"):
+        model.answer(*alone(["a"] * 9))
