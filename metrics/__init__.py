@@ -1,7 +1,7 @@
 """The metrics, one module each: ``NAME.py``, which `evaluate` loads, beside siblings that several share.
 
 A metric knows arrays, and nothing of models, data sets or tasks. Its module imports nothing of this project but its
-siblings, because it is also published alone: with these and ``app.py``, the one page of all metrics, it makes a Space.
+siblings, because it is also published alone: with these and its card it makes a Space.
 `evaluate` fetches only the siblings named in the metric's own module, each by a line ``from .SIBLING import …``, not
 the imports of siblings. Importing this package imports no metric, and changes nothing on disk.
 """

@@ -33,31 +33,6 @@ below the resolution of a float32 embedding (2^-24 = 6e-8 of the value) and well
 MATCHES = 10
 """Mismatched partners averaged in `matched_null` for each quadruple."""
 
-_DESCRIPTION = """\
-A-COAT measures how additive an audio encoder is: for scenes A, B = A + T, C, D = C + T it is the mean
-cosine of the embedding steps B - A and D - C. It is reported with controls: the same cosine between
-mismatched quadruples, the score after removal of the mean step, and the rank of the own step among all.
-"""
-
-_INPUTS = """
-Args:
-    a, b, c, d: embeddings [n, dim] of the scenes A, B, C, D; row i of each belongs to quadruple i.
-    t_size: optional [n] integers, the number of sources in T.
-    t_level: optional [n], the level of T in dB. t_size and t_level go together; `matched_null` needs them.
-    return_scores: also return what the means are of, lists of n: scores, scores_centred, scores_adjusted, scores_top1.
-Returns:
-    a dictionary, described at `a_coat` in the module: a_coat, std, n, degenerate, null, matched_null,
-    adjusted, centred, centred_std, top1, mrr, top1_chance, mrr_chance.
-Examples:
-    >>> import evaluate
-    >>> metric = evaluate.load("a_coat")
-    >>> z_a, z_c = [[0.0, 0.0], [1.0, 2.0]], [[3.0, 1.0], [0.0, 5.0]]
-    >>> z_b, z_d = [[1.0, 0.0], [1.0, 3.0]], [[5.0, 1.0], [0.0, 6.0]]
-    >>> result = metric.compute(a=z_a, b=z_b, c=z_c, d=z_d)
-    >>> result["a_coat"], result["null"], result["top1"]
-    (1.0, 0.0, 1.0)
-"""
-
 
 def a_coat_scores(a: ArrayLike, b: ArrayLike, c: ArrayLike, d: ArrayLike) -> Floats:
     """Return cos(z_B − z_A, z_D − z_C) of every quadruple: float64 [n], each in −1…1.
@@ -151,7 +126,7 @@ def a_coat(
 ACoat = metric_class(
     a_coat,
     dict.fromkeys("abcd", "numbers"),
-    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2603.13685",)),
+    citation=_CITATION,
 )
 
 
@@ -349,42 +324,3 @@ MEASURES = {
     },
 }
 """The description of each number of `a_coat`, by name, the score first."""
-
-PAGE = {
-    "introduction": """\
-# A-COAT: is adding the same sources the same step?
-
-For scenes A, B = A + T, C and D = C + T, the Audio Compositional Object Algebra Test is the mean cosine of the
-embedding steps B − A and D − C ([arXiv 2603.13685](https://arxiv.org/abs/2603.13685)). Nothing is trained.
-
-Paste the embeddings of an encoder: a line for each quadruple, numbers separated by commas or spaces, row i of each box
-belonging to quadruple i.
-""",
-    "warning": """\
-**A high score alone is no evidence of composition.** Where every added source moves the embedding along one "more
-energy" direction, A-COAT reaches 1 whatever the sources are. So read it beside *null*: most of a score near it is not
-about T. *adjusted* by the matched null and *top1* are those that energy does not raise. A linear encoder, such as
-the waveform itself, scores 1 by construction.
-""",
-    "inputs": {
-        "a": "A: any scene",
-        "b": "B: A with the sources T",
-        "c": "C: another scene",
-        "d": "D: C with the same sources T",
-        "t_size": "Optional: the number of sources in T, a line for each quadruple",
-        "t_level": "Optional: the level of T in dB, a line for each quadruple; with the number it gives matched_null",
-    },
-}
-"""Content of the metric's page; an input that is no feature of the metric is optional, with one number per line."""
-
-
-def example() -> dict[str, Any]:
-    """Return arguments of `a_coat`: a partly additive encoder of 40 quadruples in 8 dimensions."""
-    rng = np.random.default_rng(0)
-    size, level = rng.integers(1, 4, 40), rng.uniform(-20, 0, 40)
-    energy, t = rng.normal(size=8), rng.normal(size=(40, 8))
-    step = t + 0.5 * size[:, None] * energy
-    a, c = rng.normal(size=(2, 40, 8))
-    b, d = (x + step + rng.normal(0, 0.5, (40, 8)) for x in (a, c))
-    arrays = {"a": a, "b": b, "c": c, "d": d, "t_size": size, "t_level": level}
-    return {name: x.round(3) for name, x in arrays.items()}

@@ -44,37 +44,6 @@ _UNSAMPLED = ("top1_chance", "pairwise_chance", "n", "classes")  # results that 
 _CHUNK = 1 << 22  # numbers of replacements held at once
 _RESOLUTION = 1e-10  # squares of lengths from inner products are exact to about this times the largest
 
-_DESCRIPTION = """\
-A-COAT across instances measures whether the class of an added sound is recognised across instances: K scenes add one
-class each to one context; which of them has the class that another instance adds to another context?
-A forced choice between classes with chance exactly 1/K, beside the same choice for the sources alone.
-"""
-
-_INPUTS = """
-Args:
-    a, c: embeddings [n, dim] of the contexts A and C; row i of all arguments belongs to block i.
-    b, d: embeddings [n, K, dim] of the scenes B_k = A + T_k and D_k = C + T'_k, T_k and T'_k being two instances of
-        class k.
-    alone_b, alone_d: optional, embeddings [n, K, dim] of T_k and T'_k alone; they go together.
-    labels: optional, n lists of K strings or integers, the classes of each block.
-    conditions: optional, n lists of 2 strings or integers, the conditions of B and D, such as two voices; "" or None
-        where there is none. labels and conditions go together; the control of a fitted map needs them.
-    return_scores: also return what the means are of, lists of n: scores (of top1), scores_pairwise and so on.
-Returns:
-    a dictionary, described at `a_coat_instances` in the module: top1, top1_chance, pairwise, pairwise_chance,
-    part_top1, part_pairwise, alone_top1, alone_pairwise, kept, replacement_cosine, step, step_null, step_adjusted,
-    step_top1, conflict, n, classes, fitted_top1, fitted_part_top1, fitted_alone_top1, fitted_pairwise.
-Examples:
-    >>> import evaluate
-    >>> metric = evaluate.load("a_coat_instances")
-    >>> a, c = [[0.0, 0.0], [1.0, 2.0]], [[3.0, 1.0], [0.0, 5.0]]
-    >>> b = [[[1.0, 0.0], [0.0, 1.0]], [[2.0, 2.0], [1.0, 3.0]]]
-    >>> d = [[[7.0, 3.0], [5.0, 5.0]], [[3.0, 9.0], [2.0, 9.5]]]
-    >>> result = metric.compute(a=a, b=b, c=c, d=d)
-    >>> result["top1"], result["top1_chance"], result["pairwise"], result["alone_top1"]
-    (1.0, 0.5, 1.0, None)
-"""
-
 
 def a_coat_instances(
     a: ArrayLike,
@@ -159,7 +128,7 @@ def a_coat_instances(
 ACoatInstances = metric_class(
     a_coat_instances,
     {"a": "numbers", "b": "vectors", "c": "numbers", "d": "vectors"},
-    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2603.13685",)),
+    citation=_CITATION,
 )
 
 
@@ -597,48 +566,3 @@ MEASURES = {
     ),
 }
 """The description of each number of `a_coat_instances`, by name, the score first."""
-
-PAGE = {
-    "introduction": """\
-# A-COAT across instances: is the right class the nearest, in another context?
-
-A block has two contexts A and C and K classes: B_k = A + T_k and D_k = C + T′_k, where T_k and T′_k are two instances
-of one class, such as a word by two voices. Which of the K scenes D_l has the class of B_k? Chance is 1/K, exactly.
-
-Paste the embeddings of an encoder: a line for each block. Contexts are numbers separated by commas or spaces; the K
-scenes of a block are a JSON list of K lists of numbers.
-""",
-    "warning": """\
-**Read it beside *alone_top1*.** A class that is not recognised alone is not to be expected in a scene; and an encoder
-that recognises much may yet keep little of it (*kept*) in a mixture. The *fitted* numbers are controls: whoever has
-labels of other classes can fit such a map to anything, so nothing is ranked by them.
-""",
-    "inputs": {
-        "a": "A: a context for each block",
-        "b": "B: a JSON list of K vectors for each block, A with each of K classes",
-        "c": "C: another context",
-        "d": "D: C with other instances of the same classes, in the same order",
-        "alone_b": "Optional: what was added in B alone, a JSON list of K vectors for each block",
-        "alone_d": "Optional: what was added in D alone",
-        "labels": "Optional: the K classes of each block, a JSON list of texts",
-        "conditions": "Optional: the conditions of B and of D, such as two voices, a JSON list of two texts",
-    },
-    "kinds": {"alone_b": "lists", "alone_d": "lists", "labels": "lists", "conditions": "lists"},
-}
-"""Content of the metric's page; an input that is no feature of the metric is optional, of the kind given here."""
-
-
-def example() -> dict[str, Any]:
-    """Return arguments of `a_coat_instances`: an encoder that hears classes, 12 blocks of 4 in 6 dimensions."""
-    rng = np.random.default_rng(0)
-    classes, voices = rng.normal(size=(12, 6)), rng.normal(size=(24, 6))
-    labels = np.stack([rng.choice(12, 4, replace=False) for _ in range(12)])
-    a, c = rng.normal(size=(2, 12, 6))
-    alone = [classes[labels] + voices[side::2, None] + rng.normal(0, 0.4, (12, 4, 6)) for side in (0, 1)]
-    b, d = (0.7 * context[:, None] + 0.6 * source for context, source in zip((a, c), alone, strict=True))
-    arrays = {"a": a, "b": b + rng.normal(0, 0.2, b.shape), "c": c, "d": d + rng.normal(0, 0.2, d.shape)}
-    arrays |= {"alone_b": alone[0], "alone_d": alone[1]}
-    return {name: x.round(3) for name, x in arrays.items()} | {
-        "labels": [[f"class {label}" for label in row] for row in labels],
-        "conditions": [[f"voice {2 * block}", f"voice {2 * block + 1}"] for block in range(12)],
-    }

@@ -63,38 +63,6 @@ SPLITS = ("train", "validation", "test")
 PERMUTATIONS = 20
 RIDGE_PENALTIES = np.logspace(-4, 4, 17)
 
-_DESCRIPTION = """\
-A-TRE measures how well the embedding of a sound scene can be rebuilt from the attributes of its sources:
-a small Transformer composes learned attribute vectors, and the score is the mean cosine of its prediction
-and the embedding over held-out scenes. It is reported with controls: a constant predictor, a fit to
-centred targets, ridge regression beside permuted metadata, and retrieval of the own scene.
-"""
-
-_INPUTS = """
-Args:
-    embeddings: [n, dim], one row for each scene.
-    scenes: n lists of sources; a source is a dictionary of the strings timbre_label, pitch_label,
-        rate_label and amplitude_label.
-    splits: n strings, "train", "validation" (or "val") or "test".
-    gains, seeds, max_steps, layer, layers, width, dropout, validate_every, device, progress, return_scores:
-        see `a_tre` in the module.
-Returns:
-    a dictionary, described at `a_tre` in the module: a_tre, std, n, seed_std, steps, constant, gain,
-    a_tre_centred, a_tre_centred_std, a_tre_centred_seed_std, steps_centred, ridge_r2, ridge_r2_null,
-    ridge_centred, ridge_centred_null, top1, mrr, top1_chance, mrr_chance, collapsed.
-Examples:
-    >>> import evaluate
-    >>> metric = evaluate.load("a_tre")
-    >>> other = {"timbre_label": "bell", "rate_label": "slow", "amplitude_label": "soft"}
-    >>> scenes = [[{"pitch_label": pitch, **other}] for pitch in ["low", "high"] * 9]
-    >>> embeddings = [[1.0, 0.0], [0.0, 1.0]] * 9
-    >>> splits = ["train"] * 10 + ["validation"] * 4 + ["test"] * 4
-    >>> data = {"embeddings": embeddings, "scenes": scenes, "splits": splits}
-    >>> result = metric.compute(**data, max_steps=5, progress=False)
-    >>> result["n"], round(result["ridge_r2"], 3)
-    (4, 1.0)
-"""
-
 
 def a_tre(
     embeddings: ArrayLike,
@@ -205,7 +173,7 @@ def a_tre(
 ATre = metric_class(
     a_tre,
     {"embeddings": "numbers", "scenes": "scene", "splits": "text"},
-    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2603.13685",)),
+    citation=_CITATION,
 )
 
 
@@ -539,53 +507,3 @@ MEASURES = {
     },
 }
 """The description of each number of `a_tre`, by name, the score first."""
-
-PAGE = {
-    "introduction": """\
-# A-TRE: can the embedding be rebuilt from the scene's attributes?
-
-The Audio Tree Reconstruction Error ([arXiv 2603.13685](https://arxiv.org/abs/2603.13685)) trains a small Transformer to
-rebuild the embedding of a scene from the labels of its sources. The score is the mean cosine of embedding and
-prediction over held-out scenes.
-
-Paste the embeddings of an encoder, a line for each scene, numbers separated by commas or spaces. Beside them, line by
-line, go the scenes' sources as JSON, such as `[{"pitch_label": "low", "timbre_label": "bell"}]`, and their splits.
-""",
-    "warning": """\
-**A high score alone is no evidence of composition.** Embeddings that share a long mean reach 0.99 with a prediction
-that is always the same: *constant* shows it. So compare encoders by *a_tre_centred*, and with the regressions on mere
-counts of labels. Labels also predict how loud a scene is; of all controls only *top1* does not rise with that.
-""",
-    "inputs": {
-        "embeddings": "Embeddings, a scene a line",
-        "scenes": "Sources in JSON, a scene a line",
-        "splits": "Splits, a scene a line: train, validation or test",
-    },
-    "options": {
-        "max_steps": {
-            "label": "Training steps of each of the two fits; the benchmark's are of 2,500, the metric's default",
-            "least": 100,
-            "most": 1_000,
-        },
-    },
-    # So that a page with the largest input answers within minutes on two processors.
-    "limits": {"columns": 256, "items": 8, "words": 256},
-}
-"""Content of the metric's page and its limits: columns of a matrix, sources of a scene, different labels."""
-
-
-def example() -> dict[str, Any]:
-    """Return arguments of `a_tre`: a partly additive encoder of 200 scenes of one to three sources in 8 dimensions."""
-    rng = np.random.default_rng(0)
-    labels = {"timbre_label": ("bell", "brass", "reed"), "pitch_label": ("low", "high"), "rate_label": ("slow", "fast")}
-    labels["amplitude_label"] = ("soft", "loud")
-    vectors = {(name, label): rng.normal(size=8) for name, choices in labels.items() for label in choices}
-    mean = rng.normal(size=8)
-    embeddings, scenes = [], []
-    splits = ["train"] * 140 + ["validation"] * 30 + ["test"] * 30
-    for _ in splits:
-        sources = [{name: str(rng.choice(labels[name])) for name in labels} for _ in range(rng.integers(1, 4))]
-        total = sum(vectors[pair] for source in sources for pair in source.items())
-        embeddings.append((mean + total + rng.normal(0, 0.5, 8)).round(3))
-        scenes.append(sources)
-    return {"embeddings": np.array(embeddings), "scenes": scenes, "splits": splits}

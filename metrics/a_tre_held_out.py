@@ -78,34 +78,6 @@ LEAST_SHOWN = 0.05
 VALIDATION_SHARE = 1 / 8
 """Share of the training scenes that choose a Transformer's best step."""
 
-_DESCRIPTION = """\
-A-TRE with held-out combinations measures how well the embedding of a sound scene can be rebuilt from the attributes
-of its sources where a source combines two of them as none does in training, beside the same for scenes that are split
-at random: the gap between the two is what was learnt of combinations and not composed of classes.
-"""
-
-_INPUTS = """
-Args:
-    embeddings: [n, dim], one row for each scene.
-    scenes: n lists of sources; a source is a dictionary of the strings timbre_label, pitch_label,
-        rate_label and amplitude_label.
-    pairs, composition, seed, max_steps, device, progress, return_scores: see `a_tre_held_out` in the module.
-Returns:
-    a dictionary, described at `a_tre_held_out` in the module: gap, held_out, random, kept, gap_single,
-    interaction, ridge_gap, ridge_held_out, ridge_random, number_held_out, number_random, constant,
-    constant_random, n, n_train, by_pair, steps.
-Examples:
-    >>> import evaluate
-    >>> metric = evaluate.load("a_tre_held_out")
-    >>> other = {"rate_label": "slow", "amplitude_label": "soft"}
-    >>> labels = [(t, p) for t in ["bell", "reed", "brass"] for p in ["low", "mid", "high"]] * 4
-    >>> scenes = [[{"timbre_label": t, "pitch_label": p, **other}] for t, p in labels]
-    >>> embeddings = [[float(t == "bell"), float(t == "reed"), float(p == "low"), float(p == "mid")] for t, p in labels]
-    >>> result = metric.compute(embeddings=embeddings, scenes=scenes)
-    >>> result["n"], round(result["random"], 1), round(result["gap"], 1)
-    (36, 1.0, 0.0)
-"""
-
 
 def a_tre_held_out(
     embeddings: ArrayLike,
@@ -188,7 +160,7 @@ def a_tre_held_out(
 ATreHeldOut = metric_class(
     a_tre_held_out,
     {"embeddings": "numbers", "scenes": "scene"},
-    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2603.13685",)),
+    citation=_CITATION,
 )
 
 
@@ -609,51 +581,3 @@ MEASURES = {
     },
 }
 """The description of each number of `a_tre_held_out`, by name, the score first."""
-
-PAGE = {
-    "introduction": """\
-# A-TRE gap: can a scene be rebuilt from unseen combinations?
-
-A-TRE ([arXiv 2603.13685](https://arxiv.org/abs/2603.13685)) rebuilds the embedding of a scene from the labels of its
-sources. Here combinations of two attributes, such as a bell at a low pitch, are held out of training in turn, and the
-score is what is lost against scenes that are split at random.
-
-Paste the embeddings of an encoder, a line for each scene, numbers separated by commas or spaces. Beside them, line by
-line, go the scenes' sources as JSON, such as `[{"pitch_label": "low", "timbre_label": "bell"}]`.
-""",
-    "warning": """\
-**A gap of 0 alone is no merit.** Noise has none, since nothing can be rebuilt: read it beside *held_out*, and
-*held_out* beside *number_held_out*, which knows nothing but how many sources there are. Log-mel statistics and networks
-that were never trained have high scores and small gaps too.
-""",
-    "inputs": {
-        "embeddings": "Embeddings, a scene a line",
-        "scenes": "Sources in JSON, a scene a line",
-    },
-    # So that a page with the largest input answers within minutes on two processors.
-    "limits": {"columns": 256, "items": 8, "words": 64},
-}
-"""Content of the metric's page and its limits: columns of a matrix, sources of a scene, different labels."""
-
-
-def example() -> dict[str, Any]:
-    """Return arguments of `a_tre_held_out`: 200 different scenes of one to three sources in 8 dimensions, of an encoder
-    that is additive in classes, except for timbre and pitch, with one vector per combination."""
-    rng = np.random.default_rng(0)
-    labels: dict[str, Sequence[str]] = {"timbre_label": ("bell", "brass", "reed"), "rate_label": ("slow", "fast")}
-    labels |= {"pitch_label": ("low", "mid", "high"), "amplitude_label": ("soft", "loud")}
-    vectors = {(name, label): rng.normal(size=8) for name, choices in labels.items() for label in choices}
-    combined = {pair: rng.normal(size=8) for pair in itertools.product(labels["timbre_label"], labels["pitch_label"])}
-    mean = rng.normal(size=8)
-    embeddings: list[Floats] = []
-    scenes: list[list[dict[str, str]]] = []
-    while len(scenes) < 200:
-        sources = [{name: str(rng.choice(labels[name])) for name in labels} for _ in range(rng.integers(1, 4))]
-        sources.sort(key=lambda source: list(source.values()))
-        if sources in scenes:
-            continue
-        parts = [vectors[pair] for source in sources for pair in source.items()]
-        parts += [combined[source["timbre_label"], source["pitch_label"]] for source in sources]
-        embeddings.append((mean + np.sum(parts, axis=0) + rng.normal(0, 0.5, 8)).round(3))
-        scenes.append(sources)
-    return {"embeddings": np.array(embeddings), "scenes": scenes}

@@ -16,7 +16,7 @@ import numpy as np
 
 from .answer_judgements import JudgedAnswer as JudgedAnswer
 from .answer_mentions import Mention as Mention
-from .answer_words import LETTERS
+from .answer_words import LETTERS as LETTERS
 from .answers import REFUSED as REFUSED
 from .arrays import Floats as Floats
 from .evaluated import count, metric_class, share
@@ -32,39 +32,12 @@ from .question_shares import (
 )
 from .questions import read_questions
 
-_DESCRIPTION = """\
-Audio questions measures how well multiple-choice questions about sounds are answered, of any benchmark. It reads raw
-text by fixed rules, counts what cannot be read and what is refused, and gives every share beside chance, the best
-constant answer and an interval over clips or groups.
-"""
-
 _CITATION = """\
 @misc{audio_questions_2026,
   title = {{Audio questions, scored beside controls without listening}},
   note = {Consistency over orders of options after arXiv 2510.04584},
   year = {2026}
 }
-"""
-
-_INPUTS = """
-Args:
-    predictions: m texts, the answers as the model gave them; with parsed=True positions of options, -1 for none.
-    references: m texts, each one of its options: the right answers.
-    options: m lists of 2 to 26 texts, in the order in which they were shown.
-    kinds: optional, m texts, the kind of each question.
-    ids: optional, m texts; answers of one id are to one question under several orders of its options.
-    groups: optional, m texts, equal for questions that are not independent, such as those about one clip.
-    parsed: whether predictions are positions.
-    return_scores: also return lists of each question and of each answer.
-Returns:
-    a dictionary, described at `audio_questions` in the module: accuracy, chance, by_kind and so on.
-Examples:
-    >>> import evaluate
-    >>> metric = evaluate.load("audio_questions")
-    >>> options = [["dog", "rain"], ["Yes", "No"]]
-    >>> result = metric.compute(predictions=["(B) rain", "No."], references=["rain", "Yes"], options=options)
-    >>> result["accuracy"], result["unparsed"]
-    (0.5, 0)
 """
 
 
@@ -158,7 +131,7 @@ def audio_questions(
 AudioQuestions = metric_class(
     audio_questions,
     {"predictions": "text", "references": "text", "options": "texts"},
-    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2510.04584",)),
+    citation=_CITATION,
     whole=False,
 )
 
@@ -213,50 +186,3 @@ MEASURES = {
     ),
 }
 """The description of each number of `audio_questions`, by name, the score first."""
-
-PAGE = {
-    "introduction": """\
-# Audio questions, of any benchmark
-
-How many multiple-choice questions about sounds are answered rightly, beside what needs no listening?
-
-Paste what a model answered, a line for each answer, as it gave it, "B. rain" or "It is the rain."; and on the same
-lines the right answer and the list of options in the order shown. An empty answer is written as "-".
-""",
-    "warning": """\
-**An accuracy alone says little.** Compare it with `chance`, with `without_listening`, and with the same model without
-sound; and see `unparsed`: what cannot be read counts as wrong, whatever the model meant.
-""",
-    "inputs": {
-        "predictions": "Answers, as the model gave them",
-        "references": "Right answers: the text of an option",
-        "options": 'Options: a list a line, such as ["dog", "rain"]',
-        "kinds": "Kind of question: a word",
-        "ids": "Question: a word, the same for a question with several orders of its options",
-        "groups": "Group: a word, the same for questions about one clip",
-    },
-    "kinds": {"kinds": "words", "ids": "words", "groups": "words"},
-}
-"""Content of the metric's page; an input that is no feature of the metric is optional, of the kind given here."""
-
-
-def example() -> dict[str, Any]:
-    """Return arguments of `audio_questions`: 16 questions in every rotation of their options, two in three right."""
-    rng = np.random.default_rng(0)
-    texts = {"source": ["bell", "brass", "organ"], "mood": ["sad", "happy", "calm", "tense"]}
-    rows: dict[str, list[Any]] = {name: [] for name in PAGE["inputs"]}
-    for number in range(8):
-        for kind, options in texts.items():
-            answer = options[number % len(options)]
-            for turn in range(len(options)):
-                shown = options[turn:] + options[:turn]
-                place = shown.index(answer) if rng.random() < 2 / 3 else int(rng.integers(len(shown)))
-                rows["predictions"].append(
-                    f"{LETTERS[place]}. {shown[place]}" if rng.random() < 0.9 else "I cannot say."
-                )
-                rows["references"].append(answer)
-                rows["options"].append(shown)
-                rows["kinds"].append(kind)
-                rows["ids"].append(f"{kind} {number}")
-                rows["groups"].append(f"clip {number}")
-    return rows

@@ -43,32 +43,6 @@ _DIRECTIONS = ("text_to_audio", "audio_to_text")
 
 _NAMES = ("r1", "r5", "r10", "map10", "median_rank")
 
-_DESCRIPTION = """\
-Audio-text retrieval measures how early a clip is found by its caption, and a clip's captions by the clip: R@1, R@5,
-R@10, mAP@10 and median rank in both directions, for any number of captions a clip, each beside its exact chance.
-"""
-
-_INPUTS = """
-Args:
-    audio: embeddings [N, dim] of the clips.
-    text: embeddings [M, dim] of the captions, M ≥ N.
-    clip_of_text: M integers: the row of `audio` that each caption is of; every clip has a caption.
-    similarity: instead of the embeddings, [M, N] of captions with clips.
-    return_scores: also return what the means are of, lists of N: scores (of text_to_audio_r1), scores_NAME.
-Returns:
-    a dictionary, described at `audio_text_retrieval` in the module: text_to_audio_r1, text_to_audio_r5,
-    text_to_audio_r10, text_to_audio_map10, text_to_audio_median_rank, the same of audio_to_text_, chance_ of each, n,
-    texts, intervals.
-Examples:
-    >>> import evaluate
-    >>> metric = evaluate.load("audio_text_retrieval")
-    >>> audio = [[1.0, 0.0], [0.0, 1.0]]
-    >>> text = [[2.0, 1.0], [1.0, 0.0], [1.0, 0.5]]
-    >>> result = metric.compute(audio=audio, text=text, clip_of_text=[0, 0, 1])
-    >>> round(result["text_to_audio_r1"], 3), result["audio_to_text_r1"], result["text_to_audio_median_rank"]
-    (0.667, 0.75, 1.0)
-"""
-
 
 def audio_text_retrieval(
     audio: ArrayLike | None = None,
@@ -141,7 +115,7 @@ def audio_text_retrieval(
 AudioTextRetrieval = metric_class(
     audio_text_retrieval,
     {"text": "numbers", "clip_of_text": "number"},
-    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2310.08753",)),
+    citation=_CITATION,
     whole=False,
     instead=("similarity",),
 )
@@ -275,36 +249,3 @@ def _measures() -> dict[str, Fields]:
 
 MEASURES = _measures()
 """The description of each number of `audio_text_retrieval`, by name, the score first."""
-
-PAGE = {
-    "introduction": """\
-# Retrieval: is the clip found by its caption, and a caption by its clip?
-
-Each caption is a query for its clip among all clips, and each clip for its captions among all captions. R@k is how
-often what is sought is among the first k. A model that knows nothing has R@1 = 1 over the number of clips.
-
-Paste embeddings of an audio–text model: a line for each clip, and one for each caption, numbers separated by commas or
-spaces; and for each caption the clip that it is of, 0 being the first.
-""",
-    "warning": """\
-**High retrieval is no evidence of word order or binding:** sorting the words of each caption costs little of
-it. CompA asks for these.
-""",
-    "inputs": {
-        "audio": "Clips: one embedding a line",
-        "text": "Captions: one embedding a line",
-        "clip_of_text": "The clip of each caption: 0 is the first",
-    },
-    "kinds": {"audio": "vectors"},
-    "needed": ("audio",),
-}
-"""Content of the metric's page; an input that is no feature of the metric is of the kind given here."""
-
-
-def example() -> dict[str, Any]:
-    """Return arguments of `audio_text_retrieval`: a model that finds many of 30 captions of 12 clips, 6 dimensions."""
-    rng = np.random.default_rng(0)
-    clip = np.concatenate([np.arange(12), np.arange(12), np.arange(6)])
-    audio = rng.normal(size=(12, 6))
-    text = audio[clip] + 0.8 * rng.normal(size=(30, 6))
-    return {"audio": audio.round(3), "text": text.round(3), "clip_of_text": clip}

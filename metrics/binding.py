@@ -27,32 +27,6 @@ from .arrays import NO_STEP, Floats, above_share, check_together, read_matrix, r
 from .evaluated import COAT as _CITATION
 from .evaluated import count, measure, metric_class, share
 
-_DESCRIPTION = """\
-Binding measures whether an encoder tells which of two attributes belong together: X is two sources, voice u with word w
-and voice v with word w', and Y the same with the words exchanged. It is how often z(X) - z(Y) points the same way for
-two renderings, beside the same for other voices.
-"""
-
-_INPUTS = """
-Args:
-    x1, y1, x2, y2: embeddings [n, dim] of scenes, of trial i in row i: x1 and x2 of one binding, y1 and y2 of the
-        other.
-    x3, y3: optional, embeddings [n, dim] of the two bindings under other conditions, such as other voices; they go
-        together.
-    return_scores: also return what the means are of, lists of n: scores, scores_cosine, scores_across,
-        scores_across_cosine.
-Returns:
-    a dictionary, described at `binding` in the module: binding, binding_chance, cosine, across, across_cosine, n.
-Examples:
-    >>> import evaluate
-    >>> metric = evaluate.load("binding")
-    >>> x1, y1 = [[1.0, 0.0], [0.0, 2.0]], [[0.0, 1.0], [1.0, 1.0]]
-    >>> x2, y2 = [[3.0, 0.0], [0.0, 0.0]], [[0.0, 2.0], [0.0, 0.0]]
-    >>> result = metric.compute(x1=x1, y1=y1, x2=x2, y2=y2)
-    >>> result["binding"], result["binding_chance"], result["n"]
-    (0.75, 0.5, 2)
-"""
-
 
 def binding(
     x1: ArrayLike,
@@ -102,7 +76,7 @@ def binding(
 Binding = metric_class(
     binding,
     dict.fromkeys(("x1", "y1", "x2", "y2"), "numbers"),
-    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2603.13685",)),
+    citation=_CITATION,
 )
 
 
@@ -160,36 +134,3 @@ MEASURES = {
     "n": count("n", "number of trials"),
 }
 """The description of each number of `binding`, by name, the score first."""
-
-PAGE = {
-    "introduction": """\
-# Binding: which voice says which word?
-
-X is two sources, such as voice u saying word w and voice v saying w′; Y is the same with the words exchanged. The score
-is how often z(X) − z(Y) points the same way for two renderings, X1, Y1 and X2, Y2. Chance is 1/2, exactly.
-
-Paste the embeddings of an encoder: a line for each trial, numbers separated by commas or spaces.
-""",
-    "warning": """\
-**A high score says that two mixtures of the same recordings are distinguished, whatever their channel.** It does not
-say that voices and words are known: *across* asks the same where other voices say the words.
-""",
-    "inputs": {
-        "x1": "X1: u with w, v with w′",
-        "y1": "Y1: u with w′, v with w",
-        "x2": "X2: another rendering of X1",
-        "y2": "Y2: another rendering of Y1",
-        "x3": "Optional X3: the binding of X under other conditions",
-        "y3": "Optional Y3: the binding of Y under the same other conditions",
-    },
-    "kinds": {"x3": "vectors", "y3": "vectors"},
-}
-"""Content of the metric's page; an input that is no feature of the metric is optional, of the kind given here."""
-
-
-def example() -> dict[str, Any]:
-    """Return arguments of `binding`: an encoder that recognises some bindings, in 40 trials of 8 dimensions."""
-    rng = np.random.default_rng(0)
-    same, bound = rng.normal(size=(2, 40, 8))
-    weights = {"x1": 1, "y1": -1, "x2": 1, "y2": -1, "x3": 0.3, "y3": -0.3}
-    return {name: (same + weight * bound + rng.normal(size=(40, 8))).round(3) for name, weight in weights.items()}

@@ -50,34 +50,6 @@ CHANCE = {
 _SHARES = ("group", "text", "audio", "match", "text_pairwise", "audio_pairwise")
 _FLOORS = ("group", "text", "audio")
 
-_DESCRIPTION = """\
-CompA measures whether an audio-text model tells which of two or three captions with the same words belongs to which of
-as many clips with the same sounds: text, audio and group score after Winoground, and how often the right assignment is
-the best one (match), each with its chance, and with the floor that captions and clips as near as these leave.
-"""
-
-_INPUTS = """
-Args:
-    audio, text: embeddings [m, dim] of clips and captions; caption j is true of clip j.
-    item: m strings or integers: the item of each row. The 2 or 3 rows of an item stand together.
-    similarity: instead of these three, [n, k, k] of n items: of caption c with clip a at [i, c, a]; NaN in the third
-        row and column where an item has no third.
-    tags: optional, n strings, one for each item, or such lists by the name of a grouping: also return `by_tag`.
-    clusters: optional, n strings or integers, equal for items that are not independent of each other.
-    return_scores: also return what the means are of, lists of n: scores (of group), scores_text and so on.
-Returns:
-    a dictionary, described at `comp_a` in the module: group, text, audio, match, text_pairwise, audio_pairwise, margin,
-    ties, match_ties, n, their chance_ and floor_, the same of triplets_ and mixed_, intervals, by_tag.
-Examples:
-    >>> import evaluate
-    >>> metric = evaluate.load("comp_a")
-    >>> audio = [[1.0, 0.0], [0.0, 1.0], [1.0, 0.0], [0.0, 1.0]]
-    >>> text = [[2.0, 1.0], [1.0, 2.0], [2.0, 1.0], [9.0, 1.0]]
-    >>> result = metric.compute(audio=audio, text=text, item=["a", "a", "b", "b"])
-    >>> result["group"], result["text"], result["audio"], result["match"]
-    (0.5, 0.5, 0.5, 0.5)
-"""
-
 
 def comp_a(
     audio: ArrayLike | None = None,
@@ -174,7 +146,7 @@ def comp_a(
 CompA = metric_class(
     comp_a,
     [{"audio": "numbers", "text": "numbers", "item": item} for item in ("text", "number")],
-    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2310.08753",)),
+    citation=_CITATION,
     whole=False,
     instead=("similarity",),
 )
@@ -467,37 +439,3 @@ def _measures() -> dict[str, Fields]:
 
 MEASURES = _measures()
 """The description of each number of `comp_a`, by name, the score first."""
-
-PAGE = {
-    "introduction": """\
-# CompA: which caption belongs to which clip?
-
-An item has two captions with the same words, such as "a bell, then a dog" and "a dog, then a bell", and two clips with
-the same sounds; some have a third pair, both at once. The score is how often every clip has its own caption nearest and
-every caption its own clip. Chance is 1/6; *match*, whether the right assignment is the better one, has a chance of 1/2.
-
-Paste embeddings of an audio–text model: a line for each clip and each caption, numbers separated by commas or spaces,
-line j of the captions belonging to line j of the clips; and the item of each line.
-""",
-    "warning": """\
-**Chance is not the floor.** A model to which both captions, or both clips, are nearly one falls below chance in group,
-text and audio without hearing anything wrong, and one to which they are opposites reaches nearly 1/2 in group: what a
-score has to be above is the larger of its chance and its *floor*. *match* is at 1/2 without knowledge, always.
-""",
-    "inputs": {
-        "audio": "Clips: one embedding a line",
-        "text": "Captions: one embedding a line, true of the clip in the same line",
-        "item": "Item of each line: a word or a number; 2 or 3 lines each, together",
-    },
-}
-"""Content of the metric's page; an input that is no feature of the metric is optional, of the kind given here."""
-
-
-def example() -> dict[str, Any]:
-    """Return arguments of `comp_a`: a model that is right in most items, 16 pairs and 8 triplets in 6 dimensions."""
-    rng = np.random.default_rng(0)
-    item = np.repeat(np.arange(24), [3 if number % 3 == 0 else 2 for number in range(24)])
-    scene, twin, unheard = rng.normal(size=(24, 6))[item], rng.normal(size=(len(item), 6)), rng.normal(size=(24, 6))
-    audio = scene + 0.7 * twin
-    text = scene + 0.7 * twin + 0.5 * unheard[item] + 0.7 * rng.normal(size=audio.shape)
-    return {"audio": audio.round(3), "text": text.round(3), "item": [f"item {number}" for number in item]}

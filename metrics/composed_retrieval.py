@@ -27,31 +27,6 @@ from .similarity import NEAR, read_keys, unit_embeddings
 KINDS = ("then", "without", "attribute")
 """Kinds of changes: a sound added before or after, one left out, one with another attribute."""
 
-_DESCRIPTION = """\
-Composed retrieval measures whether the clip that is a source clip with a stated change is nearest, among candidates, to
-the sum of the source's embedding and that of the change, beside the same of the source alone and the change alone.
-"""
-
-_INPUTS = """
-Args:
-    source: embeddings [n, dim] of the source clips.
-    change: embeddings [n, dim] of the changes: of texts, or steps in the space of clips.
-    candidates: embeddings of the candidates of each row, n matrices [K, dim], K ≥ 2; K may differ.
-    target: n integers: the place of the right candidate in its row, from 0.
-    kinds: optional, for each row "then", "without" or "attribute".
-    is_step: whether changes are steps that are added as they are; by default source and change have length 1.
-    return_scores: also return what the means are of, lists of n: scores, scores_NAME.
-Returns:
-    a dictionary, described at `composed_retrieval` in the module: r1, gain, floor, source_only_r1, change_only_r1,
-    chance, mrr, chance_mrr, r1_then, r1_without, r1_attribute, n.
-Examples:
-    >>> import evaluate
-    >>> metric = evaluate.load("composed_retrieval")
-    >>> result = metric.compute(source=[[1, 0]], change=[[0, 1]], candidates=[[[1, 1], [1, -1]]], target=[0])
-    >>> result["r1"], result["source_only_r1"]
-    (1.0, 0.5)
-"""
-
 
 def composed_retrieval(
     source: ArrayLike,
@@ -114,7 +89,7 @@ def composed_retrieval(
 ComposedRetrieval = metric_class(
     composed_retrieval,
     {"source": "numbers", "change": "numbers", "candidates": "vectors", "target": "integer"},
-    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://github.com/embeddings-benchmark/mteb/pull/5246",)),
+    citation=_CITATION,
 )
 
 
@@ -203,37 +178,3 @@ MEASURES = {
     "n": count("n", "number of queries"),
 }
 """The description of each number of `composed_retrieval`, by name, the score first."""
-
-PAGE = {
-    "introduction": """\
-# Composed retrieval: which clip is a source with a stated change?
-
-R@1 is how often the sum of source and change is nearest to the right candidate; beside it stands what each finds alone.
-Paste embeddings: a line for each query, numbers separated by commas or spaces; for its candidates a list of lists.
-""",
-    "warning": """\
-**R@1 below its floor composes nothing:** one half of the query finds as much. A gain says that both halves are used. It
-says nothing of order or binding: see R@1 of the kinds beside what a model without these can reach.
-""",
-    "inputs": {
-        "source": "Source clips",
-        "change": "Changes: texts, or steps",
-        "candidates": "Candidates of each query: a list of embeddings",
-        "target": "Place of the right candidate: 0 is the first",
-        "kinds": "Optional kinds: then, without or attribute",
-    },
-    "kinds": {"kinds": "words"},
-}
-"""Content of the metric's page; an input that is no feature of the metric is optional, of the kind given here."""
-
-
-def example() -> dict[str, Any]:
-    """Return arguments of `composed_retrieval`: a model that composes some of 30 queries, in 8 dimensions."""
-    rng = np.random.default_rng(0)
-    kinds = [KINDS[row % 3] for row in range(30)]
-    candidates = [rng.normal(size=(6 if kind == "without" else 8, 8)).round(3) for kind in kinds]
-    target = rng.integers(6, size=30)
-    source, noise = rng.normal(size=(2, 30, 8))
-    change = np.stack([x[place] for x, place in zip(candidates, target, strict=True)]) - source + noise
-    arrays = {"source": source.round(3), "change": change.round(3), "target": target}
-    return {**arrays, "candidates": [x.tolist() for x in candidates], "kinds": kinds}

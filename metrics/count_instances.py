@@ -32,36 +32,6 @@ from .evaluated import MOST, Fields, count, measure, metric_class, share
 from .probing import fit_probe, standardised_rows
 from .similarity import NEAR, won_shares
 
-_DESCRIPTION = """\
-Counting measures whether an embedding orders clips by how often the same sound is heard. Energy, span, density or the
-time for which the sound is heard carry no information on the count in a part of the ladders each; the score is the
-worst of these parts. A linear probe has to extrapolate, from low counts to high ones and back, across labels; with
-captions ("bell heard three times"), clips and captions have to match.
-"""
-
-_INPUTS = """
-Args:
-    embeddings: [m, dim], one row for each clip.
-    counts: m integers, how often the sound is heard in a clip; all different within a ladder.
-    ladders: m strings or integers, the ladder of each clip.
-    held: m strings, what tells nothing of the count in a ladder: "energy", "span", "density", "activity".
-    labels: m strings or integers, the label of the sound; probes are tested on other labels than they are trained on.
-    texts: optional, embeddings [m, dim] of the captions of the clips; then there is no probe.
-    return_scores: also return lists of one entry for each ladder, in the order in which ladders first appear.
-Returns:
-    a dictionary, described at `count_instances` in the module: worst, floor, chance, order_energy, order_span,
-    order_density, order_activity, order_up, order_down, error, error_constant, exact, exact_chance, n.
-Examples:
-    >>> import evaluate
-    >>> metric = evaluate.load("count_instances")
-    >>> ladders = [place // 4 for place in range(96)]
-    >>> given = {"counts": [2, 3, 4, 5] * 24, "ladders": ladders, "labels": [ladder % 3 for ladder in ladders]}
-    >>> given["held"] = [["energy", "density"][ladder // 3 % 2] for ladder in ladders]
-    >>> result = metric.compute(embeddings=[[float(count), 1.0] for count in given["counts"]], **given)
-    >>> result["worst"], result["order_energy"], result["order_span"], result["n"]
-    (1.0, 1.0, None, 24)
-"""
-
 HELD = {
     "energy": "the energy of a clip",
     "span": "the time from the first onset to the last",
@@ -161,7 +131,7 @@ CountInstances = metric_class(
         for ladder in ("text", "integer")
         for label in ("text", "integer")
     ],
-    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2603.13685",)),
+    citation=_CITATION,
 )
 
 
@@ -351,41 +321,3 @@ MEASURES = {
     "n": count("n", "number of ladders"),
 }
 """The description of each number of `count_instances`, by name, the score first."""
-
-PAGE = {
-    "introduction": """\
-# Counting: how often is the same sound heard?
-
-A ladder is some clips in which one sound is heard 1, 2, 3 … times. A linear probe is trained on the low counts of some
-labels and has to order the high counts of others, and the other way round. In each ladder one of energy, span, density
-and activity (the time for which the sound is heard) tells nothing of the count; the score is the worst of these parts.
-
-Paste the embeddings of an encoder: a line for each clip, numbers separated by commas or spaces.
-""",
-    "warning": """\
-**A high score says that onsets, or something like them, are counted, whatever the sound.** It does not say that a model
-knows numbers: a detector of onsets is at 1. Chance is 1/2 for each part, so a little less for the worst of them.
-""",
-    "inputs": {
-        "embeddings": "Embeddings, a clip a line",
-        "counts": "How often the sound is heard, a clip a line",
-        "ladders": "Ladder of the clip",
-        "held": "What is held: energy, span, density or activity",
-        "labels": "Label of the sound",
-    },
-}
-"""Content of the metric's page, which takes no captions."""
-
-
-def example() -> dict[str, Any]:
-    """Return arguments of `count_instances`: a noisy encoder of 24 ladders of 4 clips, of 3 labels."""
-    rng = np.random.default_rng(0)
-    counts, ladders = np.tile([2, 3, 4, 5], 24), np.repeat(np.arange(24), 4)
-    z = rng.normal(size=(96, 6)) + counts[:, None] * rng.normal(0, 0.4, 6)
-    return {
-        "embeddings": z.round(3),
-        "counts": counts,
-        "ladders": [f"ladder-{ladder}" for ladder in ladders],
-        "held": [list(HELD)[ladder % 4] for ladder in ladders],
-        "labels": [("bell", "drum", "flute")[ladder // 4 % 3] for ladder in ladders],
-    }

@@ -71,41 +71,6 @@ rounding of answers that follow other factors alone."""
 DIRECTIONS = 3
 """Number of the strongest directions of a factor's main effects whose angles `overlap` takes."""
 
-_DESCRIPTION = """\
-Disentanglement measures whether a factor is read from embeddings as well where another factor takes values that the
-probe has not met: the mean correlation (classes: accuracy above chance) over ordered pairs of factors. It is reported
-with controls: the same on levels that were met, what one factor moves in the probe of another, angles between their
-directions, shares of variance, and on request the scores of the literature, which depend on the basis.
-"""
-
-_INPUTS = """
-Args:
-    embeddings: [n, dim], one row for each clip.
-    factors: labels by the factor's name, n numbers or n strings (classes) each; or n dictionaries, of each clip its
-        label by the factor's name.
-    folds: optional, n integers, at least 3 different: for tests of levels that were trained on.
-    blocks: optional, n strings or integers: what clips share, such as a recording; no block is in two folds.
-    base: optional, n integers: of a changed copy the row of its original (from 0), of an original -1.
-    parameters: optional, n numbers: how strongly each copy was changed; those of originals are passed over.
-    probes: the probes to choose from, of "ridge", "kernel", "slp" and "mlp".
-    scaled: False for slp and mlp on features and labels as they come.
-    literature: also compute DCI, MIG, SAP, modularity and explicitness.
-    seed: of halves, folds, random states and rotation.
-    return_scores: also return scores of the clips, and the numbers of each pair of factors.
-Returns:
-    a dictionary, described at `disentanglement` in the module: unseen, seen, unseen_r2, seen_r2, spread, leak, overlap,
-    overlap_chance, main, pairs_share, rest, shift_before, shift_after, shift, shift_quarter_1 to shift_quarter_4, n,
-    and the scores of the literature.
-Examples:
-    >>> import evaluate
-    >>> metric = evaluate.load("disentanglement")
-    >>> factors = [{"pitch": x, "rate": y} for x in range(4) for y in range(4)]
-    >>> z = [[float(clip["pitch"]), float(clip["rate"])] for clip in factors]
-    >>> result = metric.compute(embeddings=z, factors=factors)
-    >>> round(result["unseen"], 6), round(result["overlap"], 6), result["n"]
-    (1.0, 0.0, 16)
-"""
-
 
 def disentanglement(
     embeddings: ArrayLike,
@@ -215,7 +180,7 @@ def disentanglement(
 Disentanglement = metric_class(
     disentanglement,
     {"embeddings": "numbers", "factors": "json"},
-    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2505.06224",)),
+    citation=_CITATION,
 )
 
 
@@ -625,41 +590,3 @@ MEASURES = {
     },
 }
 """The description of each number of `disentanglement`, by name, the score first."""
-
-PAGE = {
-    "introduction": """\
-# Disentanglement: is a factor read as well where another takes values never met before?
-
-A probe of one factor, such as the pitch, is trained on clips whose other factor, such as the timbre, has a random half
-of its levels, and tested on the others. The score is the mean correlation (classes: accuracy above chance) over ordered
-pairs of factors.
-
-Paste embeddings, a line for each clip, and for each clip an object with its label of every factor. Best are crossed
-factors: each combination of levels once.
-""",
-    "warning": """\
-**Read it beside *seen*.** A factor that cannot be read at all is at 0 in both. What is lost from *seen* to the score is
-what other factors do to the probe: *overlap* says whether directions are shared, *leak* how far that moves answers.
-""",
-    "limits": {"columns": 256, "items": 4, "words": 256},
-    "inputs": {
-        "embeddings": "Embeddings",
-        "factors": 'Labels of each clip by factor: {"timbre": "bell", "pitch": 60}',
-        "blocks": "Optional: an integer for each clip; clips of one block are never both trained on and tested",
-    },
-}
-"""Content of the metric's page; an input that is no feature of the metric is optional, with one number per line."""
-
-
-def example() -> dict[str, Any]:
-    """Return arguments of `disentanglement`: 48 clips of crossed factors in 8 dimensions, partly entangled."""
-    rng = np.random.default_rng(0)
-    clips = [(timbre, pitch, rate) for timbre in range(3) for pitch in range(4) for rate in range(4)]
-    timbres = rng.normal(size=(3, 8))
-    axes = np.linalg.qr(rng.normal(size=(8, 8)))[0]
-    z = [timbres[t] + p * axes[0] + r * axes[1] + 0.4 * p * r * axes[2] for t, p, r in clips]
-    return {
-        "embeddings": (np.array(z) + rng.normal(0, 0.2, (48, 8))).round(3),
-        "factors": [{"timbre": ("bell", "horn", "reed")[t], "pitch": 60 + 2 * p, "rate": 2.0**r} for t, p, r in clips],
-        "blocks": np.array([4 * t + p for t, p, _ in clips]),
-    }

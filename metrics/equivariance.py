@@ -45,42 +45,6 @@ from .probing import (
 )
 from .steps import Foretold, foretell_steps
 
-_DESCRIPTION = """\
-Equivariance measures whether embeddings change with a parameter of the sound in a way that a probe can read (P) and
-predict (R), for clips that differ in nothing else. R is scored against the best prediction that does not know the
-parameter, P beside what one of the two embeddings alone tells.
-"""
-
-_INPUTS = """
-Args:
-    embeddings: [n, dim], one row for each clip.
-    orbits: n strings or integers: clips of one orbit differ in the parameter alone; each has two clips or more.
-    parameters: n numbers, or n strings, which are classes (also where they look like numbers).
-    folds: n integers, at least 3 different: each fold is tested once, by probes that are trained without it.
-    blocks: n strings or integers: what clips share, such as a recording or a speaker; no block is in two folds.
-    base: optional, n booleans, true for the one original of each orbit: its parameter is passed over, and pairs go
-        from it to its copies. Without it they go from each clip of an orbit to each other.
-    probes: the probes to choose from in each fold, of "ridge", "kernel", "slp" and "mlp".
-    scaled: False for slp and mlp as those of arXiv 2505.06224: P from embeddings as they come, R from embeddings of
-        length 1.
-    seed: of the permutations, of the choice among very many pairs, and of slp and mlp.
-    return_scores: also return `scores`, `scores_p` and `scores_p_gain`, one for each clip of `rows`.
-Returns:
-    a dictionary, described at `equivariance` in the module: r_equivariance, r_ridge, r_kernel, r_slp, r_mlp, spread,
-    r_explained, r_translate, r_level_top1, r_level_chance, r_context_top1, r_context_chance, r_cosine, identity_cosine,
-    r_mse, identity_mse, p, p_ridge, p_kernel, p_slp, p_mlp, p_spread, p_start, p_end, p_difference, p_from_labels,
-    p_gain, shuffled_p, pairs, n.
-Examples:
-    >>> import evaluate
-    >>> metric = evaluate.load("equivariance")
-    >>> levels, orbits = [float(i % 4) for i in range(80)], [i // 4 for i in range(80)]
-    >>> embeddings = [[level, (orbit % 7) / 7, (orbit % 3) / 3] for level, orbit in zip(levels, orbits)]
-    >>> data = {"embeddings": embeddings, "orbits": orbits, "parameters": levels, "blocks": orbits}
-    >>> result = metric.compute(**data, folds=[orbit % 5 for orbit in orbits])
-    >>> round(result["r_equivariance"], 3), round(result["p"], 3), result["pairs"]
-    (1.0, 1.0, 240)
-"""
-
 
 def equivariance(
     embeddings: ArrayLike,
@@ -201,7 +165,7 @@ Equivariance = metric_class(
         for value in ("text", "number")
         for block in ("text", "number")
     ],
-    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2505.06224",)),
+    citation=_CITATION,
 )
 
 
@@ -469,42 +433,3 @@ MEASURES = {
     "n": count("n", "number of samples in which a pair ends"),
 }
 """The description of each number of `equivariance`, by name, the score first."""
-
-PAGE = {
-    "introduction": """\
-# Equivariance: does the embedding move with the sound?
-
-Clips of one orbit differ in one parameter and in nothing else. The score is what knowing the parameter adds to
-predicting the embedding z′ of one clip from z of another (R of
-[arXiv 2505.06224](https://arxiv.org/abs/2505.06224)), over the best prediction that is blind to it. Beside it stands P:
-how well the parameter is read from both.
-
-Paste embeddings, a line for each clip, numbers separated by commas or spaces. Beside them, line by line, go the orbit,
-the parameter, the fold in which the clip is tested (an integer), and its block: what it shares with other clips.
-""",
-    "warning": """\
-**A cosine near 1 is no evidence.** Untrained networks hardly move, so that z itself predicts z′: see
-*identity_cosine*. Nor is a high P: of K levels the first clip alone tells K/(2(K − 1)) of the difference, and two
-readings of single levels tell the rest. So read *r_equivariance*, and *p_gain* beside *p_from_labels*.
-""",
-    "inputs": {
-        "embeddings": "Embeddings, a clip a line",
-        "orbits": "Orbits, a clip a line: words or integers",
-        "parameters": "Parameters, a clip a line: all numbers, or words",
-        "folds": "Folds, a clip a line: integers, at least 3 different",
-        "blocks": "Blocks, a clip a line: words or integers, no block in two folds",
-    },
-    # So that a page with the largest input answers within minutes on two processors.
-    "limits": {"columns": 512},
-}
-"""Content of the metric's page, and its limit on columns of a matrix."""
-
-
-def example() -> dict[str, Any]:
-    """Return arguments of `equivariance`: a noisy encoder of 20 contexts, each at four levels of one parameter."""
-    rng = np.random.default_rng(0)
-    orbits, parameters = np.repeat(np.arange(20), 4), np.tile([0.0, 2.0, 4.0, 6.0], 20)
-    context, direction = rng.normal(size=(20, 6)), rng.normal(size=6)
-    z = context[orbits] + parameters[:, None] / 4 * direction + rng.normal(0, 0.4, (80, 6))
-    names = [f"context-{orbit}" for orbit in orbits]
-    return {"embeddings": z.round(3), "orbits": names, "parameters": parameters, "folds": orbits % 5, "blocks": orbits}

@@ -1,5 +1,7 @@
 """Description of a metric: its class for the `evaluate` library, its measures, the papers that it follows."""
 
+import inspect
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -17,14 +19,14 @@ class Evaluated:
             strings, also where they look like numbers. A kind is one of `feature_of`.
         whole: whether `compute` needs all features where it is given one.
         instead: further arguments that replace features that are not given.
-        texts: description, citation, inputs, and addresses of papers, the first of which is the homepage.
+        citation: BibTeX.
     """
 
     function: Callable[..., dict[str, Any]]
     columns: Sequence[Mapping[str, str]]
     whole: bool
     instead: Sequence[str]
-    texts: tuple[str, str, str, Sequence[str]]
+    citation: str
 
     writer: Any
     num_process: int
@@ -36,14 +38,15 @@ class Evaluated:
         kinds = [
             datasets.Features({name: feature_of(kind) for name, kind in columns.items()}) for columns in self.columns
         ]
-        description, citation, inputs, papers = self.texts
+        function = type(self).function
+        told = inspect.getdoc(sys.modules[function.__module__]) or ""
+        papers = dict.fromkeys(re.findall(r"\d{4}\.\d{5}", self.citation + told + (function.__doc__ or "")))
         return evaluate.MetricInfo(
-            description=description,
-            citation=citation,
-            inputs_description=inputs,
+            description=told.partition("\n\n>>>")[0],
+            citation=self.citation,
+            inputs_description=inspect.getdoc(function),
             features=kinds if len(kinds) > 1 else kinds[0],
-            homepage=papers[0],
-            reference_urls=list(papers),
+            reference_urls=[f"https://arxiv.org/abs/{paper}" for paper in papers],
         )
 
     def compute(self, **inputs: Any) -> dict[str, Any] | None:
@@ -87,7 +90,7 @@ def metric_class(
     function: Callable[..., dict[str, Any]],
     columns: Mapping[str, str] | Sequence[Mapping[str, str]],
     *,
-    texts: tuple[str, str, str, Sequence[str]],
+    citation: str,
     whole: bool = True,
     instead: Sequence[str] = (),
 ) -> Any:
@@ -107,7 +110,7 @@ def metric_class(
         "columns": [columns] if isinstance(columns, Mapping) else list(columns),
         "whole": whole,
         "instead": tuple(instead),
-        "texts": texts,
+        "citation": citation,
     }
     return type(function.__name__.title().replace("_", ""), (Evaluated, evaluate.Metric), names)
 

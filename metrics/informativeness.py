@@ -45,37 +45,6 @@ from .probing import (
     state_spread,
 )
 
-_DESCRIPTION = """\
-Informativeness measures how well a label can be read from embeddings: R² of numbers, accuracy above chance of classes,
-on blocks of clips that the probe was not trained on. Probes are ridge and kernel ridge regression, on request the
-linear layer and the MLP of arXiv 2505.06224. It is reported with the score of shuffled labels.
-"""
-
-_INPUTS = """
-Args:
-    embeddings: [n, dim], one row for each clip.
-    labels: n numbers, or n strings, which are classes (also where they look like numbers).
-    folds: n integers, at least 3 different: each fold is tested once, by probes that are trained without it.
-    blocks: n strings or integers: what clips share, such as a recording or a speaker; no block is in two folds.
-    probes: the probes to choose from in each fold, of "ridge", "kernel", "slp" and "mlp".
-    scaled: False for slp and mlp on features and labels as they come.
-    seed: of the permutations, and of slp and mlp.
-    return_scores: also return `scores`, one for each clip, whose mean is the score.
-Returns:
-    a dictionary, described at `informativeness` in the module: informativeness, ridge, kernel, slp, mlp, spread,
-    shuffled, rmse, accuracy, chance, n, blocks.
-Examples:
-    >>> import evaluate
-    >>> metric = evaluate.load("informativeness")
-    >>> embeddings = [[float(i % 2), float(i % 7)] for i in range(40)]
-    >>> labels = ["low" if i % 2 else "high" for i in range(40)]
-    >>> blocks = [i // 2 for i in range(40)]
-    >>> folds = [block % 5 for block in blocks]
-    >>> result = metric.compute(embeddings=embeddings, labels=labels, folds=folds, blocks=blocks)
-    >>> round(result["informativeness"], 3), result["accuracy"], result["chance"]
-    (1.0, 1.0, 0.5)
-"""
-
 
 def informativeness(
     embeddings: ArrayLike,
@@ -164,7 +133,7 @@ Informativeness = metric_class(
         for label in ("text", "number")
         for block in ("text", "number")
     ],
-    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2505.06224",)),
+    citation=_CITATION,
 )
 
 
@@ -270,39 +239,3 @@ MEASURES = {
     "blocks": count("blocks", "number of blocks, none of which is both trained on and tested"),
 }
 """The description of each number of `informativeness`, by name, the score first."""
-
-PAGE = {
-    "introduction": """\
-# Informativeness: can the label be read from the embedding?
-
-A probe is trained on embeddings of labelled clips and tested on others
-([arXiv 2505.06224](https://arxiv.org/abs/2505.06224)); here it is ridge or kernel ridge regression, whichever validates
-better. The score is R² where the labels are numbers, and accuracy above chance where they are words.
-
-Paste embeddings, a line for each clip, numbers separated by commas or spaces. Beside them, line by line, go the label,
-the fold in which the clip is tested (an integer), and its block: what it shares with other clips, such as the speaker.
-""",
-    "warning": """\
-**A high score alone is no evidence of learning.** Untrained networks and statistics of a spectrogram reach .9 and more
-for pitch, loudness and timbre: put one beside your encoder. And where clips of one speaker or one recording are in two
-blocks, the probe may know the speaker instead of the label.
-""",
-    "inputs": {
-        "embeddings": "Embeddings, a clip a line",
-        "labels": "Labels, a clip a line: all numbers, or words",
-        "folds": "Folds, a clip a line: integers, at least 3 different",
-        "blocks": "Blocks, a clip a line: words or integers, no block in two folds",
-    },
-    # So that a page with the largest input answers within a minute on two processors.
-    "limits": {"columns": 1024},
-}
-"""Content of the metric's page, and its limit on columns of a matrix."""
-
-
-def example() -> dict[str, Any]:
-    """Return arguments of `informativeness`: a noisy encoder of 60 clips in 20 blocks, and one number of each."""
-    rng = np.random.default_rng(0)
-    blocks = np.repeat(np.arange(20), 3)
-    labels = rng.integers(0, 8, 60) * 1.5
-    z = rng.normal(size=(60, 6)) + labels[:, None] * rng.normal(0, 0.3, 6)
-    return {"embeddings": z.round(3), "labels": labels, "folds": blocks % 5, "blocks": [f"speaker-{b}" for b in blocks]}

@@ -51,36 +51,6 @@ COINCIDES = 1e-5
 level are to a level meter: the effect of resampling on their ends changes the level by 1e-6 at most (of the 48 pairs of
 the recipe `transforms`, brought from 32 kHz to 16, 22.05 and 48)."""
 
-_DESCRIPTION = """\
-Invariance measures how little a change of a clip moves its embedding: 1 minus the mean squared distance of changed
-copies from their originals, over that of different clips. It is reported with controls: the cosine beside that of
-different clips, retrieval of the own original, the score by quarters of the change's parameter, and ABX: whether copies
-are nearer to a clip of the same content than to one of another.
-"""
-
-_INPUTS = """
-Args:
-    embeddings: [n, dim], originals and copies.
-    base: n integers: of a copy the row of its original (from 0), of an original -1.
-    parameters: optional, n numbers: how strongly each copy was changed; those of originals are passed over.
-    blocks: optional, n strings or integers: originals of one block are no "different clips".
-    steps: optional [m, dim], steps of the embedding when something else changes, such as the pitch; `selectivity`
-        compares them with the steps from originals to copies.
-    same, different: optional, [originals, dim] each: for each original, in the order of the rows, a clip that has what
-        matters in common with it, and one that has not; `abx` compares the copies with both.
-    return_scores: also return `scores` and `scores_abx`, one for each original, in the order of the rows.
-Returns:
-    a dictionary, described at `invariance` in the module: invariance, abx, cosine, cosine_null, centred_cosine,
-    centred_cosine_null, top1, top1_chance, quarter_1 to quarter_4, selectivity, n.
-Examples:
-    >>> import evaluate
-    >>> metric = evaluate.load("invariance")
-    >>> z = [[float(x), 0.0] for x in range(5)]
-    >>> result = metric.compute(embeddings=z + z, base=[-1] * 5 + [0, 1, 2, 3, 4])
-    >>> result["invariance"], result["top1"], result["n"]
-    (1.0, 1.0, 5)
-"""
-
 
 def invariance(
     embeddings: ArrayLike,
@@ -202,7 +172,7 @@ def selectivity(steps: ArrayLike, moves: ArrayLike) -> float:
 Invariance = metric_class(
     invariance,
     {"embeddings": "numbers", "base": "integer"},
-    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2505.06224",)),
+    citation=_CITATION,
 )
 
 
@@ -369,41 +339,3 @@ MEASURES = {
     "n": count("n", "number of originals", 5.0),
 }
 """The description of each number of `invariance`, by name, the score first."""
-
-PAGE = {
-    "introduction": """\
-# Invariance: does a change that should not matter move the embedding?
-
-Originals z and copies z′ that a transform has changed: 1 − E|z′ − z|²/E|z_i − z_j|² is 1 where nothing moves, and 0
-where a copy is as far from its original as another clip is. Nothing is trained.
-
-Paste the embeddings of originals and copies: a line for each clip, numbers separated by commas or spaces.
-""",
-    "warning": """\
-**Invariance alone ranks nothing.** An encoder that hears little is invariant to much: the level of a clip scores near 1
-for whatever leaves the level. Rank by *abx*, with clips of one level, or read the score beside what else the encoder
-tells apart. The cosine alone misleads: read it beside that of different clips.
-""",
-    "inputs": {
-        "embeddings": "Embeddings of originals and copies",
-        "base": "A line for each clip: of a copy the line of its original, counted from 0; of an original -1",
-        "parameters": "Optional: how strongly a copy was changed, a line for each clip (nan for originals)",
-        "blocks": "Optional: an integer for each clip; originals of one block are not compared",
-    },
-}
-"""Content of the metric's page; an input that is no feature of the metric is optional, with one number per line."""
-
-
-def example() -> dict[str, Any]:
-    """Return arguments of `invariance`: 20 originals in 8 dimensions, two copies of each, moved by their parameter."""
-    rng = np.random.default_rng(0)
-    originals = rng.normal(size=(20, 8)) + 1
-    owners = np.repeat(np.arange(20), 2)
-    parameters = rng.uniform(0, 1, 40)
-    copies = originals[owners] + parameters[:, None] * rng.normal(size=(40, 8))
-    return {
-        "embeddings": np.vstack([originals, copies]).round(3),
-        "base": np.concatenate([np.full(20, -1), owners]),
-        "parameters": np.concatenate([np.full(20, np.nan), parameters.round(3)]),
-        "blocks": np.concatenate([np.arange(20), owners]) // 2,
-    }

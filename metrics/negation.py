@@ -25,11 +25,6 @@ from .similarity import check_given, check_one_space, read_keys, unit_embeddings
 KINDS = ("absence", "only", "number", "order")
 """Kinds of items: something is not there, nothing else is there, so many are there, one is not before the other."""
 
-_DESCRIPTION = """\
-Negation measures whether an audio-text model understands one word: of two captions such as "dog and no bell" and "dog
-and some bell", and two clips, which belongs to which (match), and is the caption that denies something nearer to the
-clip that it is true of (negated)? Chance is 1/2; a model that hears "no bell" as a bell is below it.
-"""
 
 _CITATION = """\
 @misc{reason_audio_2026,
@@ -39,26 +34,6 @@ _CITATION = """\
   eprint = {2605.03361},
   archivePrefix = {arXiv}
 }
-"""
-
-_INPUTS = """
-Args:
-    audio, text: embeddings [2n, dim] of clips and captions; caption j is true of clip j.
-    item: 2n strings or integers: the item of each row. The 2 rows of an item stand together.
-    similarity: instead of these three, [n, 2, 2]: of caption c with clip a of item i at [i, c, a].
-    negated: optional, n integers: the place in its item of the caption that denies, 0 or 1; -1 where neither does.
-    kinds: optional, n strings: the kind of each item, absence, only, number or order.
-    return_scores: also return what the means are of, lists of n: scores (of match), scores_negated, scores_affirmed.
-Returns:
-    a dictionary, described at `negation` in the module: match, negated, affirmed, match_absence, match_only,
-    match_number, match_order, chance, n.
-Examples:
-    >>> import evaluate
-    >>> metric = evaluate.load("negation")
-    >>> audio, text = [[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [0.1, 1.0]]
-    >>> result = metric.compute(audio=audio, text=text, item=["a", "a"], negated=[0])
-    >>> result["match"], result["negated"], result["affirmed"]
-    (0.0, 0.0, 1.0)
 """
 
 
@@ -127,7 +102,7 @@ def negation(
 Negation = metric_class(
     negation,
     [{"audio": "numbers", "text": "numbers", "item": item} for item in ("text", "number")],
-    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2605.03361",)),
+    citation=_CITATION,
     whole=False,
     instead=("similarity",),
 )
@@ -204,40 +179,3 @@ MEASURES = {
     "n": count("n", "number of items"),
 }
 """The description of each number of `negation`, by name, the score first."""
-
-PAGE = {
-    "introduction": """\
-# Negation: is what is denied heard as denied?
-
-An item has two captions that differ in one word, such as "dog and no bell" and "dog and some bell", and a clip of which
-each is true. The score is how often the right assignment is the better one. Chance is 1/2, exactly.
-
-Paste embeddings of an audio–text model: a line for each clip and each caption, numbers separated by commas or spaces,
-line j of the captions belonging to line j of the clips; and the item of each line.
-""",
-    "warning": """\
-**Below 1/2 is worse than knowing nothing.** A model that hears "no bell" as a bell has *negated* at 0 and *affirmed* at
-1: a high *affirmed* alone says that the sound is recognised. *match* is at 1/2 for it, always.
-""",
-    "inputs": {
-        "audio": "Clips: one embedding a line",
-        "text": "Captions: one embedding a line, true of the clip in the same line",
-        "item": "Item of each line: a word or a number; 2 lines each, together",
-        "negated": "Place of the caption that denies, of each item: 0 or 1; -1 for none",
-        "kinds": "Kind of each item: absence, only, number or order",
-    },
-    "kinds": {"kinds": "words"},
-}
-"""Content of the metric's page; an input that is no feature of the metric is optional, of the kind given here."""
-
-
-def example() -> dict[str, Any]:
-    """Return arguments of `negation`: a model that is right in most of 24 items, in 6 dimensions."""
-    rng = np.random.default_rng(0)
-    item, place = np.arange(48) // 2, np.arange(24)
-    scene, twin = rng.normal(size=(24, 6))[item], rng.normal(size=(48, 6))
-    audio, text = scene + twin, scene + twin + 0.8 * rng.normal(size=(48, 6))
-    names = [f"item {number}" for number in item]
-    kinds = [KINDS[number] for number in place % 4]
-    negated = np.where(place % 4 == 2, -1, place // 4 % 2).tolist()
-    return {"audio": audio.round(3), "text": text.round(3), "item": names, "negated": negated, "kinds": kinds}

@@ -17,7 +17,6 @@ questions of a group.
 (0.5, 0.5, 1, 1)
 """
 
-import itertools
 import math
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -27,8 +26,8 @@ from numpy.typing import NDArray
 
 from .answer_judgements import JudgedAnswer as JudgedAnswer
 from .answer_mentions import Mention as Mention
-from .answer_words import LETTERS, folded_words
-from .answers import POLARITIES
+from .answer_words import folded_words
+from .answers import POLARITIES as POLARITIES
 from .arrays import Floats, Ints
 from .evaluated import Fields, count, hidden, metric_class, share
 from .question_shares import (
@@ -47,13 +46,6 @@ from .question_shares import (
 from .question_shares import RESAMPLES as RESAMPLES
 from .questions import TASKS, Questions, in_means, read_questions, sums_at
 
-_DESCRIPTION = """\
-PolyBench measures how well multiple-choice questions about overlapping sounds are answered: counting, duration,
-concurrency, classification and detection, how many sound at once and which has the longest event. It reads raw text by
-fixed rules, counts what cannot be read and what is refused, and gives every share beside chance, the best constant
-answer and an interval over recordings or twins.
-"""
-
 _CITATION = """\
 @misc{polybench_2026,
   title = {{PolyBench}},
@@ -62,31 +54,6 @@ _CITATION = """\
   eprint = {2603.05128},
   archivePrefix = {arXiv}
 }
-"""
-
-_INPUTS = """
-Args:
-    predictions: m texts, the answers as the model gave them; with parsed=True positions of options, -1 for none.
-    references: m texts, each one of its options: the right answers.
-    options: m lists of 2 to 26 texts, in the order in which they were shown.
-    tasks: m texts: counting, duration, concurrency, classification, detection, counting_together or duration_longest.
-    ids: optional, m texts; answers of one id are to one question under several orders of its options.
-    groups: optional, m texts, equal for questions that are not independent, such as those of one recording or twins.
-    polarity: optional, m texts, of concurrency what "Yes" says: overlap (by default) or alone.
-    polyphony, sources, templates: optional, m texts or integers, further groupings of the scores.
-    overlap: optional, m numbers, seconds of overlap, another grouping of the scores.
-    parsed: whether predictions are positions.
-    return_scores: also return lists of each question and of each answer.
-Returns:
-    a dictionary, described at `polybench` in the module: accuracy, chance, majority, by_task and so on.
-Examples:
-    >>> import evaluate
-    >>> metric = evaluate.load("polybench")
-    >>> options = [["dog", "rain"], ["Yes", "No"]]
-    >>> texts, tasks = ["(B) rain", "No, it is heard alone."], ["duration", "concurrency"]
-    >>> result = metric.compute(predictions=texts, references=["rain", "Yes"], options=options, tasks=tasks)
-    >>> result["accuracy"], result["duration"], result["fn"], result["unparsed"]
-    (0.5, 1.0, 1, 0)
 """
 
 
@@ -205,7 +172,7 @@ def polybench(
 Polybench = metric_class(
     polybench,
     {"predictions": "text", "references": "text", "options": "texts", "tasks": "text"},
-    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2603.05128", "https://arxiv.org/abs/2510.04584")),
+    citation=_CITATION,
     whole=False,
 )
 
@@ -506,66 +473,3 @@ MEASURES |= {
     ),
 }
 """The description of each number of `polybench`, by name, the score first."""
-
-PAGE = {
-    "introduction": """\
-# PolyBench: questions about sounds that overlap
-
-How often are multiple-choice questions about a clip answered rightly: how many kinds of sound it has, which lasts
-longest, whether something overlaps a sound, what, and when; how many kinds sound at once, and which has the longest
-event? The score is the mean over the tasks, beside chance.
-
-Paste what a model answered, a line for each answer, as it gave it, "B. rain" or "It is the rain."; and on the same
-lines the right answer, the list of options in the order shown, and the task. An empty answer is written as "-".
-""",
-    "warning": """\
-**An accuracy alone says little.** Compare it with `chance` and with `majority`, the best constant answer, and see
-`unparsed`: what cannot be read counts as wrong, whatever the model meant.
-""",
-    "inputs": {
-        "predictions": "Answers, as the model gave them",
-        "references": "Right answers: the text of an option",
-        "options": 'Options: a list a line, such as ["dog", "rain"]',
-        "tasks": "Task: counting, duration, concurrency, classification, detection, counting_together or "
-        "duration_longest",
-        "ids": "Question: a word, the same for a question with several orders of its options",
-        "groups": "Group: a word, the same for questions about one recording or one scene",
-        "polarity": 'What "Yes" says: overlap or alone; looked at where the task is concurrency',
-        "polyphony": "Most sounds at once: a number",
-        "overlap": "Seconds of overlap: a number",
-    },
-    "kinds": {"ids": "words", "groups": "words", "polarity": "words"},
-}
-"""Content of the metric's page; an input that is no feature of the metric is optional, of the kind given here."""
-
-
-def example() -> dict[str, Any]:
-    """Return arguments of `polybench`: 28 questions in every rotation of their options, two in three right."""
-    rng = np.random.default_rng(0)
-    texts = {
-        "counting": ["1", "2", "3", "4"],
-        "duration": ["bell", "brass", "organ"],
-        "concurrency": ["Yes", "No"],
-        "classification": ["bell", "brass", "organ", "reed"],
-        "detection": ["0.0–1.0 s", "2.0–3.0 s", "4.5–5.5 s", "7.0–8.0 s"],
-        "counting_together": ["2", "3", "4"],
-        "duration_longest": ["bell", "brass", "organ"],
-    }
-    styles = ("{0}", "{0}. {1}", "({0})", "{1}", "The answer is {1}.", "I cannot determine this.")
-    rows: dict[str, list[Any]] = {name: [] for name in PAGE["inputs"]}
-    for number, (task, options) in itertools.product(range(4), texts.items()):
-        answer, is_alone = options[number % len(options)], bool(number & 2)
-        for turn in range(len(options)):
-            shown = options[turn:] + options[:turn]
-            place = shown.index(answer) if rng.random() < 2 / 3 else int(rng.integers(len(shown)))
-            style = styles[min(int(rng.integers(20)) // 4, 4) if rng.random() < 0.95 else 5]
-            rows["predictions"].append(style.format(LETTERS[place], shown[place]))
-            rows["references"].append(answer)
-            rows["options"].append(shown)
-            rows["tasks"].append(task)
-            rows["ids"].append(f"{task} {number}")
-            rows["groups"].append(f"{task}, scene {number // 2}")
-            rows["polarity"].append(POLARITIES[is_alone])
-            rows["polyphony"].append(2 + number % 2)
-            rows["overlap"].append(0.5 * number)
-    return rows

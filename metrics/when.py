@@ -21,12 +21,6 @@ from .arrays import Floats
 from .evaluated import MOST, count, measure, metric_class, share
 from .spoken_times import spoken_times
 
-_DESCRIPTION = """\
-When measures how well the onset and offset of one sound among several are stated, in free text or as intervals: the
-intersection over union with the true interval, beside the best constant interval and the best that is possible without
-knowing which sound is asked about.
-"""
-
 _CITATION = """\
 @misc{when_2026,
   title = {{When is it heard: onset and offset of one sound among several, beside who binds no times to labels}},
@@ -34,25 +28,6 @@ _CITATION = """\
 }
 """
 
-_INPUTS = """
-Args:
-    predictions: n texts, the answers as the model gave them; with parsed=True intervals [n, 2] in seconds, None or NaN
-        for none.
-    onset, offset: [n], the true interval in seconds.
-    duration: [n], seconds of the clip; later times count as its end.
-    spans: optional, for each answer the intervals of all sounds of its clip, the true one among them.
-    parsed: whether predictions are intervals.
-    return_scores: also return lists of n: scores, scores_hit, intervals.
-Returns:
-    a dictionary, described at `when` in the module: iou, iou_prior, iou_label_blind, hit and so on.
-Examples:
-    >>> import evaluate
-    >>> metric = evaluate.load("when")
-    >>> answers = ["from 0:01 to 0:03", "at four seconds"]
-    >>> result = metric.compute(predictions=answers, onset=[1, 4], offset=[3, 6], duration=[8, 8])
-    >>> result["iou"], result["unparsed"]
-    (0.5, 1)
-"""
 
 HIT = 0.5
 """Intersection over union from which an answer is a hit."""
@@ -139,7 +114,7 @@ When = metric_class(
         {"predictions": kind, "onset": "number", "offset": "number", "duration": "number"}
         for kind in ("text", "numbers")
     ],
-    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2603.13685",)),
+    citation=_CITATION,
     whole=False,
 )
 
@@ -344,42 +319,3 @@ MEASURES = {
     "n": count("answers", "number of answers"),
 }
 """The description of each number of `when`, by name, the score first."""
-
-PAGE = {
-    "introduction": """\
-# When is it heard?
-
-How far does the stated onset and offset of one sound among several agree with the true ones?
-
-Paste what a model answered, a line for each answer, such as "from 1.2 to 3.4 seconds"; and on the same lines the true
-onset, offset and the duration of the clip. An empty answer is written as "-".
-""",
-    "warning": """\
-**An overlap alone says little.** Compare it with the best constant, and with who hears when something sounds but not
-what: the larger of the two is the bar.
-""",
-    "inputs": {
-        "predictions": "Answers, as the model gave them",
-        "onset": "True onset in seconds",
-        "offset": "True offset in seconds",
-        "duration": "Duration of the clip in seconds",
-        "spans": "Optional: all sounds of the clip, a list a line, such as [[1.2, 3.4], [2, 5]]",
-    },
-    "kinds": {"spans": "lists"},
-}
-"""Content of the metric's page; an input that is no feature of the metric is optional, of the kind given here."""
-
-
-def example() -> dict[str, Any]:
-    """Return arguments of `when`: 24 clips of three sounds, most answers about right, some of another sound."""
-    rng = np.random.default_rng(0)
-    rows: dict[str, list[Any]] = {name: [] for name in PAGE["inputs"]}
-    for _ in range(24):
-        onsets = np.sort(rng.uniform(0.0, 5.0, 3)).round(2)
-        spans = [[float(onset), round(float(onset) + float(rng.uniform(0.6, 2.4)), 2)] for onset in onsets]
-        asked, said = rng.integers(3), rng.random()
-        first, last = spans[asked] if said < 0.7 else spans[rng.integers(3)]
-        answer = f"It is heard from {first + 0.1:.1f} to {last:.1f} seconds." if said < 0.9 else "I cannot tell."
-        for name, value in zip(rows, (answer, *spans[asked], 8.0, spans), strict=True):
-            rows[name].append(value)
-    return rows

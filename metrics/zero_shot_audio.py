@@ -40,32 +40,6 @@ from .similarity import (
 
 _SCORES = ("top1", "top5", "macro_recall", "map")
 
-_DESCRIPTION = """\
-Zero-shot audio classification measures whether the text of the right class is the nearest to a clip: top-1, top-5 and
-macro recall of one label a clip, macro mAP of several, each beside its exact chance.
-"""
-
-_INPUTS = """
-Args:
-    audio: embeddings [n, dim] of the clips.
-    text: embeddings [t, dim] of the texts of the classes, one class or more.
-    labels: n strings or integers, the class of each clip; or n lists of these, where clips have several.
-    class_of_text: t strings or integers, the class of each text; by default text j is that of class j.
-    similarity: instead of audio and text, [n, t].
-    return_scores: also return what the means are of, lists of n: scores (of top1), scores_NAME.
-Returns:
-    a dictionary, described at `zero_shot_audio` in the module: top1, top5, macro_recall, map, chance_ of each, n,
-    classes, intervals.
-Examples:
-    >>> import evaluate
-    >>> metric = evaluate.load("zero_shot_audio")
-    >>> audio = [[2.0, 1.0], [1.0, 3.0], [3.0, 1.0]]
-    >>> text, class_of_text = [[1.0, 0.0], [0.0, 1.0]], ["bell", "dog"]
-    >>> result = metric.compute(audio=audio, text=text, labels=["bell", "dog", "dog"], class_of_text=class_of_text)
-    >>> round(result["top1"], 3), result["macro_recall"], result["chance_top1"]
-    (0.667, 0.75, 0.5)
-"""
-
 
 def zero_shot_audio(
     audio: ArrayLike | None = None,
@@ -129,7 +103,7 @@ def zero_shot_audio(
 ZeroShotAudio = metric_class(
     zero_shot_audio,
     [{"audio": "numbers", "labels": labels} for labels in ("text", "number", "texts", "numbers")],
-    texts=(_DESCRIPTION, _CITATION, _INPUTS, ("https://arxiv.org/abs/2310.08753",)),
+    citation=_CITATION,
     whole=False,
     instead=("similarity",),
 )
@@ -306,35 +280,3 @@ MEASURES = {
     "classes": count("classes", "number of classes to choose from"),
 }
 """The description of each number of `zero_shot_audio`, by name, the score first."""
-
-PAGE = {
-    "introduction": """\
-# Zero-shot audio: is the text of the right class the nearest?
-
-Each class has a text, such as "This is a sound of a bell". Top-1 is how often that of the right class is the nearest to
-a clip, mAP how far up the clips of a class stand in the order of similarity to its text.
-
-Paste embeddings of an audio–text model: a line for each clip, and one for each class, numbers separated by commas or
-spaces; and for each clip its class, 0 being the first.
-""",
-    "warning": """\
-**Zero-shot it is only if the model was not trained on these clips.** Several published models were trained on ESC-50,
-UrbanSound8K or FSD50K.
-""",
-    "inputs": {
-        "audio": "Clips: one embedding a line",
-        "labels": "The class of each clip: 0 is the first",
-        "text": "Classes: one embedding a line",
-    },
-    "kinds": {"text": "vectors"},
-    "needed": ("text",),
-}
-"""Content of the metric's page; an input that is no feature of the metric is of the kind given here."""
-
-
-def example() -> dict[str, Any]:
-    """Return arguments of `zero_shot_audio`: a model that knows 6 classes, 40 clips in 8 dimensions."""
-    rng = np.random.default_rng(0)
-    text, labels = rng.normal(size=(6, 8)), np.arange(40) % 6
-    audio = text[labels] + 1.2 * rng.normal(size=(40, 8))
-    return {"audio": audio.round(3), "labels": labels, "text": text.round(3)}

@@ -31,7 +31,7 @@ from audio_compositionality.tasks.metric_files import describe_metric
 from audio_compositionality.tasks.registry import list_tasks
 
 APP = "app.py"
-"""The page of a Space; all metrics share one."""
+"""The page of the leaderboard's Space."""
 
 REQUIREMENTS = "requirements.txt"
 
@@ -124,7 +124,7 @@ def metric_files(name: str) -> dict[str, bytes]:
     Raises:
         LookupError: there is no such metric.
     """
-    modules = {APP: _page(), **module_files(metric_file(name))}
+    modules = module_files(metric_file(name))
     return {**modules, "README.md": metric_card(name).encode(), REQUIREMENTS: metric_requirements(modules).encode()}
 
 
@@ -141,10 +141,7 @@ def metric_card(name: str) -> str:
 
 
 def metric_requirements(modules: Mapping[str, bytes]) -> str:
-    """The lines of ``requirements.txt``: the imports of a Space's modules, with the bounds of this package.
-
-    Gradio is not among them: it comes with the Space's SDK.
-    """
+    """The lines of ``requirements.txt``: the imports of a Space's modules, with the bounds of this package."""
     imported = set()
     for code in modules.values():
         for node in ast.walk(ast.parse(code)):
@@ -152,14 +149,14 @@ def metric_requirements(modules: Mapping[str, bytes]) -> str:
                 imported |= {alias.name.partition(".")[0] for alias in node.names}
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 imported.add(node.module.partition(".")[0])
-    packages = {_DISTRIBUTIONS.get(name, name) for name in imported - set(sys.stdlib_module_names)} - {"gradio"}
+    packages = {_DISTRIBUTIONS.get(name, name) for name in imported - set(sys.stdlib_module_names)}
     lines = importlib.metadata.requires(DISTRIBUTION) or []
     bounds = {re.split(r"[^\w.-]", line, maxsplit=1)[0]: line for line in lines if ";" not in line}
     return "".join(f"{bounds[name]}\n" for name in sorted(packages))
 
 
 def folder_files(folder: Path) -> dict[str, bytes]:
-    """The files of a Space of another author's metric: those of its folder, and the page that all metrics share.
+    """The files of a Space of another author's metric: those of its folder.
 
     Raises:
         InputError: a file is missing from the folder.
@@ -173,11 +170,7 @@ def folder_files(folder: Path) -> dict[str, bytes]:
     lacking = [name for name in (f"{folder.name}.py", "README.md", REQUIREMENTS) if name not in content]
     if lacking:
         raise InputError(f"{folder} is not the folder of a metric: it has no {shown(lacking)}")
-    return {APP: _page(), **content}
-
-
-def _page() -> bytes:
-    return files("audio_compositionality.metrics").joinpath(APP).read_bytes()
+    return content
 
 
 def leaderboard_files(org: str) -> dict[str, bytes]:

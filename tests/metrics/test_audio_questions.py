@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from audio_compositionality.metrics.audio_questions import audio_questions, example
+from audio_compositionality.metrics.audio_questions import audio_questions
 from audio_compositionality.metrics.polybench import polybench
 
+from . import examples
 from .contract import MetricContract
 
 
@@ -35,7 +36,7 @@ def test_numbers_by_hand() -> None:
 
 
 def test_orders_of_one_question_count_once_and_agree_with_polybench() -> None:
-    given = example()
+    given = examples.audio_questions()
     kinds = given.pop("kinds")
     ours = audio_questions(**given, kinds=kinds, return_scores=True)
     tasks = [{"source": "counting", "mood": "duration"}[kind] for kind in kinds]

@@ -13,6 +13,7 @@ from evaluate.loading import CachedEvaluationModuleFactory, get_imports
 from audio_compositionality import metrics
 from audio_compositionality.metrics import list_metrics, metric_file, module_files, register, register_on_import
 
+from . import examples
 from .contract import run_python
 
 
@@ -59,7 +60,7 @@ for name, options in json.loads(sys.argv[1]).items():
     both = []
     for loaded in (metric, evaluate.load(str(metric_file(name)))):
         assert loaded.name == name
-        both.append(loaded.compute(**sys.modules[type(loaded).__module__].example(), **options))
+        both.append(loaded.compute(**getattr(examples, type(loaded).function.__name__)(), **options))
     assert both[0] == both[1]
     results[name] = both[0]
 assert os.listdir() == []
@@ -76,7 +77,7 @@ def test_every_metric_loads_by_its_name_and_its_path_after_the_import_alone(tmp_
     printed = json.loads(run_python("-c", LOADED, json.dumps(options), cwd=empty, HF_HOME=str(home)).splitlines()[-1])
     for name, given in options.items():
         module = importlib.import_module(f"audio_compositionality.metrics.{name}")
-        expected = getattr(module, name)(**module.example(), **given)
+        expected = getattr(module, name)(**getattr(examples, name)(), **given)
         assert printed[name] == json.loads(json.dumps(expected, default=repr)), name
         for file, content in module_files(metric_file(name)).items():
             (copy,) = (home / "modules").rglob(f"evaluate-metric--{name}/*/{file}")
