@@ -8,8 +8,6 @@ from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from audio_compositionality.support.progress import progress_of
-
 from . import arguments, scoring
 from .arguments import GO_ON, Command
 
@@ -29,11 +27,8 @@ def run(options: argparse.Namespace) -> None:
     arguments.check_models(options.models)
     request = scoring.read_request(options, options.out, scores=False)
     how = request.how.changed(store=options.out)
-    from tqdm.auto import tqdm
-
     from audio_compositionality.evaluator.run.embeddings import embed_at_layers, models_by_pass
     from audio_compositionality.evaluator.run.outputs import can_do
-    from audio_compositionality.evaluator.run.work import clips_of
 
     data, tasks = request.open_data(options)
     processes = arguments.processes_of_run()
@@ -44,13 +39,10 @@ def run(options: argparse.Namespace) -> None:
     recipes = tuple(dict.fromkeys(task.info.recipe for task in done or tasks))
     configurations = [data.configuration(recipe) for recipe in recipes]
     groups = models_by_pass(models)
-    work = clips_of(list(product(groups, configurations)), how, processes)
-    with progress_of(work, shown=how.progress and processes.is_main):
-        for layers, configuration in product(groups, configurations):
-            for store in embed_at_layers(layers, configuration, how):
-                if processes.is_main:
-                    with tqdm.external_write_mode():
-                        _tell(store)
+    for layers, configuration in product(groups, configurations):
+        for store in embed_at_layers(layers, configuration, how):
+            if processes.is_main:
+                _tell(store)
 
 
 def _tell(store: EmbeddingStore) -> None:

@@ -9,7 +9,7 @@ import os
 import shutil
 import time
 import warnings
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ from audio_compositionality.support.files import (
     sha256_of_json,
     write_whole,
 )
-from audio_compositionality.support.progress import Part, progress_of
+from audio_compositionality.support.progress import during
 from audio_compositionality.support.text import nearest
 
 from .data import DatasetError, Pcm16, Rendering, Row
@@ -211,15 +211,10 @@ def _size_of(job: _Job) -> BuiltSize:
     return BuiltSize(job.name, clips, seconds * each, size * each / 1e6, taken)
 
 
-def _parts(jobs: Sequence[_Job], folder: Path, sizes: Sequence[BuiltSize], workers: int) -> dict[Hashable, Part]:
-    """The clips of each recipe that are not written yet, as parts of the bar."""
-    taken = {size.recipe: size.taken / min(workers, os.cpu_count() or 1) for size in sizes}
-    parts: dict[Hashable, Part] = {}
-    for job in jobs:
-        missing = [index for shard in job.shards if not (folder / shard.name).exists() for index in shard.rows]
-        clips = sum(len(job.recipe.clip_names(job.rows[index])) for index in missing)
-        parts[job.name] = Part(job.name, "clip", clips, seconds=taken.get(job.name))
-    return parts
+def _missing(job: _Job, folder: Path) -> int:
+    """Clips of a recipe that are not written yet."""
+    missing = [index for shard in job.shards if not (folder / shard.name).exists() for index in shard.rows]
+    return sum(len(job.recipe.clip_names(job.rows[index])) for index in missing)
 
 
 def _chosen_data(
@@ -246,11 +241,10 @@ def _build(
     before = _present(folder, data, audio_format, force)
     # All rows are drawn before anything is written: refused settings leave no files behind.
     jobs = [_job(data, name, audio_format) for name in data.recipes]
-    sizes = [_size_of(job) for job in jobs] if progress or on_sizes else []
     if on_sizes is not None:
-        on_sizes(sizes)
+        on_sizes([_size_of(job) for job in jobs])
     manifest = _claim(folder, before, {job.name: _entry(data, job) for job in jobs}, force)
-    with ThreadPoolExecutor(workers) as pool, progress_of(_parts(jobs, folder, sizes, workers), shown=progress) as bar:
+    with ThreadPoolExecutor(workers) as pool:
         for job in jobs:
             begun = folder / job.name / BEGUN_NAME
             begun.parent.mkdir(exist_ok=True)
@@ -258,7 +252,7 @@ def _build(
             digests = {name: shard.sha256 for name, shard in manifest.recipes[job.name].shards.items()}
             digests = digests or _digests_of_begun(begun)
             shards = {}
-            with bar.during(job.name) as advance:
+            with during(job.name, "clip", _missing(job, folder), shown=progress) as advance:
                 for planned in job.shards:
                     digest = digests.get(planned.name)
                     shard = shards[planned.name] = _write_shard(folder, job, planned, digest, pool, advance)

@@ -1,7 +1,5 @@
 """The composition model of A-TRE, a Transformer that rebuilds embeddings from labels, and its fits to any split."""
 
-import contextlib
-import contextvars
 import math
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -205,38 +203,6 @@ class Goal:
     seed: int
 
 
-_watch: contextvars.ContextVar[Callable[[float], object] | None] = contextvars.ContextVar("watch", default=None)
-
-
-@contextlib.contextmanager
-def watched_fits(watch: Callable[[float], object]) -> Iterator[None]:
-    """Show no bars of fits within: `watch` is called after each step with its share of all steps, from any thread."""
-    token = _watch.set(watch)
-    try:
-        yield
-    finally:
-        _watch.reset(token)
-
-
-class _Watched:
-    """Takes the place of a bar: passes each step on."""
-
-    def __init__(self, watch: Callable[[float], object], share: float) -> None:
-        self._watch, self._share = watch, share
-
-    def __enter__(self) -> "_Watched":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def update(self) -> None:
-        self._watch(self._share)
-
-    def set_postfix(self, **_: str) -> None:
-        pass
-
-
 def fit_goals(
     inputs: SceneTensors, goals: Sequence[Goal], options: FitOptions, progress: bool
 ) -> list[tuple[Fit, Floats]]:
@@ -256,9 +222,7 @@ def fit_goals(
             return Fit(0, Curve()), np.zeros((len(test), targets.shape[1]))
         model = new_model(inputs.counts.shape[2], targets.shape[1], goal.seed, options).to(device)
         hidden = None if progress else True
-        watch = _watch.get()
-        bar: Any = _Watched(watch, 1 / (len(goals) * options.max_steps)) if watch else None
-        with bar or tqdm(total=options.max_steps, desc=goal.title, disable=hidden, leave=None) as bar:
+        with tqdm(total=options.max_steps, desc=goal.title, disable=hidden, leave=None) as bar:
             fitted = fit(
                 model,
                 (inputs[train], targets[train]),
@@ -300,9 +264,9 @@ def side_by_side(
     if threads == 1:
         return [function(*job) for job in jobs]
 
-    def call(context: contextvars.Context, job: tuple[Any, ...]) -> tuple[Fit, Floats]:
+    def call(job: tuple[Any, ...]) -> tuple[Fit, Floats]:
         try:
-            return context.run(function, *job)
+            return function(*job)
         except BaseException:
             stop.set()
             raise
@@ -311,7 +275,7 @@ def side_by_side(
     # threads, which is restored.
     pool = ThreadPoolExecutor(min(len(jobs), threads), initializer=torch.set_num_threads, initargs=(1,))
     try:
-        futures = [pool.submit(call, contextvars.copy_context(), job) for job in jobs]
+        futures = [pool.submit(call, job) for job in jobs]
         errors = [error for future in futures if (error := future.exception()) is not None]
         for error in sorted(errors, key=lambda error: isinstance(error, _Stopped)):
             raise error

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import time
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import Any, Protocol
 
 from audio_compositionality.support.files import write_whole
-from audio_compositionality.support.progress import Part, Progress
+from audio_compositionality.support.progress import make_bar
 
 from .settings import Stage, TrainingError, TrainingSettings
 
@@ -181,59 +180,32 @@ def _text(value: float | int | str) -> str:
     return repr(value) if isinstance(value, float) else str(value)
 
 
-class TrainingProgress(Progress):
-    """The bar of a training, with its loss; a step of any stage is taken to last as long as those so far."""
+class TrainingProgress:
+    """The bar of a training, with its loss and its last score."""
 
-    def __init__(
-        self,
-        stages: Sequence[Stage],
-        first: int,
-        *,
-        shown: bool,
-        clock: Callable[[], float] = time.monotonic,
-        file: IO[str] | None = None,
-    ) -> None:
-        """Begin.
-
-        Args:
-            stages: of the run.
-            first: steps that are done.
-            shown, clock, file: see `Progress`.
-        """
-        self._total, self._done = sum(stage.steps for stage in stages), first
+    def __init__(self, stages: Sequence[Stage], first: int, *, shown: bool) -> None:
+        """Begin, with so many steps done."""
+        steps = sum(stage.steps for stage in stages)
+        self._bar = make_bar("training", "step", steps, shown=shown, done=first)
         self._loss: float | None = None
-        self._score = self._stage = ""
-        parts: dict[Hashable, Part] = {}
-        for number, stage in enumerate(stages):
-            made = min(first, stage.steps)
-            parts[number] = Part(stage.kind, "step", stage.steps - made, "steps")
-            first -= made
-        super().__init__(parts, shown=shown, clock=clock, file=file)
+        self._score = ""
 
-    def made(self, stage: int, losses: Sequence[float]) -> None:
-        """Count steps of a stage, by its number, with their losses."""
+    def made(self, stage: str, losses: Sequence[float]) -> None:
+        """Count steps of a stage with their losses."""
         for loss in losses:
             self._loss = loss if self._loss is None else _SMOOTHED * self._loss + (1 - _SMOOTHED) * loss
-        self._done, self._stage = self._done + len(losses), self.name
-        self.advance(stage, len(losses))
+        self._bar.set_description_str(stage, refresh=False)
+        self._bar.set_postfix_str(f"loss {self._loss:.3f}{self._score}", refresh=False)
+        self._bar.update(len(losses))
 
     def skip(self, steps: int) -> None:
         """Leave out steps that will not be made."""
-        self._done += steps
+        self._bar.update(steps)
 
-    def evaluated(self, stage: str, score: float, best: bool) -> None:
+    def evaluated(self, score: float) -> None:
         """Report the score of an evaluation."""
         self._score = f", score {score:.3f}"
-        mark = ", the best so far" if best else ""
-        self.say(f"step {self._done:,}, {stage}: score {score:.3f}{mark}")
 
     def close(self) -> None:
-        """Remove the bar; where there is none, say the last loss."""
-        if self._loss is not None:
-            self.say(self.where())
-        super().close()
-
-    def where(self) -> str:
-        """The stage, the step and the loss, in words."""
-        loss = "" if self._loss is None else f", loss {self._loss:.3f}"
-        return f"{self._stage}, step {self._done:,} of {self._total:,}{loss}{self._score}"
+        """Remove the bar."""
+        self._bar.close()

@@ -390,7 +390,7 @@ class Trainer:
             modular_weight=self.settings.modular_weight,
         )
         stream = batches.stream(self.position.step * each, stage.steps * each)
-        with _closing(stream), self._bar.during(number):
+        with _closing(stream):
             while self.position.step < stage.steps:
                 self._step(stage, stream, loss, optimizer)
                 position = self.position
@@ -480,7 +480,7 @@ class Trainer:
             if self.log is not None:
                 values = (total, stage.kind, step, loss, rate, scale, norm, round(seconds, 3))
                 self.log.step(dict(zip(STEP_COLUMNS, values, strict=True)))
-        self._bar.made(self.position.stage, [loss for loss, _, _ in numbers])
+        self._bar.made(stage.kind, [loss for loss, _, _ in numbers])
         self._waiting.clear()
 
     def _validate_and_stop(self, stage: Stage) -> bool:
@@ -503,7 +503,7 @@ class Trainer:
         is_number = not math.isnan(score)
         is_best = is_number and (best is None or score > best)
         is_better = is_number and (stage_best is None or score > stage_best)
-        self._bar.evaluated(stage.kind, score, is_best)
+        self._bar.evaluated(score)
         if is_best and self.processes.is_main:
             save_model(self.towers, self.out / BEST, TrainingRecord(self.settings.values(), self.facts))
         self.position = replace(

@@ -18,7 +18,7 @@ import numpy as np
 
 from audio_compositionality.dataset_builder.data import PAUSE, Clip, Row
 from audio_compositionality.encoders.base import LETTERS, By, ClipError, GivenClip, Model, ModelCard, ModelError
-from audio_compositionality.support.progress import Part, during
+from audio_compositionality.support.progress import during
 from audio_compositionality.support.text import listed
 from audio_compositionality.tasks.base import GENERATE, Scoring, TaskError
 
@@ -395,8 +395,7 @@ def compute_answers(
         title += f" (process 1 of {processes.count}, its share)"
     missing = [shard for shard in share if not store.has(shard)]
     unanswered = sum(len(store.items(shard)) - len(store.begun(shard)) for shard in missing)
-    part = Part(title, "question", unanswered, ("answers", model.card.id))
-    with during(store.key, part, shown=options.progress and processes.is_main) as advance:
+    with during(title, "question", unanswered, shown=options.progress and processes.is_main) as advance:
         _fill(store, calls, model, asked, opened, options, advance)
     processes.wait()
     if not processes.is_main:
@@ -601,8 +600,7 @@ def _taught(model: Model, opened: OpenedTask, options: RunOptions) -> Model:
                 advance(1)
 
     count = len(about) * (1 if crossed is None else FOLDS - 1)
-    part = Part(f"{model.card.id}, training clips", "clip", count)
-    with during(("learn", model.card.id, opened.configuration.recipe), part, shown=options.progress) as advance:
+    with during(f"{model.card.id}, training clips", "clip", count, shown=options.progress) as advance:
         if crossed is None:
             model.learn(rows, clips(range(len(rows)), advance))
             return model

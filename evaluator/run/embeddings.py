@@ -25,7 +25,7 @@ from audio_compositionality.encoders.check_sounds import relative_difference
 from audio_compositionality.encoders.inference import allowed_in_company, free_memory, is_out_of_memory
 from audio_compositionality.encoders.model_encoder import LayeredEncoder
 from audio_compositionality.encoders.pipeline import EmbeddedBatch, embed_batches, embed_batches_at_layers
-from audio_compositionality.support.progress import Part, during
+from audio_compositionality.support.progress import during
 from audio_compositionality.support.text import first_line
 
 from .blocks import KeptClip, batches_by_length, batches_in_order, clips_at
@@ -137,8 +137,7 @@ def fill_stores(
     if processes.count > 1:
         description += f" (process 1 of {processes.count}, its share)"
     left = sum(len(first.items(shard)) for shard in share if not all(_is_there(store, shard) for store in stores))
-    part = Part(description, "clip", left, ("clips", model.card.id))
-    with during(first.key, part, shown=options.progress and processes.is_main) as advance:
+    with during(description, "clip", left, shown=options.progress and processes.is_main) as advance:
         counted = 0
 
         def embed_missing(size: int) -> None:
@@ -479,8 +478,8 @@ def fill_texts(store: EmbeddingStore, model: Model, opened: OpenedTask, options:
         for shard in every:
             store.discard(shard)
     missing = [shard for shard in every if not store.has(shard) and not store.awaits_check(shard)]
-    part = Part(f"{model.card.id}, texts of {store.key.recipe}", "text", _items_in(store, missing))
-    with during(store.key, part, shown=options.progress) as advance:
+    title = f"{model.card.id}, texts of {store.key.recipe}"
+    with during(title, "text", _items_in(store, missing), shown=options.progress) as advance:
         for shard in missing:
             texts = [unique[number] for number in store.numbers(shard)]
             store.write(shard, EmbeddingShard(_embedded(model, texts), {}), checked=False)

@@ -8,13 +8,10 @@ import platform
 import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
 from typing import Any
-
-from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.encoders.base import Model, ModelCard
@@ -33,7 +30,6 @@ from audio_compositionality.evaluator.results.result import (
 )
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of
-from audio_compositionality.support.progress import during, progress_of
 from audio_compositionality.support.text import nearest, shortened, with_article
 from audio_compositionality.tasks.base import Outputs, Samples, Scores, Task
 from audio_compositionality.tasks.registry import default_tasks, load_tasks, settings_of_tasks
@@ -46,7 +42,6 @@ from .options import RunOptions
 from .outputs import Filled, ModelOutputs, can_do, check_model_kind, compute_outputs, warn_of_left_out
 from .processes import Processes, join_processes
 from .store import store_root
-from .work import score_part, work_of
 
 _VERSIONS = ("audio-compositionality", "numpy", "torch", "transformers", "librosa", "soxr")
 
@@ -145,13 +140,10 @@ def evaluate_models(
     check_lengths(models, opened, {*earlier, *unasked}, options)
     check_questions_asked(models, opened, {*earlier, *unasked}, options)
     results: list[Result] = []
-    work = work_of(models, opened, {*earlier, *unasked}, options, processes)
-    with progress_of(work, shown=options.progress):
-        for result in _evaluated(models, opened, earlier, unasked, options, processes):
-            results.append(result)
-            if on_result is not None and processes.is_main:
-                with tqdm.external_write_mode():
-                    on_result(result)
+    for result in _evaluated(models, opened, earlier, unasked, options, processes):
+        results.append(result)
+        if on_result is not None and processes.is_main:
+            on_result(result)
     told = json.loads(processes.tell(json.dumps([result.dumps() for result in results])))
     return results if processes.is_main else [Result.loads(text) for text in told]
 
@@ -343,27 +335,13 @@ def score_outputs(
         ValueError, FloatingPointError: outputs that cannot be scored.
     """
     started = time.perf_counter()
-    key, part = score_part(card, opened)
-    with during(key, part, shown=progress) as advance, _watched(opened.task, advance):
-        scores = opened.score(outputs, fit_device)
+    scores = opened.score(outputs, fit_device, progress)
     seconds = {**seconds, "score": time.perf_counter() - started}
     device = ran_on
     if any(measure.fitted for measure in opened.task.info.measures):
         device += f", fit on {fit_device}"
     samples = SampleTable.of(scores.ids, scores.columns, opened.samples.clusters)
     return make_result(opened, scores, opened.samples, card, samples, device=device, seconds=seconds), samples
-
-
-@contextmanager
-def _watched(task: Task, advance: Callable[[float], None]) -> Iterator[None]:
-    """Count the steps of a task's fits in a bar of the command, in place of bars of their own."""
-    if not any(measure.fitted for measure in task.info.measures):
-        yield
-        return
-    from audio_compositionality.metrics.composition import watched_fits
-
-    with watched_fits(advance):
-        yield
 
 
 def make_result(

@@ -20,8 +20,6 @@ from audio_compositionality.evaluator.run.embeddings import (
 )
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
-from audio_compositionality.evaluator.run.processes import Processes
-from audio_compositionality.evaluator.run.work import clips_of
 from audio_compositionality.tasks.registry import load_tasks
 
 from .toys import BandEnergies, Numbered
@@ -57,15 +55,6 @@ def test_layers_of_one_model_are_one_group():
     toy = BandEnergies()
     models = [toy, first[0], second[0], first[1], second[1], toy]
     assert models_by_pass(models) == [[toy], first, second, [toy]]
-
-
-def test_a_stored_layer_does_not_hide_the_clips_of_another(tmp_path):
-    configuration, alone = Numbered(40), Processes()
-    first, second = Powers(16_000).at_layers([1, 2])
-    options = RunOptions(store=tmp_path, progress=False)
-    embed_configuration(first, configuration, options)
-    foreseen = [clips_of([(layers, configuration)], options, alone) for layers in ([first], [first, second])]
-    assert [part.items for parts in foreseen for part in parts.values()] == [0, 40]
 
 
 def test_one_pass_fills_a_store_a_layer(tmp_path):
