@@ -12,8 +12,8 @@ from ..scenes.twins import FEWEST_LABELS, OVERLAPPING, SPLITS, Kind, gap_of
 from ..sounds.entries import Sounds
 from ..sounds.strong_labels import AnnotatedRecordings
 from ..texts.label_questions import AnnotatedSpec
-from ..texts.question_tasks import question_tasks
-from ..texts.questions import NO_TIME, ORDER, SIMULTANEITY, check_question_row, question_columns, row_of, time_of
+from ..texts.question_tasks import kind_named
+from ..texts.questions import NO_TIME, ORDER, SIMULTANEITY, check_question_row, question_columns, row_of
 from .base import Drawn, Recipe
 
 AnySpec = PolyphonySpec | AnnotatedSpec
@@ -97,8 +97,7 @@ class _Questions(TwinRecipe):
 
     def card(self, spec: AnySpec) -> Mapping[str, Any]:
         """The base's values, and the kinds with the temporal information that each needs."""
-        tasks = question_tasks()
-        needs = {f"{kind.task}": _NEEDS[time_of(kind.task, tasks)] for kind in self.kinds}
+        needs = {kind.task: _NEEDS[kind_named(kind.task).time] for kind in self.kinds}
         return {**super().card(spec), "needs": needs}
 
 

@@ -7,7 +7,7 @@ answer differs from clip to clip. The measured events of the clips confirm it.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor
 
@@ -18,11 +18,12 @@ from audio_compositionality.support.text import shown
 
 from ..sounds.annotations import Annotation, Interval
 from ..texts.question_tasks import (
-    ATOM_TASKS,
+    ATOM_KINDS,
+    KINDS,
     PRESENCE,
     SEQUENCE,
     STATES,
-    question_tasks,
+    kind_named,
     window_start,
     window_steps,
     window_text,
@@ -35,10 +36,8 @@ from ..texts.questions import (
     Question,
     QuestionError,
     QuestionSettings,
-    QuestionTask,
     in_sentence,
     question_templates,
-    task_and_variant,
     template_of,
 )
 from .sources import dealt, random_generator
@@ -288,7 +287,7 @@ def _labels_of(labels: Sequence[str], number: int, seed: int, at: tuple[int, int
 
 def _group_of(turn: Turn, lines: TimeLines) -> TwinGroup:
     """A group: its number decides wording and levels; the order of options and the softer tracks are drawn."""
-    task, variant = task_and_variant(turn.kind.task, twin_tasks())
+    kind = kind_named(turn.kind.task, _ALL_KINDS)
     variants = [track[1] for track in lines.clips[0]]
     levels = dict.fromkeys(variants, 0.0) if lines.is_level else _levels_of(variants, turn.number, turn.rng)
     clips = tuple(
@@ -301,9 +300,11 @@ def _group_of(turn: Turn, lines: TimeLines) -> TwinGroup:
     for asked in lines.asked:
         distinct = sorted(set(asked.answers))
         options = tuple(distinct[k] for k in turn.rng.permutation(len(distinct)))
-        wording = _wording_of(turn, task.name, variant, asked.polarity)
+        wording = _wording_of(turn, kind.task, kind.variant, asked.polarity)
         questions.append(TwinQuestion(asked.anchor, options, tuple(asked.answers), wording, asked.other))
-    return TwinGroup(turn.name, turn.split, turn.number, task.name, variant, clips, tuple(questions), turn.kind.place)
+    return TwinGroup(
+        turn.name, turn.split, turn.number, kind.task, kind.variant, clips, tuple(questions), turn.kind.place
+    )
 
 
 def _wording_of(turn: Turn, task: str, variant: str, polarity: str) -> str:
@@ -338,9 +339,8 @@ def _arranged(group: TwinGroup, arrangement: str, spans: Sequence[Spans] | None)
 _SETTINGS = QuestionSettings(counts=(1, 2, 3, 4), duration_options=3)
 
 
-def twin_tasks() -> Mapping[str, QuestionTask]:
-    """All tasks that twins can be about: those of questions, and their atoms."""
-    return {**question_tasks(), **ATOM_TASKS}
+_ALL_KINDS = {**KINDS, **ATOM_KINDS}
+"""All kinds that twins can be about: those of questions, and their atoms."""
 
 
 def questions_of(group: TwinGroup, annotations: Sequence[Annotation]) -> tuple[Question, ...]:
@@ -353,11 +353,10 @@ def questions_of(group: TwinGroup, annotations: Sequence[Annotation]) -> tuple[Q
     Raises:
         QuestionError: the measured events of a clip contradict its answer.
     """
-    task = twin_tasks()[group.task]
     questions = []
     for place, (clip, annotation) in enumerate(zip(group.clips, annotations, strict=True)):
         asked = {label for ask in group.questions for label in (ask.anchor, *ask.options) if label}
-        facts = task.facts(annotation, group.variant, frozenset(annotation.labels) | asked, _SETTINGS)
+        facts = _ALL_KINDS[group.kind].facts(annotation, frozenset(annotation.labels) | asked, _SETTINGS)
         for ask, suffix in zip(group.questions, ("-a", "-b") if len(group.questions) > 1 else ("",), strict=True):
             template, answer = template_of(ask.template), ask.answers[place]
             borne_out = {

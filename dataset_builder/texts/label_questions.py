@@ -1,14 +1,13 @@
-"""Questions about a user's recordings with strong labels: their choice, wording and balance, their rows and sound."""
+"""Questions about annotated recordings: their settings, their draw, and their rows and sound."""
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
-from weakref import WeakValueDictionary
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import numpy as np
 from pydantic import Field, PlainSerializer, SkipValidation, field_validator
@@ -22,25 +21,21 @@ from ..scenes.pool import whole_clip
 from ..sounds.annotations import Annotation, Rules, readings
 from ..sounds.splits import check_shares, split_of_groups
 from ..sounds.strong_labels import AUDIOTIME, WARNING, AnnotatedRecordings, has_negatives
-from .answer_check import check_questions
 from .question_controls import Balance, balance_of, balance_table, require_balance
-from .question_tasks import question_tasks
+from .question_tasks import TWO_COUNTS, QuestionKind, kind_named
 from .questions import (
-    TWO_COUNTS,
     Draft,
     Fact,
     Question,
     QuestionError,
     QuestionSettings,
     QuestionSpec,
-    QuestionTask,
     agreed,
     check_labels,
     dealt_to_units,
     ordered_options,
     question_templates,
     row_of,
-    task_and_variant,
     templates_digest,
 )
 
@@ -81,16 +76,10 @@ class AskedSpec(QuestionSpec):
     @field_validator("ask")
     @classmethod
     def _named(cls, ask: tuple[str, ...]) -> tuple[str, ...]:
-        kinds = [(task.name, variant) for task, variant in (task_and_variant(name, question_tasks()) for name in ask)]
-        names = tuple(f"{task}/{variant}" for task, variant in kinds)
+        names = tuple(kind_named(name).name for name in ask)
         if not names or len(set(names)) < len(names):
             raise InputError(f"ask is {', '.join(ask)!r}; it takes one kind of questions or several, each once")
         return names
-
-    @property
-    def questions(self) -> QuestionSettings:
-        """The settings of the questions."""
-        return QuestionSettings(**{name: getattr(self, name) for name in QuestionSpec.model_fields})
 
 
 class AnnotatedSpec(AskedSpec):
@@ -103,7 +92,8 @@ class AnnotatedSpec(AskedSpec):
     @property
     def questions(self) -> QuestionSettings:
         """The settings of the questions; labels that are related in the recordings never meet."""
-        return super().questions.changed(related=self.recordings.related, negatives=self.has_negatives)
+        of_user = {name: getattr(self, name) for name in QuestionSpec.model_fields}
+        return QuestionSettings(**of_user, related=self.recordings.related, negatives=self.has_negatives)
 
     @property
     def has_negatives(self) -> bool:
@@ -114,6 +104,11 @@ class AnnotatedSpec(AskedSpec):
     def sample_rate(self) -> int | None:
         """Hz of all clips; None where they differ."""
         return self.recordings.sample_rate
+
+    @cached_property
+    def drawn(self) -> AnnotatedQuestions:
+        """The questions and their sound."""
+        return AnnotatedQuestions(self)
 
     def values(self) -> dict[str, Any]:
         """The settings as JSON values: the recordings' fingerprint, the rules of comparison, and all wordings."""
@@ -129,11 +124,10 @@ class AnnotatedSpec(AskedSpec):
 
     def rendering(self, recipe: Recipe[Any]) -> AnnotatedQuestions:
         """The questions and their sound."""
-        return AnnotatedQuestions.of(self)
+        return self.drawn
 
     def card(self) -> dict[str, Any]:
         """The values of its card's template."""
-        rendering = AnnotatedQuestions.of(self)
         clips = self.recordings.annotations
         lengths = [annotation.duration for annotation in clips]
         return {
@@ -142,14 +136,15 @@ class AnnotatedSpec(AskedSpec):
             "recordings": len({annotation.recording for annotation in clips}),
             "labels": sorted({label for annotation in clips for label in annotation.labels}),
             "seconds": list(dict.fromkeys(number_text(length, 1) for length in (min(lengths), max(lengths)))),
-            "counts": listed([f"{len(part.questions):,} for {part.split}" for part in rendering.asked]),
+            "counts": listed([f"{len(part.questions):,} for {part.split}" for part in self.drawn.asked]),
             "asked": listed(list(self.ask), 10),
-            "balance": to_markdown(*rendering.reports()),
-            "notes": rendering.notes(),
+            "balance": to_markdown(*self.drawn.reports()),
+            "notes": self.drawn.notes(),
             "warning": WARNING if self.has_negatives else "",
         }
 
 
+# ----- the draw
 def split_by_recording(
     annotations: Iterable[Annotation], shares: Mapping[str, float], *, seed: int = 0
 ) -> dict[str, tuple[Annotation, ...]]:
@@ -166,14 +161,20 @@ def split_by_recording(
         InputError: a share is not more than 0, or they are not 1 together.
     """
     check_shares(shares)
-    ordered = sorted(annotations, key=lambda annotation: (annotation.source_name, *annotation.key))
     parts: dict[str, list[Annotation]] = {name: [] for name in shares}
-    for source in sorted({annotation.source_name for annotation in ordered}):
-        of_source = [annotation for annotation in ordered if annotation.source_name == source]
+    for of_source in _by_source(annotations).values():
         part_of = split_of_groups([annotation.split_group for annotation in of_source], shares, seed=seed)
         for annotation in of_source:
             parts[part_of[annotation.split_group]].append(annotation)
     return {name: tuple(members) for name, members in parts.items()}
+
+
+def _by_source(annotations: Iterable[Annotation]) -> dict[str, list[Annotation]]:
+    """Annotations of each data set, in order."""
+    by_source: dict[str, list[Annotation]] = defaultdict(list)
+    for annotation in sorted(annotations, key=lambda annotation: (annotation.source_name, *annotation.key)):
+        by_source[annotation.source_name].append(annotation)
+    return by_source
 
 
 def draw_questions(
@@ -192,76 +193,43 @@ def draw_questions(
         InputError: there are no such questions.
         QuestionError: two annotations are of the same part of a recording, or two labels read alike.
     """
+    if seed < 0:
+        raise InputError(f"seed is {seed}; it must be 0 or more")
     settings = settings or QuestionSettings()
-    ordered = sorted(annotations, key=lambda annotation: (annotation.source_name, *annotation.key))
-    _check(ordered)
-    by_source: dict[str, list[Annotation]] = defaultdict(list)
-    for annotation in ordered:
-        by_source[annotation.source_name].append(annotation)
-    questions: list[Question] = []
+    by_source, questions = _by_source(annotations), []
     for source, of_source in by_source.items():
-        for name in settings.ask:
-            task, variant = task_and_variant(name, question_tasks())
-            rng = _generator(seed, source, task.name, variant)
-            drafts = task.drafts(facts_of(of_source, task, variant, settings), variant, rng, settings)
-            questions += _worded(drafts, task, variant, source, rng)
+        counts = Counter(annotation.key for annotation in of_source)
+        twice = [f"{name} at {start:g} s" for (name, start), count in counts.items() if count > 1]
+        if twice:
+            raise QuestionError(f"labels of {shown(twice)} are there more than once")
+        check_labels([label for annotation in of_source for label in annotation.labels])
+        for kind in map(kind_named, settings.ask):
+            # The random choices of one kind of questions are independent of the other kinds.
+            digest = hashlib.sha256("\n".join((source, kind.task, kind.variant)).encode()).digest()
+            rng = np.random.default_rng([seed, int.from_bytes(digest[:8], "little")])
+            questions += _worded(kind.drafts(facts_of(of_source, kind, settings), rng, settings), kind, source, rng)
     return tuple(questions)
 
 
-def _generator(seed: int, *names: str) -> np.random.Generator:
-    """The random choices of one kind of questions, independent of the other kinds."""
-    if seed < 0:
-        raise InputError(f"seed is {seed}; it must be 0 or more")
-    digest = hashlib.sha256("\n".join(names).encode()).digest()
-    return np.random.default_rng([seed, int.from_bytes(digest[:8], "little")])
-
-
-def _check(annotations: Sequence[Annotation]) -> None:
-    counts = Counter((annotation.source_name, annotation.key) for annotation in annotations)
-    twice = [f"{key[0]} at {key[1]:g} s" for (_, key), count in counts.items() if count > 1]
-    if twice:
-        raise QuestionError(f"labels of {shown(twice)} are there more than once")
-    labels: dict[str, list[str]] = defaultdict(list)
-    for annotation in annotations:
-        labels[annotation.source_name] += annotation.labels
-    for of_source in labels.values():
-        check_labels(of_source)
-
-
-def facts_of(
-    annotations: Sequence[Annotation], task: QuestionTask, variant: str, settings: QuestionSettings
-) -> list[Fact]:
+def facts_of(annotations: Sequence[Annotation], kind: QuestionKind, settings: QuestionSettings) -> list[Fact]:
     """The facts about recordings of one data set on which all readings of uncertain events agree.
 
     Recordings with two related labels are left out: one of them is a more general name of the other's sound.
-
-    Args:
-        annotations: of one data set.
-        task: of the questions.
-        variant: of the task.
-        settings: of the user.
     """
     positive = [annotation for annotation in annotations if not annotation.negative]
     vocabulary = frozenset(label for annotation in positive for label in annotation.labels)
     facts: list[Fact] = []
     # Negative clips stand for the absence of overlap, and for nothing else.
-    for annotation in annotations if task.name == "concurrency" else positive:
-        if not _has_related(annotation, settings.related):
-            ways = readings(annotation)
-            facts += agreed([task.facts(way, variant, vocabulary, settings) for way in ways])
+    for annotation in annotations if kind.task == "concurrency" else positive:
+        labels = set(annotation.labels)
+        if not any(settings.related.get(label, frozenset()) & labels for label in labels):
+            facts += agreed([kind.facts(way, vocabulary, settings) for way in readings(annotation)])
     return facts
 
 
-def _has_related(annotation: Annotation, related: Mapping[str, frozenset[str]]) -> bool:
-    return any(related.get(label, frozenset()) & set(annotation.labels) for label in annotation.labels)
-
-
-def _worded(
-    drafts: Sequence[Draft], task: QuestionTask, variant: str, source: str, rng: np.random.Generator
-) -> list[Question]:
+def _worded(drafts: Sequence[Draft], kind: QuestionKind, source: str, rng: np.random.Generator) -> list[Question]:
     """Questions from drafts: wordings are distributed over units, answers over places."""
-    wordings = question_templates(task.name, variant)
-    orders = ordered_options(drafts, rng)
+    wordings, orders = question_templates(kind.task, kind.variant), ordered_options(drafts, rng)
     questions: list[Question] = []
     taken: Counter[str] = Counter()
     for polarity in sorted({wording.polarity for wording in wordings}):
@@ -270,20 +238,20 @@ def _worded(
         hand = dealt_to_units([wording for wording in wordings if wording.polarity == polarity], units, rng)
         for number, wording in zip(numbers, hand, strict=True):
             draft = drafts[number]
-            recording, start = draft.fact.key
-            id = ":".join(filter(None, (f"{recording}@{start:g}", task.name, variant, draft.fact.anchor)))
+            fact, (recording, start) = draft.fact, draft.fact.key
+            id = ":".join(filter(None, (f"{recording}@{start:g}", kind.task, kind.variant, fact.anchor)))
             taken[id] += 1
             questions.append(
                 Question(
                     id if taken[id] == 1 else f"{id}:{taken[id]}",
-                    task.name,
-                    variant,
-                    wording.question(draft.fact.anchor),
+                    kind.task,
+                    kind.variant,
+                    wording.question(fact.anchor),
                     orders[number],
                     draft.answer,
-                    draft.fact.anchor,
+                    fact.anchor,
                     wording.name,
-                    draft.fact.group,
+                    fact.group,
                     recording,
                     polarity,
                     start,
@@ -294,15 +262,9 @@ def _worded(
     return sorted(questions, key=lambda question: question.id)
 
 
-@dataclass(frozen=True)
-class _Asked:
-    """The questions of a split.
-
-    Attributes:
-        split: train or test.
-        clips: all annotations of the split.
-        questions: about them.
-    """
+# ----- rows and sound
+class _Part(NamedTuple):
+    """The questions of a split, and the clips that they could be about."""
 
     split: str
     clips: tuple[Annotation, ...]
@@ -312,20 +274,15 @@ class _Asked:
 class AnnotatedQuestions(Rendering):
     """Questions about annotated recordings and their sound; see `Rendering`."""
 
-    _renderings: ClassVar[WeakValueDictionary[AnnotatedSpec, AnnotatedQuestions]] = WeakValueDictionary()
-
-    @classmethod
-    def of(cls, settings: AnnotatedSpec) -> AnnotatedQuestions:
-        """The rendering of some settings, drawn once: equal settings share it while it is in use."""
-        return cls._renderings.setdefault(settings, cls(settings))
-
     def __init__(self, settings: AnnotatedSpec) -> None:
         """Nothing is drawn until it is needed; the rate is the highest of all clips."""
         self.settings = settings
         self.sample_rate = max(sound.rate for sound in settings.recordings.sounds)
+        clips = settings.recordings.annotations
+        self._numbers = {annotation.key: number for number, annotation in enumerate(clips)}
 
     @cached_property
-    def asked(self) -> tuple[_Asked, ...]:
+    def asked(self) -> tuple[_Part, ...]:
         """The questions of each split, balanced within it.
 
         Raises:
@@ -333,35 +290,34 @@ class AnnotatedQuestions(Rendering):
             LeakError: the text of questions reveals answers.
         """
         require_balance(self.balances)
-        return self._splits
+        return self._parts
 
     @cached_property
-    def _splits(self) -> tuple[_Asked, ...]:
-        """The questions of each split, verified by the second algorithm."""
+    def _parts(self) -> tuple[_Part, ...]:
         settings = self.settings
         shares = {TRAIN: settings.train, TEST: 1 - settings.train} if settings.train else {TEST: 1.0}
-        parts = split_by_recording(settings.recordings.annotations, shares, seed=settings.seed)
-        asked = []
-        for split, of_split in parts.items():
-            questions = draw_questions(of_split, settings.questions, seed=settings.seed)
-            check_questions(questions, of_split)
-            asked.append(_Asked(split, of_split, questions))
-        *_, test = asked
+        split = split_by_recording(settings.recordings.annotations, shares, seed=settings.seed)
+        parts = tuple(
+            _Part(name, clips, draw_questions(clips, settings.questions, seed=settings.seed))
+            for name, clips in split.items()
+        )
+        test = parts[-1]
         if not test.questions:
             reasons = "; ".join(self._reason(test, name) for name in settings.ask)
+            of_counts = any(TWO_COUNTS in kind_named(name).needs for name in settings.ask)
             raise NothingAskedError(
                 f"{settings.recordings.source}: nothing can be asked of the {len(test.clips):,} clips of the split "
                 f"{TEST}: {reasons}",
-                lacks_clips=settings.least_clips > 1 and any(map(_is_of_counts, settings.ask)),
+                lacks_clips=settings.least_clips > 1 and of_counts,
             )
-        return tuple(asked)
+        return parts
 
     @cached_property
     def balances(self) -> tuple[Balance, ...]:
         """The balance of the questions of each split and kind: controls without audio."""
         return tuple(
             replace(balance, source=f"{balance.source} ({part.split})")
-            for part in self._splits
+            for part in self._parts
             for balance in balance_of(part.questions, part.clips)
         )
 
@@ -379,21 +335,17 @@ class AnnotatedQuestions(Rendering):
             if not any(question.kind == name for question in part.questions)
         )
 
-    def _reason(self, part: _Asked, name: str) -> str:
+    def _reason(self, part: _Part, name: str) -> str:
         """The reason why a kind of question is impossible."""
-        task, variant = task_and_variant(name, question_tasks())
-        settings = self.settings.questions
-        needs = task.needs[variant].format(least=settings.least_clips)
-        facts = facts_of(part.clips, task, variant, settings)
+        kind, settings = kind_named(name), self.settings.questions
+        facts = facts_of(part.clips, kind, settings)
         clips = len({fact.key for fact in facts})
         # A time means nothing to a reader.
         answers = Counter(answer for answer, _ in {(fact.answer, fact.key) for fact in facts if not fact.width})
-        there = ", ".join(f"{answer} in {number}" for answer, number in _most_common(answers))
+        frequent = sorted(answers.items(), key=lambda item: (-item[1], item[0]))[:4]
+        there = ", ".join(f"{answer} in {number}" for answer, number in frequent)
+        needs = kind.needs.format(least=settings.least_clips)
         return f"{name} needs {needs}; {clips} of {len(part.clips)} clips qualify{f' ({there})' if there else ''}"
-
-    @cached_property
-    def _numbers(self) -> Mapping[tuple[str, float], int]:
-        return {annotation.key: number for number, annotation in enumerate(self.settings.recordings.annotations)}
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
@@ -417,14 +369,3 @@ class AnnotatedQuestions(Rendering):
     def _number(self, index: int) -> int:
         row = self.rows[index]
         return self._numbers[row["recording"], row["start"]]
-
-
-def _is_of_counts(name: str) -> bool:
-    """Whether a kind of question needs counts that several clips share."""
-    task, variant = task_and_variant(name, question_tasks())
-    return TWO_COUNTS in task.needs[variant]
-
-
-def _most_common(answers: Counter[str]) -> list[tuple[str, int]]:
-    """The four most frequent answers over clips."""
-    return sorted(answers.items(), key=lambda item: (-item[1], item[0]))[:4]

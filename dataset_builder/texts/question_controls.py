@@ -5,11 +5,11 @@ Where `blind` is above chance, the questions reveal their answers, and the revea
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,31 +89,20 @@ def balance_of(questions: Iterable[Question], annotations: Iterable[Annotation])
     kinds: dict[tuple[str, str], list[Question]] = defaultdict(list)
     for question in questions:
         kinds[question.source, question.kind].append(question)
-    balances = []
-    for (source, kind), of_kind in sorted(kinds.items()):
-        chances = [1 / len(question.options) for question in of_kind]
-        error = math.sqrt(sum(chance * (1 - chance) for chance in chances)) / len(chances)
-        blind = blind_accuracy(of_kind) if len(of_kind) >= LEAST_QUESTIONS else None
-        chance = sum(chances) / len(chances)
-        is_leak = blind is not None and blind > chance + STANDARD_ERRORS * error
-        present = [
-            present_share(question, by_clip[question.source, question.recording, question.start])
-            for question in of_kind
-        ]
-        balances.append(
-            Balance(
-                source,
-                kind,
-                len(of_kind),
-                chance,
-                error,
-                blind,
-                sum(present) / len(present),
-                _position_excess(of_kind),
-                _leak(of_kind) if is_leak else "",
-            )
-        )
-    return tuple(balances)
+    return tuple(_balance(source, kind, kinds[source, kind], by_clip) for source, kind in sorted(kinds))
+
+
+def _balance(source: str, kind: str, questions: Sequence[Question], by_clip: Mapping[Any, Annotation]) -> Balance:
+    chances = np.array([1 / len(question.options) for question in questions])
+    chance, error = float(chances.mean()), float(np.sqrt((chances * (1 - chances)).sum()) / len(chances))
+    blind = blind_accuracy(questions) if len(questions) >= LEAST_QUESTIONS else None
+    leak = _leak(questions) if blind is not None and blind > chance + STANDARD_ERRORS * error else ""
+    present = [present_share(one, by_clip[one.source, one.recording, one.start]) for one in questions]
+    places = defaultdict(list)
+    for question in questions:
+        places[len(question.options)].append(question.options.index(question.answer))
+    excess = max(int(np.ptp(np.bincount(of, minlength=size))) for size, of in places.items())
+    return Balance(source, kind, len(questions), chance, error, blind, sum(present) / len(present), excess, leak)
 
 
 def require_balance(balances: Iterable[Balance]) -> None:
@@ -148,29 +137,13 @@ def balance_table(balances: Sequence[Balance]) -> Table:
         Column("limit", f"Upper limit of blind: chance plus {STANDARD_ERRORS:g} standard errors."),
         Column("present", "Accuracy of knowing the labels of a clip, but not their times."),
     )
-    rows = tuple(
-        Row(
-            (
-                Cell(f"{balance.source} {balance.kind}"),
-                Cell(balance.questions),
-                Cell(balance.chance),
-                Cell(balance.blind, note=balance.leak),
-                Cell(None if balance.blind is None else balance.limit),
-                Cell(balance.present),
-            )
-        )
-        for balance in balances
-    )
+    rows = []
+    for one in balances:
+        blind, limit = Cell(one.blind, note=one.leak), Cell(None if one.blind is None else one.limit)
+        name, *numbers = map(Cell, (f"{one.source} {one.kind}", one.questions, one.chance))
+        rows.append(Row((name, *numbers, blind, limit, Cell(one.present))))
     legend = ["Where present is near 1, the question asks which labels a clip has, not when."] if rows else []
-    return Table("Balance of the questions", columns, rows, tuple(legend), "balance")
-
-
-def _position_excess(questions: Sequence[Question]) -> int:
-    places: dict[int, Counter[int]] = defaultdict(Counter)
-    for question in questions:
-        places[len(question.options)][question.options.index(question.answer)] += 1
-    counts = [[of[place] for place in range(size)] for size, of in places.items()]
-    return max(max(of) - min(of) for of in counts)
+    return Table("Balance of the questions", columns, tuple(rows), tuple(legend), "balance")
 
 
 def present_share(question: Question, annotation: Annotation) -> float:
@@ -249,30 +222,25 @@ _NUMBER = re.compile(r"\d+(?:\.(\d+))?")
 
 def option_features(question: Question, families: Iterable[str]) -> list[Features]:
     """For each option, the features of its text, by family and name."""
-    numbers = [_number(option) for option in question.options]
-    keys = [(number is None, number or 0.0, option) for number, option in zip(numbers, question.options, strict=True)]
-    order = sorted(keys)
-    ranks = [order.index(key) for key in keys]
+    options, size = question.options, len(question.options)
+    numbers = [_NUMBER.search(option) for option in options]
+    keys = [
+        (number is None, float(number[0]) if number else 0.0, o) for number, o in zip(numbers, options, strict=True)
+    ]
     features = []
-    for place, option in enumerate(question.options):
-        size = len(question.options)
-        rest = sorted(other for other in question.options if other != option)
+    for place, option in enumerate(options):
+        rest = sorted(other for other in options if other != option)
         of_family = {
             "option": [option],
             "wording": [f"{question.template} {option}", f"{question.polarity} {option}"],
             "anchor": [f"{question.anchor} {option}", f"{question.anchor} {question.polarity} {option}"],
-            "rank": [f"{ranks[place]} of {size}"],
+            "rank": [f"{sorted(keys).index(keys[place])} of {size}"],
             "position": [f"{place} of {size}"],
             "set": [*(f"{option} {other}" for other in rest), f"{option} {rest}"],
             "form": [_form(option)],
         }
         features.append({f"{family}: {value}": 1.0 for family in families for value in of_family[family]})
     return features
-
-
-def _number(option: str) -> float | None:
-    match = _NUMBER.search(option)
-    return float(match[0]) if match else None
 
 
 def _form(option: str) -> str:

@@ -7,16 +7,20 @@ present, and does one begin before another?
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
 from itertools import combinations, permutations
-from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
-from audio_compositionality.support.discovery import Registry
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import nearest
 
 from ..sounds.annotations import (
     STEPS,
+    Activity,
     Annotation,
     Rules,
     activities,
@@ -38,255 +42,253 @@ from .questions import (
     ORDER,
     OVERLAP,
     SIMULTANEITY,
-    TWO_COUNTS,
     YES,
     Draft,
     Fact,
     QuestionSettings,
-    QuestionTask,
-    by_answer,
-    drafts_of_counts,
     in_sentence,
-    picked,
 )
 
 OPTIONS = 4
 """Options of a classification and of a detection."""
 
-
-class _Counting:
-    """Counting: the number of kinds of sound, in all or at once; or of sources, where labels distinguish them."""
-
-    name = "counting"
-    variants = ("kinds", "sources", "together")
-    needs: Mapping[str, str] = MappingProxyType(
-        {"kinds": TWO_COUNTS, "sources": f"sources that labels tell apart, and {TWO_COUNTS}", "together": TWO_COUNTS}
-    )
-    time: Mapping[str, str] = MappingProxyType({"kinds": NO_TIME, "sources": NO_TIME, "together": SIMULTANEITY})
-
-    def facts(
-        self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings
-    ) -> list[Fact]:
-        """The number of kinds or sources, or of simultaneous kinds, if each is long enough in total."""
-        rules = Rules.of(annotation)
-        if variant != "sources":
-            totals = [total(activity) for activity in activities(annotation).values()]
-        else:
-            if any(event.source is None for event in annotation.events):
-                return []
-            spans: dict[tuple[str, str | None], list[tuple[int, int]]] = {}
-            for event in annotation.events:
-                span = steps_of(event.onset), steps_of(event.offset)
-                spans.setdefault((event.label, event.source), []).append(span)
-            totals = [total(union(of_source, rules.merge_gap)) for of_source in spans.values()]
-        if not totals or min(totals) < rules.min_event:
-            return []
-        count = _most_at_once(annotation) if variant == "together" else len(totals)
-        return [Fact(annotation.key, annotation.split_group, str(count))] if count else []
-
-    def drafts(
-        self, facts: Sequence[Fact], variant: str, rng: np.random.Generator, settings: QuestionSettings
-    ) -> list[Draft]:
-        """Equally many facts of each count, with all counts as the options of every question."""
-        return drafts_of_counts(facts, rng, settings)
+TWO_COUNTS = "two counts that {least} clips have each"
+"""The need of `_drafts_of_counts`."""
 
 
-def _most_at_once(annotation: Annotation) -> int:
-    """Most labels with a long enough overlap; 0 where one more is nearly present, or present for a moment."""
-    rules, heard = Rules.of(annotation), tuple(activities(annotation).values())
-    count = max(n for n in range(len(heard) + 1) if n == 0 or longest(together(heard, n)) >= rules.min_overlap)
-    near = [widened(activity, rules.guard) for activity in heard]
-    return 0 if together(near, count + 1) else count
+class _Heard:
+    """A clip as facts are read from it: all its events count as present."""
+
+    def __init__(self, annotation: Annotation, vocabulary: frozenset[str], settings: QuestionSettings) -> None:
+        self.annotation, self.vocabulary, self.settings = annotation, vocabulary, settings
+        self.rules, self.activities = Rules.of(annotation), activities(annotation)
+
+    def fact(self, answer: object, anchor: str = "", **more: Any) -> Fact:
+        return Fact(self.annotation.key, self.annotation.split_group, str(answer), anchor, **more)
 
 
-class _Duration:
-    """Duration: the sound with the longest total, or with the longest uninterrupted stretch."""
-
-    name = "duration"
-    variants = ("total", "longest")
-    needs: Mapping[str, str] = MappingProxyType(
-        {
-            "total": "two labels of which each is heard much longer than the other in some clip",
-            "longest": "two labels of which each has an event much longer than the other's in some clip",
-        }
-    )
-    time: Mapping[str, str] = MappingProxyType({"total": NO_TIME, "longest": ORDER})
-
-    def facts(
-        self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings
-    ) -> list[Fact]:
-        """For each few present labels, the one that is longest by far, in total and at a stretch; or at a stretch
-        alone, whatever the totals are."""
-        rules, heard = Rules.of(annotation), activities(annotation)
-        lengths = {label: (total(activity), longest(activity)) for label, activity in heard.items()}
-        audible = [label for label, (whole, _) in lengths.items() if whole >= rules.min_event]
-        facts = []
-        for labels in combinations(audible, settings.duration_options):
-            which = self.variants.index(variant)
-            winner, *rest = sorted(labels, key=lambda label: lengths[label][which], reverse=True)
-            most, following = lengths[winner][which], max(lengths[label][which] for label in rest)
-            # Whole numbers: 1.25 times is five quarters.
-            is_plain = 4 * most >= 5 * following and most - following >= rules.min_margin
-            if is_plain and lengths[winner][1] > max(lengths[label][1] for label in rest):
-                facts.append(Fact(annotation.key, annotation.split_group, winner, options=frozenset(labels)))
-        return facts
-
-    def drafts(
-        self, facts: Sequence[Fact], variant: str, rng: np.random.Generator, settings: QuestionSettings
-    ) -> list[Draft]:
-        """Of each set of labels, equally many questions with each of them as the answer."""
-        by_options: dict[frozenset[str], list[Fact]] = defaultdict(list)
-        for fact in facts:
-            by_options[fact.options].append(fact)
-        drafts = []
-        for options, of_set in sorted(by_options.items(), key=lambda item: sorted(item[0])):
-            wins = by_answer(of_set)
-            least = min(len(wins.get(label, ())) for label in options)
-            for label in sorted(options) if least else ():
-                texts = tuple(map(in_sentence, sorted(options)))
-                for unit, fact in enumerate(picked(wins[label], least, rng)):
-                    drafts.append(Draft(fact, texts, in_sentence(label), f"{', '.join(texts)} {unit}"))
-        return drafts
+Facts = Callable[[_Heard], Iterable[Fact]]
+Drafts = Callable[[Sequence[Fact], np.random.Generator, QuestionSettings], list[Draft]]
 
 
-class _Concurrency:
-    """Concurrency: whether anything overlaps the anchor; or whether there is any overlap at all."""
+def _no_drafts(facts: Sequence[Fact], rng: np.random.Generator, settings: QuestionSettings) -> list[Draft]:
+    """Only twins have atoms as questions, so no facts are four."""
+    return []
 
-    name = "concurrency"
-    variants = ("anchor", "clip")
-    needs: Mapping[str, str] = MappingProxyType(
-        {
-            "anchor": "a label that plainly overlaps another in some clip and is alone in another clip",
-            "clip": "a clip in which labels plainly overlap, and one in which they are all apart",
-        }
-    )
-    time: Mapping[str, str] = MappingProxyType({"anchor": SIMULTANEITY, "clip": SIMULTANEITY})
 
-    def facts(
-        self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings
-    ) -> list[Fact]:
-        """For each label, whether it overlaps another or is apart from all; for the clip, whether any two overlap."""
-        pairs = relations(annotation)
-        asked = ((ALONE,) if annotation.negative else (OVERLAP,)) if settings.negatives else (OVERLAP, ALONE)
-        if variant == "clip":
-            # A sound of a moment leaves it uncertain that nothing overlaps.
-            state = _state(list(pairs.values())) if len(annotation.labels) > 1 else ""
-            return [Fact(annotation.key, annotation.split_group, state)] if state in asked else []
-        rules, heard = Rules.of(annotation), activities(annotation)
-        facts = []
-        for label, activity in heard.items():
-            state = _state([relation for pair, relation in pairs.items() if label in pair])
-            if state not in asked or total(activity) < rules.min_event:
-                continue
+@dataclass(frozen=True)
+class QuestionKind:
+    """A kind of questions.
+
+    Attributes:
+        name: task and variant, such as ``counting/kinds``.
+        time: the temporal information that the answer needs: `NO_TIME`, `SIMULTANEITY` or `ORDER`.
+        read: the facts that can be asked about a clip; none that is ambiguous.
+        drafts: the facts to ask, with their options, four so that the text does not reveal the answer.
+        needs: the clips that this takes, in words.
+    """
+
+    name: str
+    time: str
+    read: Facts
+    drafts: Drafts = _no_drafts
+    needs: str = ""
+
+    @property
+    def task(self) -> str:
+        """Such as ``counting``."""
+        return self.name.partition("/")[0]
+
+    @property
+    def variant(self) -> str:
+        """Of the task, such as ``kinds``."""
+        return self.name.partition("/")[2]
+
+    def facts(self, annotation: Annotation, vocabulary: frozenset[str], settings: QuestionSettings) -> list[Fact]:
+        """The facts of one reading of a clip; `vocabulary` has all labels that an annotator would have noted."""
+        return list(self.read(_Heard(annotation, vocabulary, settings)))
+
+
+def grouped(facts: Iterable[Fact], field: str) -> dict[Any, list[Fact]]:
+    """Facts by one of their fields."""
+    groups: dict[Any, list[Fact]] = defaultdict(list)
+    for fact in facts:
+        groups[getattr(fact, field)].append(fact)
+    return groups
+
+
+def _picked(facts: Sequence[Fact], count: int, rng: np.random.Generator) -> list[Fact]:
+    """`count` facts in random order: the hardest, ties at random."""
+    mixed = [facts[k] for k in rng.permutation(len(facts))]
+    hardest = sorted(mixed, key=lambda fact: -fact.hardness)[:count]
+    return [hardest[k] for k in rng.permutation(len(hardest))]
+
+
+# ----- counting: the number of kinds of sound, in all or at once; or of sources, where labels distinguish them
+def _counted(clip: _Heard, sounds: Iterable[Activity], count: int) -> list[Fact]:
+    """A count, where each of the sounds is long enough in total."""
+    audible = all(total(sound) >= clip.rules.min_event for sound in sounds)
+    return [clip.fact(count)] if count and audible else []
+
+
+def _kinds(clip: _Heard) -> list[Fact]:
+    return _counted(clip, clip.activities.values(), len(clip.activities))
+
+
+def _sources(clip: _Heard) -> list[Fact]:
+    events = clip.annotation.events
+    if any(event.source is None for event in events):
+        return []
+    spans = defaultdict(list)
+    for event in events:
+        spans[event.label, event.source].append((steps_of(event.onset), steps_of(event.offset)))
+    return _counted(clip, [union(of_one, clip.rules.merge_gap) for of_one in spans.values()], len(spans))
+
+
+def _most_at_once(clip: _Heard) -> list[Fact]:
+    """Most labels with a long enough overlap; nothing where one more is nearly present, or present for a moment."""
+    heard = tuple(clip.activities.values())
+    lasting = (n for n in range(len(heard), 0, -1) if longest(together(heard, n)) >= clip.rules.min_overlap)
+    count = next(lasting, 0)
+    near = [widened(activity, clip.rules.guard) for activity in heard]
+    return _counted(clip, heard, 0 if together(near, count + 1) else count)
+
+
+def _drafts_of_counts(facts: Sequence[Fact], rng: np.random.Generator, settings: QuestionSettings) -> list[Draft]:
+    """Equally many facts of each count, with all counts as the options of every question: none is nearer to the answer.
+
+    Counts are those of the settings, or those of enough clips; where there are fewer than two, nothing is asked.
+    """
+    groups = grouped(facts, "answer")
+    enough = (count for count, of in groups.items() if len(of) >= settings.least_clips)
+    counts = sorted(enough if settings.counts is None else map(str, set(settings.counts)), key=int)
+    least = min((len(groups.get(count, ())) for count in counts), default=0) if len(counts) > 1 else 0
+    return [
+        Draft(fact, tuple(counts), count, f"{unit}")
+        for count in (counts if least else ())
+        for unit, fact in enumerate(_picked(groups[count], least, rng))
+    ]
+
+
+# ----- duration: the sound with the longest total, or with the longest uninterrupted stretch
+def _durations(which: int, clip: _Heard) -> Iterator[Fact]:
+    """For each few present labels, the one that is longest by far, in total and at a stretch; or at a stretch alone."""
+    lengths = {label: (total(activity), longest(activity)) for label, activity in clip.activities.items()}
+    audible = [label for label, (whole, _) in lengths.items() if whole >= clip.rules.min_event]
+    for labels in combinations(audible, clip.settings.duration_options):
+        winner, *rest = sorted(labels, key=lambda label: lengths[label][which], reverse=True)
+        most, following = lengths[winner][which], max(lengths[label][which] for label in rest)
+        # Whole numbers: 1.25 times is five quarters.
+        is_plain = 4 * most >= 5 * following and most - following >= clip.rules.min_margin
+        if is_plain and lengths[winner][1] > max(lengths[label][1] for label in rest):
+            yield clip.fact(winner, options=frozenset(labels))
+
+
+def _drafts_of_durations(facts: Sequence[Fact], rng: np.random.Generator, settings: QuestionSettings) -> list[Draft]:
+    """Of each set of labels, equally many questions with each of them as the answer."""
+    drafts = []
+    for options, of_set in sorted(grouped(facts, "options").items(), key=lambda item: sorted(item[0])):
+        wins, texts = grouped(of_set, "answer"), tuple(map(in_sentence, sorted(options)))
+        least = min(len(wins.get(label, ())) for label in options)
+        for label in sorted(options) if least else ():
+            for unit, fact in enumerate(_picked(wins[label], least, rng)):
+                drafts.append(Draft(fact, texts, in_sentence(label), f"{', '.join(texts)} {unit}"))
+    return drafts
+
+
+# ----- concurrency: whether anything overlaps the anchor; or whether there is any overlap at all
+def _states_asked(clip: _Heard) -> tuple[str, ...]:
+    if not clip.settings.negatives:
+        return OVERLAP, ALONE
+    return (ALONE,) if clip.annotation.negative else (OVERLAP,)
+
+
+def _state(of_pairs: Sequence[str]) -> str:
+    """The state of sounds with these relations; empty where it is ambiguous."""
+    if "overlap" in of_pairs:
+        return OVERLAP
+    return "" if "ambiguous" in of_pairs else ALONE
+
+
+def _state_of_clip(clip: _Heard) -> list[Fact]:
+    # A sound of a moment leaves it uncertain that nothing overlaps.
+    state = _state(list(relations(clip.annotation).values())) if len(clip.annotation.labels) > 1 else ""
+    return [clip.fact(state)] if state in _states_asked(clip) else []
+
+
+def _states_of_anchors(clip: _Heard) -> Iterator[Fact]:
+    """For each label, whether it overlaps another or is apart from all."""
+    pairs = relations(clip.annotation)
+    for label, activity in clip.activities.items():
+        state = _state([of_pair for pair, of_pair in pairs.items() if label in pair])
+        if state in _states_asked(clip) and total(activity) >= clip.rules.min_event:
             # Absence of overlap is harder to tell among overlapping sounds than among others, or in an otherwise empty
             # clip.
-            elsewhere = [relation for pair, relation in pairs.items() if label not in pair]
-            hardness = (len(heard) > 1) + ("overlap" in elsewhere) if state == ALONE else 0
-            facts.append(Fact(annotation.key, annotation.split_group, state, label, hardness=hardness))
-        return facts
-
-    def drafts(
-        self, facts: Sequence[Fact], variant: str, rng: np.random.Generator, settings: QuestionSettings
-    ) -> list[Draft]:
-        """Of each anchor, equally many questions in each state, in each of the two polarities of wording."""
-        by_anchor: dict[str, list[Fact]] = defaultdict(list)
-        for fact in facts:
-            by_anchor[fact.anchor].append(fact)
-        drafts = []
-        odd = 0
-        for _, of_anchor in sorted(by_anchor.items()):
-            states = by_answer(of_anchor)
-            count = min(len(states.get(state, ())) for state in (OVERLAP, ALONE))
-            # Of an odd number, one polarity has one question more, in both states; the polarities take turns.
-            more = count // 2 + (count % 2 and odd % 2)
-            odd += count % 2
-            for state in (OVERLAP, ALONE) if count else ():
-                for number, fact in enumerate(picked(states[state], count, rng)):
-                    polarity = ALONE if number < more else OVERLAP
-                    answer = YES if polarity == state else NO
-                    unit = f"{fact.anchor} {number}"
-                    drafts.append(Draft(fact, (YES, NO), answer, unit, polarity))
-        return drafts
+            elsewhere = [of_pair for pair, of_pair in pairs.items() if label not in pair]
+            hardness = (len(clip.activities) > 1) + ("overlap" in elsewhere) if state == ALONE else 0
+            yield clip.fact(state, label, hardness=hardness)
 
 
-def _state(relations: list[str]) -> str:
-    """The state of sounds with these relations; empty where it is ambiguous."""
-    if "overlap" in relations:
-        return OVERLAP
-    return "" if "ambiguous" in relations else ALONE
+def _drafts_of_states(facts: Sequence[Fact], rng: np.random.Generator, settings: QuestionSettings) -> list[Draft]:
+    """Of each anchor, equally many questions in each state, in each of the two polarities of wording."""
+    drafts, odd = [], 0
+    for anchor, of_anchor in sorted(grouped(facts, "anchor").items()):
+        states = grouped(of_anchor, "answer")
+        count = min(len(states.get(state, ())) for state in (OVERLAP, ALONE))
+        # Of an odd number, one polarity has one question more, in both states; the polarities take turns.
+        more = count // 2 + (count % 2 and odd % 2)
+        odd += count % 2
+        for state in (OVERLAP, ALONE) if count else ():
+            for number, fact in enumerate(_picked(states[state], count, rng)):
+                polarity = ALONE if number < more else OVERLAP
+                answer = YES if polarity == state else NO
+                drafts.append(Draft(fact, (YES, NO), answer, f"{anchor} {number}", polarity))
+    return drafts
 
 
-class _Classification:
-    """Classification: the sound that overlaps the anchor."""
-
-    name = "classification"
-    variants = ("overlap",)
-    needs: Mapping[str, str] = MappingProxyType(
-        {"overlap": "a label that four others overlap, each in a clip in which the other three do not"}
-    )
-    time: Mapping[str, str] = MappingProxyType({"overlap": SIMULTANEITY})
-
-    def facts(
-        self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings
-    ) -> list[Fact]:
-        """For each anchor, each label that overlaps it; its rivals are apart from the anchor, or absent."""
-        rules, heard = Rules.of(annotation), activities(annotation)
-        unsuitable = set(heard).union(*(settings.related.get(label, frozenset()) for label in heard))
-        absent = vocabulary - unsuitable
-        facts = []
-        for anchor, activity in heard.items():
-            relations = {label: relation(activity, heard[label], rules) for label in heard if label != anchor}
-            apart = frozenset(label for label, of_pair in relations.items() if of_pair == "apart")
-            for label, of_label in relations.items():
-                if of_label == "overlap":
-                    facts.append(
-                        Fact(
-                            annotation.key,
-                            annotation.split_group,
-                            label,
-                            anchor,
-                            rivals=absent | apart,
-                            near=apart,
-                        )
-                    )
-        return facts
-
-    def drafts(
-        self, facts: Sequence[Fact], variant: str, rng: np.random.Generator, settings: QuestionSettings
-    ) -> list[Draft]:
-        """Sets of four questions about one anchor with the same options, each of which is the answer once.
-
-        So a label is a wrong option three times as often as the answer, and of each two labels, either is the answer
-        beside the other equally often.
-        """
-        by_anchor: dict[str, list[Fact]] = defaultdict(list)
-        for fact in facts:
-            by_anchor[fact.anchor].append(fact)
-        drafts = []
-        for anchor, of_anchor in sorted(by_anchor.items()):
-            for number, facts_of_set in enumerate(_sets_of_answers(of_anchor, rng, settings)):
-                texts = tuple(in_sentence(fact.answer) for fact in facts_of_set)
-                drafts += [Draft(fact, texts, in_sentence(fact.answer), f"{anchor} {number}") for fact in facts_of_set]
-        return drafts
+# ----- classification: the sound that overlaps the anchor
+def _overlapping(clip: _Heard) -> Iterator[Fact]:
+    """For each anchor, each label that overlaps it; its rivals are apart from the anchor, or absent."""
+    heard, related = clip.activities, clip.settings.related
+    absent = clip.vocabulary - set(heard).union(*(related.get(label, frozenset()) for label in heard))
+    for anchor, activity in heard.items():
+        of_pairs = {label: relation(activity, heard[label], clip.rules) for label in heard if label != anchor}
+        apart = frozenset(label for label, of_pair in of_pairs.items() if of_pair == "apart")
+        for label, of_label in of_pairs.items():
+            if of_label == "overlap":
+                yield clip.fact(label, anchor, rivals=absent | apart, near=apart)
 
 
-def _sets_of_answers(facts: Sequence[Fact], rng: np.random.Generator, settings: QuestionSettings) -> list[list[Fact]]:
+def _drafts_of_overlaps(facts: Sequence[Fact], rng: np.random.Generator, settings: QuestionSettings) -> list[Draft]:
+    """Sets of four questions about one anchor with the same options, each of which is the answer once.
+
+    So a label is a wrong option three times as often as the answer, and of each two labels, either is the answer
+    beside the other equally often.
+    """
+    drafts = []
+    for anchor, of_anchor in sorted(grouped(facts, "anchor").items()):
+        for number, four in enumerate(_sets_of_answers(of_anchor, rng, settings)):
+            texts = tuple(in_sentence(fact.answer) for fact in four)
+            drafts += [Draft(fact, texts, text, f"{anchor} {number}") for fact, text in zip(four, texts, strict=True)]
+    return drafts
+
+
+def _sets_of_answers(
+    facts: Sequence[Fact], rng: np.random.Generator, settings: QuestionSettings
+) -> Iterator[list[Fact]]:
     """Facts of one anchor in fours: the answer of each may be an option beside the answers of the other three."""
-    waiting = {label: [of[k] for k in rng.permutation(len(of))] for label, of in sorted(by_answer(facts).items())}
+    by_answer = sorted(grouped(facts, "answer").items())
+    waiting = {label: [of[k] for k in rng.permutation(len(of))] for label, of in by_answer}
     # A sound apart from the anchor is the better rival: such clips come first.
     for of_label in waiting.values():
         of_label.sort(key=lambda fact: not fact.near & waiting.keys())
-    sets: list[list[Fact]] = []
-    while True:
-        chain = _chain(waiting, settings)
-        if chain is None:
-            return sets
-        sets.append(chain)
+    while chain := _chain(waiting, settings):
+        yield chain
         for fact in chain:
             waiting[fact.answer].remove(fact)
 
 
-def _chain(waiting: dict[str, list[Fact]], settings: QuestionSettings) -> list[Fact] | None:
+def _chain(waiting: Mapping[str, list[Fact]], settings: QuestionSettings) -> list[Fact] | None:
     """Four facts of different answers that may be options of each other; None where there are none left.
 
     The most frequent remaining answers come first, for as many sets as possible.
@@ -315,60 +317,30 @@ def _fits(fact: Fact, chain: Sequence[Fact], settings: QuestionSettings) -> bool
     )
 
 
+# ----- detection: the time at which two sounds first overlap; or the number of overlaps
+# Windows lie on a grid of a fifth of their length, and the overlap begins in the middle fifth of its window: hearing
+# it a little earlier or later gives the same answer. The windows of a question are those in which overlaps of other
+# clips begin, so that they are on the same grid and equally early.
 PARTS = 5
 """Places of the grid in a window."""
 
 _HALF_SECOND = STEPS // 2
 
 
-class _Detection:
-    """Detection: the time at which two sounds first overlap; or the number of overlaps.
+def _regions(clip: _Heard) -> list[Fact]:
+    regions = overlap_regions(clip.activities, clip.rules)
+    return [clip.fact(len(regions))] if regions else []
 
-    Windows lie on a grid of a fifth of their length, and the overlap begins in the middle fifth of its window: hearing
-    it a little earlier or later gives the same answer. The windows of a question are those in which overlaps of other
-    clips begin, so that they are on the same grid and equally early.
-    """
 
-    name = "detection"
-    variants = ("first", "regions")
-    needs: Mapping[str, str] = MappingProxyType(
-        {"first": "four clips in which sounds are first heard together at different times", "regions": TWO_COUNTS}
-    )
-    time: Mapping[str, str] = MappingProxyType({"first": ORDER, "regions": ORDER})
-
-    def facts(
-        self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings
-    ) -> list[Fact]:
-        """The window in which the first overlap begins, as its first step; or the number of overlaps."""
-        rules, heard = Rules.of(annotation), activities(annotation)
-        if variant == "regions":
-            regions = overlap_regions(heard, rules)
-            return [Fact(annotation.key, annotation.split_group, str(len(regions)))] if regions else []
-        onset = first_overlap(heard, rules)
-        if onset is None:
-            return []
-        width, length = window_steps(annotation.duration, annotation.resolution), steps_of(annotation.duration)
-        start = window_start(onset, width)
-        if start + width > length:
-            return []
-        return [Fact(annotation.key, annotation.split_group, str(start), width=width, length=length)]
-
-    def drafts(
-        self, facts: Sequence[Fact], variant: str, rng: np.random.Generator, settings: QuestionSettings
-    ) -> list[Draft]:
-        """Fours of questions with the same windows, each of which is the answer once; or equally many of each count."""
-        if variant == "regions":
-            return drafts_of_counts(facts, rng, settings)
-        by_width: dict[int, list[Fact]] = defaultdict(list)
-        for fact in facts:
-            by_width[fact.width].append(fact)
-        drafts = []
-        for width, of_width in sorted(by_width.items()):
-            for number, facts_of_set in enumerate(_sets_of_windows(of_width, width, rng)):
-                texts = tuple(window_text(int(fact.answer), width) for fact in facts_of_set)
-                unit = f"{width} {number}"
-                drafts += [Draft(fact, texts, text, unit) for fact, text in zip(facts_of_set, texts, strict=True)]
-        return drafts
+def _first_window(clip: _Heard) -> list[Fact]:
+    """The window in which the first overlap begins, as its first step."""
+    onset = first_overlap(clip.activities, clip.rules)
+    if onset is None:
+        return []
+    length = steps_of(clip.annotation.duration)
+    width = window_steps(clip.annotation.duration, clip.annotation.resolution)
+    start = window_start(onset, width)
+    return [clip.fact(start, width=width, length=length)] if start + width <= length else []
 
 
 def window_steps(duration: float, resolution: float) -> int:
@@ -387,6 +359,16 @@ def window_start(onset: int, width: int) -> int:
 def window_text(start: int, width: int) -> str:
     """A window as an option, from its first step and its length."""
     return f"{start / STEPS:.1f} to {(start + width) / STEPS:.1f} s"
+
+
+def _drafts_of_windows(facts: Sequence[Fact], rng: np.random.Generator, settings: QuestionSettings) -> list[Draft]:
+    """Fours of questions with the same windows, each of which is the answer once."""
+    drafts = []
+    for width, of_width in sorted(grouped(facts, "width").items()):
+        for number, four in enumerate(_sets_of_windows(of_width, width, rng)):
+            texts = tuple(window_text(int(fact.answer), width) for fact in four)
+            drafts += [Draft(fact, texts, text, f"{width} {number}") for fact, text in zip(four, texts, strict=True)]
+    return drafts
 
 
 def _sets_of_windows(facts: Sequence[Fact], width: int, rng: np.random.Generator) -> list[list[Fact]]:
@@ -423,86 +405,92 @@ def _follows(fact: Fact, chain: Sequence[Fact], width: int) -> bool:
     return start - int(chain[-1].answer) >= width and all(start + width <= other.length for other in chain)
 
 
-PRESENCE, SEQUENCE = "presence", "sequence"
-ATOMS = (PRESENCE, SEQUENCE)
-
+# ----- atoms, which nobody asks about recordings as they are
+ATOMS = PRESENCE, SEQUENCE = "presence", "sequence"
 PRESENT, ABSENT, BEFORE, AFTER = "present", "absent", "before", "after"
 
-STATES: Mapping[str, tuple[str, str]] = MappingProxyType({PRESENCE: (PRESENT, ABSENT), SEQUENCE: (BEFORE, AFTER)})
+STATES: Mapping[str, tuple[str, str]] = {PRESENCE: (PRESENT, ABSENT), SEQUENCE: (BEFORE, AFTER)}
 """The two states of each atom; a polarity is the state that Yes affirms."""
 
 LEAST_STEP = 50
 """Fewest steps between two beginnings of which one counts as earlier."""
 
 
-class _Atom:
-    """The common part of atoms: only twins have them as questions, so no facts are chosen."""
-
-    needs: Mapping[str, str] = MappingProxyType({})
-
-    def drafts(
-        self, facts: Sequence[Fact], variant: str, rng: np.random.Generator, settings: QuestionSettings
-    ) -> list[Draft]:
-        """None."""
-        return []
+def _presence(clip: _Heard) -> Iterator[Fact]:
+    """For each label, whether it is present; labels that are present for too short a time are left out."""
+    for label in sorted(clip.vocabulary):
+        if label not in clip.activities:
+            yield clip.fact(ABSENT, label)
+        elif total(clip.activities[label]) >= clip.rules.min_event:
+            yield clip.fact(PRESENT, label)
 
 
-class _Presence(_Atom):
-    """Presence: whether a sound is present."""
-
-    name = PRESENCE
-    variants = ("heard",)
-    time: Mapping[str, str] = MappingProxyType({"heard": NO_TIME})
-
-    def facts(
-        self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings
-    ) -> list[Fact]:
-        """For each label, whether it is present; labels that are present for too short a time are left out."""
-        least, heard = Rules.of(annotation).min_event, activities(annotation)
-        return [
-            Fact(annotation.key, annotation.split_group, PRESENT if label in heard else ABSENT, label)
-            for label in sorted(vocabulary)
-            if label not in heard or total(heard[label]) >= least
-        ]
+def _sequence(clip: _Heard) -> Iterator[Fact]:
+    """For each two labels, the first to begin, unless both begin at about one time; the other is the option."""
+    onsets = {label: activity[0][0] for label, activity in clip.activities.items() if activity}
+    for one, other in permutations(onsets, 2):
+        if abs(onsets[other] - onsets[one]) >= LEAST_STEP:
+            state = BEFORE if onsets[other] > onsets[one] else AFTER
+            yield clip.fact(state, one, options=frozenset((other,)))
 
 
-class _Sequence(_Atom):
-    """Sequence: whether a sound begins before another, or after it."""
+_OF_LABELS = (
+    QuestionKind("counting/kinds", NO_TIME, _kinds, _drafts_of_counts, TWO_COUNTS),
+    QuestionKind(
+        "counting/sources", NO_TIME, _sources, _drafts_of_counts, f"sources that labels tell apart, and {TWO_COUNTS}"
+    ),
+    QuestionKind("counting/together", SIMULTANEITY, _most_at_once, _drafts_of_counts, TWO_COUNTS),
+    QuestionKind(
+        "duration/total", NO_TIME, partial(_durations, 0), _drafts_of_durations,
+        "two labels of which each is heard much longer than the other in some clip",
+    ),
+    QuestionKind(
+        "duration/longest", ORDER, partial(_durations, 1), _drafts_of_durations,
+        "two labels of which each has an event much longer than the other's in some clip",
+    ),
+    QuestionKind(
+        "concurrency/anchor", SIMULTANEITY, _states_of_anchors, _drafts_of_states,
+        "a label that plainly overlaps another in some clip and is alone in another clip",
+    ),
+    QuestionKind(
+        "concurrency/clip", SIMULTANEITY, _state_of_clip, _drafts_of_states,
+        "a clip in which labels plainly overlap, and one in which they are all apart",
+    ),
+    QuestionKind(
+        "classification/overlap", SIMULTANEITY, _overlapping, _drafts_of_overlaps,
+        "a label that four others overlap, each in a clip in which the other three do not",
+    ),
+    QuestionKind(
+        "detection/first", ORDER, _first_window, _drafts_of_windows,
+        "four clips in which sounds are first heard together at different times",
+    ),
+    QuestionKind("detection/regions", ORDER, _regions, _drafts_of_counts, TWO_COUNTS),
+)  # fmt: skip
 
-    name = SEQUENCE
-    variants = ("onsets",)
-    time: Mapping[str, str] = MappingProxyType({"onsets": ORDER})
+KINDS: Mapping[str, QuestionKind] = {kind.name: kind for kind in _OF_LABELS}
+"""By name, the default variant of each task first."""
 
-    def facts(
-        self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings
-    ) -> list[Fact]:
-        """For each two labels, the first to begin, unless both begin at about one time; the other is the option."""
-        onsets = {label: activity[0][0] for label, activity in activities(annotation).items() if activity}
-        return [
-            Fact(
-                annotation.key,
-                annotation.split_group,
-                BEFORE if onsets[other] > onsets[one] else AFTER,
-                one,
-                options=frozenset((other,)),
-            )
-            for one, other in permutations(onsets, 2)
-            if abs(onsets[other] - onsets[one]) >= LEAST_STEP
-        ]
+ATOM_KINDS: Mapping[str, QuestionKind] = {
+    kind.name: kind
+    for kind in (
+        QuestionKind(f"{PRESENCE}/heard", NO_TIME, _presence),
+        QuestionKind(f"{SEQUENCE}/onsets", ORDER, _sequence),
+    )
+}
+
+TASKS = tuple(dict.fromkeys(kind.task for kind in KINDS.values()))
 
 
-ATOM_TASKS: Mapping[str, QuestionTask] = MappingProxyType({PRESENCE: _Presence(), SEQUENCE: _Sequence()})
-"""Separate from the tasks, since nobody asks them about recordings as they are."""
+def kind_named(name: str, kinds: Mapping[str, QuestionKind] = KINDS) -> QuestionKind:
+    """The kind of ``task`` or ``task/variant``.
 
-_registry: Registry[QuestionTask] = Registry(
-    None,
-    "TASK",
-    "audio_compositionality.questions",
-    lambda task: task.name,
-    listed=(_Counting(), _Duration(), _Concurrency(), _Classification(), _Detection()),
-)
-
-
-def question_tasks() -> dict[str, QuestionTask]:
-    """All tasks by name."""
-    return _registry.all()
+    Raises:
+        InputError: there are no such questions.
+    """
+    task, _, variant = name.partition("/")
+    variants = [kind.variant for kind in kinds.values() if kind.task == task]
+    if not variants:
+        raise InputError(f"there is no task {task!r}; {nearest(task, dict.fromkeys(k.task for k in kinds.values()))}")
+    if variant and variant not in variants:
+        raise InputError(f"the task {task!r} has no variant {variant!r}; {nearest(variant, variants)}")
+    return kinds[f"{task}/{variant or variants[0]}"]

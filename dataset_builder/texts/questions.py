@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from pydantic import Field, field_validator
@@ -21,11 +21,32 @@ from ..data import AUDIO, NUMBER, TEXT, WHOLE, DataColumn, DatasetError, Row, ch
 from ..sounds.annotations import Annotation, AnnotationError, LabelledEvent, overlap_seconds, polyphony, readings
 from ..sounds.splits import alike
 
-_GAP = re.compile(r"\{([ab])\}")
+Item = TypeVar("Item")
+
+YES, NO = "Yes", "No"
+
+OVERLAP, ALONE = "overlap", "alone"
+"""States of an anchor, and of Yes in a question."""
+
+NO_TIME, SIMULTANEITY, ORDER = "neither", "simultaneity", "order"
+"""The temporal information that a kind of question needs. `NO_TIME`: how much of each sound there is, as in statistics
+of each over the whole clip. `SIMULTANEITY`: which sounds coincide, at whatever moment, as in moments in any order.
+`ORDER`: the moments in their order."""
+
+MOST_OPTIONS = 26
+"""Most options of a question: each has a letter."""
+
+CLIP = "audio"
+"""Name of the one clip of a row."""
 
 _LETTERED = re.compile(r"[(\[]?[A-Z][.:)\]](\s|$)")
 
 
+class QuestionError(DatasetError):
+    """Questions that are impossible, or unsound: names them and the reason."""
+
+
+# ----- wordings
 @dataclass(frozen=True)
 class QuestionTemplate:
     """A wording.
@@ -55,28 +76,22 @@ def is_lettered(option: str) -> bool:
     return _LETTERED.match(option.lstrip()) is not None
 
 
-def _content() -> Mapping[str, Any]:
-    content: Mapping[str, Any] = packaged_yaml(__package__, "wordings.yaml")
-    return content
-
-
 @cache
 def templates_digest() -> str:
     """SHA-256 of the file's values: wordings are part of the data, and so of their fingerprint."""
-    return sha256_of_json(_content())
+    return sha256_of_json(packaged_yaml(__package__, "wordings.yaml"))
 
 
 @cache
 def all_templates() -> Mapping[tuple[str, str], tuple[QuestionTemplate, ...]]:
     """All wordings, by task and variant."""
-    wordings: dict[tuple[str, str], tuple[QuestionTemplate, ...]] = {}
-    for task, variants in _content().items():
+    wordings = {}
+    for task, variants in packaged_yaml(__package__, "wordings.yaml").items():
         for variant, entries in variants.items():
             by_polarity = entries if isinstance(entries, dict) else {"": entries}
             texts = [(text, polarity) for polarity, of_polarity in by_polarity.items() for text in of_polarity]
             wordings[task, variant] = tuple(
-                QuestionTemplate(f"{task}-{variant}-{number:02d}", text, polarity)
-                for number, (text, polarity) in enumerate(texts, 1)
+                QuestionTemplate(f"{task}-{variant}-{number:02d}", *text) for number, text in enumerate(texts, 1)
             )
     return wordings
 
@@ -89,7 +104,7 @@ def question_templates(task: str, variant: str) -> tuple[QuestionTemplate, ...]:
     """
     wordings = all_templates()
     if (task, variant) not in wordings:
-        hint = nearest(f"{task}/{variant}", [f"{name}/{of}" for name, of in wordings])
+        hint = nearest(f"{task}/{variant}", ["/".join(kind) for kind in wordings])
         raise InputError(f"there are no questions {f'{task}/{variant}'!r}; {hint}")
     return wordings[task, variant]
 
@@ -146,65 +161,35 @@ def read_wording(question: str, options: Sequence[str] = ()) -> QuestionWording 
     The words of a label may be read as those of a wording. Of several readings, the one with most words of the wording,
     and so the shortest label, is taken.
     """
-    readings = []
-    for (task, variant), template, pattern in _patterns():
-        match = pattern.fullmatch(question)
-        if match is not None:
-            labels = match.groupdict(default="")
-            asked = QuestionMeaning(task, variant, labels.get("a", ""), template.polarity, labels.get("b", ""))
-            readings.append(QuestionWording(asked, template))
-    if not readings:
-        return None
-    best = min(readings, key=lambda reading: len(reading.asked.anchor) + len(reading.asked.compared))
-    if best.asked.polarity and options and {option.casefold() for option in options} != {"yes", "no"}:
+    fitting = [
+        QuestionWording(QuestionMeaning(*kind, labels.get("a", ""), template.polarity, labels.get("b", "")), template)
+        for kind, template, pattern in _patterns()
+        if (match := pattern.fullmatch(question))
+        for labels in [match.groupdict(default="")]
+    ]
+    best = min(fitting, key=lambda one: len(one.asked.anchor) + len(one.asked.compared), default=None)
+    if best and best.asked.polarity and options and {option.casefold() for option in options} != {"yes", "no"}:
         return None
     return best
 
 
 @cache
-def _patterns() -> tuple[tuple[tuple[str, str], QuestionTemplate, re.Pattern[str]], ...]:
+def _patterns() -> list[tuple[tuple[str, str], QuestionTemplate, re.Pattern[str]]]:
     """Each wording with the kind of question and a pattern of its text, in which labels are ``a`` and ``b``."""
-    return tuple(
+    return [
         (kind, template, re.compile(_pattern(template.text)))
         for kind, wordings in all_templates().items()
         for template in wordings
-    )
+    ]
 
 
 def _pattern(text: str) -> str:
     """A regular expression of a wording; a label that occurs twice matches the same text twice."""
-    # Fixed texts and names of labels alternate.
-    parts, named = _GAP.split(text), set()
-    pattern = ""
-    for place, part in enumerate(parts):
-        if place % 2 == 0:
-            pattern += re.escape(part)
-        elif part in named:
-            pattern += f"(?P={part})"
-        else:
-            named.add(part)
-            pattern += rf"(?P<{part}>\S(?:.*\S)?)"
+    pattern = re.escape(text)
+    for gap in "ab":
+        pattern = pattern.replace(rf"\{{{gap}\}}", rf"(?P<{gap}>\S(?:.*\S)?)", 1)
+        pattern = pattern.replace(rf"\{{{gap}\}}", f"(?P={gap})")
     return pattern
-
-
-Item = TypeVar("Item")
-
-YES, NO = "Yes", "No"
-
-OVERLAP, ALONE = "overlap", "alone"
-"""States of an anchor, and of Yes in a question."""
-
-NO_TIME, SIMULTANEITY, ORDER = "neither", "simultaneity", "order"
-"""The temporal information that a kind of question needs. `NO_TIME`: how much of each sound there is, as in statistics
-of each over the whole clip. `SIMULTANEITY`: which sounds coincide, at whatever moment, as in moments in any order.
-`ORDER`: the moments in their order."""
-
-MOST_OPTIONS = 26
-"""Most options of a question: each has a letter."""
-
-
-class QuestionError(DatasetError):
-    """Questions that are impossible, or unsound: names them and the reason."""
 
 
 def check_labels(labels: Sequence[str], read: Callable[[str], str] = in_sentence) -> None:
@@ -217,14 +202,15 @@ def check_labels(labels: Sequence[str], read: Callable[[str], str] = in_sentence
     Raises:
         QuestionError: names them.
     """
-    for label in labels:
-        if is_lettered(read(label)):
-            raise QuestionError(f"the label {label!r} starts as if it were a lettered option; write it in words")
+    lettered = next((label for label in labels if is_lettered(read(label))), None)
+    if lettered is not None:
+        raise QuestionError(f"the label {lettered!r} starts as if it were a lettered option; write it in words")
     pair = alike(labels, read)
     if pair:
         raise QuestionError(f"the labels {pair[0]!r} and {pair[1]!r} read alike in a question; write one way")
 
 
+# ----- questions
 @dataclass(frozen=True)
 class Question:
     """A question with its options.
@@ -360,73 +346,6 @@ class QuestionSettings(QuestionSpec):
     )
 
 
-class QuestionTask(Protocol):
-    """A task: one of `question_tasks`, or of an installed package.
-
-    Attributes:
-        name: such as ``counting``.
-        variants: the first one is the default.
-        needs: by variant, the clips that are needed for questions whose text does not reveal the answer.
-        time: by variant, the temporal information that the answer needs: `NO_TIME`, `SIMULTANEITY` or `ORDER`.
-    """
-
-    @property
-    def name(self) -> str: ...  # noqa: D102
-
-    @property
-    def variants(self) -> tuple[str, ...]: ...  # noqa: D102
-
-    @property
-    def needs(self) -> Mapping[str, str]: ...  # noqa: D102
-
-    @property
-    def time(self) -> Mapping[str, str]: ...  # noqa: D102
-
-    def facts(
-        self, annotation: Annotation, variant: str, vocabulary: frozenset[str], settings: QuestionSettings
-    ) -> list[Fact]:
-        """The facts that can be asked about one reading of a clip; none that is ambiguous.
-
-        Args:
-            annotation: all its events count as present.
-            variant: one of `variants`.
-            vocabulary: all labels that an annotator would have noted.
-            settings: of the user.
-        """
-        ...
-
-    def drafts(
-        self, facts: Sequence[Fact], variant: str, rng: np.random.Generator, settings: QuestionSettings
-    ) -> list[Draft]:
-        """The facts to ask, with their options, chosen so that the text does not reveal the answer."""
-        ...
-
-
-def task_and_variant(name: str, tasks: Mapping[str, QuestionTask]) -> tuple[QuestionTask, str]:
-    """Task and variant of ``task`` or ``task/variant``.
-
-    Raises:
-        InputError: there are no such questions.
-    """
-    task, _, variant = name.partition("/")
-    if task not in tasks:
-        raise InputError(f"there is no task {task!r}; {nearest(task, tasks)}")
-    variants = tasks[task].variants
-    if variant and variant not in variants:
-        raise InputError(f"the task {task!r} has no variant {variant!r}; {nearest(variant, variants)}")
-    return tasks[task], variant or variants[0]
-
-
-def time_of(kind: str, tasks: Mapping[str, QuestionTask]) -> str:
-    """The temporal information that a kind of question needs, see `NO_TIME`.
-
-    Raises:
-        InputError: there are no such questions.
-    """
-    task, variant = task_and_variant(kind, tasks)
-    return task.time[variant]
-
-
 def agreed(facts_by_reading: Sequence[Sequence[Fact]]) -> list[Fact]:
     """The facts of the first reading that all others share, with their common rivals."""
     first, *rest = facts_by_reading
@@ -439,45 +358,6 @@ def agreed(facts_by_reading: Sequence[Sequence[Fact]]) -> list[Fact]:
             near = fact.near.intersection(rivals)
             kept.append(replace(fact, rivals=rivals, near=near))
     return kept
-
-
-TWO_COUNTS = "two counts that {least} clips have each"
-"""The need of `drafts_of_counts`; see `QuestionTask.needs`."""
-
-
-def by_answer(facts: Iterable[Fact]) -> dict[str, list[Fact]]:
-    """Facts by their answers."""
-    groups: dict[str, list[Fact]] = defaultdict(list)
-    for fact in facts:
-        groups[fact.answer].append(fact)
-    return groups
-
-
-def picked(facts: Sequence[Fact], count: int, rng: np.random.Generator) -> list[Fact]:
-    """`count` facts in random order: the hardest, ties at random."""
-    mixed = [facts[k] for k in rng.permutation(len(facts))]
-    hardest = sorted(mixed, key=lambda fact: -fact.hardness)[:count]
-    return [hardest[k] for k in rng.permutation(len(hardest))]
-
-
-def drafts_of_counts(facts: Sequence[Fact], rng: np.random.Generator, settings: QuestionSettings) -> list[Draft]:
-    """Equally many facts of each count, with all counts as the options of every question: none is nearer to the answer.
-
-    Counts are those of the settings, or those of enough clips; where there are fewer than two, nothing is asked.
-    """
-    groups = by_answer(facts)
-    if settings.counts is not None:
-        counts = [str(count) for count in sorted(set(settings.counts))]
-    else:
-        counts = sorted((count for count, of in groups.items() if len(of) >= settings.least_clips), key=int)
-    if len(counts) < 2:
-        return []
-    least = min(len(groups.get(count, ())) for count in counts)
-    return [
-        Draft(fact, tuple(counts), count, f"{unit}")
-        for count in counts
-        for unit, fact in enumerate(picked(groups.get(count, ()), least, rng))
-    ]
 
 
 def dealt_to_units(things: Sequence[Item], units: Sequence[str], rng: np.random.Generator) -> list[Item]:
@@ -520,9 +400,6 @@ QUESTION_TEXTS = (
     *("group", "unit", "recording", "source"),
 )
 """Columns of text with the name of a field of `Question`, beside ``options``."""
-
-CLIP = "audio"
-"""Name of the one clip of a row."""
 
 
 def question_columns(

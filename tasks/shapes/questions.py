@@ -12,14 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import DatasetError, Row
-from audio_compositionality.dataset_builder.texts.question_tasks import question_tasks
+from audio_compositionality.dataset_builder.texts.question_tasks import kind_named
 from audio_compositionality.dataset_builder.texts.questions import (
     CLIP,
     NO_TIME,
     ORDER,
     SIMULTANEITY,
     check_question_row,
-    time_of,
 )
 from audio_compositionality.encoders.base import LANGUAGE_MODEL
 from audio_compositionality.encoders.options import REASON_TOKENS
@@ -330,7 +329,7 @@ def kind_of_row(row: Row) -> str:
 
 def needs_of(task: str) -> str:
     """A task's need for time, in words."""
-    return _NEEDS[time_of(KINDS[task], question_tasks())]
+    return _NEEDS[kind_named(KINDS[task]).time]
 
 
 def kind_with_needs(task: str) -> str:

@@ -14,9 +14,8 @@ from audio_compositionality.dataset_builder.scenes.polyphony import CLIP_LEVEL, 
 from audio_compositionality.dataset_builder.scenes.twins import ARRANGEMENTS, BLOCK, OVERLAPPING
 from audio_compositionality.dataset_builder.sounds.entries import Sound
 from audio_compositionality.dataset_builder.sounds.folder import folder_recordings
-from audio_compositionality.dataset_builder.texts.answer_check import check_questions
 from audio_compositionality.dataset_builder.texts.question_controls import balance_of, blind_accuracy, require_balance
-from audio_compositionality.dataset_builder.texts.question_tasks import ATOM_TASKS, ATOMS, STATES
+from audio_compositionality.dataset_builder.texts.question_tasks import ATOM_KINDS, ATOMS, STATES, kind_named
 from audio_compositionality.dataset_builder.texts.questions import (
     QuestionError,
     annotation_of,
@@ -28,6 +27,7 @@ from audio_compositionality.tasks.shapes.questions import task_of
 
 from ..sounds.made import made_recordings
 from ..sounds.sounds import write
+from ..texts.answer_check import check_questions
 from .atom_checks import check_atoms, fault_of_atom
 
 RATE = 16_000
@@ -196,7 +196,7 @@ class TestAtoms:
         row = {"id": "x", "duration": 10.0, "events": events, "options": ["Yes", "No"]}
         named = {"presence": [("bell", ""), ("pad", "")], "sequence": [("bell", "reed"), ("reed", "bell")]}
         for task, pairs in named.items():
-            for template in question_templates(task, ATOM_TASKS[task].variants[0]):
+            for template in question_templates(task, kind_named(task, ATOM_KINDS).variant):
                 for (anchor, other), state in zip(pairs, STATES[task], strict=True):
                     answer = "Yes" if state == template.polarity else "No"
                     asked = {"task": task, "anchor": anchor, "question": template.question(anchor, other)}

@@ -22,11 +22,12 @@ from audio_compositionality.dataset_builder.scenes.twins import (
     questions_of,
 )
 from audio_compositionality.dataset_builder.sounds.annotations import Annotation, LabelledEvent, polyphony
-from audio_compositionality.dataset_builder.texts.answer_check import answer_fault, check_questions
 from audio_compositionality.dataset_builder.texts.question_controls import balance_of, require_balance
-from audio_compositionality.dataset_builder.texts.question_tasks import ATOM_TASKS, ATOMS, question_tasks
+from audio_compositionality.dataset_builder.texts.question_tasks import ATOM_KINDS, ATOMS, TASKS, kind_named
 from audio_compositionality.dataset_builder.texts.questions import QuestionError, QuestionSettings, in_sentence
 from audio_compositionality.support.errors import InputError
+
+from ..texts.answer_check import answer_fault, check_questions
 
 LABELS = ("Alarm", "bell", "cow", "dog", "engine", "flute", "goat", "horn")
 SETS = 80
@@ -336,7 +337,7 @@ class TestAtoms:
     """Two clips with other answers, asked either way."""
 
     def test_they_are_no_part_of_the_five(self):
-        assert not set(ATOMS) & set(question_tasks())
+        assert not set(ATOMS) & set(TASKS)
 
     def test_twins_have_their_sounds_at_the_same_places_and_other_labels_there(self):
         for group in drawn(LABELS, "test", 40, 0, kinds=ATOMIC):
@@ -359,6 +360,5 @@ class TestAtoms:
     )
     def test_what_is_said_is_certain(self, task, events, said):
         heard = Annotation("clip", 10.0, tuple(LabelledEvent(*event) for event in events), 0.0, "scenes")
-        kind = ATOM_TASKS[task]
-        facts = kind.facts(heard, kind.variants[0], frozenset(("bell", "reed")), QuestionSettings())
+        facts = kind_named(task, ATOM_KINDS).facts(heard, frozenset(("bell", "reed")), QuestionSettings())
         assert {(fact.anchor, fact.answer) for fact in facts} == said

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -16,13 +17,13 @@ from audio_compositionality.dataset_builder.sounds.formats.parsing import ReadOp
 from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 from audio_compositionality.dataset_builder.sounds.strong_labels import open_annotated
 from audio_compositionality.dataset_builder.texts import question_tasks as kinds
-from audio_compositionality.dataset_builder.texts.answer_check import answer_fault
 from audio_compositionality.dataset_builder.texts.label_questions import AnnotatedQuestions, AnnotatedSpec
 from audio_compositionality.dataset_builder.texts.question_controls import LeakError
 from audio_compositionality.dataset_builder.texts.questions import Draft, QuestionError, annotation_of, question_of
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.table import to_text
 
+from .answer_check import answer_fault
 from .domestic import domestic
 from .labelled import (
     DOMESTIC_QUESTIONS,
@@ -148,15 +149,17 @@ class TestWholeWay:
 
     @pytest.mark.slow
     def test_a_build_with_a_leak_fails_and_names_it(self, tmp_path, monkeypatch):
-        def around(self, facts, variant, rng, settings):
+        counting = kinds.kind_named("counting")
+
+        def around(facts, rng, settings):
             drafts = []
-            for draft in kinds.drafts_of_counts(facts, rng, settings):
+            for draft in counting.drafts(facts, rng, settings):
                 first = max(1, int(draft.answer) - 1)
                 window = tuple(str(count) for count in range(first, first + 4))
                 drafts.append(Draft(draft.fact, window, draft.answer, draft.unit))
             return drafts
 
-        monkeypatch.setattr(type(kinds.question_tasks()["counting"]), "drafts", around)
+        monkeypatch.setitem(kinds.KINDS, counting.name, replace(counting, drafts=around))
         recordings = open_annotated(*write_annotations(domestic(200), tmp_path / "in"))
         changes = {"ask": ("counting", "concurrency"), "least_clips": 8}
         data = annotated_data(recordings, recipes=[RECIPE], changes=changes)

@@ -8,7 +8,6 @@ import pytest
 
 from audio_compositionality.dataset_builder.sounds.annotations import Annotation, LabelledEvent
 from audio_compositionality.dataset_builder.sounds.strong_labels import windows
-from audio_compositionality.dataset_builder.texts.answer_check import check_questions
 from audio_compositionality.dataset_builder.texts.label_questions import draw_questions, split_by_recording
 from audio_compositionality.dataset_builder.texts.question_controls import (
     LeakError,
@@ -21,6 +20,7 @@ from audio_compositionality.dataset_builder.texts.question_controls import (
 from audio_compositionality.dataset_builder.texts.questions import QuestionSettings, question_templates
 from audio_compositionality.support.table import to_text
 
+from .answer_check import check_questions
 from .domestic import domestic, streets
 
 ALL = QuestionSettings(

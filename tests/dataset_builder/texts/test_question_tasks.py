@@ -5,24 +5,19 @@ import inspect
 from collections import Counter
 from dataclasses import replace
 from itertools import combinations
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.sounds.annotations import Annotation, LabelledEvent
 from audio_compositionality.dataset_builder.sounds.strong_labels import windows
-from audio_compositionality.dataset_builder.texts import answer_check as check
-from audio_compositionality.dataset_builder.texts import question_tasks as kinds
-from audio_compositionality.dataset_builder.texts.answer_check import answer_fault, check_questions
 from audio_compositionality.dataset_builder.texts.label_questions import (
-    AskedSpec,
     draw_questions,
     facts_of,
     split_by_recording,
 )
 from audio_compositionality.dataset_builder.texts.question_tasks import (
-    question_tasks,
+    kind_named,
     window_start,
     window_steps,
     window_text,
@@ -35,13 +30,15 @@ from audio_compositionality.dataset_builder.texts.questions import (
     QuestionSettings,
     in_sentence,
     question_templates,
-    task_and_variant,
     template_of,
 )
-from audio_compositionality.support.discovery import Registry
 from audio_compositionality.support.errors import InputError
 
+from . import answer_check as check
+from .answer_check import answer_fault, check_questions
 from .domestic import domestic, random_annotations, streets
+
+ROOM = "audio_compositionality.dataset_builder"
 
 KINDS = (
     *("counting/kinds", "counting/sources", "duration/total", "concurrency/anchor", "concurrency/clip"),
@@ -55,8 +52,7 @@ def clip(*events, resolution=0.0, duration=10.0, name="r"):
 
 
 def facts(annotation, kind, settings=ALL):
-    name, _, variant = kind.partition("/")
-    return facts_of([annotation], question_tasks()[name], variant, settings)
+    return facts_of([annotation], kind_named(kind), settings)
 
 
 def answers(annotation, kind):
@@ -169,10 +165,9 @@ class TestByHand:
         settings = ALL.changed(related=related)
         both = clip((0, 4, "Speech"), (2, 6, "Male speech"), (2, 6, "Dog"))
         assert facts(both, "counting/kinds", settings) == []
-        task = question_tasks()["classification"]
         one = clip((0, 4, "Dog"), (2, 6, "Speech"))
         other = clip((0, 1, "Male speech"), (3, 4, "Cat"), name="s")
-        every = facts_of([one, other], task, "overlap", settings)
+        every = facts_of([one, other], kind_named("classification"), settings)
         assert {fact.rivals for fact in every if fact.anchor == "Dog"} == {frozenset({"Cat"})}
 
 
@@ -342,10 +337,10 @@ def test_the_second_algorithm_knows_no_intervals():
         if isinstance(node, ast.ImportFrom)
         for alias in node.names
     }
-    of_ours = {name for name in imported if name.startswith(("sounds", "question", "audio_comp"))}
+    of_ours = {name for name in imported if name.startswith("audio_comp")}
     assert of_ours == {
-        "sounds.annotations.Annotation",
-        *(f"questions.{name}" for name in ("Question", "QuestionError", "in_sentence", "template_of")),
+        f"{ROOM}.sounds.annotations.Annotation",
+        *(f"{ROOM}.texts.questions.{name}" for name in ("Question", "QuestionError", "in_sentence", "template_of")),
         "audio_compositionality.support.errors.InputError", "audio_compositionality.support.text.shown",
     }  # fmt: skip
 
@@ -396,21 +391,3 @@ class TestSplits:
     def test_shares(self, shares):
         with pytest.raises(InputError, match="shares are"):
             split_by_recording([], shares)
-
-
-def test_a_kind_of_an_installed_package_stands_beside_ours(monkeypatch):
-    class Loudness:
-        name, variants = "loudness", ("first", "last")
-        needs = time = dict.fromkeys(variants, "order")
-
-    points = {"audio_compositionality.questions": [SimpleNamespace(name="loudness", load=Loudness)]}
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points.get(group, []))
-    group, listed = kinds._registry._group, kinds._registry._listed
-    monkeypatch.setattr(kinds, "_registry", Registry(None, "TASK", group, lambda task: task.name, listed=listed))
-    tasks = kinds.question_tasks()
-    assert list(tasks) == ["counting", "duration", "concurrency", "classification", "detection", "loudness"]
-    assert task_and_variant("loudness/last", tasks)[1] == "last"
-    assert AskedSpec(ask=("loudness",)).ask == ("loudness/first",)
-    monkeypatch.undo()
-    with pytest.raises(InputError, match="there is no task 'loudness'"):
-        AskedSpec(ask=("loudness",))

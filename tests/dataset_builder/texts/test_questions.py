@@ -7,9 +7,8 @@ import json
 import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.texts.answer_check import answer_fault
 from audio_compositionality.dataset_builder.texts.label_questions import draw_questions
-from audio_compositionality.dataset_builder.texts.question_tasks import ATOM_TASKS, ATOMS
+from audio_compositionality.dataset_builder.texts.question_tasks import ATOM_KINDS, ATOMS
 from audio_compositionality.dataset_builder.texts.questions import (
     QUESTION_COLUMNS,
     all_templates,
@@ -23,6 +22,7 @@ from audio_compositionality.dataset_builder.texts.questions import (
     template_of,
 )
 
+from .answer_check import answer_fault
 from .domestic import domestic
 
 ANNOTATIONS = domestic(150)
@@ -106,7 +106,7 @@ def test_each_wording_is_read_back_with_each_label(label):
 @pytest.mark.parametrize("label", LABELS)
 @pytest.mark.parametrize("task", ATOMS)
 def test_each_atomic_wording_is_read_back_with_each_label(task, label):
-    (variant,) = ATOM_TASKS[task].variants
+    (variant,) = (kind.variant for kind in ATOM_KINDS.values() if kind.task == task)
     for template in question_templates(task, variant):
         compared = "gong" if task == "sequence" else ""
         asked = read_wording(template.question(label, compared), ["Yes", "No"]).asked

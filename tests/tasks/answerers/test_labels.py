@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.sounds.annotations import Annotation, LabelledEvent
-from audio_compositionality.dataset_builder.texts.answer_check import answer_fault
 from audio_compositionality.dataset_builder.texts.question_controls import present_share
 from audio_compositionality.encoders.base import LETTERS, GivenClip, ModelError
 from audio_compositionality.encoders.loading.registry import load_model
@@ -15,6 +14,7 @@ from audio_compositionality.tasks.answerers.symbolic import place_of_answer
 from audio_compositionality.tasks.shapes.asking import direct_prompt
 
 from ...clips import each
+from ...dataset_builder.texts.answer_check import answer_fault
 from .asked import KINDS, SILENCE, asked, prompts_of, right
 
 

@@ -17,11 +17,10 @@ from itertools import combinations, pairwise
 import numpy as np
 from numpy.typing import NDArray
 
+from audio_compositionality.dataset_builder.sounds.annotations import Annotation
+from audio_compositionality.dataset_builder.texts.questions import Question, QuestionError, in_sentence, template_of
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import shown
-
-from ..sounds.annotations import Annotation
-from .questions import Question, QuestionError, in_sentence, template_of
 
 _SECOND = 1_000_000
 _FRAME = 10_000
