@@ -1,0 +1,207 @@
+"""Making submissions of embeddings of clips and of texts, and of answers; no model is run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from submissions import ShortEncoder, read_embeddings, read_samples, sha256sum
+
+from audio_compositionality.dataset_builder.open_data import open_data
+from audio_compositionality.dataset_builder.rendered import rendered_preset
+from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.evaluator.results.result import load_result
+from audio_compositionality.evaluator.results.strict import ResultError
+from audio_compositionality.evaluator.run.evaluate import evaluate_models
+from audio_compositionality.evaluator.run.opened import open_task
+from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.evaluator.run.store import AnswerStore
+from audio_compositionality.evaluator.submissions import making
+from audio_compositionality.evaluator.submissions.layout import id_of, sha256_by_name
+from audio_compositionality.evaluator.submissions.making import make_submission
+from audio_compositionality.evaluator.submissions.outputs import (
+    MAX_ANSWER,
+    RawAnswers,
+    RoundedEmbeddings,
+    clips_digest,
+    question_ids,
+)
+from audio_compositionality.evaluator.submissions.submission import data_with, parse_submission, policy_problem
+from audio_compositionality.tasks.registry import load_task
+
+from .conftest import Reader, lines_of
+
+
+def test_the_id_is_made_of_what_sha256sum_prints(made, tmp_path):
+    submission = made["guess"]
+    for name, content in submission.files.items():
+        (tmp_path / name).write_bytes(content)
+    printed = subprocess.run("sha256sum *", shell=True, cwd=tmp_path, capture_output=True, check=True).stdout
+    assert printed.decode() == sha256sum(submission.files)
+    whole = subprocess.run(["sha256sum"], input=printed, capture_output=True, check=True).stdout
+    assert submission.id == id_of(sha256_by_name(submission.files)) == whole.decode()[:16]
+    assert submission.folder == f"results/org__short/1/guess-{submission.id}"
+
+
+def test_the_submitted_score_is_that_of_the_rounded_embeddings(made, small_data):
+    submission, configuration = made["a_coat"], small_data.configuration("a_coat")
+    tensors, digest = read_embeddings(submission.files)
+    assert digest == clips_digest(configuration.clip_ids)
+    a, b, c, d = (tensors["values"].astype(np.float64) * tensors["scale"]).reshape(-1, 4, 12).transpose(1, 0, 2)
+    u, v = b - a, d - c
+    cosines = (u * v).sum(1) / np.linalg.norm(u, axis=1) / np.linalg.norm(v, axis=1)
+    table = read_samples(submission.files)
+    assert table["score"] == pytest.approx(cosines, abs=1e-12)
+    assert table["id"] == [row["id"] for row in configuration.rows]
+    assert submission.result.score == pytest.approx(cosines.mean(), abs=1e-12) != submission.local.score
+    assert submission.local.score == pytest.approx(submission.result.score, abs=1e-4)
+
+
+@pytest.mark.parametrize("mean", [0.0, 1e4])
+@pytest.mark.parametrize("size", [1e-30, 1.0, 1e30])
+def test_rounding_is_within_the_bounds_of_float16_about_the_mean(mean, size):
+    z = ((mean + np.random.default_rng(0).normal(size=(50, 7))) * size).astype(np.float32)
+    rounded = RoundedEmbeddings.of([str(place) for place in range(50)], z)
+    apart = z.astype(np.float64) - z.astype(np.float64).mean(axis=0)
+    # Unit roundoff of 11 bits is 2^-11; the subnormal step of numbers below 2^15 is 2^-24, half of it 2^-25 - 15 - 1.
+    bound = np.maximum(np.abs(apart) * 2.0**-11, np.abs(apart).max() * 2.0**-39) + np.abs(z).max() * 2.0**-40
+    assert (np.abs(rounded.restored() - z) <= bound).all()
+    assert np.abs(rounded.values).max() >= 2**13
+    again = RoundedEmbeddings.loads(rounded.dumps())
+    assert (again.restored() == rounded.restored()).all()
+    assert (again.clips, again.scale) == (rounded.clips, rounded.scale)
+
+
+def test_texts_stand_behind_the_clips_rounded_about_their_own_mean(of_texts, small_data):
+    rows, embeddings = small_data.configuration("a_coat").rows, of_texts.embeddings
+    texts = Reader().embed_text(["one sound", *(f"{len(row['metadata']['A'])} sounds in {row['id']}" for row in rows)])
+    assert (embeddings.texts, len(embeddings.values)) == (len(texts), len(rows) + len(texts))
+    assert np.abs(embeddings.restored()[len(rows) :] - texts).max() < 0.01
+    again = RoundedEmbeddings.loads(of_texts.files["embeddings.safetensors"])
+    assert (again.restored() == embeddings.restored()).all()
+    assert of_texts.local.score == pytest.approx(of_texts.result.score, abs=0.01)
+
+
+def test_what_is_about_the_model_stays_and_what_is_stated_is_added(make, made, evaluated, data):
+    local, sent = made["guess"].local, made["guess"].result
+    assert local == load_result(evaluated / "results/org__short/1/guess.json")[0]
+    for name in ("date", "versions", "seconds", "fingerprint", "settings", "model", "device"):
+        assert getattr(local, name) == getattr(sent, name)
+    stated = make(paradigm="supervised", licence="mit").result.model
+    assert (stated.paradigm, stated.licence) == ("supervised", "mit")
+    with pytest.raises(ResultError, match="the paradigm is"):
+        make(paradigm="super\nvised")
+    assert make("a_coat").files == made["a_coat"].files
+    # Folders of the submitter are not told.
+    assert make(data=open_data(data)).result.dataset == "small"
+    bare = make(with_outputs=False, store=evaluated / "nowhere")
+    assert sorted(bare.files) == ["result.json", "samples.csv"]
+    assert (bare.result, bare.embeddings) == (bare.local, None)
+
+
+def test_what_cannot_be_submitted_says_what_to_do(make, made, small_data, tiny_data, guess, tmp_path, monkeypatch):
+    with pytest.raises(ResultError, match=r"lacks (\d) of \1 files .*--store says in which folder.*evaluate --force"):
+        make(store=tmp_path)
+    with pytest.raises(ResultError, match="give the data it was computed from"):
+        make(data=tiny_data)
+    monkeypatch.setattr(making, "FILE_LIMITS", {"embeddings.safetensors": 1_151})
+    with pytest.raises(ResultError, match=r"have 1,152 bytes.*without embeddings the result can be submitted"):
+        make()
+    opened, result = open_task(guess, small_data), made["guess"].result
+    other = result.model_copy(update={"settings": {"seeds": [False, True, 2], "share": 0.5}})
+    assert "evaluate it again with --force and these settings" in policy_problem(other, opened)
+    monkeypatch.setattr(guess, "info", replace(guess.info, version=2))
+    assert policy_problem(result, opened) == "it is of version 1 of guess, this is version 2: evaluate it again"
+
+
+@pytest.mark.parametrize(
+    ("id", "fails", "message"),
+    [
+        ("org/short", True, "leaves out .* clips, such as a_coat-test-00000/A"),
+        ("<b>org</b>", False, r"model\.id is '<b>org</b>'; in a submission it has"),
+        # Each slash becomes two characters.
+        ("a" + "/a" * 74, False, "as a part of a path it has 223 bytes; at most 200 are allowed"),
+    ],
+)
+def test_skipped_clips_and_names_that_mislead_cannot_be_submitted(small_data, tmp_path, id, fails, message):
+    class Named(ShortEncoder):
+        card = replace(ShortEncoder.card, id=id)
+
+        def embed(self, waveforms, sample_rate):
+            embeddings = super().embed(waveforms, sample_rate)
+            embeddings[np.isclose(embeddings[:, 0], loudest)] = np.nan
+            return embeddings
+
+    first = next(small_data.configuration("a_coat").clips(range(1)))
+    loudest = ShortEncoder().embed(first.waveform[None], first.sample_rate)[0, 0] if fails else np.inf
+    how = {"store": tmp_path / "z", "progress": False, "device": "cpu"}
+    options = RunOptions(out=tmp_path / "out", skip_invalid=fails, **how)
+    evaluate_models([Named()], small_data, [load_task("a_coat")], options)
+    (path,) = (tmp_path / "out").rglob("a_coat.json")
+    with pytest.raises(ResultError, match=message):
+        make_submission(path, small_data, **how)
+
+
+def test_presets_are_known_by_their_fingerprint_and_other_data_have_to_be_named(small_data, data):
+    fingerprint = open_data("mini").configuration("a_coat").fingerprint
+    assert data_with("a_coat", fingerprint).source == "mini"
+    small = small_data.configuration("a_coat").fingerprint
+    with pytest.raises(ResultError, match=r"no preset has.*name the data with --data"):
+        data_with("a_coat", small)
+    assert data_with("a_coat", small, data).configuration("a_coat").fingerprint == small
+    with pytest.raises(ResultError, match="which neither a preset"):
+        data_with("a_coat", "0" * 64, data)
+
+
+# ----- answers
+
+
+def test_answers_are_sent_word_for_word_and_no_model_is_run(answered, remake, questions, monkeypatch):
+    monkeypatch.setattr("audio_compositionality.tasks.answerers.text_only.Blind.answer", None)
+    submission = remake("blind")
+    assert (submission.id, submission.files) == (answered["blind"].id, answered["blind"].files)
+    rows = [row["id"] for row in questions.configuration("polybench").rows if row["split"] == "test"]
+    assert [line["id"] for line in lines_of(submission.files)] == rows == list(submission.samples.ids)
+    assert submission.result.score == submission.local.score
+    assert sorted(remake("blind", with_outputs=False).files) == ["result.json", "samples.csv"]
+
+
+def test_what_a_submission_cannot_hold_is_replaced_or_refused(answered, remake, monkeypatch):
+    load, answers = AnswerStore.load, list(answered["oracle"].answers.texts)
+
+    def given(text):
+        monkeypatch.setattr(AnswerStore, "load", lambda self: replace(load(self), answers=(text, *answers[1:])))
+        return remake("oracle")
+
+    assert given("\x1b[2J\ud800\tno\n\N{EURO SIGN}").answers.texts[0] == "\ufffd[2J\ufffd\tno\n\N{EURO SIGN}"
+    with pytest.raises(ResultError, match=r"has 20,001 characters, at most 20,000 can be .* without answers"):
+        given("A" * (MAX_ANSWER + 1))
+    monkeypatch.setattr(making, "FILE_LIMITS", {"answers.jsonl": 1_000})
+    with pytest.raises(ResultError, match=r"its answers have 2,\d+ bytes, at most 1,000 can be submitted"):
+        given(answers[0])
+
+
+def test_questions_asked_several_times_are_named_one_by_one(questions, tmp_path):
+    opened = open_task(load_task("polybench"), questions, {"orders": "cyclic", "scoring": "letters"})
+    tested = [row for row in questions.configuration("polybench").rows if row["split"] == "test"]
+    ids = question_ids(opened)
+    assert ids[:2] == [f"{tested[0]['id']}?0", f"{tested[0]['id']}?1"]
+    assert len(set(ids)) == len(ids) == len(opened.prompts) == sum(len(row["options"]) for row in tested)
+    data = rendered_preset("mini", recipes=["polybench_apart"], train_sets=0, test_sets=1)
+    how = {"store": tmp_path / "store", "device": "cpu", "progress": False}
+    evaluate_models([load_model("oracle")], data, [load_task("polybench_apart")], RunOptions(out=tmp_path / "o", **how))
+    (path,) = (tmp_path / "o").rglob("polybench_apart.json")
+    submission = make_submission(path, data, **how)
+    assert len(submission.answers.ids) == 2 * len(submission.samples.ids)
+    assert parse_submission(submission.files).result.measures == submission.local.measures
+
+
+def test_any_text_of_a_model_is_read_as_it_was_sent():
+    texts = ("A", "", "a\nb\tc\r\n", "\N{GRINNING FACE} \u202e\u2028 \ufffd", '"}\n{"', "<script>")
+    answers = RawAnswers.of([str(place) for place in range(len(texts))], texts)
+    assert RawAnswers.loads(answers.dumps()) == answers
+    assert answers.texts == texts
+    assert json.loads(answers.dumps().splitlines()[2])["answer"] == texts[2]
