@@ -1,11 +1,10 @@
 """Composed retrieval: which clip is a source clip with a stated change?
 
-A query is the embedding of a source clip and that of a change: of a text such as "the same without a bell", or a step
-in the space of clips. Their sum, in which each has length 1, is compared by cosine with the candidates of its row; a
-step is added as it is, since its length counts. Beside R@1 stand the same with one half of the query left out: where
-the source alone finds the target, as in edited recordings (of which mteb's pull request 5246 reports that a spectrum of
-the source is above a CLAP), nothing is composed. Ties count as their average over all orders, so that a constant model
-is exactly at chance. Nothing is trained. All in float64.
+A query is the embedding of a source clip and that of a change, a text such as "the same without a bell". Their sum, in
+which each has length 1, is compared by cosine with the candidates of its row. Beside R@1 stand the same with one half
+of the query left out: where the source alone finds the target, as in edited recordings (of which mteb's pull request
+5246 reports that a spectrum of the source is above a CLAP), nothing is composed. Ties count as their average over all
+orders, so that a constant model is exactly at chance. Nothing is trained. All in float64.
 
 >>> target, wrong, both = [1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]
 >>> result = composed_retrieval([[1.0, 0.0]], [[0.0, 1.0]], [[both, target, wrong]], [1])
@@ -18,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .arrays import Floats, Ints, check_length, nearest_name, read_matrix, unit_rows
+from .arrays import Floats, Ints, check_length, nearest_name, unit_rows
 from .columns import of_all
 from .evaluated import COMPA as _CITATION
 from .evaluated import Fields, count, hidden, measure, metric_class, share
@@ -35,14 +34,12 @@ def composed_retrieval(
     target: ArrayLike,
     kinds: Any = None,
     *,
-    is_step: bool = False,
     return_scores: bool = False,
 ) -> dict[str, Any]:
     """Return how often the target of n queries is the first of its candidates.
 
     - `source`, `change` [n, dim]; `candidates` n matrices [K, dim], K ≥ 2, as a list or an array [n, K, dim]; `target`
-      [n], each a row of its candidates; `kinds` [n] of `KINDS`;
-    - `is_step`: a query is source + change; else both are brought to length 1 before.
+      [n], each a row of its candidates; `kinds` [n] of `KINDS`. A query is source + change, both at length 1.
 
     Results:
 
@@ -66,17 +63,42 @@ def composed_retrieval(
     >>> composed_retrieval([[1, 0]], [[0, 1]], [[[1, 1], [1, 1]]], [0])["r1"]
     0.5
     """
-    z, t, flat, row = _embeddings(source, change, candidates)
-    n, sizes = len(z[0]), np.bincount(row)
-    place = _targets(target, sizes)
+    z, t = unit_embeddings("source", source), unit_embeddings("change", change)
+    check_length("change", t, len(z))
+    check_length("candidates", candidates, len(z))
+    matrices = [unit_embeddings(f"candidates[{row}]", x) for row, x in enumerate(candidates)]
+    for row, x in enumerate(matrices):
+        if len(x) < 2 or len({z.shape[1], t.shape[1], x.shape[1]}) > 1:
+            raise ValueError(
+                "A row has 2 candidates or more, and all embeddings have one dim; source and change have "
+                f"{z.shape[1]} and {t.shape[1]} columns, and candidates[{row}] is {list(x.shape)}."
+            )
+    # All candidates of all rows, the row of each, and the place of each row's target among them.
+    sizes = np.array([len(x) for x in matrices])
+    flat, row = np.concatenate(matrices), np.repeat(np.arange(len(z)), sizes)
+    targets = read_keys("target", target)
+    check_length("target", targets, len(sizes))
+    for number, (place, size) in enumerate(zip(targets, sizes, strict=True)):
+        if not isinstance(place, int) or not 0 <= place < size:
+            raise ValueError(f"target must be a candidate of its row, 0 to {size - 1}; row {number} has {place!r}.")
+    among_all: Ints = np.cumsum(sizes) - sizes + np.array(targets)
     columns: dict[str, Floats] = {"chance": 1 / sizes, "chance_mrr": _harmonic(sizes) / sizes}
-    columns["r1"], columns["mrr"] = _target_ranks(z[0] + t[0] if is_step else z[1] + t[1], flat, row, place)
-    for name, query in (("source_only_r1", z[1]), ("change_only_r1", t[1])):
-        columns[name] = _target_ranks(query, flat, row, place)[0]
+    columns["r1"], columns["mrr"] = _target_ranks(z + t, flat, row, among_all)
+    columns["source_only_r1"] = _target_ranks(z, flat, row, among_all)[0]
+    columns["change_only_r1"] = _target_ranks(t, flat, row, among_all)[0]
     columns["floor"] = max((columns[name] for name in ("chance", "source_only_r1", "change_only_r1")), key=np.mean)
     columns["gain"] = columns["r1"] - columns["floor"]
-    columns |= _kind_columns(columns["r1"], kinds)
-    numbers: dict[str, Any] = {name: float(column.mean()) for name, column in columns.items()} | {"n": n}
+    if kinds is not None:
+        names = read_keys("kinds", kinds)
+        check_length("kinds", names, len(z))
+        wrong = next((name for name in names if name not in KINDS), None)
+        if wrong is not None:
+            near = nearest_name(str(wrong), KINDS)
+            raise ValueError(f"kinds must be of {', '.join(KINDS)}; got {wrong!r}, near {near}.")
+        for kind in dict.fromkeys(names):
+            of_kind = np.array([name == kind for name in names])
+            columns[f"r1_{kind}"] = of_all(columns["r1"][of_kind], of_kind)
+    numbers: dict[str, Any] = {name: float(column.mean()) for name, column in columns.items()} | {"n": len(z)}
     result = {name: numbers.get(name) for name in MEASURES}
     if return_scores:
         for name, fields in MEASURES.items():
@@ -93,32 +115,6 @@ ComposedRetrieval = metric_class(
 )
 
 
-def _embeddings(source: Any, change: Any, candidates: Any) -> tuple[list[Floats], list[Floats], Floats, Ints]:
-    """Sources and changes [n, dim], each as given and at length 1; all candidates at length 1, and the row of each."""
-    z, t = ([read_matrix(name, x), unit_embeddings(name, x)] for name, x in (("source", source), ("change", change)))
-    check_length("change", t[0], len(z[0]))
-    check_length("candidates", candidates, len(z[0]))
-    matrices = [unit_embeddings(f"candidates[{row}]", x) for row, x in enumerate(candidates)]
-    for row, x in enumerate(matrices):
-        if len(x) < 2 or len({z[0].shape[1], t[0].shape[1], x.shape[1]}) > 1:
-            raise ValueError(
-                "A row has 2 candidates or more, and all embeddings have one dim; source and change have "
-                f"{z[0].shape[1]} and {t[0].shape[1]} columns, and candidates[{row}] is {list(x.shape)}."
-            )
-    return z, t, np.concatenate(matrices), np.repeat(np.arange(len(matrices)), [len(x) for x in matrices])
-
-
-def _targets(target: Any, sizes: Ints) -> Ints:
-    """The place of each target among all candidates, [n]."""
-    places = read_keys("target", target)
-    check_length("target", places, len(sizes))
-    for row, (place, size) in enumerate(zip(places, sizes, strict=True)):
-        if not isinstance(place, int) or not 0 <= place < size:
-            raise ValueError(f"target must be a candidate of its row, 0 to {size - 1}; row {row} has {place!r}.")
-    among_all: Ints = np.cumsum(sizes) - sizes + np.array(places)
-    return among_all
-
-
 def _harmonic(counts: Ints) -> Floats:
     """1 + 1/2 + … + 1/k of each count k."""
     sums: Floats = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, counts.max() + 1))])[counts]
@@ -132,22 +128,6 @@ def _target_ranks(query: Floats, flat: Floats, row: Ints, place: Ints) -> tuple[
     better = np.bincount(row, cosines > of_target + NEAR).astype(np.int64)
     tied = np.bincount(row, cosines >= of_target - NEAR).astype(np.int64) - better
     return (better == 0) / tied, (_harmonic(better + tied) - _harmonic(better)) / tied
-
-
-def _kind_columns(r1: Floats, kinds: Any) -> dict[str, Floats]:
-    """For each kind that rows have, scores [n] whose mean is the mean of r1 over its rows."""
-    if kinds is None:
-        return {}
-    names = read_keys("kinds", kinds)
-    check_length("kinds", names, len(r1))
-    wrong = next((name for name in names if name not in KINDS), None)
-    if wrong is not None:
-        raise ValueError(f"kinds must be of {', '.join(KINDS)}; got {wrong!r}, near {nearest_name(str(wrong), KINDS)}.")
-    columns = {}
-    for kind in dict.fromkeys(names):
-        of_kind = np.array([name == kind for name in names])
-        columns[f"r1_{kind}"] = of_all(r1[of_kind], of_kind)
-    return columns
 
 
 VERSION = 1

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -64,7 +64,6 @@ class Run:
         tasks: their names.
         models: as `run` takes them; none for the baselines alone.
         draws: seeds of the data; the verdicts are of the first.
-        settings: sizes other than those of the preset mini.
     """
 
     name: str
@@ -72,7 +71,6 @@ class Run:
     tasks: tuple[str, ...]
     models: tuple[str, ...]
     draws: tuple[int, ...] = (0,)
-    settings: Mapping[str, int] = field(default_factory=dict)
 
     def folders(self, out: Path) -> list[Path]:
         """The folder of each draw."""
@@ -81,13 +79,9 @@ class Run:
 
 ACROSS = ("a_coat_instances", "binding")
 
-KINDS = ("count_instances", "composed_retrieval_steps")
 KINDS_IN_FRAMES = ("when_frames",)
 KINDS_IN_CAPTIONS = ("negation", "count_instances_text", "composed_retrieval")
 KINDS_IN_QUESTIONS = ("negation_questions", "count_instances_questions", "two_clips")
-
-SMALLER = {"ladders": 60, "items": 48}
-"""Fewer rows than mini of two recipes: Whisper takes as long for a clip of 4 s as for one of 30 s."""
 
 RUNS = (
     Run("tones", TONES, ("a_coat",), EVERY, (0, 1, 2)),
@@ -101,13 +95,8 @@ RUNS = (
     Run("drums", "drums", ("a_coat_instances",), (WHISPERS[0], *SOUND)),
     Run("axes", TONES, ("disentanglement", "equivariance", "invariance"), (BOX, WHISPERS[0])),
     Run("questions", TONES, ("polybench",), ()),
-    *(
-        Run(f"kinds-{sounds}", sounds, KINDS, (BOX, WHISPERS[0]), settings=SMALLER)
-        for sounds in (TONES, "words", "prompts")
-    ),
     Run("kinds-frames-tones", TONES, KINDS_IN_FRAMES, WHISPERS),
     *(Run(f"kinds-frames-{sounds}", sounds, KINDS_IN_FRAMES, WHISPERS[:1]) for sounds in ("words", "prompts")),
-    Run("kinds-base", TONES, KINDS[:1], WHISPERS[1:], settings={"ladders": 60}),
     *(Run(f"kinds-captions-{sounds}", sounds, KINDS_IN_CAPTIONS, (BOX,)) for sounds in (TONES, "words", "prompts")),
     Run("kinds-questions", TONES, KINDS_IN_QUESTIONS, ()),
 )
@@ -128,21 +117,19 @@ def chosen_runs(only: Sequence[str], with_hub: bool) -> tuple[Run, ...]:
     if not with_hub:
         return tuple(taken)
     return tuple(
-        Run(run.name, run.sounds, run.tasks, (*run.models, *HUB) if run.models else (), run.draws, run.settings)
-        for run in taken
+        Run(run.name, run.sounds, run.tasks, (*run.models, *HUB) if run.models else (), run.draws) for run in taken
     )
 
 
 def command_of(run: Run, draw: int, folder: Path, made: Path, weights: Mapping[str, str]) -> list[str]:
     """The command that scores a draw of a run; what is scored already is not scored again."""
     models = [f"{name}={weights[name]}" if name in weights else name for name in run.models]
-    settings = {**run.settings, **({"seed": draw} if draw else {})}
     return [
         *(sys.executable, "-m", "audio_compositionality", "run" if run.models else "evaluate"),
         *(models or ("random", "blind", "majority", "first")),
         *("--tasks", ",".join(run.tasks), "--out", str(folder)),
         *([] if run.sounds == TONES else ["--data", str(made)]),
-        *(word for name, value in settings.items() for word in ("--set", f"{name}={value}")),
+        *(["--set", f"seed={draw}"] if draw else []),
     ]
 
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
 
+import numpy as np
+
+from audio_compositionality.dataset_builder.data import Row
+from audio_compositionality.dataset_builder.recipes.composed_retrieval import TARGET
+from audio_compositionality.support.spec import Spec
+
+from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, events_shown, groups_of, scores_from
 from .metric_files import describe_metric
-from .shapes.composed import COMPOSED_CAPTIONS, COMPOSED_FLOOR, ComposedTask
 from .shapes.pairs import TextInfo
 
 _METRIC = describe_metric("composed_retrieval")
@@ -31,7 +39,77 @@ class ComposedInfo(TextInfo):
     @property
     def floor(self) -> str:
         """A model that knows nothing, and the model itself with half of its query."""
-        return COMPOSED_FLOOR
+        return "chance and half of its query"
+
+
+class ComposedTask:
+    """The task of queries, a source clip and a change in words, and of the candidates of each; see `Task`."""
+
+    spec = Spec
+    drawings: tuple[Drawing, ...] = ()
+
+    def __init__(self, info: TaskInfo) -> None:
+        """What it is."""
+        self.info = info
+
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
+        """The source, the candidates, and the change."""
+        return Inputs(clips=_clips_of(row), texts=(row["change"],))
+
+    def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
+        """None: the score depends on the embeddings and their rows alone.
+
+        Raises:
+            TaskError: there are no queries.
+        """
+        if not rows:
+            raise TaskError(f"{self.info.name} has no queries; it needs at least one")
+        return {}
+
+    def score(
+        self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
+    ) -> Scores:
+        """Score the embeddings of the source and the candidates of each row, and of its change."""
+        # Imported by need: a task loads its metric only in the process that scores.
+        from audio_compositionality.metrics.composed_retrieval import composed_retrieval
+
+        starts = np.cumsum([0, *(1 + len(row["roles"]) for row in rows)])
+        clips = [outputs.clips[start:stop].astype(np.float64) for start, stop in pairwise(starts)]
+        values = composed_retrieval(
+            np.stack([of_row[0] for of_row in clips]),
+            outputs.texts.astype(np.float64),
+            [of_row[1:] for of_row in clips],
+            np.array([row["roles"].index(TARGET) for row in rows]),
+            [row["kind"] for row in rows],
+            return_scores=True,
+        )
+        return scores_from(values, self.info, rows)
+
+    def samples(self, rows: Sequence[Row]) -> Samples:
+        """All rows; rows of the same change belong together, since a text is of all of them."""
+        return Samples(
+            rows=tuple(rows),
+            clusters=groups_of(rows, "key"),
+            clustered_by="the change",
+            groups={"kind": tuple(row["kind"] for row in rows)},
+            contents=tuple(
+                {name: events_shown(events) for name, events in zip(_clips_of(row), row["events"], strict=True)}
+                for row in rows
+            ),
+            texts=tuple(
+                dict(zip(_clips_of(row), (row["change"], *map(_said, row["roles"])), strict=True)) for row in rows
+            ),
+        )
+
+
+def _clips_of(row: Row) -> tuple[str, ...]:
+    """The source and the candidates."""
+    return ("source", *(f"candidates/{place}" for place in range(len(row["roles"]))))
+
+
+def _said(role: str) -> str:
+    """A role, for people."""
+    return "the target" if role == TARGET else role
 
 
 TASK = ComposedTask(
@@ -46,7 +124,7 @@ TASK = ComposedTask(
         measures=_METRIC.measures,
         ranks_by="r1",
         trusted={"r1": "chance", "gain": 0.0},
-        captions=COMPOSED_CAPTIONS,
+        captions={"source": "the source, and its change", "candidates": "a candidate"},
         warning=(
             "Chance is not the floor: the source alone, or the change alone, may find as much, and R@1 has to be above "
             "both. A gain says that both are used, not that order or binding is: without these half of the queries of "

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+from audio_compositionality.dataset_builder.data import Row
+from audio_compositionality.support.spec import Spec
+
+from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, events_shown, groups_of, scores_from
 from .metric_files import describe_metric
-from .shapes.ladders import LADDER_CAPTIONS, LadderTask
 from .shapes.pairs import TextInfo
 
 _METRIC = describe_metric("count_instances")
-
-_OF_PROBES = ("order_up", "order_down", "error", "error_constant")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +26,66 @@ class _CaptionLadderInfo(TextInfo):
         return "exact"
 
 
+class LadderTask:
+    """The task of ladders, clips in which one sound is heard so and so often, and their captions; see `Task`."""
+
+    spec = Spec
+    drawings: tuple[Drawing, ...] = ()
+
+    def __init__(self, info: TaskInfo) -> None:
+        """What it is."""
+        self.info = info
+
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
+        """The clips of a ladder, and their captions."""
+        return Inputs(clips=_clips_of(row), texts=tuple(row["captions"]))
+
+    def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
+        """None: the score depends on the embeddings and their rows alone.
+
+        Raises:
+            TaskError: there are no ladders.
+        """
+        if not rows:
+            raise TaskError(f"{self.info.name} has no ladders; it needs at least one")
+        return {}
+
+    def score(
+        self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
+    ) -> Scores:
+        """Score the embeddings of the clips and captions of n ladders."""
+        # Imported by need: a task loads its metric only in the process that scores.
+        from audio_compositionality.metrics.count_instances import count_instances
+
+        values = count_instances(
+            outputs.clips,
+            outputs.texts,
+            [count for row in rows for count in row["counts"]],
+            [row["id"] for row in rows for _ in row["counts"]],
+            [row["held"] for row in rows for _ in row["counts"]],
+            return_scores=True,
+        )
+        return scores_from(values, self.info, rows)
+
+    def samples(self, rows: Sequence[Row]) -> Samples:
+        """All ladders; those of one sound belong together: tones have too few labels for intervals."""
+        return Samples(
+            rows=tuple(rows),
+            clusters=groups_of(rows, "pair"),
+            clustered_by="the sound",
+            groups={"held": tuple(row["held"] for row in rows), "label": tuple(row["label"] for row in rows)},
+            contents=tuple(
+                {clip: events_shown(events) for clip, events in zip(_clips_of(row), row["events"], strict=True)}
+                for row in rows
+            ),
+            texts=tuple(dict(zip(_clips_of(row), row["captions"], strict=True)) for row in rows),
+        )
+
+
+def _clips_of(row: Row) -> tuple[str, ...]:
+    return tuple(f"audio/{place}" for place in range(len(row["counts"])))
+
+
 TASK = LadderTask(
     _CaptionLadderInfo(
         name="count_instances_text",
@@ -32,10 +95,10 @@ TASK = LadderTask(
         benchmark="kinds",
         recipe="count_instances",
         samples="ladders",
-        measures=tuple(measure for measure in _METRIC.measures if measure.name not in _OF_PROBES),
+        measures=_METRIC.measures,
         ranks_by="worst",
         trusted={"worst": "chance"},
-        captions=LADDER_CAPTIONS,
+        captions={"audio": "a clip of the ladder: the same sound, once more from clip to clip"},
         controls=("bag-of-words", "without-text:"),
         warning=(
             "Captions of a ladder differ in a number word alone, and all ladders have the same words: a model that "

@@ -109,11 +109,8 @@ def draw_ladders(spec: CountSpec, pool: SlotPool, events: EventSounds) -> Iterat
     so that counts are 1 to 5 where energy is held, and 2 to 5 elsewhere.
 
     Raises:
-        DatasetError: a sound is silent, or shorter than `SHORTEST`; or all sounds have one label, and no probe can be
-            tested on another.
+        DatasetError: a sound is silent, or shorter than `SHORTEST`.
     """
-    if len(pool.labels) < 2:
-        raise DatasetError(f"{pool.source} has 1 label; counts are tested on other labels than learnt, so 2 are needed")
     uses = {held: Use() for held in HELD}
     for number in range(spec.ladders):
         rng, held = RECIPE.random(spec, number), HELD[number % len(HELD)]

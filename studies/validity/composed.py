@@ -18,7 +18,7 @@ from audio_compositionality.tasks.registry import load_task
 
 from .families import Chapter, Check, Part, at_most, near
 
-TEXT, STEPS = "composed_retrieval", "composed_retrieval_steps"
+TASK = "composed_retrieval"
 
 KINDS = ("then", "without", "attribute")
 
@@ -86,12 +86,12 @@ class Composed:
     @cached_property
     def rows(self) -> Sequence[Row]:
         """The rows of tones."""
-        recipe = load_recipe(TEXT)
+        recipe = load_recipe(TASK)
         return recipe.render(recipe.presets["mini"].changed(seed=self.seed, items=self.items)).rows
 
-    def measures(self, clips: Floats, texts: Floats, task: str = TEXT) -> dict[str, float]:
+    def measures(self, clips: Floats, texts: Floats) -> dict[str, float]:
         """The measures of the embeddings of all clips and texts."""
-        one = load_task(task)
+        one = load_task(TASK)
         outputs = Outputs(clips=clips, texts=texts)
         scores = one.score(self.rows, outputs, one.settings(self.rows, {}), "cpu", False)
         return {name: float(value) for name, value in scores.measures.items() if value is not None}
@@ -177,20 +177,6 @@ def without_knowledge(data: Composed) -> list[Check]:
     return checks
 
 
-def steps(data: Composed) -> list[Check]:
-    """Steps of other rows: a sum of what is heard has half of what needs order; with order and binding, all of it."""
-    nothing = np.zeros((0, 0))
-    checks = []
-    for subject, heard, then, attribute in (
-        ("sum without order or binding", labels_heard, 1 / 2, 1 / 2),
-        ("sum with order and binding", bound_heard, 1.0, 1.0),
-    ):
-        values = data.measures(data.vectors(heard, silent)[0], nothing, STEPS)
-        checks.append(near(subject, "R@1 then, by steps", then, values["r1_then"]))
-        checks.append(near(subject, "R@1 attribute, by steps", attribute, values["r1_attribute"]))
-    return checks
-
-
 _part = Chapter("composed.yaml", "composed retrieval").part
 
 
@@ -202,7 +188,7 @@ class ComposedFamily:
     def run(self, *, quick: bool, simulations: int, seed: int, progress: bool) -> tuple[Part, ...]:
         """Check the scores of composed retrieval; see `Family`. Nothing is simulated, no sound is rendered."""
         data = Composed(144 if quick else 1_152, seed)
-        parts = {"abilities": abilities, "shortcuts": shortcuts, "nothing": without_knowledge, "steps": steps}
+        parts = {"abilities": abilities, "shortcuts": shortcuts, "nothing": without_knowledge}
         return (
             _part("chapter", level=2, items=data.items),
             *(_part(key, check(data)) for key, check in parts.items()),

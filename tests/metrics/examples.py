@@ -145,16 +145,16 @@ def composed_retrieval() -> dict[str, Any]:
 
 
 def count_instances() -> dict[str, Any]:
-    """Return arguments of `count_instances`: a noisy encoder of 24 ladders of 4 clips, of 3 labels."""
+    """Return arguments of `count_instances`: a noisy encoder of 24 ladders of 4 clips and captions."""
     rng = np.random.default_rng(0)
     counts, ladders = np.tile([2, 3, 4, 5], 24), np.repeat(np.arange(24), 4)
-    z = rng.normal(size=(96, 6)) + counts[:, None] * rng.normal(0, 0.4, 6)
+    words = rng.normal(size=(6, 6))[counts]
     return {
-        "embeddings": z.round(3),
+        "embeddings": (words + rng.normal(size=(96, 6))).round(3),
+        "texts": (words + rng.normal(0, 0.2, (96, 6))).round(3),
         "counts": counts,
         "ladders": [f"ladder-{ladder}" for ladder in ladders],
         "held": [list(HELD)[ladder % 4] for ladder in ladders],
-        "labels": [("bell", "drum", "flute")[ladder // 4 % 3] for ladder in ladders],
     }
 
 
