@@ -20,7 +20,7 @@ from audio_compositionality.tasks.base import Outputs, Task, TaskError
 from audio_compositionality.tasks.registry import list_tasks, load_task
 from audio_compositionality.tasks.shapes.asking import DIRECT, ONE_ORDER
 from audio_compositionality.tasks.shapes.free_answers import FreeAnswerTask
-from audio_compositionality.tasks.shapes.questions import QuestionInfo, kind_of_row
+from audio_compositionality.tasks.shapes.questions import AnswerTask, kind_of_row
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class PosedTask:
 
 def tasks_of_questions() -> list[Task]:
     """All tasks of questions, those of installed packages among them."""
-    return [task for task in list_tasks() if isinstance(task.info, QuestionInfo) or isinstance(task, FreeAnswerTask)]
+    return [task for task in list_tasks() if isinstance(task, AnswerTask | FreeAnswerTask)]
 
 
 @lru_cache(maxsize=8)

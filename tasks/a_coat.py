@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from .base import TaskInfo
 from .metric_files import describe_metric
-from .shapes.steps import STEP_VARIANCES, QuadrupleInfo, QuadrupleTask
+from .shapes.steps import QUADRUPLES, STEP_VARIANCES, QuadrupleTask
 
 _METRIC = describe_metric("a_coat")
 
 TASK = QuadrupleTask(
-    QuadrupleInfo(
+    TaskInfo(
+        **QUADRUPLES,
         name="a_coat",
         version=_METRIC.version,
         title="A-COAT",

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from .base import TaskInfo
 from .metric_files import describe_metric
-from .shapes.instances import BlockInfo, BlockTask
+from .shapes.instances import INSTANCES, BlockTask
 
 _METRIC = describe_metric("a_coat_instances")
 
 TASK = BlockTask(
-    BlockInfo(
+    TaskInfo(
+        **INSTANCES,
         name="a_coat_instances",
         version=_METRIC.version,
         title="A-COAT instances",
         question="Is the class added to a scene recognised in another instance and another context?",
         recipe="a_coat_instances",
+        samples="blocks",
         measures=_METRIC.measures,
         ranks_by="top1",
         trusted={"top1": "top1_chance", "part_top1": "top1_chance", "pairwise": "pairwise_chance"},
@@ -31,6 +34,10 @@ TASK = BlockTask(
             "recognition. An encoder trained for other ends may stay at chance or below its untrained twin, which is "
             "no evidence against it."
         ),
+        # The contexts, and two of the classes in both.
+        heard=("A", "C", "B/0", "D/0", "B/1", "D/1"),
+        # Neither level nor number of sources nor the memory of a mixture gives a class away across instances.
+        is_headline=True,
         citation=_METRIC.citation,
     )
 )

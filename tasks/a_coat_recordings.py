@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from .base import TaskInfo
 from .metric_files import describe_metric
-from .shapes.steps import STEP_VARIANCES, QuadrupleInfo, QuadrupleTask
+from .shapes.steps import QUADRUPLES, STEP_VARIANCES, QuadrupleTask
 
 _METRIC = describe_metric("a_coat")
 
 _SCORE = replace(_METRIC.measures[0], heading="A-COAT recordings")
 
 TASK = QuadrupleTask(
-    QuadrupleInfo(
+    TaskInfo(
+        **QUADRUPLES,
         name="a_coat_recordings",
         version=_METRIC.version,
         title="A-COAT recordings",

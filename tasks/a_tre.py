@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from .base import TaskInfo
 from .metric_files import describe_metric
-from .shapes.fits import POST_NORM, FitInfo, FitTask
+from .shapes.fits import FITS_OF_SCENES, POST_NORM, FitTask
 
 _METRIC = describe_metric("a_tre")
 
 TASK = FitTask(
-    FitInfo(
+    TaskInfo(
+        **FITS_OF_SCENES,
         name="a_tre",
         version=_METRIC.version,
         title="A-TRE",

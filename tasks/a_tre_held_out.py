@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from .base import TaskInfo
 from .metric_files import PartedMeasures, describe_metric
-from .shapes.fits import ATTRIBUTE_PAIRS, COUNTS, FitInfo, HeldOutTask
+from .shapes.fits import ATTRIBUTE_PAIRS, COUNTS, FITS_OF_SCENES, HeldOutTask
 
 _METRIC = describe_metric("a_tre_held_out")
 
@@ -17,7 +18,8 @@ _BY_PAIR = PartedMeasures(
 )
 
 TASK = HeldOutTask(
-    FitInfo(
+    TaskInfo(
+        **FITS_OF_SCENES,
         name="a_tre_held_out",
         version=_METRIC.version,
         title="A-TRE, held-out combinations",

@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
-from .shapes.clip_questions import ACCURACY_DRAWING, MEASURES, METRIC, TALLIES, ClipQuestionInfo, ClipQuestionTask
+from .base import TaskInfo
+from .shapes.clip_questions import (
+    ACCURACY_DRAWING,
+    CLIP_QUESTIONS,
+    MEASURES,
+    METRIC,
+    ClipQuestionTask,
+    profiled_by_kinds,
+)
 
 TASK = ClipQuestionTask(
-    ClipQuestionInfo(
+    TaskInfo(
+        **CLIP_QUESTIONS,
         name="audio_questions",
         version=METRIC.version,
         title="Audio questions",
@@ -22,9 +31,7 @@ TASK = ClipQuestionTask(
             "names no option is wrong; where there are many of these (unparsed), look at what the model writes."
         ),
         citation=METRIC.citation,
-        captions={"audio": "the clip that is asked about"},
-        profile_measure="accuracy",
-        tallies=TALLIES,
+        **profiled_by_kinds(),
     ),
     ACCURACY_DRAWING,
 )

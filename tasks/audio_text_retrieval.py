@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from .base import printed_figures
+from .base import TaskInfo, printed_figures
 from .metric_files import describe_metric
-from .shapes.pairs import RetrievalInfo, RetrievalTask
+from .shapes.pairs import WHOLE_CLIPS, RetrievalTask
 
 _METRIC = describe_metric("audio_text_retrieval")
 
 TASK = RetrievalTask(
-    RetrievalInfo(
+    TaskInfo(
+        **WHOLE_CLIPS,
         name="audio_text_retrieval",
         version=_METRIC.version,
         title="Audio–text retrieval",
@@ -27,6 +28,7 @@ TASK = RetrievalTask(
             "the control of sorted words shows. Scores depend on the number of clips: those of other data are not "
             "comparable."
         ),
+        heard_by="text_to_audio_map10",  # the rank of a caption's clip
         citation=_METRIC.citation,
         controls=("bag-of-words", "tiny-clap", "sorted-words:"),
         printed=printed_figures("audio_text_retrieval"),

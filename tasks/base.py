@@ -200,8 +200,8 @@ class Measure:
 class TaskInfo:
     """The facts of a task: its name, its needs, its measures.
 
-    The properties have the values of most tasks. A shape overrides them in a subclass, such as `PairInfo` in
-    ``shapes/pairs.py``; a task whose values no shape has derives a class of its own.
+    The defaults are the values of most tasks. A shape has a dictionary of the values that its tasks share, such as
+    `PAIRS` in ``shapes/pairs.py``: ``TaskInfo(**PAIRS, name=…)``.
 
     Attributes:
         name: of the task, in commands, results and folders.
@@ -234,6 +234,24 @@ class TaskInfo:
             to reach no more than the chance level of `trusted` only where the results have no energy baseline.
         ability: a verb for what a score above all bars shows, such as ``listen``, for verdicts; empty for none.
         printed: published figures of the same measures on other data, shown as marks and compared with nothing.
+        heard: names of the clips to listen to, where a row has too many for anybody to play; empty: all.
+        derived: derived clips to listen to, by name: sums of the clips that a model is given, ``("B", "-A")``.
+        heard_by: name of the measure by which the samples to listen to are chosen; empty means the first to trust.
+        judged_by: name of the measure that decides whether a model is above another; empty: the one that the task ranks
+            by.
+        floor: the floor whose levels `trusted` has, in words: `ENERGY`, or ``chance`` where nothing is known.
+        described_by: names of the plain descriptions that are bars; empty: all that there are for models of this kind.
+        twin: the prefix of the twin that a model has to exceed first, and that twin in words.
+        bars: further bars, in words: twins and controls by their prefix, baselines by their name, that a model has to
+            exceed where they are among the results, beside `twin`, the plain descriptions and the floor.
+        is_headline: whether this task decides the verdict on a model where there are results of other tasks too: on
+            recordings, not on presets. Its score shows training, provided the training was for what the task asks.
+        needs_scenes: whether rows made of recordings cannot be scored; see `passes_over`.
+        training: recipe of the training split that goes with the scored data; tables mark models that were trained on
+            it.
+        shows_training: whether tables state what each model was trained on; otherwise they state how.
+        profile: of a single model; None where tables say it all.
+        choices: settings that submissions may change, with their defaults; boards show their values.
     """
 
     name: str
@@ -257,78 +275,20 @@ class TaskInfo:
     is_level_matched: bool = False
     ability: str = ""
     printed: Printed | None = None
-
-    @property
-    def heard(self) -> tuple[str, ...]:
-        """Names of the clips to listen to, where a row has too many for anybody to play; empty: all."""
-        return ()
-
-    @property
-    def derived(self) -> Mapping[str, tuple[str, ...]]:
-        """Derived clips to listen to, by name: sums of the clips that a model is given, ``("B", "-A")``."""
-        return {}
-
-    @property
-    def heard_by(self) -> str:
-        """Name of the measure by which the samples to listen to are chosen; empty means the first to trust."""
-        return ""
-
-    @property
-    def judged_by(self) -> str:
-        """Name of the measure that decides whether a model is above another; empty: the one that the task ranks by."""
-        return ""
-
-    @property
-    def floor(self) -> str:
-        """The floor whose levels `trusted` has, in words: `ENERGY`, or ``chance`` where nothing is known."""
-        return ENERGY
-
-    @property
-    def described_by(self) -> tuple[str, ...]:
-        """Names of the plain descriptions that are bars; empty: all that there are for models of this kind."""
-        return ()
-
-    @property
-    def twin(self) -> tuple[str, str]:
-        """The prefix of the twin that a model has to exceed first, and that twin in words."""
-        return UNTRAINED_TWIN
-
-    @property
-    def bars(self) -> Mapping[str, str]:
-        """Further bars, in words: twins and controls by their prefix, baselines by their name, that a model has to
-        exceed where they are among the results, beside `twin`, the plain descriptions and the floor."""
-        return {"shuffled:": "its weights shuffled"}
-
-    @property
-    def is_headline(self) -> bool:
-        """Whether this task decides the verdict on a model where there are results of other tasks too: on recordings,
-        not on presets. Its score shows training, provided the training was for what the task asks."""
-        return False
-
-    @property
-    def needs_scenes(self) -> bool:
-        """Whether rows made of recordings cannot be scored; see `passes_over`."""
-        return False
-
-    @property
-    def training(self) -> str:
-        """Recipe of the training split that goes with the scored data; tables mark models that were trained on it."""
-        return ""
-
-    @property
-    def shows_training(self) -> bool:
-        """Whether tables state what each model was trained on; otherwise they state how."""
-        return False
-
-    @property
-    def profile(self) -> Profile | None:
-        """The profile of a single model; None where tables say it all."""
-        return None
-
-    @property
-    def choices(self) -> Mapping[str, str | int]:
-        """Settings that submissions may change, with their defaults; boards show their values."""
-        return {}
+    heard: tuple[str, ...] = ()
+    derived: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    heard_by: str = ""
+    judged_by: str = ""
+    floor: str = ENERGY
+    described_by: tuple[str, ...] = ()
+    twin: tuple[str, str] = UNTRAINED_TWIN
+    bars: Mapping[str, str] = field(default_factory={"shuffled:": "its weights shuffled"}.copy)
+    is_headline: bool = False
+    needs_scenes: bool = False
+    training: str = ""
+    shows_training: bool = False
+    profile: Profile | None = None
+    choices: Mapping[str, str | int] = field(default_factory=dict)
 
     def passes_over(self, rows: Sequence[Row]) -> bool:
         """Whether the task, unless it is named, silently skips these rows: rows that state their ``recording``, where

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from .base import TaskInfo
 from .metric_files import describe_metric
-from .shapes.instances import InstanceInfo, TrialTask
+from .shapes.instances import INSTANCES, TrialTask
 
 _METRIC = describe_metric("binding")
 
 TASK = TrialTask(
-    InstanceInfo(
+    TaskInfo(
+        **INSTANCES,
         name="binding",
         version=_METRIC.version,
         title="Binding",

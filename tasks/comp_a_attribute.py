@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
-from .base import printed_figures
+from .base import TaskInfo, printed_figures
 from .metric_files import describe_metric
-from .shapes.pairs import CaptionPairTask, PairInfo
+from .shapes.pairs import PAIR_WARNING, PAIRS, SHUFFLED, SORTED_WORDS, CaptionPairTask
 
 _METRIC = describe_metric("comp_a")
 
 TASK = CaptionPairTask(
-    PairInfo(
+    TaskInfo(
+        **PAIRS,
         name="comp_a_attribute",
         version=_METRIC.version,
         title="CompA attribute",
         question="Which of two sounds is the slow, the high or the soft one, by captions of the same words?",
         recipe="comp_a_attribute",
         measures=_METRIC.measures,
+        warning=PAIR_WARNING,
         citation=_METRIC.citation,
         controls=("bag-of-words", "tiny-clap", "sorted-words:"),
+        bars=SHUFFLED | SORTED_WORDS,
         printed=printed_figures("comp_a_attribute"),
     )
 )

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from .base import printed_figures
+from .base import TaskInfo, printed_figures
 from .metric_files import describe_metric
-from .shapes.pairs import CaptionPairTask, PairInfo
+from .shapes.pairs import PAIR_WARNING, PAIRS, REVERSED_AUDIO, SHUFFLED, SORTED_WORDS, CaptionPairTask
 
 _METRIC = describe_metric("comp_a")
 
 TASK = CaptionPairTask(
-    PairInfo(
+    TaskInfo(
+        **PAIRS,
         name="comp_a_order",
         version=_METRIC.version,
         title="CompA order",
         question="Which of two sounds came first, by captions of the same words?",
         recipe="comp_a_order",
         measures=_METRIC.measures,
+        warning=PAIR_WARNING,
         citation=_METRIC.citation,
         is_first_look=True,
         controls=("bag-of-words", "tiny-clap", "sorted-words:", "reversed-audio:"),
+        bars=SHUFFLED | SORTED_WORDS | REVERSED_AUDIO,
         printed=printed_figures("comp_a_order"),
     )
 )

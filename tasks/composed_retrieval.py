@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -15,31 +14,16 @@ from audio_compositionality.support.spec import Spec
 
 from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, events_shown, groups_of, scores_from
 from .metric_files import describe_metric
-from .shapes.pairs import TextInfo
+from .shapes.pairs import REVERSED_AUDIO, SHUFFLED, SORTED_WORDS, TEXTS
 
 _METRIC = describe_metric("composed_retrieval")
 
 
-BARS = {
+_CONTROLS = {
     "without-text:": "itself without the change",
-    "sorted-words:": "itself on sorted words",
-    "reversed-audio:": "itself on reversed clips",
+    **SORTED_WORDS,
+    **REVERSED_AUDIO,
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class ComposedInfo(TextInfo):
-    """The facts of the task."""
-
-    @property
-    def bars(self) -> Mapping[str, str]:
-        """The model without the change, without the order of its words, and without that of sounds."""
-        return {**super().bars, **BARS}
-
-    @property
-    def floor(self) -> str:
-        """A model that knows nothing, and the model itself with half of its query."""
-        return "chance and half of its query"
 
 
 class ComposedTask:
@@ -113,12 +97,12 @@ def _said(role: str) -> str:
 
 
 TASK = ComposedTask(
-    ComposedInfo(
+    TaskInfo(
+        **TEXTS | {"benchmark": "kinds", "floor": "chance and half of its query"},
         name="composed_retrieval",
         version=_METRIC.version,
         title="Composed retrieval",
         question="Is the clip found that is a source clip with a change in words?",
-        benchmark="kinds",
         recipe="composed_retrieval",
         samples="queries",
         measures=_METRIC.measures,
@@ -132,6 +116,7 @@ TASK = ComposedTask(
             "floor even where both are known."
         ),
         citation=_METRIC.citation,
-        controls=("bag-of-words", *BARS),
+        controls=("bag-of-words", *_CONTROLS),
+        bars=SHUFFLED | _CONTROLS,
     )
 )

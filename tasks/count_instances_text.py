@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from audio_compositionality.dataset_builder.data import Row
@@ -11,19 +10,9 @@ from audio_compositionality.support.spec import Spec
 
 from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, events_shown, groups_of, scores_from
 from .metric_files import describe_metric
-from .shapes.pairs import TextInfo
+from .shapes.pairs import TEXTS
 
 _METRIC = describe_metric("count_instances")
-
-
-@dataclass(frozen=True, kw_only=True)
-class _CaptionLadderInfo(TextInfo):
-    """The facts of the task."""
-
-    @property
-    def heard_by(self) -> str:
-        """A score of single ladders: the worst part is of some of them alone."""
-        return "exact"
 
 
 class LadderTask:
@@ -87,18 +76,19 @@ def _clips_of(row: Row) -> tuple[str, ...]:
 
 
 TASK = LadderTask(
-    _CaptionLadderInfo(
+    TaskInfo(
+        **TEXTS | {"benchmark": "kinds"},
         name="count_instances_text",
         version=_METRIC.version,
         title="Counting in captions",
         question="Do clips and captions match by how often the same sound is heard?",
-        benchmark="kinds",
         recipe="count_instances",
         samples="ladders",
         measures=_METRIC.measures,
         ranks_by="worst",
         trusted={"worst": "chance"},
         captions={"audio": "a clip of the ladder: the same sound, once more from clip to clip"},
+        heard_by="exact",  # a score of single ladders: the worst part is of some of them alone
         controls=("bag-of-words", "without-text:"),
         warning=(
             "Captions of a ladder differ in a number word alone, and all ladders have the same words: a model that "

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import permutations
 
+from .base import TaskInfo
 from .metric_files import PartedMeasures, describe_metric
-from .shapes.designs import FACTOR_WARNING, FACTORS, FactorInfo
+from .shapes.designs import FACTOR_WARNING, FACTORS, OF_FACTORS
 from .shapes.probes import DisentanglementTask
 
 _METRIC = describe_metric("disentanglement")
@@ -24,7 +25,8 @@ _MEASURES = PartedMeasures(
 _SHOWN = ("unseen", "seen", "overlap", "overlap_chance", "leak", "rate_over_timbre_unseen")
 
 TASK = DisentanglementTask(
-    FactorInfo(
+    TaskInfo(
+        **OF_FACTORS,
         name="disentanglement",
         version=_METRIC.version,
         title="Disentanglement",

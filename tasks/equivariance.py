@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from .base import TaskInfo
 from .metric_files import PartedMeasures, describe_metric
-from .shapes.designs import FACTOR_WARNING, FACTORS, IN_SCENES, FactorInfo, SceneFactorDesign
+from .shapes.designs import FACTOR_WARNING, FACTORS, IN_SCENES, OF_FACTORS, SceneFactorDesign
 from .shapes.probes import EquivarianceTask
 
 _METRIC = describe_metric("equivariance")
@@ -31,7 +32,8 @@ _STARS = PartedMeasures(
 )
 
 TASK = EquivarianceTask(
-    FactorInfo(
+    TaskInfo(
+        **OF_FACTORS,
         name="equivariance",
         version=_METRIC.version,
         title="Equivariance",

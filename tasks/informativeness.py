@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from .base import TaskInfo
 from .metric_files import PartedMeasures, describe_metric
-from .shapes.designs import FACTOR_WARNING, FACTORS, FactorDesign, FactorInfo
+from .shapes.designs import FACTOR_WARNING, FACTORS, OF_FACTORS, FactorDesign
 from .shapes.probes import PROBES, InformativenessTask
 
 _METRIC = describe_metric("informativeness")
@@ -18,7 +19,8 @@ _MEASURES = PartedMeasures(
 )
 
 TASK = InformativenessTask(
-    FactorInfo(
+    TaskInfo(
+        **OF_FACTORS,
         name="informativeness",
         version=_METRIC.version,
         title="Informativeness",

@@ -7,8 +7,9 @@ copy is nearer to another clip of its content than to one of another content, at
 
 from __future__ import annotations
 
+from .base import TaskInfo
 from .metric_files import PartedMeasures, describe_metric
-from .shapes.designs import TRANSFORM_WARNING, TRANSFORMS, ComparedTransformDesign, TransformInfo
+from .shapes.designs import OF_TRANSFORMS, TRANSFORM_WARNING, TRANSFORMS, ComparedTransformDesign
 from .shapes.probes import InvarianceTask
 
 _METRIC = describe_metric("invariance")
@@ -25,7 +26,8 @@ _MEASURES = PartedMeasures(
 )
 
 TASK = InvarianceTask(
-    TransformInfo(
+    TaskInfo(
+        **OF_TRANSFORMS | {"protocols": {"paper": {}}},
         name="invariance",
         version=_METRIC.version,
         title="Invariance",
@@ -40,7 +42,6 @@ TASK = InvarianceTask(
             "one of .99 as well."
         ),
         citation=_METRIC.citation,
-        protocols={"paper": {}},
     ),
     ComparedTransformDesign(),
     _MEASURES,

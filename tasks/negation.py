@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
 
-from .base import Measure, Outputs, Samples, Scores
+from .base import Measure, Outputs, Samples, Scores, TaskInfo
 from .metric_files import describe_metric
-from .shapes.pairs import CaptionPairTask, PairInfo
+from .shapes.pairs import PAIRS, CaptionPairTask
 
 _METRIC = describe_metric("negation")
 
@@ -21,30 +21,6 @@ KINDS = tuple(one.name.removeprefix("match_") for one in _METRIC.measures if one
 
 NEARER = ("negated", "affirmed")
 """The measures of items of which a caption denies something."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class NegationInfo(PairInfo):
-    """The facts of the task."""
-
-    benchmark: str = "kinds"
-    ranks_by: str = "match"
-    trusted: Mapping[str, float | str | None] = field(default_factory=lambda: {"match": "chance", "negated": "chance"})
-
-    @property
-    def bars(self) -> Mapping[str, str]:
-        """Not its own sorted words: without order they still say what is denied, where one sound is in both clips."""
-        return {name: words for name, words in super().bars.items() if name != "sorted-words:"}
-
-    @property
-    def heard_by(self) -> str:
-        """Whether an item is right."""
-        return "match"
-
-    @property
-    def training(self) -> str:
-        """No recipe of training captions denies anything."""
-        return ""
 
 
 def _of_samples(measure: Measure) -> Measure:
@@ -85,7 +61,11 @@ class NegationTask(CaptionPairTask):
 
 
 TASK = NegationTask(
-    NegationInfo(
+    TaskInfo(
+        **PAIRS
+        | {"benchmark": "kinds", "ranks_by": "match", "trusted": {"match": "chance", "negated": "chance"}}
+        # No recipe of training captions denies anything.
+        | {"heard_by": "match", "training": ""},
         name="negation",
         version=_METRIC.version,
         title="Negation",
@@ -98,6 +78,7 @@ TASK = NegationTask(
             "those above 1/2 are shown; of numbers no caption denies."
         ),
         citation=_METRIC.citation,
+        # Sorted words are no bar: without order they still say what is denied, where one sound is in both clips.
         controls=("bag-of-words", "tiny-clap", "sorted-words:"),
     )
 )

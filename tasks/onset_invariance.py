@@ -11,8 +11,9 @@ from dataclasses import replace
 
 from audio_compositionality.dataset_builder.scenes.bases import DIFFERING
 
+from .base import TaskInfo
 from .metric_files import describe_metric
-from .shapes.designs import TRANSFORM_WARNING, OnsetInfo
+from .shapes.designs import OF_TRANSFORMS, TRANSFORM_WARNING
 from .shapes.probes import OnsetTask
 
 _METRIC = describe_metric("invariance")
@@ -38,7 +39,8 @@ _OF_FACTORS = tuple(
 )
 
 TASK = OnsetTask(
-    OnsetInfo(
+    TaskInfo(
+        **OF_TRANSFORMS | {"samples": "scenes", "captions": {"audio": "a scene"}, "protocols": {}},
         name="onset_invariance",
         version=_METRIC.version,
         title="Invariance to onsets",
@@ -50,6 +52,7 @@ TASK = OnsetTask(
             f"{TRANSFORM_WARNING} An encoder without information is invariant to all: "
             "nothing is ranked by the invariance itself."
         ),
+        needs_scenes=True,  # the sounds of a recording cannot be moved in time
         citation=_METRIC.citation,
     )
 )

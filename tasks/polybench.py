@@ -29,6 +29,7 @@ from .base import (
     Scores,
     Tally,
     TaskError,
+    TaskInfo,
     groups_of,
     printed_figures,
     settings_among,
@@ -39,17 +40,18 @@ from .shapes.questions import (
     METRIC,
     NO_OPTION,
     ORDERS_TALLY,
+    QUESTIONS,
     REFUSED,
     TASKS,
     AnswerTask,
     QuestionBar,
-    QuestionInfo,
     all_right,
     asked_questions,
     draw_question_bars,
     kind_with_needs,
     mean_of_parts,
     needs_of,
+    profiled_by,
     task_of,
     tested_rows,
     usual_choices,
@@ -311,7 +313,8 @@ def embedding_accuracy(
 
 
 TASK = PolybenchTask(
-    QuestionInfo(
+    TaskInfo(
+        **QUESTIONS,
         name="polybench",
         version=METRIC.version,
         title="PolyBench",
@@ -337,10 +340,8 @@ TASK = PolybenchTask(
         ),
         citation=METRIC.citation,
         printed=PRINTED,
-        profile_measure="accuracy_micro",
-        tallies=_TALLIES,
         # Kinds of their own; variants replace two of them where they are asked.
-        parts=tuple(name for name in TASKS if KINDS[name] == name),
+        **profiled_by("accuracy_micro", tallies=_TALLIES, parts=tuple(name for name in TASKS if KINDS[name] == name)),
     ),
     _BY_TASK,
 )

@@ -12,16 +12,17 @@ from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.scenes.twins import ARRANGEMENTS, PAIRED
 from audio_compositionality.dataset_builder.texts.questions import CLIP
 
-from .base import Drawing, Floats, Inputs, Measure, Number, Outputs, Samples, Scores, Tally, TaskError
+from .base import Drawing, Floats, Inputs, Measure, Number, Outputs, Samples, Scores, Tally, TaskError, TaskInfo
 from .shapes.questions import (
     COUNTED,
     METRIC,
+    QUESTIONS,
     TASKS,
     AnswerTask,
     QuestionBar,
-    QuestionInfo,
     constant_answers,
     draw_question_bars,
+    profiled_by,
     tested_rows,
 )
 
@@ -195,18 +196,17 @@ def _without_listening(rows: Sequence[Row]) -> dict[str, float]:
 
 
 TASK = ApartTask(
-    QuestionInfo(
+    TaskInfo(
+        **QUESTIONS | {"samples": "questions in both arrangements", "captions": {CLIP: "the sounds together"}},
         name="polybench_apart",
         version=METRIC.version,
         title="What overlap costs",
         question="Does an audio language model hear less of the same sounds where they overlap?",
         benchmark="polybench_apart",
         recipe="polybench_apart",
-        samples="questions in both arrangements",
         measures=_measures(),
         ranks_by="together",
         trusted={"together": "without_listening"},
-        captions={CLIP: "the sounds together"},
         warning=(
             "The change is the cost of overlap only for a model above chance where sounds follow each other: a model "
             "at chance has nothing to lose. The sounds are shorter than those of the questions about overlapping "
@@ -214,8 +214,7 @@ TASK = ApartTask(
             "more of it silent."
         ),
         citation=METRIC.citation,
-        profile_measure="together",
-        tallies=_TALLIES,
+        **profiled_by("together", tallies=_TALLIES),
     ),
     _BY_ARRANGEMENT,
 )

@@ -11,17 +11,18 @@ from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.texts.question_tasks import ATOMS
 from audio_compositionality.dataset_builder.texts.questions import NO, YES
 
-from .base import Drawing, Floats, Measure, Number, Outputs, Scores, TaskError, groups_of
+from .base import Drawing, Floats, Measure, Number, Outputs, Scores, TaskError, TaskInfo, groups_of
 from .shapes.questions import (
     COUNTED,
     METRIC,
+    QUESTIONS,
     UNLIKE_GROUPS,
     AnswerTask,
     QuestionBar,
-    QuestionInfo,
     all_right,
     constant_answers,
     draw_question_bars,
+    profiled_by,
     tested_rows,
 )
 
@@ -143,7 +144,8 @@ class AtomTask(AnswerTask):
 
 
 TASK = AtomTask(
-    QuestionInfo(
+    TaskInfo(
+        **QUESTIONS | {"controls": tuple(name for name in QUESTIONS["controls"] if name != "longest")},
         name="polybench_atoms",
         version=2,
         title="PolyBench, atoms",
@@ -158,10 +160,8 @@ TASK = AtomTask(
             "lacks the parts of the questions about overlap; one that succeeds here and fails there lacks their "
             "combination."
         ),
-        controls=tuple(name for name in QuestionInfo.controls if name != "longest"),
         citation=METRIC.citation,
-        profile_measure="accuracy",
-        parts=ATOMS,
+        **profiled_by("accuracy", parts=ATOMS),
     ),
     _BY_ATOM,
 )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from .base import TaskInfo
 from .metric_files import PartedMeasures, describe_metric
-from .shapes.designs import FACTOR_WARNING, SEEN, UNSEEN, FactorInfo, TwoSourceDesign
+from .shapes.designs import FACTOR_WARNING, OF_FACTORS, SEEN, UNSEEN, TwoSourceDesign
 from .shapes.probes import PROBES, InformativenessTask
 
 _METRIC = describe_metric("informativeness")
@@ -21,16 +22,15 @@ _MEAN = "informativeness"
 """The mean over unseen and seen timbres, which means nothing."""
 
 TASK = InformativenessTask(
-    FactorInfo(
+    TaskInfo(
+        **OF_FACTORS | {"recipe": "rate_binding", "captions": {"audio": "a low source and a high one"}},
         name="rate_binding",
         version=_METRIC.version,
         title="Rate binding",
         question="Which of two sources is the faster, where both clips have the same rates and the same loudness?",
-        recipe="rate_binding",
         measures=tuple(measure for measure in _MEASURES.described if measure.name != _MEAN),
         ranks_by=f"{UNSEEN}_informativeness",
         trusted={f"{UNSEEN}_informativeness": 0.0},
-        captions={"audio": "a low source and a high one"},
         warning=(
             f"{FACTOR_WARNING} "
             "The register alone names the sources: the question is which source has which rate, "

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from .base import TaskInfo
 from .metric_files import PartedMeasures, describe_metric
-from .shapes.designs import FACTORS, TRANSFORM_WARNING, TRANSFORMS, TransformInfo
+from .shapes.designs import FACTORS, OF_TRANSFORMS, TRANSFORM_WARNING, TRANSFORMS
 from .shapes.probes import LABEL, LabelTask
 
 _METRIC = describe_metric("disentanglement")
@@ -28,7 +29,8 @@ _FACTORS = PartedMeasures(
 )
 
 TASK = LabelTask(
-    TransformInfo(
+    TaskInfo(
+        **OF_TRANSFORMS,
         name="transform_disentanglement",
         version=_METRIC.version,
         title="Labels under transforms",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from .base import TaskInfo
 from .metric_files import PartedMeasures, describe_metric
-from .shapes.designs import TRANSFORM_WARNING, TRANSFORMS, TransformDesign, TransformInfo
+from .shapes.designs import OF_TRANSFORMS, TRANSFORM_WARNING, TRANSFORMS, TransformDesign
 from .shapes.probes import EquivarianceTask
 
 _METRIC = describe_metric("equivariance")
@@ -24,7 +25,8 @@ _MEASURES = PartedMeasures(
 )
 
 TASK = EquivarianceTask(
-    TransformInfo(
+    TaskInfo(
+        **OF_TRANSFORMS,
         name="transform_equivariance",
         version=_METRIC.version,
         title="Equivariance to transforms",

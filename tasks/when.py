@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
+from audio_compositionality.encoders.base import LANGUAGE_MODEL
 
-from .base import Inputs
+from .base import BEST_CONSTANT, Inputs, Profile, TaskInfo
 from .metric_files import describe_metric
-from .shapes.free_answers import FreeAnswerInfo, FreeAnswerTask
+from .shapes.free_answers import FreeAnswerTask
 from .shapes.moments import MomentTask
 
 METRIC = describe_metric("when")
@@ -41,13 +42,15 @@ class _WhenTask(FreeAnswerTask, MomentTask):
 
 
 TASK = _WhenTask(
-    FreeAnswerInfo(
+    TaskInfo(
         name="when",
         version=METRIC.version,
         title="When",
         question="Does an audio language model state when one sound among several is heard?",
         benchmark="kinds",
         recipe="when",
+        needs=LANGUAGE_MODEL,
+        samples="questions",
         measures=METRIC.measures,
         ranks_by="iou",
         trusted={"iou": "iou_prior"},
@@ -58,5 +61,14 @@ TASK = _WhenTask(
         ),
         citation=METRIC.citation,
         captions={"audio": "the clip that is asked about"},
+        on_request=True,
+        controls=("usual-times", "without-audio:", "other-audio:", "shuffled-audio:", "events-as-text:"),
+        is_level_matched=True,
+        # No answer without knowledge of the clip exceeds it; the measure has a higher floor of its own.
+        floor=BEST_CONSTANT,
+        described_by=("usual-times",),  # the constant answer that is learnt from other groups
+        twin=("without-audio:", "the same model without sound"),  # without training a model answers nothing
+        bars={"other-audio:": "itself on another clip", "shuffled-audio:": "itself on shuffled stretches of sound"},
+        profile=Profile("iou", groupings=("label", "template"), shares=(("unparsed", "n"),)),
     )
 )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from audio_compositionality.encoders.base import FRAME_ENCODER
 
 from .base import BEST_CONSTANT, TaskInfo
@@ -13,23 +11,8 @@ from .shapes.moments import MomentFrameTask
 METRIC = describe_metric("when")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _FrameInfo(TaskInfo):
-    """The facts of the task."""
-
-    @property
-    def floor(self) -> str:
-        """Frames of energy alone say when sounds are heard, and not which: that is the floor of the measure itself."""
-        return BEST_CONSTANT
-
-    @property
-    def described_by(self) -> tuple[str, ...]:
-        """The baseline that has frames."""
-        return ("log-mel-statistics",)
-
-
 TASK = MomentFrameTask(
-    _FrameInfo(
+    TaskInfo(
         name="when_frames",
         version=METRIC.version,
         title="When, by frames",
@@ -50,6 +33,9 @@ TASK = MomentFrameTask(
         captions={"audio": "the clip with the sound that is looked for"},
         on_request=True,
         controls=("shuffled-audio:",),
+        # Frames of energy alone say when sounds are heard, and not which: that is the floor of the measure itself.
+        floor=BEST_CONSTANT,
+        described_by=("log-mel-statistics",),  # the baseline that has frames
         is_level_matched=True,
     )
 )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from .base import printed_figures
+from .base import TaskInfo, printed_figures
 from .metric_files import describe_metric
-from .shapes.pairs import WholeClipInfo, ZeroShotTask
+from .shapes.pairs import WHOLE_CLIPS, ZeroShotTask
 
 _METRIC = describe_metric("zero_shot_audio")
 
 TASK = ZeroShotTask(
-    WholeClipInfo(
+    TaskInfo(
+        **WHOLE_CLIPS,
         name="zero_shot_audio",
         version=_METRIC.version,
         title="Zero-shot classification",

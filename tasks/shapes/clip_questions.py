@@ -6,7 +6,7 @@ Where data have kinds of questions of their own, `kind_questions` makes the task
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from ..base import (
     Scores,
     ShownQuestion,
     TaskError,
+    TaskInfo,
     events_shown,
     groups_of,
     settings_among,
@@ -36,14 +37,15 @@ from .asking import CYCLIC, AskingSpec, direct_prompt, question_prompt, shown_or
 from .questions import (
     NO_OPTION,
     ORDERS_TALLY,
+    QUESTIONS,
     REFUSED,
     UNLIKE_GROUPS,
     AnswerTask,
     QuestionBar,
-    QuestionInfo,
     all_right,
     asked_questions,
     draw_question_bars,
+    profiled_by,
     tested_rows,
     usual_choices,
 )
@@ -67,28 +69,14 @@ NO_KIND = "all"
 """Name of the kind of a question without one."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ClipQuestionInfo(QuestionInfo):
-    """The facts of the task; see `QuestionInfo`."""
-
-    controls: tuple[str, ...] = ("first", "longest", "majority", "blind", *WITHOUT_SOUND, *FRAGMENTS, "shuffled-audio:")
-    ability: str = "listen"
-
-    @property
-    def described_by(self) -> tuple[str, ...]:
-        """The texts alone: who is below a description of the sound may listen all the same."""
-        return ("blind",)
-
-    @property
-    def bars(self) -> Mapping[str, str]:
-        """The model itself on noise and on another clip: who refuses without sound gains nothing."""
-        return {name: words for name, words in WITHOUT_SOUND.items() if name != self.twin[0]}
-
-    @property
-    def profile(self) -> Any:
-        """Scores by kind of question, number of options and length, and the answers given."""
-        return replace(super().profile, groupings=("kind", "options", "seconds", "clips"), heard_from="kind")
-
+CLIP_QUESTIONS: dict[str, Any] = QUESTIONS | {
+    "controls": ("first", "longest", "majority", "blind", *WITHOUT_SOUND, *FRAGMENTS, "shuffled-audio:"),
+    "ability": "listen",
+    "described_by": ("blind",),  # who is below a description of the sound may listen all the same
+    # Who refuses without sound gains nothing.
+    "bars": {name: words for name, words in WITHOUT_SOUND.items() if name != QUESTIONS["twin"][0]},
+}
+"""Facts of the tasks of questions of stated kinds, or of none."""
 
 MEASURES = tuple(
     replace(measure, column="score_group", outside=UNLIKE_GROUPS) if measure.name == "groups_right" else measure
@@ -96,7 +84,12 @@ MEASURES = tuple(
 )
 """The metric's measures; a group, such as all questions about a clip, counts the same whatever its size."""
 
-TALLIES = (ORDERS_TALLY,)
+
+def profiled_by_kinds(parts: tuple[str, ...] = ()) -> dict[str, Any]:
+    """Facts of a task whose samples are told apart by accuracy, by kind of question, number of options and length."""
+    groupings = ("kind", "options", "seconds", "clips")
+    return profiled_by("accuracy", tallies=(ORDERS_TALLY,), groupings=groupings, heard_from="kind", parts=parts)
+
 
 _BARS = (
     QuestionBar("accuracy", "all questions", chance="chance", majority="without_listening"),
@@ -271,7 +264,7 @@ def _kind_measures(kinds: Sequence[str]) -> tuple[Measure, ...]:
 class KindQuestionTask(ClipQuestionTask):
     """Questions of stated kinds: each kind has a measure of its own, and the worst one; see `kind_questions`."""
 
-    def __init__(self, info: ClipQuestionInfo, kinds: Sequence[str]) -> None:
+    def __init__(self, info: TaskInfo, kinds: Sequence[str]) -> None:
         """Its facts, and the kinds that rows may have."""
         super().__init__(info, ACCURACY_DRAWING)
         self._kinds = tuple(kinds)
@@ -334,7 +327,8 @@ def kind_questions(
         captions: see `TaskInfo`; by default of one clip.
     """
     nulls = {"accuracy": "without_listening", "groups_right": "groups_right_chance", "worst_kind": "chance_worst_kind"}
-    info = ClipQuestionInfo(
+    info = TaskInfo(
+        **CLIP_QUESTIONS | {"captions": captions or QUESTIONS["captions"]},
         name=name,
         version=METRIC.version,
         title=title,
@@ -346,9 +340,6 @@ def kind_questions(
         trusted={one: nulls[one] for one in dict.fromkeys((ranks_by, "accuracy"))},
         warning=warning,
         citation=METRIC.citation,
-        captions=captions or {"audio": "the clip that is asked about"},
-        profile_measure="accuracy",
-        tallies=TALLIES,
-        parts=tuple(f"accuracy_{kind}" for kind in kinds),
+        **profiled_by_kinds(parts=tuple(f"accuracy_{kind}" for kind in kinds)),
     )
     return KindQuestionTask(info, kinds)

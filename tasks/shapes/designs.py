@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from audio_compositionality.dataset_builder.scenes.sources import CROSSED
 from audio_compositionality.dataset_builder.sounds.tones import ATTRIBUTES
 from audio_compositionality.encoders.base import ENCODER
 
-from ..base import Samples, TaskError, TaskInfo
+from ..base import Samples, TaskError
 from .diversity import counts, labels_for_people, numbered
 
 FOLDS = 5
@@ -60,47 +60,23 @@ TRANSFORM_WARNING = (
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class ProbeInfo(TaskInfo):
-    """The facts of a task of the four axes of arXiv 2505.06224."""
+_AXES: dict[str, Any] = {
+    "benchmark": "axes",
+    "needs": ENCODER,
+    "on_request": True,
+    "controls": METERS,
+    "protocols": {"paper": PAPER},
+}
 
-    benchmark: str = "axes"
-    needs: frozenset[str] = ENCODER
-    on_request: bool = True
-    controls: tuple[str, ...] = METERS
-    protocols: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: {"paper": PAPER})
+OF_FACTORS: dict[str, Any] = _AXES | {"recipe": "factors", "samples": "clips", "captions": {"audio": "one source"}}
+"""Facts of the tasks of factors; see `TaskInfo`."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class FactorInfo(ProbeInfo):
-    """The facts of a task of factors."""
-
-    recipe: str = "factors"
-    samples: str = "clips"
-    captions: Mapping[str, str] = field(default_factory=lambda: {"audio": "one source"})
-
-
-@dataclass(frozen=True, kw_only=True)
-class TransformInfo(ProbeInfo):
-    """The facts of a task of transforms."""
-
-    recipe: str = "transforms"
-    samples: str = "clips with copies"
-    captions: Mapping[str, str] = field(default_factory=lambda: {"audio": "the clip that is transformed"})
-
-
-@dataclass(frozen=True, kw_only=True)
-class OnsetInfo(TransformInfo):
-    """The facts of a task of onsets, which needs sounds that can be moved in time."""
-
-    samples: str = "scenes"
-    captions: Mapping[str, str] = field(default_factory=lambda: {"audio": "a scene"})
-    protocols: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-
-    @property
-    def needs_scenes(self) -> bool:
-        """The sounds of a recording cannot be moved in time."""
-        return True
+OF_TRANSFORMS: dict[str, Any] = _AXES | {
+    "recipe": "transforms",
+    "samples": "clips with copies",
+    "captions": {"audio": "the clip that is transformed"},
+}
+"""Facts of the tasks of transforms."""
 
 
 @dataclass(frozen=True)

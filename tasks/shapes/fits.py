@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -134,13 +133,8 @@ TRAINING_CURVES = Drawing(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class FitInfo(TaskInfo):
-    """The facts of a task of fits to scenes."""
-
-    benchmark: str = "coat"
-    recipe: str = "a_tre"
-    needs: frozenset[str] = ENCODER
+FITS_OF_SCENES: dict[str, Any] = {"benchmark": "coat", "recipe": "a_tre", "needs": ENCODER}
+"""Facts of the tasks of fits to scenes; see `TaskInfo`."""
 
 
 def _read_seeds(seeds: Any) -> Any:
@@ -206,7 +200,7 @@ class FitTask:
     spec = FitSpec
     drawings: tuple[Drawing, ...] = (TRAINING_CURVES,)
 
-    def __init__(self, info: FitInfo) -> None:
+    def __init__(self, info: TaskInfo) -> None:
         """What it is."""
         self.info = info
 
@@ -302,7 +296,7 @@ class HeldOutTask:
     spec = HeldOutSpec
     drawings: tuple[Drawing, ...] = ()
 
-    def __init__(self, info: FitInfo, by_pair: PartedMeasures) -> None:
+    def __init__(self, info: TaskInfo, by_pair: PartedMeasures) -> None:
         """What it is.
 
         Args:

@@ -6,7 +6,6 @@ Both tasks are on recordings in blocks and trials at one level.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -78,32 +77,14 @@ def _finish(axes: Axes, measures: Mapping[str, Number]) -> None:
     axes.set(xlim=(-0.4, len(LADDER) - 0.6), ylim=(0, 1.02))
 
 
-@dataclass(frozen=True, kw_only=True)
-class InstanceInfo(TaskInfo):
-    """The facts of a task across instances."""
-
-    benchmark: str = "coat"
-    needs: frozenset[str] = ENCODER
-    on_request: bool = True
-    controls: tuple[str, ...] = ("mfcc-statistics", "level-statistics", "shuffled:")
-    is_level_matched: bool = True
-
-
-@dataclass(frozen=True, kw_only=True)
-class BlockInfo(InstanceInfo):
-    """The facts of a task of blocks, the headline on recordings."""
-
-    samples: str = "blocks"
-
-    @property
-    def heard(self) -> tuple[str, ...]:
-        """The contexts, and two of the classes in both."""
-        return ("A", "C", "B/0", "D/0", "B/1", "D/1")
-
-    @property
-    def is_headline(self) -> bool:
-        """Neither level nor number of sources nor the memory of a mixture gives a class away across instances."""
-        return True
+INSTANCES: dict[str, Any] = {
+    "benchmark": "coat",
+    "needs": ENCODER,
+    "on_request": True,
+    "controls": ("mfcc-statistics", "level-statistics", "shuffled:"),
+    "is_level_matched": True,
+}
+"""Facts of the tasks across instances; see `TaskInfo`."""
 
 
 class BlockTask:
@@ -126,7 +107,7 @@ class BlockTask:
         ),
     )
 
-    def __init__(self, info: BlockInfo) -> None:
+    def __init__(self, info: TaskInfo) -> None:
         """What it is."""
         self.info = info
 
@@ -208,7 +189,7 @@ class TrialTask:
     spec = Spec
     drawings: tuple[Drawing, ...] = ()
 
-    def __init__(self, info: InstanceInfo) -> None:
+    def __init__(self, info: TaskInfo) -> None:
         """What it is."""
         self.info = info
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -60,90 +60,48 @@ SPANS = 3
 """Groups of about equal size, from the rarest sounds to the most frequent."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TextInfo(TaskInfo):
-    """The facts of a task of clips and texts."""
+TEXTS: dict[str, Any] = {
+    "benchmark": "comp_a",
+    "needs": TEXT_ENCODER,
+    "on_request": True,
+    "is_level_matched": True,
+    "floor": "chance",  # energy alone has no text
+}
+"""Facts of the tasks of clips and texts; see `TaskInfo`."""
 
-    benchmark: str = "comp_a"
-    needs: frozenset[str] = TEXT_ENCODER
-    on_request: bool = True
-    is_level_matched: bool = True
+PAIRS: dict[str, Any] = TEXTS | {
+    "samples": "items",
+    "ranks_by": "group",
+    # The group score has a floor of each model's own beside its chance level: it has to exceed the larger.
+    "trusted": {"match": "chance_match", "group": "chance_group"},
+    "judged_by": "match",  # its chance level is exactly 1/2
+    "heard_by": "margin",
+    "training": "comp_a_train",
+    "captions": {
+        "audio/0": "the first clip and its caption",
+        "audio/1": "the second clip and its caption",
+        "audio/2": "the third clip and its caption",
+    },
+}
+"""Facts of the tasks of captions of the same words."""
 
-    @property
-    def floor(self) -> str:
-        """Energy alone has no text, so that chance is the floor."""
-        return "chance"
+PAIR_WARNING = (
+    "Chance is not the floor of group: a model that takes the two captions, or the two clips, for nearly one falls "
+    "below 1/6 without hearing anything the wrong way round, and one that takes them for opposites reaches nearly 1/2 "
+    "without knowing anything. Group has to be above the larger of chance and its floor, and above the untrained twin. "
+    "Match separates little knowledge from none, which is exactly 1/2; group alone says that single captions and clips "
+    "are distinguished."
+)
 
+SHUFFLED, SORTED_WORDS, REVERSED_AUDIO = (
+    {"shuffled:": "its weights shuffled"},
+    {"sorted-words:": "itself on sorted words"},
+    {"reversed-audio:": "itself on reversed clips"},
+)
+"""Bars, in words: the model on input from which a control takes what a task is about."""
 
-_BARS_OF_PAIRS = {"sorted-words:": "itself on sorted words", "reversed-audio:": "itself on reversed clips"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class PairInfo(TextInfo):
-    """The facts of a task of captions of the same words."""
-
-    samples: str = "items"
-    ranks_by: str = "group"
-    trusted: Mapping[str, float | str | None] = field(
-        # The group score has a floor of each model's own beside its chance level: it has to exceed the larger.
-        default_factory=lambda: {"match": "chance_match", "group": "chance_group"}
-    )
-    captions: Mapping[str, str] = field(
-        default_factory=lambda: {
-            "audio/0": "the first clip and its caption",
-            "audio/1": "the second clip and its caption",
-            "audio/2": "the third clip and its caption",
-        }
-    )
-    warning: str = (
-        "Chance is not the floor of group: a model that takes the two captions, or the two clips, for nearly one "
-        "falls below 1/6 without hearing anything the wrong way round, and one that takes them for opposites "
-        "reaches nearly 1/2 without knowing anything. Group has to be above the larger of chance and its floor, "
-        "and above the untrained twin. Match separates little knowledge from none, which is exactly 1/2; "
-        "group alone says that single captions and clips are distinguished."
-    )
-
-    @property
-    def judged_by(self) -> str:
-        """The match score, whose chance level is exactly 1/2."""
-        return "match"
-
-    @property
-    def bars(self) -> Mapping[str, str]:
-        """The model on input from which the task's controls take what it is about."""
-        return {**super().bars, **{name: words for name, words in _BARS_OF_PAIRS.items() if name in self.controls}}
-
-    @property
-    def heard_by(self) -> str:
-        """The margin of an item."""
-        return "margin"
-
-    @property
-    def training(self) -> str:
-        """The recipe of training captions of the same words."""
-        return "comp_a_train"
-
-
-@dataclass(frozen=True, kw_only=True)
-class WholeClipInfo(TextInfo):
-    """The facts of a task in which each clip meets all texts."""
-
-    samples: str = "clips"
-
-    @property
-    def shows_training(self) -> bool:
-        """A model may have been trained on these clips, or on these labels."""
-        return True
-
-
-@dataclass(frozen=True, kw_only=True)
-class RetrievalInfo(WholeClipInfo):
-    """The facts of a retrieval task."""
-
-    @property
-    def heard_by(self) -> str:
-        """The rank of a caption's clip."""
-        return "text_to_audio_map10"
+WHOLE_CLIPS: dict[str, Any] = TEXTS | {"samples": "clips", "shows_training": True}
+"""Facts of the tasks in which each clip meets all texts: a model may have been trained on these clips or labels."""
 
 
 class CaptionPairTask:
@@ -151,7 +109,7 @@ class CaptionPairTask:
 
     spec = Spec
 
-    def __init__(self, info: PairInfo) -> None:
+    def __init__(self, info: TaskInfo) -> None:
         """Its facts; its bars have grey marks of published figures."""
         self.info = info
         self.drawings: tuple[Drawing, ...] = (_drawing(info.printed),)
@@ -217,7 +175,7 @@ class RetrievalTask:
     spec = Spec
     drawings: tuple[Drawing, ...] = ()
 
-    def __init__(self, info: RetrievalInfo) -> None:
+    def __init__(self, info: TaskInfo) -> None:
         """What it is."""
         self.info = info
 
@@ -260,7 +218,7 @@ class ZeroShotTask:
     spec = Spec
     drawings: tuple[Drawing, ...] = ()
 
-    def __init__(self, info: WholeClipInfo) -> None:
+    def __init__(self, info: TaskInfo) -> None:
         """What it is."""
         self.info = info
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -86,70 +86,37 @@ ORDERS_TALLY = Tally(
 COUNTED = ("unparsed", "refused", "answers")
 """Measures that count answers."""
 
-_CONTROLS = ("majority", "blind", "statistics", "time-blind", "order-blind", "present", "oracle", "cascade")
-_TWINS = ("without-audio:", "shuffled-audio:", "events-as-text:")
+QUESTIONS: dict[str, Any] = {
+    "needs": LANGUAGE_MODEL,
+    "samples": "questions",
+    "captions": {CLIP: "the clip that is asked about"},
+    "on_request": True,
+    "controls": (
+        *("first", "longest", "majority", "blind", "statistics", "time-blind", "order-blind", "present", "oracle"),
+        *("cascade", "without-audio:", "shuffled-audio:", "events-as-text:"),
+    ),
+    "is_level_matched": True,
+    "floor": "the best that needs no listening",  # a constant answer needs no sound at all
+    "twin": ("without-audio:", "the same model without sound"),  # without training a language model answers nothing
+    # Questions alone and sound without time are among the plain descriptions.
+    "bars": {"shuffled-audio:": "itself on shuffled stretches of sound"},
+    "choices": AskingSpec().values(),
+}
+"""Facts of the tasks of questions with options; see `TaskInfo`."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class QuestionInfo(TaskInfo):
-    """The facts of a task of questions with options.
-
-    Attributes:
-        profile_measure: name of the measure, a mean over all samples, that is reported by groups of samples and by
-            which the samples to listen to are chosen.
-        tallies: tables of measures of each model.
-        parts: names of the measures of single kinds of questions.
-    """
-
-    needs: frozenset[str] = LANGUAGE_MODEL
-    samples: str = "questions"
-    captions: Mapping[str, str] = field(default_factory=lambda: {CLIP: "the clip that is asked about"})
-    on_request: bool = True
-    controls: tuple[str, ...] = ("first", "longest", *_CONTROLS, *_TWINS)
-    is_level_matched: bool = True
-    profile_measure: str
-    tallies: tuple[Tally, ...] = ()
-    parts: tuple[str, ...] = ()
-
-    @property
-    def heard_by(self) -> str:
-        """As in `profile`."""
-        return self.profile_measure
-
-    @property
-    def floor(self) -> str:
-        """A constant answer needs no sound at all."""
-        return "the best that needs no listening"
-
-    @property
-    def twin(self) -> tuple[str, str]:
-        """A language model without training answers nothing."""
-        return "without-audio:", "the same model without sound"
-
-    @property
-    def bars(self) -> Mapping[str, str]:
-        """The model itself on sound without its order in time; questions alone and sound without time are among the
-        plain descriptions."""
-        return {"shuffled-audio:": "itself on shuffled stretches of sound"}
-
-    @property
-    def profile(self) -> Profile:
-        """Scores by kind of question, polyphony and overlap, and the answers given."""
-        return Profile(
-            measure=self.profile_measure,
-            groupings=("task", "polyphony", "overlap"),
-            shares=(("unparsed", "answers"), ("refused", "answers")),
-            tallies=self.tallies,
-            choices="choice",
-            no_choice={NO_OPTION: "names no option", REFUSED: "refuses to answer"},
-            heard_from="task",
-            parts=self.parts,
-        )
-
-    @property
-    def choices(self) -> Mapping[str, str | int]:
-        """How questions are asked."""
-        return AskingSpec().values()
+def profiled_by(measure: str, **more: Any) -> dict[str, Any]:
+    """Facts of a task of questions whose samples are told apart by a measure: scores by kind of question, polyphony and
+    overlap, and the answers given; ``more`` are fields of `Profile`."""
+    profile = Profile(
+        measure,
+        groupings=("task", "polyphony", "overlap"),
+        shares=(("unparsed", "answers"), ("refused", "answers")),
+        choices="choice",
+        no_choice={NO_OPTION: "names no option", REFUSED: "refuses to answer"},
+        heard_from="task",
+    )
+    return {"heard_by": measure, "profile": replace(profile, **more)}
 
 
 @dataclass(frozen=True)
@@ -183,7 +150,7 @@ class AnswerTask(ABC):
 
     spec: type[AskingSpec] = AskingSpec
 
-    def __init__(self, info: QuestionInfo, *drawings: Drawing) -> None:
+    def __init__(self, info: TaskInfo, *drawings: Drawing) -> None:
         """What it is, and its figures."""
         self.info = info
         self.drawings = drawings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -170,30 +170,22 @@ STEP_PLANE = Drawing(
 )
 
 
-QUADRUPLE_CAPTIONS = {
-    "A": "one scene",
-    "B": "A and the added sources T",
-    "C": "another scene",
-    "D": "C and the same T",
-    "T alone": "B − A, which are the samples of D − C as well",
+QUADRUPLES: dict[str, Any] = {
+    "benchmark": "coat",
+    "needs": ENCODER,
+    "samples": "quadruples",
+    "ranks_by": "adjusted",
+    "trusted": {"adjusted": 0.0, "top1": "top1_chance"},
+    "captions": {
+        "A": "one scene",
+        "B": "A and the added sources T",
+        "C": "another scene",
+        "D": "C and the same T",
+        "T alone": "B − A, which are the samples of D − C as well",
+    },
+    "derived": {"T alone": ("B", "-A")},
 }
-
-
-@dataclass(frozen=True, kw_only=True)
-class QuadrupleInfo(TaskInfo):
-    """The facts of a task of quadruples."""
-
-    benchmark: str = "coat"
-    needs: frozenset[str] = ENCODER
-    samples: str = "quadruples"
-    ranks_by: str = "adjusted"
-    trusted: Mapping[str, float | str | None] = field(default_factory=lambda: {"adjusted": 0.0, "top1": "top1_chance"})
-    captions: Mapping[str, str] = field(default_factory=QUADRUPLE_CAPTIONS.copy)
-
-    @property
-    def derived(self) -> Mapping[str, tuple[str, ...]]:
-        """The added sources alone."""
-        return {"T alone": ("B", "-A")}
+"""Facts of the tasks of quadruples; see `TaskInfo`."""
 
 
 class QuadrupleTask:
@@ -202,7 +194,7 @@ class QuadrupleTask:
     spec = Spec
     drawings: tuple[Drawing, ...] = (STEP_PLANE,)
 
-    def __init__(self, info: QuadrupleInfo, *, added: str, has_attributes: bool) -> None:
+    def __init__(self, info: TaskInfo, *, added: str, has_attributes: bool) -> None:
         """Its facts and its data.
 
         Args:

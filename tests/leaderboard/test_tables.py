@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
-from types import MappingProxyType
+from dataclasses import replace
 
 import pytest
 
@@ -120,10 +120,7 @@ def test_what_has_to_be_said_of_an_entry(make_entry, coat, tre):
     assert notes(collapsed, tre) == [tre.measure("collapsed").heading]
     assert notes(make_entry("org/one"), coat) == []
 
-    class AskingInfo(type(coat)):
-        choices = MappingProxyType({"orders": 1, "scoring": "generate"})
-
-    asking = AskingInfo(**vars(coat))
+    asking = replace(coat, choices={"orders": 1, "scoring": "generate"})
     assert notes(make_entry("org/one", settings={"orders": "cyclic", "scoring": "generate"}), asking) == [
         "orders cyclic"
     ]

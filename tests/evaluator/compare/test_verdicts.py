@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -25,7 +25,6 @@ from audio_compositionality.evaluator.compare.verdicts import (
     task_verdicts,
     worst,
 )
-from audio_compositionality.tasks.base import TaskInfo
 
 ABOVE, BELOW, NOT_SHOWN, UNKNOWN = Standing
 
@@ -129,12 +128,6 @@ def test_a_flag_is_no_evidence(tmp_path, write_results):
     assert said == f"one is below energy alone and not compared with its untrained twin by A-TRE ({flag})."
 
 
-class Headline(TaskInfo):
-    """A task by which the verdict is."""
-
-    is_headline = True
-
-
 def of_another_task(comparison, **changes):
     """The same comparison of a task whose information is another."""
     task = SimpleNamespace(info=replace(comparison.info, **changes), drawings=())
@@ -143,9 +136,7 @@ def of_another_task(comparison, **changes):
 
 def of_a_headline(comparison):
     """The same comparison of a task by which the verdict is."""
-    known = {one.name: getattr(comparison.info, one.name) for one in fields(comparison.info)}
-    info = Headline(**known | {"title": "the headline"})
-    return replace(of_another_task(comparison), task=SimpleNamespace(info=info, drawings=()))
+    return of_another_task(comparison, title="the headline", is_headline=True)
 
 
 def test_a_headline_decides_and_the_others_are_told_beside(compared):
