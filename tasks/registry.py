@@ -12,7 +12,11 @@ from audio_compositionality.support.text import nearest
 from .base import Task, TaskError
 
 _TASKS: Registry[Task] = Registry(
-    __package__, "TASK", "audio_compositionality.tasks", lambda task: task.info.name, is_named_by_file=True
+    __package__,
+    "TASK",
+    "audio_compositionality.tasks",
+    lambda task: task.info.name,
+    helpers=("base", "metric_files", "registry"),
 )
 
 

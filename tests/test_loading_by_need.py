@@ -110,7 +110,7 @@ def test_no_other_thing_that_has_a_name_is_loaded(loaded, use, own):
     named = (
         modules_of(TASKS, registry.task_names())
         | modules_of(RECIPES, recipes.list_recipes())
-        | modules_of(FAMILIES, listing._models._texts)
+        | modules_of(FAMILIES, listing._models._modules)
         | modules_of(METRICS, list_metrics())
     )
     assert loaded[use][0] & named == ({own} if own else set())

@@ -11,7 +11,11 @@ from ..data import DatasetError
 from .base import Recipe
 
 _registry: Registry[Recipe[Any]] = Registry(
-    __name__, "RECIPE", "audio_compositionality.recipes", lambda recipe: recipe.name, is_named_by_file=True
+    __name__,
+    "RECIPE",
+    "audio_compositionality.recipes",
+    lambda recipe: recipe.name,
+    helpers=("base", "captioned_items", "question_rows"),
 )
 
 
@@ -34,7 +38,7 @@ def load_recipe(name: str) -> Recipe[Any]:
 
 def has_preset(name: str) -> bool:
     """Whether any recipe has a preset of a name."""
-    return any(name in recipe.presets for recipe in _registry.naming(name))
+    return any(name in recipe.presets for recipe in _registry.each())
 
 
 def register_recipe(recipe: Recipe[Any]) -> None:

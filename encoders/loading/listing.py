@@ -119,6 +119,7 @@ _models: Registry[tuple[ModelListing, ...]] = Registry(
     "audio_compositionality.models",
     lambda models: models[0].name,
     further=lambda models: (model.name for model in models),
+    first="baselines",
 )
 _architectures: Registry[Mapping[str, ArchitectureClass]] = Registry(
     _FAMILIES,
@@ -135,7 +136,11 @@ _configurations: Registry[Mapping[str, Callable[[], type[PretrainedConfig]]]] = 
     further=iter,
 )
 _adapters: Registry[Adapter] = Registry(
-    _ADAPTERS, "ADAPTER", "audio_compositionality.adapters", lambda adapter: adapter.prefix
+    _ADAPTERS,
+    "ADAPTER",
+    "audio_compositionality.adapters",
+    lambda adapter: adapter.prefix,
+    helpers=("custom", "custom_loading"),
 )
 
 
@@ -146,14 +151,13 @@ def named_models() -> dict[str, ModelListing]:
 
 
 def find_model(name: str) -> ModelListing | None:
-    """The listing of a name, None where no model has it; only the family with that name is imported."""
+    """The listing of a name, None where no model has it; families are imported until one has it."""
     return next((listing for listing in _models.find(name) or () if listing.name == name), None)
 
 
 def model_of(source: str) -> ModelListing | None:
     """The listing of a Hub repository, None where none is of it."""
-    listings = (listing for models in _models.naming(source) for listing in models)
-    return next((listing for listing in listings if listing.source == source), None)
+    return next((listing for listing in named_models().values() if listing.source == source), None)
 
 
 def architectures() -> dict[str, ArchitectureClass]:

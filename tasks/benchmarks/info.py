@@ -155,7 +155,7 @@ _BENCHMARKS: Registry[BenchmarkInfo] = Registry(
     "audio_compositionality.benchmarks",
     lambda benchmark: benchmark.name,
     listed=_PLAIN,
-    is_named_by_file=True,
+    helpers=("figures", "info"),
 )
 
 

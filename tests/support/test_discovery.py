@@ -1,4 +1,4 @@
-"""Things that are found: in the modules of a folder, by the names that stand in them, and in installed packages."""
+"""Things that are found: in the modules of a folder, and in installed packages."""
 
 from __future__ import annotations
 
@@ -7,29 +7,27 @@ from types import SimpleNamespace
 
 import pytest
 
-from audio_compositionality.support import discovery
 from audio_compositionality.support.discovery import Registry
 from audio_compositionality.support.errors import AudioCompositionalityError
 
 BROKEN = """
 from audio_compositionality.support.errors import AudioCompositionalityError
 
-THING = ("broken", 0)
 raise AudioCompositionalityError("there is no metric 'nothing'")
 """
 
 
 @pytest.fixture
 def package(tmp_path, monkeypatch):
-    """A package with two things, one of which has further names, and a module without any."""
+    """A package with two things, one of which has further names, a module without any, and a folder."""
     folder = tmp_path / "some_things"
-    folder.mkdir()
+    (folder / "inner").mkdir(parents=True)
     (folder / "__init__.py").touch()
-    (folder / "bell.py").write_text('NAMES = ("bell", "gong")\nTHING = (*NAMES, "org/chime")\n')
-    (folder / "drum.py").write_text('THING: tuple[str, ...] = ("drum",)\nOTHER = "bell"\n')
-    (folder / "helper.py").write_text('VALUE = "gong"\nraise ValueError("nobody needs this")\n')
+    (folder / "inner" / "__init__.py").touch()
+    (folder / "bell.py").write_text('THING = ("bell", "gong")\n')
+    (folder / "drum.py").write_text('THING = ("drum",)\n')
+    (folder / "helper.py").touch()
     monkeypatch.syspath_prepend(tmp_path)
-    discovery._texts_of.cache_clear()
     yield "some_things"
     for name in [name for name in sys.modules if name.partition(".")[0] == "some_things"]:
         del sys.modules[name]
@@ -56,30 +54,25 @@ def points(monkeypatch):
     return loaded
 
 
-def test_of_a_folder_the_module_that_names_a_thing_is_imported_and_no_other(package):
+def test_of_a_folder_modules_are_imported_until_one_has_the_thing(package):
     registry = registry_of(package)
-    assert registry.find("") is None
-    assert registry.find("folder/") is None
-    assert imported() == set()
-    assert registry.find("drum") == ("drum",)
-    assert imported() == {"drum"}
-    assert registry.find("gong") == ("bell", "gong", "org/chime")
-    assert registry.find("org/chime") is registry.find("bell")
-    assert imported() == {"drum", "bell"}
-    assert registry.find("chime") is None
+    assert registry.find("gong") == ("bell", "gong")
+    assert imported() == {"bell"}
+    assert registry_of(package, first="drum").find("drum") == ("drum",)
+    assert imported() == {"bell", "drum"}
     assert registry.find("nothing") is None
-    assert registry.all() == {"bell": ("bell", "gong", "org/chime"), "drum": ("drum",)}
-    assert "helper" not in imported()
+    assert registry.all() == {"bell": ("bell", "gong"), "drum": ("drum",)}
+    assert registry.names() == ("bell", "drum")
 
 
 def test_of_things_that_are_named_by_their_files_the_names_are_known_without_them(package):
-    registry = registry_of(package, is_named_by_file=True)
+    registry = registry_of(package, helpers=["helper"])
     assert registry.names() == ("bell", "drum")
-    assert registry_of(package, is_named_by_file=True, listed=[("rattle",)]).names() == ("rattle", "bell", "drum")
+    assert registry_of(package, helpers=["helper"], listed=[("rattle",)]).names() == ("rattle", "bell", "drum")
     assert imported() == set()
-    assert registry.find("bell")[0] == "bell"
+    assert registry.find("drum") == ("drum",)
+    assert imported() == {"drum"}
     assert registry.find("helper") is None
-    assert imported() == {"bell"}
     registry.add(("drum", "of this process"))
     assert registry.find("drum") == ("drum", "of this process")
     registry.add(("cymbal",))
@@ -88,19 +81,11 @@ def test_of_things_that_are_named_by_their_files_the_names_are_known_without_the
 
 def test_a_module_that_is_incomplete_leaves_the_others_and_is_an_error_where_it_is_asked_for(package, tmp_path):
     (tmp_path / package / "broken.py").write_text(BROKEN)
-    for registry in (registry_of(package), registry_of(package, is_named_by_file=True)):
-        with pytest.warns(UserWarning, match=r"some_things\.broken is left out: there is no metric 'nothing'"):
-            assert list(registry.all()) == ["bell", "drum"]
+    registry = registry_of(package, helpers=["helper"])
+    with pytest.warns(UserWarning, match=r"some_things\.broken is left out: there is no metric 'nothing'"):
         assert list(registry.all()) == ["bell", "drum"]
     with pytest.raises(AudioCompositionalityError, match="there is no metric 'nothing'"):
         registry.find("broken")
-
-
-def test_modules_without_text_are_imported_to_see_what_they_have(package, monkeypatch):
-    texts = dict.fromkeys(("bell", "drum"))
-    monkeypatch.setattr("audio_compositionality.support.discovery._texts_of", lambda package: texts)
-    assert registry_of(package).find("gong")[0] == "bell"
-    assert registry_of(package, is_named_by_file=True).names() == ("bell", "drum")
 
 
 def test_things_of_installed_packages_are_found_and_do_not_displace_ours(points):
@@ -112,14 +97,11 @@ def test_things_of_installed_packages_are_found_and_do_not_displace_ours(points)
 
 
 def test_of_entry_points_that_of_the_name_is_loaded_first(points):
-    assert registry_of(None, "group").find("ours") == ("mine", "ours")
+    registry = registry_of(None, "group")
+    assert registry.find("ours") == ("mine", "ours")
     assert points == ["x"]
-    registry = Registry[tuple[str, ...]](None, "", "group", lambda thing: thing[0])
     points.clear()
     assert registry.find("y") is None
-    assert points == ["y", "x"]
-    assert registry.find("theirs") == ("theirs",)
-    assert registry.names() == ("mine", "theirs")
     assert points == ["y", "x"]
 
 
