@@ -15,7 +15,7 @@ from audio_compositionality.evaluator.compare.verdicts import FROM_STATED, LEAST
 from audio_compositionality.hub.errors import Repository
 from audio_compositionality.support.table import Column
 from audio_compositionality.tasks.base import TaskInfo
-from audio_compositionality.tasks.benchmarks.info import benchmark_info
+from audio_compositionality.tasks.benchmarks import benchmark_info
 from audio_compositionality.tasks.registry import list_tasks
 
 from .board import REPORTED, VERIFIED

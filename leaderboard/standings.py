@@ -23,7 +23,7 @@ from audio_compositionality.evaluator.compare.summary import SIGNS
 from audio_compositionality.evaluator.compare.verdicts import BarVerdict, Standing
 from audio_compositionality.support.text import number_text, shortened
 from audio_compositionality.tasks.base import TaskInfo
-from audio_compositionality.tasks.benchmarks.info import benchmark_info
+from audio_compositionality.tasks.benchmarks import benchmark_info
 from audio_compositionality.tasks.registry import list_tasks
 
 from .board import LAST_TIER, Board, DataKey, Shown, is_older

@@ -16,7 +16,6 @@ from audio_compositionality.encoders.loading import listing
 from audio_compositionality.metrics import list_metrics
 from audio_compositionality.support.discovery import Registry
 from audio_compositionality.tasks import registry
-from audio_compositionality.tasks.benchmarks import info
 
 PACKAGE = "audio_compositionality"
 
@@ -126,7 +125,6 @@ def test_packages_that_take_long_to_import_are_imported_where_they_are_needed(lo
     "things",
     [
         registry._TASKS,
-        info._BENCHMARKS,
         recipes._registry,
         formats._registry,
         published._registry,

@@ -1,95 +1,22 @@
-"""All figures of benchmarks and of comparisons with their texts: figures common to all tasks, and tasks' own."""
+"""All figures of comparisons with their texts: figures common to all tasks, and tasks' own."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from tqdm.auto import tqdm
 
-from audio_compositionality.evaluator.compare.comparison import BenchmarkResults, Comparison, by_benchmark, twin_places
-from audio_compositionality.evaluator.compare.loading import ModelKind
+from audio_compositionality.evaluator.compare.comparison import Comparison
 from audio_compositionality.evaluator.compare.tables import outside_sentence
-from audio_compositionality.tasks.base import TaskError, TaskInfo
-from audio_compositionality.tasks.benchmarks.info import BenchmarkDrawing, DrawnModel
+from audio_compositionality.tasks.base import TaskInfo
 
-from .layout import COLUMN, LINE, PAGE, NumberKey, in_points, number_points, short_labels, text_width, title_lines
-from .models import MARKER_SIZE, control_scatter, significance_map
+from .models import control_scatter, significance_map
 from .samples import diversity_panels, score_boxes, task_panels
-from .style import LOOKS, Described, FigureError, figure_style, measure_name, save_figure
-
-DRAWN_KINDS: dict[ModelKind, Literal["trained", "untrained", "baseline", "control"]] = {
-    ModelKind.TRAINED: "trained",
-    ModelKind.UNTRAINED: "untrained",
-    ModelKind.BASELINE: "baseline",
-    ModelKind.CONTROL: "control",
-}
-
-
-class HouseSheet:
-    """The paper of all figures; see `audio_compositionality.tasks.benchmarks.info.Sheet`."""
-
-    column, page, line = COLUMN, PAGE, LINE
-
-    def text_width(self, text: str) -> float:
-        """Width of a line of the smallest text."""
-        return text_width(text)
-
-    def title(self, axes: Axes, name: str, width: float) -> None:
-        """Write a name above a panel, on at most two lines of this width."""
-        axes.set_title(title_lines(name, width), loc="left", y=1.0, linespacing=1.15)
-
-    def number(self, axes: Axes, x: Sequence[float], y: Sequence[float], numbers: Sequence[int]) -> None:
-        """Write numbers near points, so that they cover no point and no other number."""
-        points = in_points(axes, np.asarray(x, np.float64), np.asarray(y, np.float64))
-        number_points(axes, points, numbers, np.array(MARKER_SIZE / 2 + 1))
-
-    def key(self, names: Sequence[str], width: float) -> NumberKey:
-        """A key of numbers from 1, for the foot of a figure of this width."""
-        return NumberKey(names, columns=1 if width <= COLUMN else 3, width=width)
-
-
-def drawn_models(results: BenchmarkResults) -> list[DrawnModel]:
-    """All models of a benchmark as its figures draw them, in the order of its comparisons."""
-    models = results.models
-    comparisons = {comparison.info.name: comparison for comparison in results.comparisons}
-    return [
-        DrawnModel(
-            label=name,
-            kind=DRAWN_KINDS[model.first.kind],
-            measures={task: model.measures(comparisons[task]) for task in model.results},
-            is_reference=model.is_reference,
-            twins=twin_places(models, place) if model.first.kind is ModelKind.TRAINED else (),
-            colour=LOOKS[model.first.kind].colour,
-            marker=LOOKS[model.first.kind].marker,
-        )
-        for place, (model, name) in enumerate(zip(models, short_labels([m.label for m in models]), strict=True))
-    ]
-
-
-def benchmark_figures(results: BenchmarkResults) -> Iterator[Described]:
-    """The figures of a benchmark, over all of its tasks."""
-    if not results.info.drawings:
-        return
-    with figure_style():
-        models = drawn_models(results)
-    for drawing in results.info.drawings:
-        caption = f"{drawing.title} {drawing.finding(models)}".strip()
-        yield Described(drawing.name, partial(_draw, drawing, models), drawing.alternative, caption)
-
-
-def _draw(drawing: BenchmarkDrawing, models: Sequence[DrawnModel]) -> Figure:
-    try:
-        with figure_style():
-            return drawing.draw(models, HouseSheet())
-    except TaskError as error:
-        raise FigureError(str(error)) from error
-
+from .style import Described, FigureError, measure_name, save_figure
 
 FEW_VALUES = 6
 """Most distinct values of a measure of hits and misses, shared among ties or averaged over fits."""
@@ -150,15 +77,8 @@ def _worthless(info: TaskInfo) -> str:
 
 
 def write_figures(comparisons: Sequence[Comparison], folder: Path, *, progress: bool = True) -> None:
-    """Write all figures of some comparisons to a folder, as SVG and PNG, figures of their benchmarks first; without
-    those that cannot be drawn."""
-    benchmarks = by_benchmark(comparisons)
+    """Write all figures of some comparisons to a folder, as SVG and PNG, without those that cannot be drawn."""
     figures = [
-        (f"{benchmark_prefix(results, benchmarks)}-{figure.name}", figure)
-        for results in benchmarks
-        for figure in benchmark_figures(results)
-    ]
-    figures += [
         (f"{file_prefix(comparison, comparisons)}-{figure.name}", figure)
         for comparison in comparisons
         for figure in described_figures(comparison)
@@ -170,13 +90,6 @@ def write_figures(comparisons: Sequence[Comparison], folder: Path, *, progress: 
         except FigureError:
             continue
         save_figure(drawn, folder / name)
-
-
-def benchmark_prefix(results: BenchmarkResults, benchmarks: Sequence[BenchmarkResults]) -> str:
-    """Prefix of the file names of a benchmark's figures: its name, and a part that identifies its data."""
-    same = [other for other in benchmarks if other.info.name == results.info.name]
-    name = results.info.name
-    return f"{name}-{results.comparisons[0].fingerprint[:8]}" if len(same) > 1 else name
 
 
 def file_prefix(comparison: Comparison, comparisons: Sequence[Comparison]) -> str:

@@ -50,7 +50,7 @@ from audio_compositionality.support.latex import to_latex
 from audio_compositionality.support.table import Cell, Column, cell_text, to_markdown
 from audio_compositionality.support.text import counted, listed, number_text, plain, shortened
 from audio_compositionality.tasks.base import UNTRAINED_TWIN
-from audio_compositionality.tasks.benchmarks.info import benchmark_info
+from audio_compositionality.tasks.benchmarks import benchmark_info
 
 from .facts import LONGEST_TEXT, fact_tables
 from .listening import PLAYBACK_GAIN, HeardSample, hear_samples
@@ -58,9 +58,7 @@ from .matrix import matrix_of
 from .overview import named_baselines
 from .sections import (
     SECTION_STEPS,
-    BenchmarkSection,
     Section,
-    benchmark_sections,
     is_long,
     page_sections,
     section_title,
@@ -185,7 +183,7 @@ def write_verdicts(
     with tqdm(total=len(comparisons) * SECTION_STEPS + 1, desc="report", unit="step", disable=not progress) as bar:
         folder = None if figures is None else Path(figures)
         sections = page_sections(verdicts, model, folder, bar)
-        page = _page(sections, benchmark_sections(comparisons, folder), verdicts, command)
+        page = _page(sections, verdicts, command)
         bar.update()
     size = len(page.encode())
     if size > MOST_PAGE_BYTES:
@@ -196,7 +194,6 @@ def write_verdicts(
 
 def _page(
     sections: Sequence[Section],
-    benchmarks: Sequence[BenchmarkSection],
     verdicts: Verdicts,
     command: str | None,
 ) -> str:
@@ -207,7 +204,6 @@ def _page(
     baselines = named_baselines(comparisons)
     facts = {
         "sections": sections,
-        "benchmarks": benchmarks,
         "verdicts": verdicts,
         "matrix": matrix_of(verdicts),
         "verdict_tables": [table for table in verdict_tables(verdicts) if table.rows],

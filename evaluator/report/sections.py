@@ -1,4 +1,4 @@
-"""The sections of a report, per benchmark and per comparison: leaders, tables, figures, samples to listen to."""
+"""The sections of a report, one per comparison: leaders, tables, figures, samples to listen to."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.evaluator.compare.comparison import BenchmarkResults, Comparison, by_benchmark
+from audio_compositionality.evaluator.compare.comparison import Comparison
 from audio_compositionality.evaluator.compare.conclusions import Verdicts
 from audio_compositionality.evaluator.compare.gain import gain_table, no_ears_table, paper_table
 from audio_compositionality.evaluator.compare.loading import ModelKind
@@ -25,8 +25,6 @@ from audio_compositionality.evaluator.compare.tables import (
     versioned_title,
 )
 from audio_compositionality.evaluator.figures.catalogue import (
-    benchmark_figures,
-    benchmark_prefix,
     described_figures,
     file_prefix,
 )
@@ -54,58 +52,10 @@ MOST_NAMED = 3
 """Most tasks of a benchmark that are named one by one where all of them have results."""
 
 
-@dataclass(frozen=True)
-class BenchmarkSection:
-    """The page's section about one benchmark.
-
-    Attributes:
-        name: of the section in the page's addresses.
-        title: of the benchmark, and the data where there are several.
-        question: the question that it asks.
-        tasks: the tasks with results, in words.
-        pictures: its figures.
-        undrawn: why figures are missing.
-    """
-
-    name: str
-    title: str
-    question: str
-    tasks: str
-    pictures: tuple[Picture, ...]
-    undrawn: tuple[str, ...]
-
-
-def benchmark_sections(comparisons: Sequence[Comparison], folder: Path | None) -> list[BenchmarkSection]:
-    """The sections of the benchmarks with figures of their own, which are also written to the folder."""
-    benchmarks = by_benchmark(comparisons)
-    return [
-        _section(results, benchmarks, number, folder)
-        for number, results in enumerate(benchmarks, 1)
-        if results.info.drawings
-    ]
-
-
 def is_long(comparisons: Sequence[Comparison]) -> bool:
     """Whether comparisons cover all tasks of one benchmark, each once, and are too many to name."""
     tasks = list_benchmarks().get(comparisons[0].info.benchmark, ())
     return len(tasks) > MOST_NAMED and sorted(comparison.info.name for comparison in comparisons) == sorted(tasks)
-
-
-def _section(
-    results: BenchmarkResults, benchmarks: Sequence[BenchmarkResults], number: int, folder: Path | None
-) -> BenchmarkSection:
-    info = results.info
-    same = [other for other in benchmarks if other.info.name == info.name]
-    titles = [comparison.info.title for comparison in results.comparisons]
-    drawn = list(drawn_pictures(benchmark_figures(results), benchmark_prefix(results, benchmarks), folder))
-    return BenchmarkSection(
-        name=f"benchmark-{number}",
-        title=f"{info.title} on {shortened(results.dataset, LONGEST_TEXT)}" if len(same) > 1 else info.title,
-        question=info.question,
-        tasks=f"all {len(results.comparisons)}" if is_long(results.comparisons) else ", ".join(titles),
-        pictures=tuple(picture for picture in drawn if isinstance(picture, Picture)),
-        undrawn=tuple(dict.fromkeys(picture for picture in drawn if isinstance(picture, str))),
-    )
 
 
 MOST_PAGE_PAIRS = 500

@@ -9,6 +9,7 @@ import sys
 import pytest
 
 from audio_compositionality.tasks.base import TaskError
+from audio_compositionality.tasks.benchmarks import benchmark_info
 from audio_compositionality.tasks.metric_files import describe_metric
 from audio_compositionality.tasks.registry import (
     default_tasks,
@@ -25,6 +26,14 @@ def test_a_task_by_its_name_and_the_nearest_of_an_unknown_one():
     assert [task.info.name for task in load_tasks(["a_tre", "a_coat", "a_tre"])] == ["a_tre", "a_coat"]
     with pytest.raises(TaskError, match="unknown task 'a_cot'; did you mean 'a_coat'"):
         load_task("a_cot")
+
+
+def test_every_benchmark_says_what_it_is_and_another_has_its_name():
+    for name in list_benchmarks():
+        info = benchmark_info(name)
+        assert (info.name, info.question[-1:]) == (name, "?")
+        assert info.title != name
+    assert benchmark_info("toys").title == "toys"
 
 
 def test_benchmarks_are_groups_of_tasks():

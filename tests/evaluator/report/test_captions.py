@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
-from audio_compositionality.evaluator.compare.comparison import by_benchmark, compare_results
+from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.conclusions import verdicts_of
 from audio_compositionality.evaluator.compare.loading import ModelKind
 from audio_compositionality.evaluator.compare.summary import short_table, verdict_tables
 from audio_compositionality.evaluator.compare.tables import score_table
 from audio_compositionality.evaluator.compare.verdicts import Standing, task_verdicts
-from audio_compositionality.evaluator.figures.catalogue import benchmark_figures
 from audio_compositionality.evaluator.report.overview import overviews
 from audio_compositionality.evaluator.report.page import write_report
 from audio_compositionality.tasks.base import Outputs
@@ -181,11 +180,3 @@ def test_their_group_stands_beside_its_floor_and_not_beside_chance_alone(guessed
     (line,) = group.lines
     assert line.least_text == f"{floor:.3f}"
     assert f"has to be above {floor:.3f}" in group.alternative
-    (benchmark,) = by_benchmark([guessed])
-    (described,) = benchmark_figures(benchmark)
-    (axes,) = described.draw().axes
-    assert axes.get_title(loc="left") == "order"
-    chance = next(line for line in axes.lines if line.get_linestyle() == "--")
-    assert tuple(chance.get_xdata()) == (0.5, 0.5)
-    dashes = [line.get_ydata()[0] for line in axes.lines if line.get_marker() == "_"]
-    assert dashes == [pytest.approx(floor)], "the only one whose floor is above chance"

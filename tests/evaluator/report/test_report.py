@@ -18,7 +18,6 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 import soundfile
-from matplotlib.figure import Figure
 from PIL import Image
 
 from audio_compositionality.dataset_builder.rendered import RenderedConfiguration, RenderedData
@@ -37,9 +36,6 @@ from audio_compositionality.evaluator.report.page import _data_summary, write_re
 from audio_compositionality.evaluator.results.result import ResultError
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import number_text
-from audio_compositionality.tasks.base import TaskError
-from audio_compositionality.tasks.benchmarks import info as registered
-from audio_compositionality.tasks.benchmarks.info import BenchmarkDrawing, BenchmarkInfo, register_benchmark
 
 MODELS = ("random", "log-mel-statistics", "org/one", "untrained:org/one", "org/two")
 TRAINED = ("org/one", "org/two")
@@ -595,16 +591,6 @@ SCRIPT = "<script>alert(1)</script>"
 TOY_MODELS = ("random", "untrained:one", "one", "one@layer=2", SCRIPT)
 
 
-def draw(models, sheet):
-    figure = Figure(figsize=(sheet.page, 1))
-    sheet.title(figure.add_axes((0.1, 0.1, 0.8, 0.5)), models[0].label, 2.0)
-    return figure
-
-
-def fail(models, sheet):
-    raise TaskError(f"nothing of {SCRIPT} is drawn")
-
-
 @pytest.fixture(scope="module")
 def toy_page(tmp_path_factory, write_results, registered_toy, tiny_data):
     folder = tmp_path_factory.mktemp("results")
@@ -612,40 +598,22 @@ def toy_page(tmp_path_factory, write_results, registered_toy, tiny_data):
     write_results(folder / "results", [*TOY_MODELS[:3], SCRIPT], tiny_data, tasks, measures={"broken": True})
     options = {"layer": 2, "pooling": None, "precision": "float32", "compile": False}
     write_results(folder / "results", TOY_MODELS[3:4], tiny_data, tasks, model={"options": options})
-    drawings = (
-        BenchmarkDrawing("shelf", "Toys on a shelf.", "A shelf.", draw, lambda models: f"Of {SCRIPT}."),
-        BenchmarkDrawing("none", "Nothing.", "Nothing.", fail),
-    )
-    register_benchmark(BenchmarkInfo("toys", "Toys together", "Do they play?", drawings))
     of_any, figures = sections.described_figures, folder / "figures"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sections, "described_figures", lambda one: of_any(one) if one.info.name == "toy" else ())
         patch.setattr(listening, "spectrogram_png", lambda *_: b"")
         path = write_report([folder / "results"], folder / "r.html", data=tiny_data, figures=figures, progress=False)
-    del registered._BENCHMARKS._added["toys"]
     page = Page(path)
     page.written = {path.name for path in figures.iterdir()}
     return page
-
-
-def test_a_benchmark_with_figures_has_a_section_before_the_scores_of_its_tasks(toy_page):
-    headings = [text for _, text in toy_page.find("h2")]
-    assert headings.index("Toys together") == headings.index("Scores") - 1
-    # A benchmark without figures of its own has none.
-    assert not any("Composition" in heading for heading in headings)
-    link = next(attributes["href"] for attributes, text in toy_page.find("a") if text == "Toys together")
-    assert toy_page.find("h2", id=link.removeprefix("#")) == [({"id": link.removeprefix("#")}, "Toys together")]
-    for words in ("Do they play? Tasks: Toy score.", "Toys on a shelf.", f"Of {SCRIPT}.", f"nothing of {SCRIPT}"):
-        assert words in toy_page.text
-    assert [attributes["alt"] for attributes, _ in toy_page.find("img", alt="A shelf.")] == ["A shelf."]
-    assert SCRIPT not in toy_page.source
 
 
 def test_a_new_task_is_on_the_page_and_its_figures_in_the_folder(toy_page):
     headings = toy_page.tables()["Toy score on tiny, n = 2"][0]
     assert headings == ["model", "toy", "shine", "squeak", "groups", "wheels"]
     assert any("squeak: paired" in caption for caption in toy_page.tables())
-    assert {"toy-shelf.svg", "toy-shelf.png", "toys-shelf.png"} <= toy_page.written
+    assert {"toy-shelf.svg", "toy-shelf.png"} <= toy_page.written
+    assert SCRIPT not in toy_page.source
     assert any(attributes["alt"] == "A shelf, a panel a model." for attributes, _ in toy_page.find("img"))
     for words in ("it is broken.", "A toy is no instrument.", "Is it a toy?"):
         assert words in toy_page.text

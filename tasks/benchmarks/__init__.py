@@ -1,1 +1,0 @@
-"""The benchmarks, a file each: the common question of a benchmark's tasks, and the figures that show several."""
