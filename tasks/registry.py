@@ -16,7 +16,7 @@ _TASKS: Registry[Task] = Registry(
     "TASK",
     "audio_compositionality.tasks",
     lambda task: task.info.name,
-    helpers=("base", "metric_files", "registry"),
+    helpers=("base", "benchmarks", "metric_files", "registry"),
 )
 
 
