@@ -15,7 +15,7 @@ _registry: Registry[Recipe[Any]] = Registry(
     "RECIPE",
     "audio_compositionality.recipes",
     lambda recipe: recipe.name,
-    helpers=("base", "captioned_items", "question_rows"),
+    helpers=("base", "captioned_items", "question_rows", "whole_clips"),
 )
 
 

@@ -10,16 +10,14 @@ from pydantic import Field, model_validator
 
 from audio_compositionality.support.errors import InputError
 
-from ..data import AUDIO, NUMBER, TEXT, WHOLE, DataColumn, Pcm16, Row
+from ..data import AUDIO, NUMBER, TEXT, WHOLE, DataColumn
 from ..scenes.selection import entropy_bins, quadruple_entropy, sample_quadruples, select_balanced
 from ..scenes.sources import (
     ENTROPY,
     SOURCE_LABELS,
     SOURCES,
-    Quadruple,
     SceneSpec,
     ToneBank,
-    codes_of,
     draw_onsets,
     gains_of,
     labels_of,
@@ -32,9 +30,10 @@ from .base import Drawn, Recipe
 
 Level = Literal["shared", "clip"]
 
-CLIPS = ("A", "B", "C", "D")
-
 PARTS = ("A", "C", "T")
+
+SCENES = ((0,), (0, 2), (1,), (1, 2))
+"""Numbers of the parts of A, B, C and D: B - A and D - C are the same samples, one step for a linear encoder."""
 
 _CANDIDATES, _SELECTION, _ONSETS = 1, 2, 3
 """The random streams."""
@@ -67,40 +66,6 @@ class QuadrupleSpec(SceneSpec):
         return self
 
 
-def draw_quadruples(spec: QuadrupleSpec) -> list[Quadruple]:
-    """The quadruples of a spec: candidates, balanced selection, onsets; same spec, same quadruples."""
-    candidates = sample_quadruples(
-        random_generator(spec.seed, _CANDIDATES), spec.quadruple_candidates, spec.num_classes, spec.max_sources
-    )
-    rng = random_generator(spec.seed, _SELECTION)
-    bins = entropy_bins(quadruple_entropy(candidates, spec.num_classes))
-    selected = candidates[rng.permutation(select_balanced(bins, spec.quadruples, rng))]
-    rng = random_generator(spec.seed, _ONSETS)
-    quadruples = []
-    for index, sets in enumerate(selected):
-        a, c, t = (sources_of(codes, spec) for codes in sets)
-        onsets = [draw_onsets(sources, spec, rng) for sources in (a, c, t)]
-        quadruples.append(Quadruple(f"{RECIPE.name}-test-{index:05d}", a, c, t, *onsets))
-    return quadruples
-
-
-def _row(quadruple: Quadruple, spec: QuadrupleSpec) -> Row:
-    q = quadruple
-    parts = (("A", q.a, q.a_onsets), ("C", q.c, q.c_onsets), ("T", q.t, q.t_onsets))
-    entropy = quadruple_entropy(codes_of([q.a, q.c, q.t], spec)[None], spec.num_classes)[0]
-    return {
-        "id": q.id,
-        "metadata": {name: labels_of(sources, spec) for name, sources, _ in parts},
-        "onsets": {name: list(onsets) for name, _, onsets in parts},
-        "gains": {name: gains_of(sources, spec) for name, sources, _ in parts},
-        "entropy": dict(zip(ATTRIBUTES, map(float, entropy), strict=True)),
-    }
-
-
-def _clips(bank: ToneBank, quadruple: Quadruple, level: Level) -> Sequence[Pcm16]:
-    return tuple(bank.quadruple_clips(quadruple, shared_gain=level == "shared"))
-
-
 class ToneQuadruples(Recipe[QuadrupleSpec]):
     """Quadruples of scenes; ``metadata`` is that of the authors' published data, which lack the optional columns."""
 
@@ -121,7 +86,10 @@ class ToneQuadruples(Recipe[QuadrupleSpec]):
         """Clips, their sources, and how these sound."""
         return (
             DataColumn("id", TEXT, "name of the row"),
-            *(DataColumn(name, AUDIO, _MEANINGS[name]) for name in CLIPS),
+            DataColumn("A", AUDIO, "a scene"),
+            DataColumn("B", AUDIO, "A and T together"),
+            DataColumn("C", AUDIO, "another scene"),
+            DataColumn("D", AUDIO, "C and T together"),
             DataColumn(
                 "metadata",
                 dict.fromkeys(PARTS, SOURCES),
@@ -139,17 +107,27 @@ class ToneQuadruples(Recipe[QuadrupleSpec]):
         )
 
     def draw(self, spec: QuadrupleSpec, sounds: Sounds) -> Iterator[Drawn]:
-        """The quadruples, with their clips A, B, C, D."""
+        """Candidates, a balanced selection of them, and the onsets of their sources; with the clips A, B, C, D."""
         bank = ToneBank(spec)
-        for quadruple in draw_quadruples(spec):
-            yield Drawn(_row(quadruple, spec), partial(_clips, bank, quadruple, spec.level))
+        candidates = sample_quadruples(
+            random_generator(spec.seed, _CANDIDATES), spec.quadruple_candidates, spec.num_classes, spec.max_sources
+        )
+        entropies = quadruple_entropy(candidates, spec.num_classes)
+        rng = random_generator(spec.seed, _SELECTION)
+        selected = rng.permutation(select_balanced(entropy_bins(entropies), spec.quadruples, rng))
+        rng = random_generator(spec.seed, _ONSETS)
+        for number, chosen in enumerate(selected):
+            sources = {part: sources_of(codes, spec) for part, codes in zip(PARTS, candidates[chosen], strict=True)}
+            onsets = {part: draw_onsets(of_part, spec, rng) for part, of_part in sources.items()}
+            row = {
+                "id": f"{self.name}-test-{number:05d}",
+                "metadata": {part: labels_of(of_part, spec) for part, of_part in sources.items()},
+                "onsets": {part: list(of_part) for part, of_part in onsets.items()},
+                "gains": {part: gains_of(of_part, spec) for part, of_part in sources.items()},
+                "entropy": dict(zip(ATTRIBUTES, entropies[chosen].tolist(), strict=True)),
+            }
+            layers = [(sources[part], onsets[part]) for part in PARTS]
+            yield Drawn(row, partial(bank.clips, layers, SCENES, shared_gain=spec.level == "shared"))
 
-
-_MEANINGS = {
-    "A": "a scene",
-    "B": "A and T together",
-    "C": "another scene",
-    "D": "C and T together",
-}
 
 RECIPE = ToneQuadruples()

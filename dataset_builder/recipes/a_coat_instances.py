@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any, ClassVar
 
@@ -12,7 +11,7 @@ from pydantic import Field
 
 from ..data import AUDIO, NUMBER, TEXT, DataColumn, DatasetError, Pcm16, Row
 from ..scenes.mixing import exact_clips
-from ..scenes.pool import PLACED_COLUMNS, PlacedSounds, PlacedSpec, Sides, SoundPool, Use
+from ..scenes.pool import PLACED_COLUMNS, PlacedSounds, PlacedSpec, Use
 from ..scenes.sources import random_generator
 from ..sounds.entries import Sounds
 from .base import Drawn, Recipe
@@ -47,89 +46,32 @@ class BlockSpec(PlacedSpec):
     )
 
 
-@dataclass(frozen=True)
-class InstanceBlock:
-    """The sounds of a block, by number.
+def _clips(
+    pool: PlacedSounds,
+    snr_db: float,
+    number: int,
+    contexts: Sequence[Sequence[int]],
+    instances: Sequence[Sequence[int]],
+) -> Sequence[Pcm16]:
+    """The clips A, C, all B, all D, and the added sources alone: those of B, then those of D.
 
-    Attributes:
+    Args:
+        pool: the sounds.
+        snr_db: level of an added source over that of its context.
         number: of the block.
-        sides: an instance of each class under either condition.
-        context_a, context_c: sources of the two contexts.
+        contexts: sounds of A, and of C.
+        instances: sounds that are added to A, one a class, and to C.
     """
-
-    number: int
-    sides: Sides
-    context_a: tuple[int, ...]
-    context_c: tuple[int, ...]
-
-
-def draw_blocks(pool: SoundPool, spec: BlockSpec) -> Iterator[InstanceBlock]:
-    """The blocks of a spec, one after the other; more of them change none of the earlier ones.
-
-    Labels are used as evenly as the conditions allow, as classes and as contexts, and so are conditions and sounds.
-    The random numbers of a block depend on the seed and its number alone.
-
-    Raises:
-        DatasetError: the sounds do not suffice: says what there is, what is needed, and the nearest that works.
-    """
-    if len(pool.by_label) < spec.classes + 2 * spec.context_sources:
-        raise DatasetError(_too_few_labels(pool, spec))
-    use, contexts = Use(), Counter[str]()
-    for number in range(spec.blocks):
-        rng = random_generator(spec.seed, _BLOCKS, number)
-        sides = pool.draw_sides(spec.classes, use, rng, unrelated=spec.unrelated)
-        if sides is None:
-            raise DatasetError(pool.why_no_sides(spec.classes, unrelated=spec.unrelated))
-        labels = pool.draw_labels(2 * spec.context_sources, sides.labels, contexts, rng)
-        drawn = pool.draw_recordings(labels, use, rng)
-        yield InstanceBlock(number, sides, drawn[: spec.context_sources], drawn[spec.context_sources :])
-
-
-def _too_few_labels(pool: SoundPool, spec: BlockSpec) -> str:
-    count, classes, context = len(pool.by_label), spec.classes, spec.context_sources
-    text = (
-        f"{pool.source} has {count} labels; {classes} classes and 2 × {context} context sources need "
-        f"{classes + 2 * context}"
-    )
-    if count - 2 * context >= _FEW:
-        return f"{text}: --set classes={count - 2 * context}"
-    if count >= 4:
-        return f"{text}: --set classes={min(classes, count - 2)} --set context_sources=1"
-    return f"{text}; 4 are the least (--set classes=2 --set context_sources=1)"
-
-
-def _row(block: InstanceBlock, pool: SoundPool, spec: BlockSpec) -> Row:
-    sides = block.sides
-    return {
-        "id": f"{RECIPE.name}-{block.number:05d}",
-        "labels": list(sides.labels),
-        "condition_b": sides.conditions[0],
-        "condition_d": sides.conditions[1],
-        "instances_b": pool.ids(sides.first),
-        "instances_d": pool.ids(sides.second),
-        "context_a": pool.labels_of(block.context_a),
-        "context_c": pool.labels_of(block.context_c),
-        "context_a_instances": pool.ids(block.context_a),
-        "context_c_instances": pool.ids(block.context_c),
-        "level_db": spec.snr_db,
-        **spec.of_row,
-    }
-
-
-def _clips(placed: PlacedSounds, block: InstanceBlock, snr_db: float) -> Sequence[Pcm16]:
-    """The clips A, C, all B, all D, and the added sources alone: those of B, then those of D."""
-    a = placed.together(block.context_a, _PLACES, block.number, _CONTEXT_A)
-    c = placed.together(block.context_c, _PLACES, block.number, _CONTEXT_C)
-    gain = 10 ** (snr_db / 20)
-    added = [
-        gain * placed.source(number, _PLACES, block.number, side, k)
-        for side, numbers in ((_SIDE_B, block.sides.first), (_SIDE_D, block.sides.second))
-        for k, number in enumerate(numbers)
+    layers = [
+        pool.together(context, _PLACES, number, source)
+        for source, context in zip((_CONTEXT_A, _CONTEXT_C), contexts, strict=True)
     ]
-    places = range(2, 2 + len(added))
-    of_b, of_d = places[: len(block.sides.labels)], places[len(block.sides.labels) :]
-    scenes = [(0,), (1,), *((0, place) for place in of_b), *((1, place) for place in of_d)]
-    return exact_clips([a, c, *added], [*scenes, *((place,) for place in places)])
+    gain = 10 ** (snr_db / 20)
+    for source, of_side in zip((_SIDE_B, _SIDE_D), instances, strict=True):
+        layers += [gain * pool.placed(sound, _PLACES, number, source, k) for k, sound in enumerate(of_side)]
+    added, count = range(2, len(layers)), len(instances[0])
+    scenes = [(0,), (1,), *((0, place) for place in added[:count]), *((1, place) for place in added[count:])]
+    return exact_clips(layers, [*scenes, *((place,) for place in added)])
 
 
 class Blocks(Recipe[BlockSpec]):
@@ -168,11 +110,45 @@ class Blocks(Recipe[BlockSpec]):
         )
 
     def draw(self, spec: BlockSpec, sounds: Sounds) -> Iterator[Drawn]:
-        """The blocks with their clips."""
-        pool = SoundPool(sounds)
-        placed = PlacedSounds(spec, pool)
-        for block in draw_blocks(pool, spec):
-            yield Drawn(_row(block, pool, spec), partial(_clips, placed, block, spec.snr_db))
+        """The blocks with their clips.
+
+        Labels are used as evenly as the conditions allow, as classes and as contexts, and so are conditions and sounds.
+        The random numbers of a block depend on the seed and its number alone.
+        """
+        pool = PlacedSounds(spec, sounds)
+        there, classes, size = len(pool.by_label), spec.classes, spec.context_sources
+        if there < classes + 2 * size:
+            text = f"{pool.source} has {there} labels; {classes} classes and 2 × {size} context sources need "
+            nearest = "; 4 are the least (--set classes=2 --set context_sources=1)"
+            if there - 2 * size >= _FEW:
+                nearest = f": --set classes={there - 2 * size}"
+            elif there >= 4:
+                nearest = f": --set classes={min(classes, there - 2)} --set context_sources=1"
+            raise DatasetError(f"{text}{classes + 2 * size}{nearest}")
+        use, in_contexts = Use(), Counter[str]()
+        for number in range(spec.blocks):
+            rng = random_generator(spec.seed, _BLOCKS, number)
+            sides = pool.draw_sides(classes, use, rng, unrelated=spec.unrelated)
+            if sides is None:
+                raise DatasetError(pool.why_no_sides(classes, unrelated=spec.unrelated))
+            conditions, pairs = sides
+            drawn = pool.draw_recordings(pool.draw_labels(2 * size, tuple(pairs), in_contexts, rng), use, rng)
+            a, c, b, d = drawn[:size], drawn[size:], *zip(*pairs.values(), strict=True)
+            row = {
+                "id": f"{self.name}-{number:05d}",
+                "labels": list(pairs),
+                "condition_b": conditions[0],
+                "condition_d": conditions[1],
+                "instances_b": pool.ids(b),
+                "instances_d": pool.ids(d),
+                "context_a": pool.labels_of(a),
+                "context_c": pool.labels_of(c),
+                "context_a_instances": pool.ids(a),
+                "context_c_instances": pool.ids(c),
+                "level_db": spec.snr_db,
+                **spec.of_row,
+            }
+            yield Drawn(row, partial(_clips, pool, spec.snr_db, number, (a, c), (b, d)))
 
     def check_row(self, row: Row) -> None:
         """Refuse a row without its classes and contexts."""

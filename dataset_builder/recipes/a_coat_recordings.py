@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import product
 from typing import Self
@@ -15,9 +14,8 @@ from pydantic import Field, model_validator
 from audio_compositionality.support.errors import InputError
 
 from ..data import AUDIO, NUMBER, TEXT, DataColumn, DatasetError, Pcm16, Row
-from ..scenes.effects import Samples
 from ..scenes.mixing import exact_clips
-from ..scenes.pool import PlacedSounds, PlacedSpec, SoundPool, Use
+from ..scenes.pool import PlacedSounds, PlacedSpec, Use
 from ..scenes.sources import dealt, random_generator
 from ..sounds.entries import Sounds
 from .base import Drawn, Recipe
@@ -52,86 +50,15 @@ class RecordedQuadrupleSpec(PlacedSpec):
         return self
 
 
-@dataclass(frozen=True)
-class RecordedQuadruple:
-    """A quadruple.
-
-    Attributes:
-        number: of the quadruple.
-        sounds: numbers of the sounds of A, of C and of T.
-        gains: linear gain of each.
-    """
-
-    number: int
-    sounds: Mapping[str, tuple[int, ...]]
-    gains: Mapping[str, tuple[float, ...]]
-
-
-def draw_recorded_quadruples(pool: SoundPool, spec: RecordedQuadrupleSpec) -> Iterator[RecordedQuadruple]:
-    """The quadruples of a spec, one after the other; more of them change none of the earlier ones.
-
-    All sources of a quadruple have different labels. Labels are used as evenly as they can be, in T and in A and C, and
-    so are their sounds and the numbers of sources. The random numbers of a quadruple depend on the seed and its number
-    alone.
-
-    Raises:
-        DatasetError: there are too few labels.
-    """
-    needed = 3 * spec.part_sources
-    count = len(pool.by_label)
-    if count < needed:
-        nearest = f": --set part_sources={count // 3}" if count >= 3 else "; 3 are the least (--set part_sources=1)"
-        raise DatasetError(
-            f"{pool.source} has {count} labels; {spec.part_sources} sources in each of A, C and T need "
-            f"{needed}{nearest}"
-        )
-    use, in_parts = Use(), {"T": Counter[str](), "AC": Counter[str]()}
-    for number in range(spec.quadruples):
-        sizes = dict(zip(PARTS, _sizes(number, spec), strict=True))
-        rng = random_generator(spec.seed, _QUADRUPLES, number)
-        added = pool.draw_labels(sizes["T"], (), in_parts["T"], rng)
-        beside = pool.draw_labels(sizes["A"] + sizes["C"], added, in_parts["AC"], rng)
-        labels = {"A": beside[: sizes["A"]], "C": beside[sizes["A"] :], "T": added}
-        levels = {part: rng.uniform(*spec.level_range, sizes[part]) for part in PARTS}
-        yield RecordedQuadruple(
-            number,
-            {part: pool.draw_recordings(of_part, use, rng) for part, of_part in labels.items()},
-            {part: tuple(float(10 ** (level / 20)) for level in levels[part]) for part in PARTS},
-        )
-
-
-def _sizes(number: int, spec: RecordedQuadrupleSpec) -> tuple[int, ...]:
-    """The numbers of sources of A, C and T: all combinations in turn, in an order drawn anew for each turn."""
-    combinations: list[tuple[int, ...]] = list(product(range(1, spec.part_sources + 1), repeat=len(PARTS)))
-    sizes: tuple[int, ...] = dealt(combinations, number, spec.seed, _SIZES)
-    return sizes
-
-
-def _row(quadruple: RecordedQuadruple, pool: SoundPool, spec: RecordedQuadrupleSpec) -> Row:
-    entries = {part: [pool.entries[number] for number in numbers] for part, numbers in quadruple.sounds.items()}
-    return {
-        "id": f"{RECIPE.name}-{quadruple.number:05d}",
-        "metadata": {
-            part: [{"label": entry.label, "instance": entry.id} for entry in of_part]
-            for part, of_part in entries.items()
-        },
-        "gains": {part: list(gains) for part, gains in quadruple.gains.items()},
-        "domain": spec.domain_name,
-    }
-
-
-def _clips(placed: PlacedSounds, quadruple: RecordedQuadruple) -> Sequence[Pcm16]:
-    """The clips A, B, C, D."""
-    a, c, t = (_layer(placed, quadruple, place) for place in range(len(PARTS)))
-    return exact_clips([a, c, t], [(0,), (0, 2), (1,), (1, 2)])
-
-
-def _layer(placed: PlacedSounds, quadruple: RecordedQuadruple, place: int) -> Samples:
-    layer = np.zeros(placed.spec.num_samples)
-    part = PARTS[place]
-    for n, (number, gain) in enumerate(zip(quadruple.sounds[part], quadruple.gains[part], strict=True)):
-        layer += gain * placed.source(number, _PLACES, quadruple.number, place, n)
-    return layer
+def _clips(pool: PlacedSounds, number: int, parts: Sequence[tuple[Sequence[int], Sequence[float]]]) -> Sequence[Pcm16]:
+    """The clips A, B, C, D of a quadruple, from the sounds and gains of A, of C and of T."""
+    layers = []
+    for place, (entries, gains) in enumerate(parts):
+        layer = np.zeros(pool.spec.num_samples)
+        for n, (entry, gain) in enumerate(zip(entries, gains, strict=True)):
+            layer += gain * pool.placed(entry, _PLACES, number, place, n)
+        layers.append(layer)
+    return exact_clips(layers, [(0,), (0, 2), (1,), (1, 2)])
 
 
 class RecordedQuadruples(Recipe[RecordedQuadrupleSpec]):
@@ -164,11 +91,41 @@ class RecordedQuadruples(Recipe[RecordedQuadrupleSpec]):
         )
 
     def draw(self, spec: RecordedQuadrupleSpec, sounds: Sounds) -> Iterator[Drawn]:
-        """The quadruples, with their clips A, B, C, D."""
-        pool = SoundPool(sounds)
-        placed = PlacedSounds(spec, pool)
-        for quadruple in draw_recorded_quadruples(pool, spec):
-            yield Drawn(_row(quadruple, pool, spec), partial(_clips, placed, quadruple))
+        """The quadruples, with their clips A, B, C, D; all sources of one have different labels.
+
+        Labels are used as evenly as they can be, in T and in A and C, and so are their sounds and the numbers of
+        sources. The random numbers of a quadruple depend on the seed and its number alone.
+        """
+        pool = PlacedSounds(spec, sounds)
+        there, needed = len(pool.by_label), 3 * spec.part_sources
+        if there < needed:
+            nearest = f": --set part_sources={there // 3}" if there >= 3 else "; 3 are the least (--set part_sources=1)"
+            raise DatasetError(
+                f"{pool.source} has {there} labels; {spec.part_sources} sources in each of A, C and T need "
+                f"{needed}{nearest}"
+            )
+        use, in_t, in_others = Use(), Counter[str](), Counter[str]()
+        combinations = list(product(range(1, spec.part_sources + 1), repeat=len(PARTS)))
+        for number in range(spec.quadruples):
+            a, c, t = dealt(combinations, number, spec.seed, _SIZES)
+            rng = random_generator(spec.seed, _QUADRUPLES, number)
+            added = pool.draw_labels(t, (), in_t, rng)
+            others = pool.draw_labels(a + c, added, in_others, rng)
+            levels = [rng.uniform(*spec.level_range, size) for size in (a, c, t)]
+            parts = [
+                (pool.draw_recordings(labels, use, rng), [float(10 ** (level / 20)) for level in of_part])
+                for labels, of_part in zip((others[:a], others[a:], added), levels, strict=True)
+            ]
+            row = {
+                "id": f"{self.name}-{number:05d}",
+                "metadata": {
+                    part: [{"label": pool.entries[n].label, "instance": pool.entries[n].id} for n in entries]
+                    for part, (entries, _) in zip(PARTS, parts, strict=True)
+                },
+                "gains": {part: gains for part, (_, gains) in zip(PARTS, parts, strict=True)},
+                "domain": spec.domain_name,
+            }
+            yield Drawn(row, partial(_clips, pool, number, parts))
 
     def check_row(self, row: Row) -> None:
         """Refuse a row without the gains of its sources."""

@@ -10,15 +10,13 @@ from pydantic import Field, model_validator
 
 from audio_compositionality.support.errors import InputError
 
-from ..data import AUDIO, NUMBER, TEXT, WHOLE, DataColumn, Pcm16, Row
+from ..data import AUDIO, NUMBER, TEXT, WHOLE, DataColumn
 from ..scenes.selection import entropy_bins, sample_scenes, scene_entropy, select_balanced, split_balanced
 from ..scenes.sources import (
     ENTROPY,
     METADATA,
-    Scene,
     SceneSpec,
     ToneBank,
-    codes_of,
     draw_onsets,
     gains_of,
     labels_of,
@@ -67,41 +65,6 @@ class SplitSceneSpec(SceneSpec):
         return {split: getattr(self, f"{split}_scenes") for split in SPLITS}
 
 
-def draw_scenes(spec: SplitSceneSpec) -> list[Scene]:
-    """The scenes of a spec, split by split; no set of sources occurs twice."""
-    candidates = sample_scenes(
-        random_generator(spec.seed, _CANDIDATES), spec.scene_candidates, spec.num_classes, spec.max_sources
-    )
-    rng = random_generator(spec.seed, _SELECTION)
-    bins = entropy_bins(scene_entropy(candidates, spec.num_classes))
-    selected = select_balanced(bins, spec.scenes, rng)
-    parts = split_balanced(bins[selected], list(spec.split_sizes.values()), rng)
-    rng = random_generator(spec.seed, _ONSETS)
-    scenes = []
-    for split, part in zip(SPLITS, parts, strict=True):
-        for index, codes in enumerate(candidates[selected[part]]):
-            sources = sources_of(codes, spec)
-            onsets = draw_onsets(sources, spec, rng)
-            scenes.append(Scene(f"{RECIPE.name}-{split}-{index:05d}", split, sources, onsets))
-    return scenes
-
-
-def _row(scene: Scene, spec: SplitSceneSpec) -> Row:
-    entropy = scene_entropy(codes_of([scene.sources], spec), spec.num_classes)[0]
-    return {
-        "id": scene.id,
-        "split": scene.split,
-        "metadata": labels_of(scene.sources, spec),
-        "onsets": list(scene.onsets),
-        "gains": gains_of(scene.sources, spec),
-        "entropy": dict(zip(ATTRIBUTES, map(float, entropy), strict=True)),
-    }
-
-
-def _clips(bank: ToneBank, scene: Scene) -> Sequence[Pcm16]:
-    return (bank.scene_clip(scene),)
-
-
 class SplitScenes(Recipe[SplitSceneSpec]):
     """Scenes in three splits; ``metadata`` is that of the authors' published data, which lack the optional columns."""
 
@@ -131,10 +94,33 @@ class SplitScenes(Recipe[SplitSceneSpec]):
         )
 
     def draw(self, spec: SplitSceneSpec, sounds: Sounds) -> Iterator[Drawn]:
-        """The scenes, each with its clip."""
+        """Candidates, a balanced selection of them, and the onsets of their sources, split by split.
+
+        No set of sources occurs twice.
+        """
         bank = ToneBank(spec)
-        for scene in draw_scenes(spec):
-            yield Drawn(_row(scene, spec), partial(_clips, bank, scene))
+        candidates = sample_scenes(
+            random_generator(spec.seed, _CANDIDATES), spec.scene_candidates, spec.num_classes, spec.max_sources
+        )
+        entropies = scene_entropy(candidates, spec.num_classes)
+        bins = entropy_bins(entropies)
+        rng = random_generator(spec.seed, _SELECTION)
+        selected = select_balanced(bins, spec.scenes, rng)
+        parts = split_balanced(bins[selected], list(spec.split_sizes.values()), rng)
+        rng = random_generator(spec.seed, _ONSETS)
+        for split, part in zip(SPLITS, parts, strict=True):
+            for number, chosen in enumerate(selected[part]):
+                sources = sources_of(candidates[chosen], spec)
+                onsets = draw_onsets(sources, spec, rng)
+                row = {
+                    "id": f"{self.name}-{split}-{number:05d}",
+                    "split": split,
+                    "metadata": labels_of(sources, spec),
+                    "onsets": list(onsets),
+                    "gains": gains_of(sources, spec),
+                    "entropy": dict(zip(ATTRIBUTES, entropies[chosen].tolist(), strict=True)),
+                }
+                yield Drawn(row, partial(bank.clips, [(sources, onsets)], [(0,)]))
 
 
 RECIPE = SplitScenes()

@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from ..data import TEXT, DataColumn, Row
-from ..scenes.pool import WholeClipSpec, whole_clips, whole_columns, whole_rows
-from ..sounds.entries import Sound, Sounds
+from ..sounds.entries import Sounds
 from .base import Drawn, Recipe
+from .whole_clips import WholeClipSpec, whole_columns, whole_rows
 
 _NEEDED = "captions (--set captions=COLUMN, or columns that are called caption)"
-
-
-def _said_of(entry: Sound) -> Row | None:
-    return {"captions": list(entry.captions)} if entry.captions else None
 
 
 class CaptionedClips(Recipe[WholeClipSpec]):
@@ -35,8 +31,10 @@ class CaptionedClips(Recipe[WholeClipSpec]):
 
     def draw(self, spec: WholeClipSpec, sounds: Sounds) -> Iterator[Drawn]:
         """The sounds that have captions."""
-        for number, row in whole_rows(self.name, spec, sounds, _said_of, _NEEDED):
-            yield Drawn(row, partial(whole_clips, sounds, number, spec))
+        said: dict[int, Row] = {
+            number: {"captions": list(entry.captions)} for number, entry in enumerate(sounds.entries) if entry.captions
+        }
+        return whole_rows(self.name, spec, sounds, said, _NEEDED)
 
     def card(self, spec: WholeClipSpec) -> Mapping[str, Any]:
         """The number of rows."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import chain
 
@@ -28,67 +27,11 @@ CLIPS = ("X1", "Y1", "X2", "Y2")
 ACROSS = ("X3", "Y3")
 """Columns with a list of one clip or none."""
 
-_SCENES = ((0, 1), (2, 3))
-"""The two of the four sounds that X has, and those of Y."""
-
-Four = tuple[int, ...]
-
 
 class BindingSpec(PlacedSpec):
     """Everything that decides the trials and their samples."""
 
     trials: int = Field(360, ge=1, le=100_000, description="How many rows.")
-
-
-@dataclass(frozen=True)
-class BoundPairs:
-    """A trial: two labels w and w′, and two conditions u and v.
-
-    Attributes:
-        number: of the row.
-        labels: w and w′.
-        conditions: u and v.
-        instances: numbers of the sounds (u, w), (v, w′), (u, w′), (v, w): X has the first two, Y the others.
-        conditions_across: another condition related to u, and one related to v; empty where there are none.
-        instances_across: the same four sounds under these.
-    """
-
-    number: int
-    labels: tuple[str, ...]
-    conditions: tuple[str, str]
-    instances: Four
-    conditions_across: tuple[str, ...] = ()
-    instances_across: Four = ()
-
-
-def draw_bindings(pool: SoundPool, spec: BindingSpec) -> Iterator[BoundPairs]:
-    """The trials of a spec, one after the other; more of them change none of the earlier ones.
-
-    Conditions, labels and sounds are used as evenly as they can be. The random numbers of a row depend on the seed and
-    its number alone.
-
-    Raises:
-        DatasetError: no two conditions share two labels: says what there is.
-    """
-    use = Use()
-    for number in range(spec.trials):
-        rng = random_generator(spec.seed, _TRIALS, number)
-        # Related conditions serve where there are no others, as two voices of the only synthesiser do.
-        pairs = chain.from_iterable(pool.pairs(2, use, rng, unrelated=unrelated) for unrelated in (True, False))
-        pair = next(pairs, None) if pool.has_conditions else None
-        if pair is None:
-            raise DatasetError(_why_none(pool))
-        first, second = (pool.by_condition[condition] for condition in pair)
-        labels = tuple(evenly([label for label in first if label in second], use.labels, rng)[:2])
-        # As (u, w), (v, w′), (u, w′), (v, w).
-        crossed = (*labels, *reversed(labels))
-        instances = pool.draw_recordings(crossed, use, rng, pair * 2)
-        across = _draw_across(pool, pair, labels, use.conditions, rng)
-        use.labels.update(labels)
-        use.conditions.update((*pair, *across))
-        use.pairs[frozenset(pair)] += 1
-        of_others = pool.draw_recordings(crossed, use, rng, across * 2) if across else ()
-        yield BoundPairs(number, labels, pair, instances, across, of_others)
 
 
 def _draw_across(
@@ -116,36 +59,16 @@ def _draw_across(
     return tuple(across) if len(across) == 2 else ()
 
 
-def _why_none(pool: SoundPool) -> str:
-    needed = "trials need two conditions with recordings of the same two labels"
-    if not pool.has_conditions:
-        return f"{pool.source} has no conditions, and {needed}: LABEL/CONDITION/file, or a column of conditions"
-    best, pair = pool.best_pair(unrelated=False)
-    if pair is None:
-        return f"{pool.source} has one condition ({listed([repr(name) for name in pool.by_condition])}); {needed}"
-    return f"{pool.source}: {needed}; {' and '.join(map(repr, pair))} share most, {best}"
-
-
-def _row(binding: BoundPairs, pool: SoundPool, spec: BindingSpec) -> Row:
-    return {
-        "id": f"{RECIPE.name}-{binding.number:05d}",
-        "labels": list(binding.labels),
-        "conditions": list(binding.conditions),
-        "conditions_across": list(binding.conditions_across),
-        "instances": pool.ids(binding.instances),
-        "instances_across": pool.ids(binding.instances_across),
-        **spec.of_row,
-    }
-
-
-def _clips(placed: PlacedSounds, binding: BoundPairs) -> Sequence[Pcm16]:
-    """The clips X1, Y1, X2, Y2, and X3, Y3 where there are other conditions."""
+def _clips(
+    pool: PlacedSounds, number: int, instances: Sequence[int], instances_across: Sequence[int]
+) -> Sequence[Pcm16]:
+    """The clips X1, Y1, X2, Y2, and X3, Y3 where there are other conditions: X has the first two of four sounds."""
     layers = [
-        placed.source(number, _PLACES, binding.number, scene, place)
-        for scene, numbers in enumerate((binding.instances, binding.instances, binding.instances_across))
-        for place, number in enumerate(numbers)
+        pool.placed(sound, _PLACES, number, scene, place)
+        for scene, four in enumerate((instances, instances, instances_across))
+        for place, sound in enumerate(four)
     ]
-    return exact_clips(layers, [[first + n for n in scene] for first in range(0, len(layers), 4) for scene in _SCENES])
+    return exact_clips(layers, [(first, first + 1) for first in range(0, len(layers), 2)])
 
 
 class Bindings(Recipe[BindingSpec]):
@@ -173,11 +96,48 @@ class Bindings(Recipe[BindingSpec]):
         )
 
     def draw(self, spec: BindingSpec, sounds: Sounds) -> Iterator[Drawn]:
-        """The trials with their clips."""
-        pool = SoundPool(sounds)
-        placed = PlacedSounds(spec, pool)
-        for binding in draw_bindings(pool, spec):
-            yield Drawn(_row(binding, pool, spec), partial(_clips, placed, binding))
+        """The trials with their clips: two labels w and w′, and two conditions u and v.
+
+        Conditions, labels and sounds are used as evenly as they can be. The random numbers of a row depend on the seed
+        and its number alone.
+        """
+        pool, use = PlacedSounds(spec, sounds), Use()
+        for number in range(spec.trials):
+            rng = random_generator(spec.seed, _TRIALS, number)
+            # Related conditions serve where there are no others, as two voices of the only synthesiser do.
+            pairs = chain.from_iterable(pool.pairs(2, use, rng, unrelated=unrelated) for unrelated in (True, False))
+            pair = next(pairs, None) if pool.has_conditions else None
+            if pair is None:
+                needed = "trials need two conditions with recordings of the same two labels"
+                if not pool.has_conditions:
+                    needed += ": LABEL/CONDITION/file, or a column of conditions"
+                    raise DatasetError(f"{pool.source} has no conditions, and {needed}")
+                best, nearest = pool.best_pair(unrelated=False)
+                if nearest is None:
+                    only = listed([repr(name) for name in pool.by_condition])
+                    raise DatasetError(f"{pool.source} has one condition ({only}); {needed}")
+                names = " and ".join(map(repr, nearest))
+                raise DatasetError(f"{pool.source}: {needed}; {names} share most, {best}")
+            first, second = (pool.by_condition[condition] for condition in pair)
+            labels = tuple(evenly([label for label in first if label in second], use.labels, rng)[:2])
+            # As (u, w), (v, w′), (u, w′), (v, w).
+            crossed = (*labels, *reversed(labels))
+            instances = pool.draw_recordings(crossed, use, rng, pair * 2)
+            across = _draw_across(pool, pair, labels, use.conditions, rng)
+            use.labels.update(labels)
+            use.conditions.update((*pair, *across))
+            use.pairs[frozenset(pair)] += 1
+            instances_across = pool.draw_recordings(crossed, use, rng, across * 2) if across else ()
+            row = {
+                "id": f"{self.name}-{number:05d}",
+                "labels": list(labels),
+                "conditions": list(pair),
+                "conditions_across": list(across),
+                "instances": pool.ids(instances),
+                "instances_across": pool.ids(instances_across),
+                **spec.of_row,
+            }
+            yield Drawn(row, partial(_clips, pool, number, instances, instances_across))
 
     def clip_names(self, row: Row) -> Sequence[str]:
         """X1, Y1, X2, Y2, and X3/0, Y3/0 where there are other conditions."""

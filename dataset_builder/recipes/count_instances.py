@@ -17,7 +17,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
 from typing import Self
@@ -27,7 +26,7 @@ from pydantic import Field, model_validator
 
 from audio_compositionality.support.errors import InputError
 
-from ..data import AUDIO, TEXT, WHOLE, DataColumn, DatasetError, Row
+from ..data import AUDIO, TEXT, WHOLE, DataColumn, DatasetError
 from ..scenes.mixing import Clip, Event, EventSounds
 from ..scenes.pool import Use
 from ..scenes.slots import EVENTS_COLUMN, SUITING, SlotPool, SlotSpec
@@ -80,58 +79,6 @@ class CountSpec(SlotSpec):
         return round(self.duration * self.sample_rate)
 
 
-@dataclass(frozen=True)
-class Ladder:
-    """The clips of a ladder.
-
-    Attributes:
-        number: of the ladder.
-        held: one of `HELD`.
-        entry: number of the sound.
-        clips: by count.
-    """
-
-    number: int
-    held: str
-    entry: int
-    clips: Mapping[int, Clip]
-
-    @property
-    def id(self) -> str:
-        """The name of the ladder."""
-        return f"{RECIPE.name}-{self.number:05d}"
-
-
-def draw_ladders(spec: CountSpec, pool: SlotPool, events: EventSounds) -> Iterator[Ladder]:
-    """The ladders of a spec, one after the other; more of them change none of the earlier ones.
-
-    Labels and sounds are used as evenly as they can be for each of `HELD`. A single event has no density and no span,
-    so that counts are 1 to 5 where energy is held, and 2 to 5 elsewhere.
-
-    Raises:
-        DatasetError: a sound is silent, or shorter than `SHORTEST`.
-    """
-    uses = {held: Use() for held in HELD}
-    for number in range(spec.ladders):
-        rng, held = RECIPE.random(spec, number), HELD[number % len(HELD)]
-        (entry,) = pool.draw_recordings(pool.draw_names(1, uses[held], rng), uses[held], rng)
-        once = _once(events, entry, spec)
-        counts = range(1 if held == "energy" else 2, MOST + 1)
-        yield Ladder(number, held, entry, {n: _clip(events, entry, once, n, held, spec, rng) for n in counts})
-
-
-def _once(events: EventSounds, entry: int, spec: CountSpec) -> int:
-    """Samples of an event: no longer than the sound once, or one period of a loop."""
-    length = events.length(entry)
-    once = min(spec.event_samples, events.period(entry), *(() if length is None else (length,)))
-    if once < SHORTEST * spec.sample_rate:
-        raise DatasetError(
-            f"{events.sounds.source}: recording {events.sounds.entries[entry].id!r} lasts "
-            f"{once / spec.sample_rate:.2f} s; a sound that is counted lasts {SHORTEST:g} s or more: leave it out"
-        )
-    return once
-
-
 def _clip(
     events: EventSounds, entry: int, once: int, count: int, held: str, spec: CountSpec, rng: np.random.Generator
 ) -> Clip:
@@ -181,21 +128,39 @@ class CountInstances(Recipe[CountSpec]):
         )
 
     def draw(self, spec: CountSpec, sounds: Sounds) -> Iterator[Drawn]:
-        """The ladders with their clips; the sounds are measured."""
+        """The ladders with their clips; labels and sounds are used as evenly as they can be for each of `HELD`.
+
+        A single event has no density and no span, so that counts are 1 to 5 where energy is held, and 2 to 5 elsewhere.
+
+        Raises:
+            DatasetError: a sound is silent, or shorter than `SHORTEST`.
+        """
         pool, events = SlotPool(sounds), EventSounds(sounds, spec.sample_rate)
-        for ladder in draw_ladders(spec, pool, events):
-            said = pool.said(ladder.entry)
-            row: Row = {
-                "id": ladder.id,
-                "counts": list(ladder.clips),
-                "captions": [f"{said} heard {NUMBERS[n - 1]} {'time' if n == 1 else 'times'}" for n in ladder.clips],
-                "held": ladder.held,
+        uses = {held: Use() for held in HELD}
+        for number in range(spec.ladders):
+            rng, held = self.random(spec, number), HELD[number % len(HELD)]
+            (entry,) = pool.draw_recordings(pool.draw_names(1, uses[held], rng), uses[held], rng)
+            # An event is no longer than the sound once, or one period of a loop.
+            once = min(spec.event_samples, events.period(entry), events.length(entry) or spec.event_samples)
+            if once < SHORTEST * spec.sample_rate:
+                raise DatasetError(
+                    f"{pool.source}: recording {pool.entries[entry].id!r} lasts {once / spec.sample_rate:.2f} s; a "
+                    f"sound that is counted lasts {SHORTEST:g} s or more: leave it out"
+                )
+            counts = range(1 if held == "energy" else 2, MOST + 1)
+            clips = [_clip(events, entry, once, count, held, spec, rng) for count in counts]
+            said = pool.said(entry)
+            row = {
+                "id": f"{self.name}-{number:05d}",
+                "counts": list(counts),
+                "captions": [f"{said} heard {NUMBERS[n - 1]} {'time' if n == 1 else 'times'}" for n in counts],
+                "held": held,
                 "label": said,
-                "pair": pool.entries[ladder.entry].id,
+                "pair": pool.entries[entry].id,
                 "domain": spec.domain_name,
-                "events": [pool.heard(clip, spec.sample_rate) for clip in ladder.clips.values()],
+                "events": [pool.heard(clip, spec.sample_rate) for clip in clips],
             }
-            yield Drawn(row, list(ladder.clips.values()))
+            yield Drawn(row, clips)
 
 
 RECIPE = CountInstances()

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Mapping
 from functools import cached_property
 
 from ..scenes.mixing import EventSounds
-from ..scenes.slots import SlotPool
 from ..sounds.entries import Sounds
 from .base import Drawn
 from .count_instances import RECIPE as COUNTED
-from .count_instances import CountSpec, draw_ladders
+from .count_instances import CountSpec
 from .question_rows import QuestionRecipe, asked_row, under_one_gain
 
 
@@ -27,23 +26,24 @@ class CountQuestions(QuestionRecipe[CountSpec]):
 
     def draw(self, spec: CountSpec, sounds: Sounds) -> Iterator[Drawn]:
         """The questions; options are the counts of a ladder in ascending order, each right once."""
-        pool, events = SlotPool(sounds), EventSounds(sounds, spec.sample_rate)
-        for ladder in draw_ladders(spec, pool, events):
-            counts, clips = list(ladder.clips), list(ladder.clips.values())
+        events = EventSounds(sounds, spec.sample_rate)
+        for number, ladder in enumerate(COUNTED.draw(spec, sounds)):
+            of_ladder = ladder.row
+            counts = [str(count) for count in of_ladder["counts"]]
             # In a drawn order, so that neither the place in the table nor a name tells the count.
-            for place, n in enumerate(self.random(spec, ladder.number).permutation(len(counts))):
+            for place, n in enumerate(self.random(spec, number).permutation(len(counts))):
                 row = asked_row(
-                    f"{ladder.id}-{place}",
-                    f"How many times is {pool.said(ladder.entry)} heard?",
-                    [str(number) for number in counts],
-                    str(counts[n]),
-                    kind=ladder.held,
-                    group=ladder.id,
-                    pair=pool.entries[ladder.entry].id,
-                    clips=[pool.heard(clips[n], spec.sample_rate)],
+                    f"{of_ladder['id']}-{place}",
+                    f"How many times is {of_ladder['label']} heard?",
+                    counts,
+                    counts[n],
+                    kind=of_ladder["held"],
+                    group=of_ladder["id"],
+                    pair=of_ladder["pair"],
+                    clips=[of_ladder["events"][n]],
                     seconds=spec.duration,
                 )
-                yield Drawn(row, [clips[n]], under_one_gain(clips, events, spec.num_samples, n))
+                yield Drawn(row, [ladder.clips[n]], under_one_gain(ladder.clips, events, spec.num_samples, n))
 
 
 RECIPE = CountQuestions()

@@ -22,7 +22,6 @@ from ..scenes.sources import (
     SOURCES,
     STAR,
     VALUES,
-    FactorClip,
     SceneSpec,
     ToneBank,
     draw_crossed,
@@ -30,6 +29,7 @@ from ..scenes.sources import (
     gains_of,
     labels_of,
     levels_of,
+    peak,
     random_generator,
     spread,
     values_of,
@@ -124,21 +124,6 @@ class FactorSpec(SceneSpec):
         return {**super().values(), **({"moves": list(self.moves)} if self.seed else {})}
 
 
-def _row(clip: FactorClip, gain: float, spec: FactorSpec) -> Row:
-    return {
-        "id": f"{RECIPE.name}-{clip.id}",
-        "kind": STAR if clip.block else CROSSED,
-        "block": clip.block,
-        "factor": clip.factor,
-        "levels": levels_of(clip.sources[0]),
-        "values": values_of(clip.sources[0], spec),
-        "metadata": labels_of(clip.sources, spec),
-        "onsets": list(clip.shares),
-        "gains": gains_of(clip.sources, spec),
-        "gain": gain,
-    }
-
-
 class Factors(Recipe[FactorSpec]):
     """Stars of clips around a base, and crossed clips."""
 
@@ -172,14 +157,31 @@ class Factors(Recipe[FactorSpec]):
         )
 
     def draw(self, spec: FactorSpec, sounds: Sounds) -> Iterator[Drawn]:
-        """Star by star, then the crossed clips; the gain of a star is 1 / max(1, largest peak of its clips)."""
+        """Star by star, then the crossed clips; the gain of a star is 1 / max(1, largest peak of its clips).
+
+        The target and its background are rounded to 16 bits before they are added: two clips of a star that differ in
+        the target differ by the same samples as the two targets alone.
+        """
         bank = ToneBank(spec)
         drawn = (*draw_stars(spec, spec.stars), *draw_crossed(spec, spec.crossed_classes))
         for _, block in groupby(drawn, key=lambda clip: clip.block or clip.id):
-            clips = list(block)
-            gain = 1 / max(1.0, *(bank.peak(clip.sources, clip.onsets(spec)) for clip in clips))
-            for clip in clips:
-                yield Drawn(_row(clip, gain, spec), partial(clip.clips, bank, gain))
+            clips = [(clip, clip.onsets(spec)) for clip in block]
+            gain = 1 / max(1.0, *(peak(bank.mix(clip.sources, onsets)) for clip, onsets in clips))
+            for clip, onsets in clips:
+                row = {
+                    "id": f"{self.name}-{clip.id}",
+                    "kind": STAR if clip.block else CROSSED,
+                    "block": clip.block,
+                    "factor": clip.factor,
+                    "levels": levels_of(clip.sources[0]),
+                    "values": values_of(clip.sources[0], spec),
+                    "metadata": labels_of(clip.sources, spec),
+                    "onsets": list(clip.shares),
+                    "gains": gains_of(clip.sources, spec),
+                    "gain": gain,
+                }
+                layers = [(clip.sources[:1], onsets[:1]), (clip.sources[1:], onsets[1:])]
+                yield Drawn(row, partial(bank.clips, layers, [(0, 1)], gain))
 
     def check_row(self, row: Row) -> None:
         """Refuse a row without its target, or without its star and the factor that was changed."""

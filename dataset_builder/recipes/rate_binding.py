@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import combinations, permutations, product
 from typing import Any, Self
@@ -15,7 +14,7 @@ from pydantic import Field, model_validator
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.spec import Spec
 
-from ..data import AUDIO, NUMBER, TEXT, WHOLE, DataColumn, Pcm16, Row
+from ..data import AUDIO, NUMBER, TEXT, WHOLE, DataColumn, Pcm16
 from ..scenes.sources import FULL_SCALE, random_generator
 from ..sounds.entries import Sounds
 from ..sounds.tones import Voices, default_voices, steady_tone
@@ -70,90 +69,33 @@ class RateBindingSpec(Spec):
         return tuple(tuple(range(first, end)) for first, end in zip(firsts, ends, strict=True))
 
 
-@dataclass(frozen=True)
-class Exchange:
-    """Two clips between which two sources exchange their rates.
+def _clips(
+    spec: RateBindingSpec,
+    tones: Sequence[NDArray[np.float64]],
+    swells: Sequence[int],
+    phases: Sequence[float],
+    place: int,
+) -> Sequence[Pcm16]:
+    """The first or the second clip of a pair, int16 [samples]; the two share one gain.
 
-    Attributes:
-        number: of the pair of clips.
-        group: number of the voices' group.
-        voices, notes: of the lower source and of the higher.
+    Args:
+        spec: of the clips.
+        tones: a second of the lower source and of the higher.
         swells: rates of the slower source and of the faster.
         phases: of these swells, as shares of a swell in [0, 1).
+        place: of the clip.
     """
-
-    number: int
-    group: int
-    voices: tuple[int, int]
-    notes: tuple[int, int]
-    swells: tuple[int, int]
-    phases: tuple[float, float]
-
-
-def draw_exchanges(spec: RateBindingSpec) -> Iterator[Exchange]:
-    """All pairs of clips: every two voices of a group in either register, at all notes, with every two rates."""
-    places = (
-        (group, voices, notes, swells)
-        for group, members in enumerate(spec.groups)
-        for voices in permutations(members, 2)
-        for notes in product(spec.low_notes, spec.high_notes)
-        for swells in combinations(sorted(spec.swells), 2)
+    samples = round(spec.duration * spec.sample_rate)
+    shares = np.arange(samples) / samples
+    slow, fast = (
+        # A cosine in dB: the distribution of levels does not depend on the rate.
+        10 ** (spec.depth / 40 * (np.cos(2 * np.pi * (count * shares + phase)) - 1))
+        for count, phase in zip(swells, phases, strict=True)
     )
-    for number, (group, voices, notes, swells) in enumerate(places):
-        first, second = random_generator(spec.seed, _PHASES, number).random(2)
-        yield Exchange(number, group, voices, notes, swells, (float(first), float(second)))
-
-
-@dataclass(frozen=True)
-class SwellingTones:
-    """The clips of a spec, mixed of tones that swell and fade.
-
-    Attributes:
-        spec: of the clips.
-    """
-
-    spec: RateBindingSpec
-
-    @cached_property
-    def tones(self) -> dict[tuple[int, int], NDArray[np.float64]]:
-        """A second of each voice at each note."""
-        spec = self.spec
-        return {
-            (voice, note): steady_tone(
-                spec.voices[voice], note, spec.velocity, spec.sample_rate,
-                random_generator(spec.seed, _TONES, voice, note),
-            )
-            for voice, note in product(range(len(spec.voices)), (*spec.low_notes, *spec.high_notes))
-        }  # fmt: skip
-
-    def clips(self, one: Exchange, place: int) -> Sequence[Pcm16]:
-        """The first or the second clip of a pair, int16 [samples]; the two share one gain."""
-        spec = self.spec
-        samples = round(spec.duration * spec.sample_rate)
-        shares = np.arange(samples) / samples
-        slow, fast = (
-            # A cosine in dB: the distribution of levels does not depend on the rate.
-            10 ** (spec.depth / 40 * (np.cos(2 * np.pi * (count * shares + phase)) - 1))
-            for count, phase in zip(one.swells, one.phases, strict=True)
-        )
-        low, high = (np.resize(self.tones[key], samples) for key in zip(one.voices, one.notes, strict=True))
-        pair = (low * slow + high * fast, low * fast + high * slow)
-        gain = _PEAK / max(float(np.abs(clip).max()) for clip in pair)
-        return (np.rint(pair[place] * (gain * FULL_SCALE)).astype(np.int16),)
-
-
-def _row(one: Exchange, faster: str, spec: RateBindingSpec) -> Row:
-    slow_first = faster == HIGH
-    rates = [count / spec.duration for count in (one.swells if slow_first else one.swells[::-1])]
-    return {
-        "id": f"{RECIPE.name}-{one.number:05d}-{faster}",
-        "faster": faster,
-        "group": one.group,
-        "timbres": [spec.voices[voice].name for voice in one.voices],
-        "notes": list(one.notes),
-        "rates": rates,
-        "phases": list(one.phases if slow_first else one.phases[::-1]),
-    }
+    low, high = (np.resize(tone, samples) for tone in tones)
+    pair = (low * slow + high * fast, low * fast + high * slow)
+    gain = _PEAK / max(float(np.abs(clip).max()) for clip in pair)
+    return (np.rint(pair[place] * (gain * FULL_SCALE)).astype(np.int16),)
 
 
 class RateBindings(Recipe[RateBindingSpec]):
@@ -182,11 +124,43 @@ class RateBindings(Recipe[RateBindingSpec]):
         )
 
     def draw(self, spec: RateBindingSpec, sounds: Sounds) -> Iterator[Drawn]:
-        """The pairs of clips: in the first of a pair the higher source is the faster."""
-        tones = SwellingTones(spec)
-        for one in draw_exchanges(spec):
+        """Pairs of clips: every two voices of a group in either register, at all notes, with every two rates.
+
+        In the first clip of a pair the higher source is the faster.
+        """
+        tones = {
+            (voice, note): steady_tone(
+                spec.voices[voice],
+                note,
+                spec.velocity,
+                spec.sample_rate,
+                random_generator(spec.seed, _TONES, voice, note),
+            )
+            for voice, note in product(range(len(spec.voices)), (*spec.low_notes, *spec.high_notes))
+        }
+        pairs = (
+            (group, voices, notes, swells)
+            for group, members in enumerate(spec.groups)
+            for voices in permutations(members, 2)
+            for notes in product(spec.low_notes, spec.high_notes)
+            for swells in combinations(sorted(spec.swells), 2)
+        )
+        for number, (group, voices, notes, swells) in enumerate(pairs):
+            phases = random_generator(spec.seed, _PHASES, number).random(2).tolist()
+            of_sources = [tones[key] for key in zip(voices, notes, strict=True)]
             for place, faster in enumerate((HIGH, LOW)):
-                yield Drawn(_row(one, faster, spec), partial(tones.clips, one, place))
+                # From the slower source to the faster: of the second clip, the higher source is the slower.
+                step = 1 if faster == HIGH else -1
+                row = {
+                    "id": f"{self.name}-{number:05d}-{faster}",
+                    "faster": faster,
+                    "group": group,
+                    "timbres": [spec.voices[voice].name for voice in voices],
+                    "notes": list(notes),
+                    "rates": [count / spec.duration for count in swells[::step]],
+                    "phases": phases[::step],
+                }
+                yield Drawn(row, partial(_clips, spec, of_sources, swells, phases, place))
 
     def card(self, spec: RateBindingSpec) -> Mapping[str, Any]:
         """The voices that sound together, and the rates."""

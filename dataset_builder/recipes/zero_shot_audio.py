@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field
 
 from ..data import TEXT, DataColumn, DatasetError, Row
-from ..scenes.pool import WholeClipSpec, whole_clips, whole_columns, whole_rows
-from ..sounds.entries import Sound, Sounds
+from ..sounds.entries import Sounds
 from ..sounds.splits import UnlabelledError
 from ..texts.captions import check_templates, load_templates, prompts_of
 from .base import Drawn, Recipe
+from .whole_clips import WholeClipSpec, whole_columns, whole_rows
 
 
 class ZeroShotSpec(WholeClipSpec):
@@ -61,22 +61,17 @@ class LabelledClips(Recipe[ZeroShotSpec]):
         if not any(entry.all_labels and entry.number is None for entry in sounds.entries):
             raise UnlabelledError(sounds, "prompts are made")
         prompts: dict[str, list[str]] = {}
-
-        def said_of(entry: Sound) -> Row | None:
+        said: dict[int, Row] = {}
+        for number, entry in enumerate(sounds.entries):
             labels = entry.all_labels
-            if not labels or entry.number is not None:
-                return None
-            for label in labels:
-                if label not in prompts:
-                    prompts[label] = prompts_of(label, spec.templates)
-            return {"labels": list(labels), "prompts": [prompts[label] for label in labels]}
-
-        rows = list(whole_rows(self.name, spec, sounds, said_of, "labels that are names of classes"))
-        classes = {label for _, row in rows for label in row["labels"]}
+            if labels and entry.number is None:
+                prompts |= {label: prompts_of(label, spec.templates) for label in labels if label not in prompts}
+                said[number] = {"labels": list(labels), "prompts": [prompts[label] for label in labels]}
+        drawn = list(whole_rows(self.name, spec, sounds, said, "labels that are names of classes"))
+        classes = {label for one in drawn for label in one.row["labels"]}
         if len(classes) < 2:
             raise DatasetError(f"{sounds.source} has one class, {min(classes)!r}; 2 are the least")
-        for number, row in rows:
-            yield Drawn(row, partial(whole_clips, sounds, number, spec))
+        return iter(drawn)
 
     def check_row(self, row: Row) -> None:
         """Refuse a row in which a label has no prompts."""

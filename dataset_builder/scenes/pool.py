@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import product
 from typing import Any, TypeVar
 
 import numpy as np
@@ -21,11 +22,10 @@ from pydantic import Field
 
 from audio_compositionality.support.text import listed
 
-from ..data import AUDIO, NUMBER, TEXT, DataColumn, DatasetError, Pcm16, Row
-from ..sounds.entries import LONGEST_RECORDING, Sound, Sounds, SoundsField, related
-from ..sounds.recordings import with_all_labels
-from ..sounds.splits import classified, select_recordings
-from ..sounds.tones import HeardSpec, captioned_timbres
+from ..data import NUMBER, TEXT, DataColumn, DatasetError, Pcm16
+from ..sounds.entries import Sounds, SoundsField, related
+from ..sounds.splits import classified
+from ..sounds.tones import HeardSpec
 from .effects import Samples, root_mean_square
 from .mixing import middle_of, resampled
 from .sources import LONGEST_DURATION, random_generator
@@ -78,22 +78,6 @@ class Use:
     pairs: Counter[frozenset[str]] = field(default_factory=Counter)
 
 
-@dataclass(frozen=True)
-class Sides:
-    """One recording of each of some labels on two sides, no group on both.
-
-    Attributes:
-        conditions: of the two sides; empty where recordings have none.
-        labels: of the pairs.
-        first, second: numbers of the recordings of each side.
-    """
-
-    conditions: tuple[str, str]
-    labels: tuple[str, ...]
-    first: tuple[int, ...]
-    second: tuple[int, ...]
-
-
 class SoundPool:
     """Sounds that have a class: a label that is not a number.
 
@@ -135,10 +119,6 @@ class SoundPool:
         """The group of a recording; the recording itself where it has none."""
         entry = self.entries[number]
         return f"group {entry.group}" if entry.group else f"recording {number}"
-
-    def groups(self, label: str) -> int:
-        """The number of groups among the recordings of a label."""
-        return len({self.group(number) for number in self.by_label[label]})
 
     @cached_property
     def _shared(self) -> tuple[list[str], NDArray[np.float32]]:
@@ -184,61 +164,44 @@ class SoundPool:
                     break
         return best
 
-    def draw_sides(self, count: int, use: Use, rng: np.random.Generator, *, unrelated: bool) -> Sides | None:
-        """Recordings of `count` labels under two conditions, or in two groups where there are no conditions.
+    def draw_sides(
+        self, count: int, use: Use, rng: np.random.Generator, *, unrelated: bool
+    ) -> tuple[tuple[str, str], dict[str, tuple[int, int]]] | None:
+        """Two recordings of each of `count` labels: one under either of two conditions, or in two groups.
 
-        Least-drawn pairs of conditions come first, then labels, then recordings; `use` counts the draw.
+        No group is on both sides. Least-drawn pairs of conditions come first, then labels, then recordings; `use`
+        counts the draw.
 
         Returns:
-            None where there are no such recordings.
+            the conditions, empty where recordings have none, and the two recordings by label; None where there are no
+            such recordings.
         """
         for number, conditions in enumerate(self.pairs(count, use, rng, unrelated=unrelated)):
             if number == _MOST_PAIRS:
                 return None
-            first, second = (self.by_condition[name] for name in conditions)
-            shared = [label for label in first if label in second]
+            cells = [self.by_condition[name] for name in conditions]
+            shared = [label for label in cells[0] if label in cells[1]]
             for _ in range(_ATTEMPTS):
-                sides = self._sides(conditions, evenly(shared, use.labels, rng), count, use, rng)
-                if sides is not None:
-                    use.labels.update(sides.labels)
-                    use.recordings.update((*sides.first, *sides.second))
-                    use.conditions.update(conditions)
-                    use.pairs[frozenset(conditions)] += 1
-                    return sides
+                taken: tuple[set[str], set[str]] = (set(), set())
+                drawn: dict[str, tuple[int, int]] = {}
+                for label in evenly(shared, use.labels, rng):
+                    first, second = (
+                        [n for n in evenly(cell[label], use.recordings, rng) if self.group(n) not in of_other]
+                        for cell, of_other in zip(cells, reversed(taken), strict=True)
+                    )
+                    for one, other in (*product(first[:1], second), *product(first, second[:1])):
+                        if self.group(one) != self.group(other):
+                            drawn[label] = (one, other)
+                            taken[0].add(self.group(one))
+                            taken[1].add(self.group(other))
+                            break
+                    if len(drawn) == count:
+                        use.labels.update(drawn.keys())
+                        use.recordings.update(number for pair in drawn.values() for number in pair)
+                        use.conditions.update(conditions)
+                        use.pairs[frozenset(conditions)] += 1
+                        return conditions, drawn
         return None
-
-    def _sides(
-        self, conditions: tuple[str, str], labels: Sequence[str], count: int, use: Use, rng: np.random.Generator
-    ) -> Sides | None:
-        """The first labels with a recording on both sides; None where there are fewer than needed."""
-        cells = [self.by_condition[name] for name in conditions]
-        taken: tuple[set[str], set[str]] = (set(), set())
-        pairs: dict[str, tuple[int, int]] = {}
-        for label in labels:
-            candidates = [
-                [n for n in evenly(cell[label], use.recordings, rng) if self.group(n) not in taken[1 - side]]
-                for side, cell in enumerate(cells)
-            ]
-            pair = self._two_groups(*candidates)
-            if pair is not None:
-                pairs[label] = pair
-                for side, number in zip(taken, pair, strict=True):
-                    side.add(self.group(number))
-            if len(pairs) == count:
-                first, second = zip(*pairs.values(), strict=True)
-                return Sides(conditions, tuple(pairs), first, second)
-        return None
-
-    def _two_groups(self, first: Sequence[int], second: Sequence[int]) -> tuple[int, int] | None:
-        """One recording of each side, of different groups, the first where possible."""
-        if not first or not second:
-            return None
-        other = next((n for n in second if self.group(n) != self.group(first[0])), None)
-        if other is not None:
-            return first[0], other
-        # All of the second side are of one group.
-        one = next((n for n in first if self.group(n) != self.group(second[0])), None)
-        return None if one is None else (one, second[0])
 
     def draw_recordings(
         self, labels: Sequence[str], use: Use, rng: np.random.Generator, conditions: Sequence[str] = ()
@@ -290,7 +253,15 @@ class SoundPool:
             unrelated: see `pairs`.
         """
         if not self.has_conditions:
-            return self._too_few_groups(count)
+            single = [label for label in self.by_label if len(set(map(self.group, self.by_label[label]))) < 2]
+            serving = len(self.by_label) - len(single)
+            text = f"{self.source}: {count} classes need labels with two recordings each, of different groups; "
+            if serving >= count:
+                nearest = f"--set classes={max(2, count - 1)}"
+                return f"{text}the groups of these recordings do not allow that: {nearest}, or other groups"
+            names = f"{listed([repr(label) for label in single])} {'has' if len(single) == 1 else 'have'} one only"
+            nearest = f": --set classes={serving}" if serving >= 2 else ""
+            return f"{text}{serving} of {len(self.by_label)} have them, {names}{nearest}"
         best, pair = self.best_pair(unrelated=unrelated)
         if best >= count:
             return (
@@ -313,17 +284,6 @@ class SoundPool:
                 "related ones"
             )
         return f"{self.source} has one condition ({names}); two are needed"
-
-    def _too_few_groups(self, count: int) -> str:
-        single = [label for label in self.by_label if self.groups(label) < 2]
-        serving = len(self.by_label) - len(single)
-        text = f"{self.source}: {count} classes need labels with two recordings each, of different groups; "
-        if serving >= count:
-            nearest = f"--set classes={max(2, count - 1)}"
-            return f"{text}the groups of these recordings do not allow that: {nearest}, or other groups"
-        names = f"{listed([repr(label) for label in single])} {'has' if len(single) == 1 else 'have'} one only"
-        nearest = f": --set classes={serving}" if serving >= 2 else ""
-        return f"{text}{serving} of {len(self.by_label)} have them, {names}{nearest}"
 
 
 def evenly(items: Sequence[Item], use: Counter[Item], rng: np.random.Generator) -> list[Item]:
@@ -385,19 +345,19 @@ class PlacedSpec(SoundsSpec):
         return {"eq_db": self.eq_db, "domain": self.domain_name}
 
 
-class PlacedSounds:
-    """Sounds as sources of the clips of a spec.
+class PlacedSounds(SoundPool):
+    """Sounds that have a class, as sources of the clips of a spec.
 
     Attributes:
         spec: of the clips.
-        pool: the sounds by label and condition.
     """
 
-    def __init__(self, spec: PlacedSpec, pool: SoundPool) -> None:
-        """Nothing is read."""
-        self.spec, self.pool = spec, pool
+    def __init__(self, spec: PlacedSpec, sounds: Sounds) -> None:
+        """Sort the sounds; nothing is read."""
+        super().__init__(sounds)
+        self.spec = spec
 
-    def source(self, number: int, stream: int, *place: int) -> Samples:
+    def placed(self, number: int, stream: int, *place: int) -> Samples:
         """A sound as a source over a clip, float64 [samples], at a level of 1.
 
         Args:
@@ -409,20 +369,24 @@ class PlacedSounds:
             DatasetError: it is silent.
         """
         spec = self.spec
-        waveform, rate = self.pool.sounds.waveform(number)
+        waveform, rate = self.sounds.waveform(number)
         rng = random_generator(spec.seed, stream, *place)
         try:
             return place_recording(waveform, rate, spec.num_samples, spec.sample_rate, spec.eq_db, rng)
         except DatasetError as error:
-            raise DatasetError(f"{self.pool.source}: recording {self.pool.entries[number].id!r} {error}") from error
+            raise DatasetError(f"{self.source}: recording {self.entries[number].id!r} {error}") from error
 
     def together(self, numbers: Sequence[int], stream: int, *place: int) -> Samples:
-        """Sounds together, at a level of 1: the n-th has the random numbers of `place` and n."""
-        sources = [self.source(number, stream, *place, n) for n, number in enumerate(numbers)]
-        try:
-            return mix_together(sources)
-        except DatasetError as error:
-            raise DatasetError(f"{self.pool.source}: {', '.join(self.pool.ids(numbers))} {error}") from error
+        """Sounds together, at a level of 1: the n-th has the random numbers of `place` and n.
+
+        Raises:
+            DatasetError: one is silent, or they cancel each other.
+        """
+        clip = np.sum([self.placed(number, stream, *place, n) for n, number in enumerate(numbers)], axis=0)
+        loudness = root_mean_square(clip)
+        if not loudness > SILENT:
+            raise DatasetError(f"{self.source}: {', '.join(self.ids(numbers))} cancel each other: leave one out")
+        return np.asarray(clip / loudness, np.float64)
 
 
 def place_recording(
@@ -479,16 +443,12 @@ def lay_out(waveform: Samples, length: int, pause: int, phase: float) -> Samples
         start = int(phase * period)
     else:
         part = min(len(waveform), length // 2)
-        start = loudest_part(waveform, part) + part - length + int(phase * (length - part + 1))
+        energy = np.concatenate([[0.0], np.cumsum(np.square(waveform))])
+        parts = energy[part:] - energy[: len(energy) - part]
+        loudest = int(np.argmax(parts >= _NEAR * parts.max()))
+        start = loudest + part - length + int(phase * (length - part + 1))
     repeated = np.concatenate([waveform, np.zeros(pause)])
     return repeated[(start + np.arange(length)) % period]
-
-
-def loudest_part(waveform: Samples, length: int) -> int:
-    """The start of the first part of so many samples whose energy is near that of the loudest."""
-    energy = np.concatenate([[0.0], np.cumsum(np.square(waveform))])
-    parts = energy[length:] - energy[: len(energy) - length]
-    return int(np.argmax(parts >= _NEAR * parts.max()))
 
 
 def equalise(clip: Samples, sample_rate: int, gains: Samples) -> Samples:
@@ -511,100 +471,6 @@ def equalise(clip: Samples, sample_rate: int, gains: Samples) -> Samples:
     decibels = gains[below] + share * (gains[below + 1] - gains[below])
     spectrum = np.fft.rfft(clip, padded) * 10 ** (decibels / 20)
     return np.asarray(np.fft.irfft(spectrum, padded)[: len(clip)], np.float64)
-
-
-def mix_together(sources: Sequence[Samples]) -> Samples:
-    """The sum of sources, scaled to a level of 1.
-
-    Raises:
-        DatasetError: the sources cancel; the message ends a sentence that begins with their names.
-    """
-    clip = np.asarray(np.sum(sources, axis=0), np.float64)
-    if not root_mean_square(clip) > SILENT:
-        raise DatasetError("cancel each other: leave one out")
-    return clip / root_mean_square(clip)
-
-
-FEWEST = 2
-"""Clips: a single one can be told from no other."""
-
-
-class WholeClipSpec(SoundsSpec):
-    """Everything that decides rows of whole sounds and their samples."""
-
-    clips: int = Field(100_000, ge=FEWEST, le=1_000_000, description="Most clips; of more sounds, a random draw.")
-    duration: float = Field(
-        float(LONGEST_RECORDING),
-        ge=0.25,
-        le=LONGEST_RECORDING,
-        description="Seconds of a clip at most: of longer sounds it is the middle.",
-    )
-    sample_rate: int = Field(
-        48_000,
-        ge=8_000,
-        le=192_000,
-        description="Hz to which sounds of different rates are brought; where all have one, they keep it.",
-    )
-
-    @property
-    def tones(self) -> Sounds:
-        """Timbres with captions."""
-        return captioned_timbres()
-
-    @property
-    def heard(self) -> Sounds:
-        """The sounds of the clips, also those with several labels."""
-        return with_all_labels(super().heard)
-
-    @property
-    def clip_rate(self) -> int:
-        """Hz of every clip."""
-        return self.heard.sample_rate or self.sample_rate
-
-
-def whole_columns(*said: DataColumn) -> tuple[DataColumn, ...]:
-    """The columns of a row of a whole sound, with the recipe's own columns."""
-    return (
-        DataColumn("id", TEXT, "name of the row"),
-        DataColumn("audio", AUDIO, "the clip"),
-        *said,
-        DataColumn("recording", TEXT, "name of the recording"),
-        DataColumn("group", TEXT, "recordings of one group belong together; empty where it is its own"),
-        DataColumn("domain", TEXT, "domain of the recordings"),
-    )
-
-
-def whole_rows(
-    name: str, spec: WholeClipSpec, sounds: Sounds, said_of: Callable[[Sound], Row | None], needed: str
-) -> Iterator[tuple[int, Row]]:
-    """The numbers of the sounds that become rows, and the recipe's columns of these.
-
-    Args:
-        name: of the recipe.
-        spec: of the rows.
-        sounds: candidates for rows.
-        said_of: the recipe's columns of a sound, beside the common ones; None where it cannot be a row.
-        needed: the property that a sound needs, for messages.
-
-    Raises:
-        DatasetError: too few sounds can be rows.
-    """
-    said = {number: row for number, row in enumerate(map(said_of, sounds.entries)) if row is not None}
-    if len(said) < FEWEST:
-        raise DatasetError(f"{sounds.source} has {len(said)} recordings with {needed}; {FEWEST} are the least")
-    usable = list(said)
-    selected = select_recordings([sounds.entries[number] for number in usable], spec.clips, spec.seed)
-    for place, number in enumerate(usable[one] for one in selected):
-        entry = sounds.entries[number]
-        of_entry = {"recording": entry.id, "group": entry.group, "domain": spec.domain_name}
-        yield number, {"id": f"{name}-{place:05d}", **said[number], **of_entry}
-
-
-def whole_clips(sounds: Sounds, number: int, spec: WholeClipSpec) -> Sequence[Pcm16]:
-    """The clip of a sound, int16 [samples]."""
-    waveform, rate = sounds.waveform(number)
-    clip_rate = spec.clip_rate
-    return (whole_clip(resampled(waveform, rate, clip_rate), round(spec.duration * clip_rate)),)
 
 
 def whole_clip(samples: Samples, length: int) -> Pcm16:

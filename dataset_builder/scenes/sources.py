@@ -1,4 +1,4 @@
-"""Sources, scenes and quadruples (arXiv 2603.13685, sections 3.1 and 3.2), stars, and their columns in rows.
+"""Sources of scenes (arXiv 2603.13685, section 3.1), their tones, stars of scenes, and their columns in rows.
 
 A source is one class of each attribute. For arithmetic on many candidates it has a *code*, the mixed-radix
 number ``((timbre * K + pitch) * K + rate) * K + amplitude``; a set of sources is a row of codes in increasing
@@ -70,62 +70,6 @@ class Source:
                 raise InputError(f"{self} has a class of {num_classes} or more; classes run from 0 to K-1")
             code = code * num_classes + digit
         return code
-
-
-def _check_onsets(name: str, sources: tuple[Source, ...], onsets: tuple[int, ...]) -> None:
-    if not sources:
-        raise InputError(f"{name} has no source; a set of sources has at least one")
-    if len(set(sources)) != len(sources):
-        raise InputError(f"{name} holds a source twice: {sources}; no two sources of a scene are the same")
-    if len(onsets) != len(sources):
-        raise InputError(f"{name} has {len(sources)} sources but {len(onsets)} onsets")
-
-
-@dataclass(frozen=True)
-class Scene:
-    """Sources that sound together (paper, section 3.1) and the sample at which each one starts.
-
-    The identity of a scene is its set of sources: ``key`` leaves the onsets out.
-    """
-
-    id: str
-    split: str
-    sources: tuple[Source, ...]
-    onsets: tuple[int, ...]
-
-    def __post_init__(self) -> None:
-        _check_onsets(self.id, self.sources, self.onsets)
-
-    @property
-    def key(self) -> frozenset[Source]:
-        """The set of sources: equal for scenes that differ in nothing but onsets or order."""
-        return frozenset(self.sources)
-
-
-@dataclass(frozen=True)
-class Quadruple:
-    """Base scenes A and C and the added sources T: the scenes A, B = A ∪ T, C, D = C ∪ T (paper, section 3.2).
-
-    A source of A sounds from the same onset in A and in B, a source of T from the same onset in B and in D.
-    """
-
-    id: str
-    a: tuple[Source, ...]
-    c: tuple[Source, ...]
-    t: tuple[Source, ...]
-    a_onsets: tuple[int, ...]
-    c_onsets: tuple[int, ...]
-    t_onsets: tuple[int, ...]
-
-    def __post_init__(self) -> None:
-        _check_onsets(f"{self.id} A", self.a, self.a_onsets)
-        _check_onsets(f"{self.id} C", self.c, self.c_onsets)
-        _check_onsets(f"{self.id} T", self.t, self.t_onsets)
-        for name, base in (("A", self.a), ("C", self.c)):
-            if set(base) & set(self.t):
-                raise InputError(f"{self.id}: {name} and T share a source; T adds sources that {name} lacks")
-        if set(self.a) == set(self.c):
-            raise InputError(f"{self.id}: A and C are the same scene; the step would be compared with itself")
 
 
 LONGEST_DURATION = 60
@@ -218,14 +162,6 @@ def sources_of(codes: Codes, spec: SceneSpec) -> tuple[Source, ...]:
     return tuple(Source.from_code(int(code), spec.num_classes) for code in codes if code != EMPTY)
 
 
-def codes_of(sets: Sequence[Sequence[Source]], spec: SceneSpec) -> Codes:
-    """Padded codes of sets of sources, int32 [sets, max_sources]."""
-    codes = np.full((len(sets), spec.max_sources), EMPTY, np.int32)
-    for row, sources in zip(codes, sets, strict=True):
-        row[: len(sources)] = [source.code(spec.num_classes) for source in sources]
-    return codes
-
-
 def draw_onsets(sources: Sequence[Source], spec: SceneSpec, rng: np.random.Generator) -> tuple[int, ...]:
     """Samples before each source's first tone, uniform within its period; 0 where onsets are locked."""
     draws = rng.random(len(sources))
@@ -299,7 +235,10 @@ class ToneBank:
         with _rendering:
             tones = _rendered.get(sound)
             if tones is None:
-                tones = _rendered[sound] = _render_tones(spec)
+                classes = list(product(range(spec.num_classes), repeat=3))
+                with ThreadPoolExecutor(os.cpu_count()) as pool:
+                    every = list(pool.map(lambda key: spec.tone(*key), classes))
+                tones = _rendered[sound] = Tones(zip(classes, every, strict=True))
         return tones
 
     def mix(self, sources: Sequence[Source], onsets: Sequence[int]) -> Waveform:
@@ -313,59 +252,39 @@ class ToneBank:
                 part += tone[: len(part)]
         return clip
 
-    def peak(self, sources: Sequence[Source], onsets: Sequence[int]) -> float:
-        """Largest magnitude of the sum of sources, before any common gain."""
-        return _peak(self.mix(sources, onsets))
+    def clips(
+        self,
+        layers: Sequence[Layer],
+        scenes: Sequence[Sequence[int]],
+        gain: float | None = None,
+        *,
+        shared_gain: bool = True,
+    ) -> list[Pcm16]:
+        """Clips that are sums of layers, int16 [num_samples] each.
 
-    def layered_clip(self, layers: Sequence[Layer], gain: float) -> Pcm16:
-        """The sum of two layers, each mixed with the gain and rounded to 16 bits before they are added.
+        All have one gain, and each layer is rounded to 16 bits before it is added: so two clips with a common layer
+        differ by the samples of the others alone. (Rounding sums instead costs an encoder that keeps little of a
+        layer's energy up to 0.003 in the mean of A-COAT.)
 
         Args:
             layers: sources and their onsets, of each.
-            gain: of both; it brings the peak of their sum within 1.
-
-        Returns:
-            int16 [num_samples]; two clips with a common layer differ by the samples of the other layers alone.
+            scenes: numbers of the layers of each clip.
+            gain: of all; by default 1 / max(1, largest peak of a clip).
+            shared_gain: otherwise each clip has such a gain of its own, and its sum is rounded.
         """
-        first, second = (_quantise(self.mix(*layer), gain) for layer in layers)
-        return np.asarray(first + second)
-
-    def scene_clip(self, scene: Scene) -> Pcm16:
-        """The clip of a scene, int16 [num_samples]; a gain below 1 only where its peak would pass full scale."""
-        clip = self.mix(scene.sources, scene.onsets)
-        return _quantise(clip, _gain(clip))
-
-    def quadruple_clips(self, quadruple: Quadruple, *, shared_gain: bool = True) -> Pcm16:
-        """The clips A, B, C, D of a quadruple, int16 [4, num_samples].
-
-        The four share the gain 1 / max(1, largest peak), and A, C and T are rounded to 16 bits before they are added:
-        B - A and D - C are the same samples, so the two steps are one for a linear encoder. (Rounding B and D instead
-        costs an encoder that keeps little of T's energy up to 0.003 in the mean.) Without
-        ``shared_gain`` each clip has a gain of its own.
-        """
-        q = quadruple
-        a, c, t = self.mix(q.a, q.a_onsets), self.mix(q.c, q.c_onsets), self.mix(q.t, q.t_onsets)
-        if not shared_gain:
-            return np.stack([_quantise(clip, _gain(clip)) for clip in (a, a + t, c, c + t)])
-        gain = _gain(a, a + t, c, c + t)
-        rounded_a, rounded_c, rounded_t = (_quantise(clip, gain) for clip in (a, c, t))
-        return np.stack([rounded_a, rounded_a + rounded_t, rounded_c, rounded_c + rounded_t])
+        mixed = [self.mix(*layer) for layer in layers]
+        if gain is None:
+            sums = [np.asarray(sum(mixed[place] for place in scene)) for scene in scenes]
+            gains = [1 / max(1.0, peak(clip)) for clip in sums]
+            if not shared_gain:
+                return [_quantise(clip, own) for clip, own in zip(sums, gains, strict=True)]
+            gain = min(gains)
+        rounded = [_quantise(layer, gain) for layer in mixed]
+        return [np.asarray(sum(rounded[place] for place in scene), np.int16) for scene in scenes]
 
 
-def _render_tones(spec: SceneSpec) -> Tones:
-    every = range(spec.num_classes)
-    classes = list(product(every, every, every))
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        tones = list(pool.map(lambda key: spec.tone(*key), classes))
-    return Tones(zip(classes, tones, strict=True))
-
-
-def _gain(*clips: Waveform) -> float:
-    """The common gain that brings the largest peak of some clips within full scale; at most 1."""
-    return 1 / max(1.0, *map(_peak, clips))
-
-
-def _peak(clip: Waveform) -> float:
+def peak(clip: Waveform) -> float:
+    """The largest magnitude of a clip."""
     return max(float(clip.max()), -float(clip.min()))
 
 
@@ -401,16 +320,6 @@ class FactorClip:
     factor: str
     sources: tuple[Source, ...]
     shares: tuple[float, ...]
-
-    def clips(self, bank: ToneBank, gain: float) -> Sequence[Pcm16]:
-        """The clip, int16 [samples].
-
-        The target and its background are rounded to 16 bits before they are added: two clips of a star that differ
-        in the target differ by the same samples as the two targets alone.
-        """
-        onsets = self.onsets(bank.spec)
-        layers = [(self.sources[part], onsets[part]) for part in (slice(1), slice(1, None))]
-        return (bank.layered_clip(layers, gain),)
 
     def onsets(self, spec: SceneSpec) -> tuple[int, ...]:
         """First sample of each source."""
