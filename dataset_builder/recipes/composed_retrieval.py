@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import combinations, product
 from typing import Any
@@ -62,92 +61,30 @@ class ComposedSpec(SlotSpec):
         return self.samples_of(3)
 
 
-@dataclass(frozen=True)
-class ComposedQuery:
-    """A query: its source, each candidate by its role, the key of its wording in `TEXTS`, and the words named in it."""
-
-    source: Numbers
-    candidates: Sequence[tuple[str, Numbers]]
-    wording: str
-    words: tuple[str, ...]
+def _draw_labels(pool: SlotPool, first: Use, others: Use, count: int, rng: np.random.Generator) -> list[str]:
+    """So many labels: the first, whose sound is changed, evenly in a use of its own, the others in that of the kind."""
+    changed = pool.draw_names(1, first, rng)
+    return [*changed, *rng.permutation(pool.draw_names(count - 1, others, rng, changed)).tolist()]
 
 
-@dataclass
-class QueryDraws:
-    """Draws of queries, evenly over labels and sounds; `use` counts labels by their role, and sounds."""
+def _contrast(pool: SlotPool) -> tuple[tuple[str, str], Cells]:
+    """Two words of an attribute, and the sounds that have them: of the most labels, then the first by alphabet.
 
-    pool: SlotPool
-    use: dict[str, Use] = field(default_factory=lambda: defaultdict(Use))
-
-    def labels(self, role: str, kind: str, count: int, rng: np.random.Generator, pool: SlotPool) -> list[str]:
-        """So many labels: the first evenly in a role of its own, the others evenly in the kind."""
-        first = pool.draw_names(1, self.use[role], rng)
-        return [*first, *rng.permutation(pool.draw_names(count - 1, self.use[kind], rng, first)).tolist()]
-
-    def sounds(self, labels: Sequence[str], rng: np.random.Generator) -> Numbers:
-        """A sound of each label."""
-        return self.pool.draw_recordings(labels, self.use["sounds"], rng)
-
-    def then(self, turn: int, rng: np.random.Generator) -> ComposedQuery:
-        """A sound added last or first: {source kept, replaced} × {the sound, another} × {last, first}."""
-        wording = ("last", "first")[turn]
-        z, w, x, y, u, v = self.sounds(self.labels(wording, "then", 6, rng, self.pool), rng)
-        candidates = [
-            (
-                _role(source=pair != (x, y), sound=sound != z, order=place != wording),
-                (*pair, sound) if place == "last" else (sound, *pair),
-            )
-            for pair, sound, place in product(((x, y), (u, v)), (z, w), ("last", "first"))
-        ]
-        return ComposedQuery((x, y), candidates, wording, (self.pool.said(z),))
-
-    def without(self, turn: int, rng: np.random.Generator) -> ComposedQuery:
-        """A sound left out, the gap closed: all pairs of the source's three sounds and a foreign one, in one order."""
-        z, foreign, x, y = self.sounds(self.labels("without", "beside", 4, rng, self.pool), rng)
-        line = tuple(rng.permutation([z, foreign, x, y]).tolist())
-        candidates = [(_role(source=foreign in pair, removal=z in pair), pair) for pair in combinations(line, 2)]
-        source = tuple(number for number in line if number != foreign)
-        return ComposedQuery(source, candidates, "without", (self.pool.said(z),))
-
-    def attribute(self, turn: int, rng: np.random.Generator) -> ComposedQuery:
-        """Another word of one of two sounds that shared one: each sound kept or replaced, the word at either."""
-        words, cells = self.contrast
-        labels = self.labels(words[turn], "attribute", 4, rng, self.pool.of_labels(cells))
-        # Of each label a sound as it is before a change, and as it is after it.
-        x, y, u, v = (self._two(cells[label], rng)[:: -1 if turn == 0 else 1] for label in labels)
-        step = int(rng.choice((1, -1)))
-        candidates = [
-            (_role(source=(one, other) != (x, y), binding=not right), (one[right], other[not right])[::step])
-            for one, other, right in product((x, u), (y, v), (True, False))
-        ]
-        return ComposedQuery((x[0], y[0])[::step], candidates, "attribute", (self.pool.said(x[0]), words[turn]))
-
-    def _two(self, cells: Sequence[tuple[Sequence[int], Sequence[int]]], rng: np.random.Generator) -> Numbers:
-        use = self.use["sounds"].recordings
-        pair = tuple(least_drawn(cell, use, rng) for cell in cells[int(rng.integers(len(cells)))])
-        use.update(pair)
-        return pair
-
-    @cached_property
-    def contrast(self) -> tuple[tuple[str, str], Cells]:
-        """Two words of an attribute, and the sounds that have them: of the most labels, then the first by alphabet.
-
-        Words for loudness are left out, since all sounds are equally loud. Without words there are no labels.
-        """
-        entries = self.pool.entries
-        by_pair: dict[tuple[str, str, str], dict[str, list[tuple[list[int], list[int]]]]] = {}
-        for label, numbers in self.pool.by_label.items():
-            alike: dict[tuple[Any, ...], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-            for number in numbers:
-                for name, word in entries[number].words.items():
-                    rest = sorted(item for item in entries[number].words.items() if item[0] != name)
-                    alike[name, *rest][word].append(number)
-            for (name, *_), of_word in alike.items():
-                for one, other in combinations(sorted(of_word), 2) if name not in LOUDNESS else ():
-                    cells = by_pair.setdefault((name, one, other), {})
-                    cells.setdefault(label, []).append((of_word[one], of_word[other]))
-        best = max(sorted(by_pair), key=lambda pair: len(by_pair[pair]), default=("", "", ""))
-        return best[1:], by_pair.get(best, {})
+    Words for loudness are left out, since all sounds are equally loud. Without words there are no labels.
+    """
+    by_pair: dict[tuple[str, str, str], dict[str, list[tuple[list[int], list[int]]]]] = {}
+    for label, numbers in pool.by_label.items():
+        alike: dict[tuple[Any, ...], dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+        for number in numbers:
+            for name, word in pool.entries[number].words.items():
+                rest = sorted(item for item in pool.entries[number].words.items() if item[0] != name)
+                alike[name, *rest][word].append(number)
+        for (name, *_), of_word in alike.items():
+            for one, other in combinations(sorted(of_word), 2) if name not in LOUDNESS else ():
+                cells = by_pair.setdefault((name, one, other), {})
+                cells.setdefault(label, []).append((of_word[one], of_word[other]))
+    best = max(sorted(by_pair), key=lambda pair: len(by_pair[pair]), default=("", "", ""))
+    return best[1:], by_pair.get(best, {})
 
 
 def _role(**wrong: bool) -> str:
@@ -182,26 +119,73 @@ class ComposedQueries(Recipe[ComposedSpec]):
         )
 
     def draw(self, spec: ComposedSpec, sounds: Sounds) -> Iterator[Drawn]:
-        """Kinds by turns; without attributes where fewer than four labels have sounds with either of two words."""
-        pool, use = SlotPool(sounds), Use()
+        """Kinds by turns; without attributes where fewer than four labels have sounds with either of two words.
+
+        Labels are used evenly by their role, and sounds evenly in all.
+        """
+        every, in_rounds = SlotPool(sounds), Use()
         for number in range(spec.items):
             if not number % ROUND:
-                draws = QueryDraws(pool.some(FEWEST_LABELS, use, self.random(spec, number // ROUND, 0)))
-                kinds = KINDS if len(draws.contrast[1]) >= 4 else KINDS[:2]
+                pool = every.some(FEWEST_LABELS, in_rounds, self.random(spec, number // ROUND, 0))
+                uses: dict[str, Use] = defaultdict(Use)
+                words, cells = _contrast(pool)
+                kinds = KINDS if len(cells) >= 4 else KINDS[:2]
             turn, place = divmod(number, len(kinds))
-            rng = self.random(spec, number)
-            query: ComposedQuery = getattr(draws, kinds[place])(turn % 2, rng)
-            order = rng.permutation(len(query.candidates))
-            candidates = [query.candidates[one] for one in order]
-            clips = [in_slots(clip, spec) for clip in (query.source, *(clip for _, clip in candidates))]
+            kind, rng = kinds[place], self.random(spec, number)
+            source: Numbers
+            candidates: list[tuple[str, Numbers]]
+            if kind == "then":
+                # A sound added last or first: {source kept, replaced} × {the sound, another} × {last, first}.
+                wording = ("last", "first")[turn % 2]
+                labels = _draw_labels(pool, uses[wording], uses[kind], 6, rng)
+                z, w, x, y, u, v = pool.draw_recordings(labels, uses["sounds"], rng)
+                source, said = (x, y), (pool.said(z),)
+                candidates = [
+                    (
+                        _role(source=pair != (x, y), sound=added != z, order=position != wording),
+                        (*pair, added) if position == "last" else (added, *pair),
+                    )
+                    for pair, added, position in product(((x, y), (u, v)), (z, w), ("last", "first"))
+                ]
+            elif kind == "without":
+                # A sound left out, the gap closed: all pairs of the source's three sounds and a foreign one.
+                wording = kind
+                labels = _draw_labels(pool, uses[kind], uses["beside"], 4, rng)
+                z, foreign, x, y = pool.draw_recordings(labels, uses["sounds"], rng)
+                line = rng.permutation([z, foreign, x, y]).tolist()
+                source, said = tuple(one for one in line if one != foreign), (pool.said(z),)
+                candidates = [
+                    (_role(source=foreign in pair, removal=z in pair), pair) for pair in combinations(line, 2)
+                ]
+            else:
+                # Another word of one of two sounds that shared one: each sound kept or replaced, the word at either.
+                wording = kind
+                before_and_after = []
+                for label in _draw_labels(pool.of_labels(cells), uses[words[turn % 2]], uses[kind], 4, rng):
+                    options = cells[label][int(rng.integers(len(cells[label])))]
+                    two = [least_drawn(cell, uses["sounds"].recordings, rng) for cell in options]
+                    uses["sounds"].recordings.update(two)
+                    before_and_after.append(two if turn % 2 else two[::-1])
+                first, second, another, other = before_and_after
+                step = int(rng.choice((1, -1)))
+                source, said = (first[0], second[0])[::step], (pool.said(first[0]), words[turn % 2])
+                candidates = [
+                    (
+                        _role(source=not (one is first and two is second), binding=not right),
+                        (one[right], two[not right])[::step],
+                    )
+                    for one, two, right in product((first, another), (second, other), (True, False))
+                ]
+            candidates = [candidates[one] for one in rng.permutation(len(candidates))]
+            clips = [in_slots(clip, spec) for clip in (source, *(clip for _, clip in candidates))]
             row = {
                 "id": f"{self.name}-{number:05d}",
-                "change": TEXTS[query.wording][int(rng.integers(2))].format(*query.words),
+                "change": TEXTS[wording][int(rng.integers(2))].format(*said),
                 "roles": [role for role, _ in candidates],
-                "kind": kinds[place],
-                "key": " ".join((query.wording, *query.words)),
-                "pair": " + ".join(sorted(map(draws.pool.said, query.source))),
-                "events": [draws.pool.heard(clip, spec.sample_rate) for clip in clips],
+                "kind": kind,
+                "key": " ".join((wording, *said)),
+                "pair": " + ".join(sorted(map(pool.said, source))),
+                "events": [pool.heard(clip, spec.sample_rate) for clip in clips],
                 "domain": spec.domain_name,
             }
             yield Drawn(row, clips)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import cast
 
-from ..scenes.mixing import EventSounds
+from ..scenes.mixing import Clip, EventSounds
 from ..sounds.entries import Sounds
 from .base import Drawn
 from .count_instances import RECIPE as COUNTED
@@ -28,7 +29,7 @@ class CountQuestions(QuestionRecipe[CountSpec]):
         """The questions; options are the counts of a ladder in ascending order, each right once."""
         events = EventSounds(sounds, spec.sample_rate)
         for number, ladder in enumerate(COUNTED.draw(spec, sounds)):
-            of_ladder = ladder.row
+            of_ladder, clips = ladder.row, cast(Sequence[Clip], ladder.clips)
             counts = [str(count) for count in of_ladder["counts"]]
             # In a drawn order, so that neither the place in the table nor a name tells the count.
             for place, n in enumerate(self.random(spec, number).permutation(len(counts))):
@@ -43,7 +44,7 @@ class CountQuestions(QuestionRecipe[CountSpec]):
                     clips=[of_ladder["events"][n]],
                     seconds=spec.duration,
                 )
-                yield Drawn(row, [ladder.clips[n]], under_one_gain(ladder.clips, events, spec.num_samples, n))
+                yield Drawn(row, [clips[n]], under_one_gain(clips, events, spec.num_samples, n))
 
 
 RECIPE = CountQuestions()

@@ -7,11 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
 from pydantic import Field
 
 from ..data import AUDIO, TEXT, WHOLE, DataColumn, DatasetError, Row
-from ..scenes.mixing import Clip
 from ..scenes.pool import Use
 from ..scenes.slots import EVENTS_COLUMN, SUITING, SlotPool, SlotSpec, in_slots
 from ..sounds.entries import Sounds
@@ -103,13 +101,10 @@ class Negations(Recipe[NegationSpec]):
         )
 
     def draw(self, spec: NegationSpec, sounds: Sounds) -> Iterator[Drawn]:
-        """See `Recipe.draw`."""
-        return (Drawn(row, clips) for row, clips in self.items(spec, sounds))
+        """Kinds, templates, labels and sounds are used equally often, by turns.
 
-    def items(self, spec: NegationSpec, sounds: Sounds) -> Iterator[tuple[Row, list[Clip]]]:
-        """The rows and the events of their clips; see `Recipe.draw`.
-
-        Kinds, templates, labels and sounds are used equally often, by turns.
+        Raises:
+            DatasetError: there are too few labels.
         """
         pool = SlotPool(sounds)
         uses: dict[str, Use] = defaultdict(Use)
@@ -117,13 +112,31 @@ class Negations(Recipe[NegationSpec]):
             rng = self.random(spec, number)
             turn, place = divmod(number // 2, len(WORDINGS))
             kind = list(WORDINGS)[place]
-            names, scenes = _scenes(kind, pool, uses[kind], spec, rng)
+            use = uses[kind]
+            # In an order of their own: of the least-drawn labels the first would have one role too often.
+            labels = rng.permutation(pool.draw_names(3 if kind == "absence" else 2, use, rng)).tolist()
+            x, *rest = pool.draw_recordings([labels[0], *labels] if kind == "only" else labels, use, rng)
+            start = int(rng.integers(SLOTS - 1))
+            # The captions deny something of the first clip.
+            if kind == "number":
+                # One sound between the first and the last differs, so that neither of these says anything.
+                changed, (y,), start = int(rng.integers(1, SLOTS - 1)), rest, 0
+                kept = [(x, y)[n % 2] for n in rng.permutation(SLOTS - 1)]
+                numbers = [[*kept[:changed], one, *kept[changed:]] for one in (y, x)]
+            elif kind == "order":
+                numbers = [[rest[0], x], [x, rest[0]]]
+            else:
+                # What is common to both clips is in the same slot of each.
+                way = 1 if rng.integers(2) else -1
+                numbers = [[x, one][::way] for one in rest]
+            spoken = {pool.entries[one].label: pool.said(one) for one in (x, *rest)}
+            names = [spoken[label] for label in labels]
             wordings = WORDINGS[kind][turn % len(WORDINGS[kind])]
             turned = int(rng.integers(2))
-            clips = scenes[::-1] if turned else scenes
+            clips = [in_slots(of_clip, spec, start) for of_clip in (numbers[::-1] if turned else numbers)]
             for mirror, wording in enumerate(wordings[: spec.items - number]):
                 # The mirror is about the other clip: where both have the same sound, by other words.
-                said = names if not mirror or kind == "only" else (*names[:-2], names[-1], names[-2])
+                said = names if not mirror or kind == "only" else [*names[:-2], names[-1], names[-2]]
                 words = {"x": said[0], "z": said[-1]}
                 captions = [wording.denying.format(**words), wording.affirming.format(**words)]
                 first = turned ^ mirror
@@ -138,7 +151,7 @@ class Negations(Recipe[NegationSpec]):
                     "domain": spec.domain_name,
                     "origin": ORIGINS[not spec.is_of_tones],
                 }
-                yield row, clips
+                yield Drawn(row, clips)
 
     def check_row(self, row: Row) -> None:
         """Refuse a row whose captions are one, or with impossible events; see `Recipe.check_row`."""
@@ -147,34 +160,6 @@ class Negations(Recipe[NegationSpec]):
             raise DatasetError(f"row {row['id']}: both captions are {row['captions'][0]!r}; they differ in one word")
         for of_clip in row["events"]:
             check_events(row["id"], of_clip)
-
-
-def _scenes(
-    kind: str, pool: SlotPool, use: Use, spec: NegationSpec, rng: np.random.Generator
-) -> tuple[tuple[str, ...], list[Clip]]:
-    """The labels of an item as they are spoken, and its two clips: the first is the one that the captions deny it of.
-
-    Raises:
-        DatasetError: there are too few labels.
-    """
-    count = 3 if kind == "absence" else 2
-    # In an order of their own: of the least-drawn labels the first would have one role too often.
-    drawn = [str(name) for name in rng.permutation(pool.draw_names(count, use, rng))]
-    x, *rest = pool.draw_recordings([drawn[0], *drawn] if kind == "only" else drawn, use, rng)
-    start = int(rng.integers(SLOTS - 1))
-    if kind == "number":
-        # One sound between the first and the last differs, so that neither of these says anything.
-        place, (y,), start = int(rng.integers(1, SLOTS - 1)), rest, 0
-        kept = [(x, y)[n % 2] for n in rng.permutation(SLOTS - 1)]
-        numbers = [[*kept[:place], changed, *kept[place:]] for changed in (y, x)]
-    elif kind == "order":
-        numbers = [[rest[0], x], [x, rest[0]]]
-    else:
-        # What is common to both clips is in the same slot of each.
-        way = 1 if rng.integers(2) else -1
-        numbers = [[x, one][::way] for one in rest]
-    said = {pool.entries[number].label: pool.said(number) for number in (x, *rest)}
-    return tuple(said[name] for name in drawn), [in_slots(of_clip, spec, start) for of_clip in numbers]
 
 
 RECIPE = Negations()

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
+from typing import cast
 
-from ..scenes.mixing import EventSounds
+from ..scenes.mixing import Clip, EventSounds
 from ..scenes.slots import SUITING
 from ..sounds.entries import Sounds
 from .base import Drawn
@@ -35,11 +36,11 @@ class NegationQuestions(QuestionRecipe[NegationSpec]):
     def draw(self, spec: NegationSpec, sounds: Sounds) -> Iterator[Drawn]:
         """The questions of the items, which are the same as those with captions; see `Recipe.draw`."""
         events = EventSounds(sounds, spec.sample_rate)
-        for first, mirrors in groupby(enumerate(ITEMS.items(spec, sounds)), lambda numbered: numbered[0] // 2):
+        for first, mirrors in groupby(enumerate(ITEMS.draw(spec, sounds)), lambda numbered: numbered[0] // 2):
             asked = []
-            for number, (item, clips) in mirrors:
-                options = [item["captions"][n] for n in self.random(spec, number).permutation(2)]
-                asked += [(item, clips, options, place) for place in range(2)]
+            for number, item in mirrors:
+                options = [item.row["captions"][n] for n in self.random(spec, number).permutation(2)]
+                asked += [(item.row, cast(Sequence[Clip], item.clips), options, place) for place in range(2)]
             # In a drawn order, so that the place in the table tells nothing.
             for turn, n in enumerate(self.random(spec, first, 1).permutation(len(asked))):
                 item, clips, options, place = asked[n]

@@ -34,12 +34,20 @@ def labels_of(count):
     return tuple(f"label {number:02d}" for number in range(count))
 
 
-def instances(labels=12, conditions=ENGINES, *, each=1, rate=RATE, without=()):
-    """So many recordings of each of so many labels under each condition, but for pairs of a label and a condition."""
+def instances(labels=12, conditions=ENGINES, *, each=1, rate=RATE, without=(), group=None):
+    """So many recordings of each of so many labels under each condition, but for pairs of a label and a condition.
+
+    The group of a recording is its condition, or given by its number among those of a label and a condition.
+    """
     cells = product(labels_of(labels), conditions, range(each))
     return made(
         [
-            (f"{label}/{condition}/{number}.wav", label, condition, {"condition": condition})
+            (
+                f"{label}/{condition}/{number}.wav",
+                label,
+                condition if group is None else group(number),
+                {"condition": condition},
+            )
             for label, condition, number in cells
             if (label, condition) not in without
         ],

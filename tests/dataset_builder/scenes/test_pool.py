@@ -2,35 +2,36 @@
 
 from collections import Counter
 from dataclasses import replace
-from itertools import combinations, islice
+from itertools import combinations
 
 import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.recipes.a_coat_instances import BlockSpec, draw_blocks
+from audio_compositionality.dataset_builder.recipes.a_coat_instances import RECIPE, BlockSpec
 from audio_compositionality.dataset_builder.scenes.pool import (
     HIGHEST,
     KNOTS,
     LOWEST,
     PAUSES,
+    PlacedSounds,
+    PlacedSpec,
     SoundPool,
     Use,
     equalise,
     evenly,
     lay_out,
-    loudest_part,
-    mix_together,
     place_recording,
 )
-from audio_compositionality.dataset_builder.sounds.entries import related
+from audio_compositionality.dataset_builder.sounds.entries import Sound, related
 
 from ..recipes.recorded import ENGINES, instances, labels_of, unconditioned
 
 
 def drawn(recordings, **changes):
-    pool = SoundPool(recordings)
-    return pool, list(draw_blocks(pool, BlockSpec(sounds=recordings, **{"blocks": 12, **changes})))
+    """The rows of blocks, and the sounds by their names."""
+    spec = BlockSpec(sounds=recordings, **{"blocks": 12, **changes})
+    return [one.row for one in RECIPE.draw(spec, recordings)], {entry.id: entry for entry in recordings.entries}
 
 
 def message(recordings, **changes):
@@ -39,102 +40,77 @@ def message(recordings, **changes):
     return str(error.value)
 
 
-class TestBlocks:
-    def test_sides_have_the_same_labels_under_unrelated_conditions(self):
-        pool, blocks = drawn(instances(14))
-        for number, block in enumerate(blocks):
-            assert block.number == number
-            first, second = block.sides.conditions
-            assert not related(first, second)
-            for condition, side in zip((first, second), (block.sides.first, block.sides.second), strict=True):
-                entries = [pool.entries[n] for n in side]
-                assert {entry.condition for entry in entries} == {condition}
-                assert tuple(entry.label for entry in entries) == block.sides.labels
-            assert len(set(block.sides.labels)) == 8
+def contexts(row):
+    return [*row["context_a_instances"], *row["context_c_instances"]]
 
-    def test_contexts_have_labels_of_their_own_of_any_condition(self):
-        pool, blocks = drawn(instances(14), blocks=40)
-        conditions = set()
-        for block in blocks:
-            labels = [pool.entries[n].label for n in (*block.context_a, *block.context_c)]
-            assert len(block.context_a) == len(block.context_c) == 2
-            assert len({*labels, *block.sides.labels}) == 12
-            conditions |= {pool.entries[n].condition for n in block.context_a}
-        assert conditions == set(ENGINES)
+
+class TestBlocks:
+    def test_sides_have_the_same_labels_under_unrelated_conditions_and_contexts_others(self):
+        rows, entries = drawn(instances(14), blocks=40)
+        for row in rows:
+            assert not related(row["condition_b"], row["condition_d"])
+            for side in "bd":
+                of_side = [entries[name] for name in row[f"instances_{side}"]]
+                assert {entry.condition for entry in of_side} == {row[f"condition_{side}"]}
+                assert [entry.label for entry in of_side] == row["labels"]
+            assert len(row["context_a"]) == len(row["context_c"]) == 2
+            assert len({*row["labels"], *row["context_a"], *row["context_c"]}) == 12
+        assert {entries[name].condition for row in rows for name in contexts(row)} == set(ENGINES)
 
     def test_everything_is_used_evenly(self):
-        pool, blocks = drawn(instances(15, each=2), blocks=45)
+        rows, entries = drawn(instances(15, each=2), blocks=45)
         # A label that is a class of a block is none of its contexts, whosever turn it is.
         for used, every, most in (
-            (Counter(label for block in blocks for label in block.sides.labels), pool.labels, 1),
-            (Counter(pool.entries[n].label for b in blocks for n in (*b.context_a, *b.context_c)), pool.labels, 2),
-            (Counter(condition for block in blocks for condition in block.sides.conditions), ENGINES, 1),
+            (Counter(label for row in rows for label in row["labels"]), labels_of(15), 1),
+            (Counter(entries[name].label for row in rows for name in contexts(row)), labels_of(15), 2),
+            (Counter(row[f"condition_{side}"] for row in rows for side in "bd"), ENGINES, 1),
         ):
             assert set(used) == set(every)
             assert max(used.values()) - min(used.values()) <= most
-        recordings = Counter(n for b in blocks for n in (*b.sides.first, *b.sides.second, *b.context_a, *b.context_c))
-        assert len(recordings) == len(pool.entries)
+        used = {name for row in rows for name in (*row["instances_b"], *row["instances_d"], *contexts(row))}
+        assert used == set(entries)
 
     def test_labels_are_as_even_as_conditions_allow(self):
         # Eight of twenty labels are spoken by all, twelve by the first of either kind alone.
         without = {(label, condition) for label in labels_of(20)[8:] for condition in ENGINES[1::2]}
-        pool, blocks = drawn(instances(20, without=without), blocks=40)
-        shared = [b for b in blocks if set(b.sides.conditions) == {ENGINES[0], ENGINES[2]}]
-        assert {label for block in shared for label in block.sides.labels} >= set(labels_of(20)[8:])
-        assert pool.by_condition[ENGINES[1]].keys() == set(labels_of(8))
-
-    def test_further_blocks_change_none(self):
-        recordings = instances(14, each=2)
-        _, few = drawn(recordings, blocks=5)
-        _, many = drawn(recordings, blocks=9)
-        assert many[:5] == few
-        assert drawn(recordings, blocks=5, seed=1)[1] != few
+        rows, _ = drawn(instances(20, without=without), blocks=40)
+        shared = [row for row in rows if {row["condition_b"], row["condition_d"]} == {ENGINES[0], ENGINES[2]}]
+        assert {label for row in shared for label in row["labels"]} >= set(labels_of(20)[8:])
 
     def test_related_conditions_can_be_allowed(self):
-        recordings = instances(12, conditions=("espeak/f1", "espeak/m1"))
-        _, blocks = drawn(recordings, unrelated=False)
-        assert {frozenset(block.sides.conditions) for block in blocks} == {frozenset(("espeak/f1", "espeak/m1"))}
+        rows, _ = drawn(instances(12, conditions=("espeak/f1", "espeak/m1")), unrelated=False)
+        assert all({row["condition_b"], row["condition_d"]} == {"espeak/f1", "espeak/m1"} for row in rows)
 
-    def test_a_label_with_one_recording_serves_as_context(self):
+    def test_a_label_with_one_recording_serves_as_context_and_one_without_a_label_for_nothing(self):
         without = {(label, condition) for label in labels_of(12)[8:] for condition in ENGINES[1:]}
-        pool, blocks = drawn(instances(12, without=without))
-        for block in blocks:
-            assert set(block.sides.labels) == set(labels_of(8))
-            assert {pool.entries[n].label for n in (*block.context_a, *block.context_c)} == set(labels_of(12)[8:])
-
-    def test_recordings_without_a_label_are_left_alone(self):
-        recordings = unconditioned([2] * 12)
-        entries = recordings.entries
-        nameless = tuple(type(entry)(entry.id, "", "", f"{100 + n:064x}") for n, entry in enumerate(entries))
-        more = type(recordings)((*nameless, *entries), recordings.seconds * 2, recordings.rates * 2)
-        pool, blocks = drawn(more)
-        assert all(pool.entries[n].label for b in blocks for n in (*b.sides.first, *b.sides.second, *b.context_a))
-
-
-class TestWithoutConditions:
-    def test_the_two_instances_are_of_different_groups(self):
-        groups = [f"speaker {place % 5}" for place in range(60)]
-        pool, blocks = drawn(unconditioned([5] * 12, groups), blocks=20)
-        for block in blocks:
-            assert block.sides.conditions == ("", "")
-            sides = [{pool.group(n) for n in side} for side in (block.sides.first, block.sides.second)]
-            assert not sides[0] & sides[1]
-
-    def test_each_recording_is_a_group_where_there_are_none(self):
-        _, blocks = drawn(unconditioned([2] * 12))
-        for block in blocks:
-            assert not set(block.sides.first) & set(block.sides.second)
-
-    def test_groups_that_cross_conditions_are_never_on_both_sides(self):
-        recordings = instances(12, conditions=("near", "far"), each=4)
-        entries = tuple(
-            type(entry)(entry.id, entry.label, entry.id[-5], entry.sha256, condition=entry.condition)
-            for entry in recordings.entries
+        recordings = instances(12, without=without)
+        nameless = tuple(Sound(f"{n}", "", "", f"{100 + n:064x}", condition=ENGINES[0]) for n in range(9))
+        more = replace(
+            recordings,
+            entries=(*nameless, *recordings.entries),
+            seconds=recordings.seconds * 2,
+            rates=recordings.rates * 2,
         )
-        pool, blocks = drawn(type(recordings)(entries, recordings.seconds, recordings.rates), blocks=20)
-        for block in blocks:
-            sides = [{pool.group(n) for n in side} for side in (block.sides.first, block.sides.second)]
+        rows, entries = drawn(more)
+        for row in rows:
+            assert set(row["labels"]) == set(labels_of(8))
+            assert {entries[name].label for name in contexts(row)} == set(labels_of(12)[8:])
+
+    @pytest.mark.parametrize(
+        "recordings",
+        [
+            unconditioned([5] * 12, [f"speaker {place % 5}" for place in range(60)]),
+            unconditioned([2] * 12),
+            instances(12, conditions=("near", "far"), each=4, group=lambda number: f"take {number}"),
+        ],
+        ids=["groups", "none", "groups that cross conditions"],
+    )
+    def test_no_group_is_on_both_sides(self, recordings):
+        rows, entries = drawn(recordings, blocks=20)
+        for row in rows:
+            sides = [{entries[name].group or name for name in row[f"instances_{side}"]} for side in "bd"]
             assert not sides[0] & sides[1]
+            assert (row["condition_b"] == "") == (recordings.entries[0].condition == "")
 
 
 class TestErrors:
@@ -223,11 +199,8 @@ class TestPool:
 
     def test_thousands_of_conditions_take_no_time(self):
         conditions = [f"speaker {number:04d}" for number in range(1_500)]
-        recordings = instances(12, conditions=conditions)
-        pool = SoundPool(recordings)
-        settings = BlockSpec(sounds=recordings, blocks=20)
-        used = [c for block in islice(draw_blocks(pool, settings), 20) for c in block.sides.conditions]
-        assert len(set(used)) == 40
+        rows, _ = drawn(instances(12, conditions=conditions), blocks=20)
+        assert len({row[f"condition_{side}"] for row in rows for side in "bd"}) == 40
 
     def test_what_was_drawn_least_comes_first(self):
         rng = np.random.default_rng(0)
@@ -257,7 +230,6 @@ class TestLayout:
     def test_a_long_one_gives_a_window_with_its_loudest_part(self, phase, start):
         recording = 0.01 * noise(20_000)
         recording[9_000:11_000] *= 100
-        assert loudest_part(recording, 2_000) in range(8_970, 9_001)
         clip = lay_out(recording, 4_000, 100, phase)
         (there,) = [n for n in range(16_001) if np.array_equal(recording[n : n + 4_000], clip)]
         assert there == pytest.approx(start, abs=30)
@@ -286,7 +258,9 @@ class TestLayout:
     def test_of_equal_parts_the_first_is_the_loudest(self):
         period = np.sin(2 * np.pi * np.arange(500) / 500)
         wobbling = np.tile(period, 20) * (1 + 1e-9 * noise(10_000))
-        assert loudest_part(wobbling, 1_000) == loudest_part(wobbling[::-1], 1_000) == 0
+        # The loudest part is 2,000 samples long and begins at 0: the first usable window ends with it.
+        for recording in (wobbling, wobbling[::-1]):
+            assert np.array_equal(lay_out(recording, 4_000, 300, 0.0)[2_000:], recording[:2_000])
 
 
 class TestFilter:
@@ -355,8 +329,11 @@ class TestPlacing:
         with pytest.raises(DatasetError, match=rf"^is silent where it is loudest \({heard}\): leave it out"):
             place_recording(scale * noise(50_000), RATE, 4_000, RATE, 4.0, np.random.default_rng(0))
 
-    def test_sources_have_one_level_together(self):
-        clip = mix_together([noise(500, 1), noise(500, 2), noise(500, 3)])
+    def test_sources_have_one_level_together_and_must_not_cancel(self):
+        sounds = unconditioned([1, 1])
+        pool = PlacedSounds(PlacedSpec(sounds=sounds, sample_rate=RATE), sounds)
+        clip = pool.together((0, 1), 3)
         assert np.sqrt(np.mean(clip**2)) == pytest.approx(1, abs=1e-12)
-        with pytest.raises(DatasetError, match="cancel each other"):
-            mix_together([noise(500), -noise(500)])
+        pool.placed = lambda number, *place: (-1) ** number * clip
+        with pytest.raises(DatasetError, match=r"made up: 0.wav, 1.wav cancel each other"):
+            pool.together((0, 1), 3)

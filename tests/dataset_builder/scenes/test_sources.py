@@ -1,6 +1,5 @@
-"""Sources and their scenes: classes by hand, valid scenes, and the sound of tones whose spectrum is known."""
+"""Sources and their scenes: classes by hand, and the sound of tones whose spectrum is known."""
 
-import dataclasses
 from itertools import combinations
 
 import librosa
@@ -9,7 +8,7 @@ import pytest
 from scipy import fft
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.scenes.sources import Quadruple, Scene, SceneSpec, Source, ToneBank
+from audio_compositionality.dataset_builder.scenes.sources import SceneSpec, Source, ToneBank
 from audio_compositionality.dataset_builder.sounds.dx7_voice import Operator, Voice
 from audio_compositionality.support.errors import InputError
 
@@ -80,11 +79,6 @@ def test_every_setting_is_among_the_values():
     ]
 
 
-BELL = Source(0, 1, 2, 3)
-REED = Source(4, 5, 6, 7)
-PAD = Source(1, 1, 1, 1)
-
-
 def test_codes_number_all_sources_once():
     codes = [Source(*digits).code(3) for digits in np.ndindex(3, 3, 3, 3)]
     assert codes == list(range(81))
@@ -104,28 +98,6 @@ def test_a_class_out_of_range_is_refused():
         Source(0, 3, 0, 0).code(3)
 
 
-def test_a_scene_holds_each_source_once():
-    with pytest.raises(InputError, match="holds a source twice"):
-        Scene("x", "train", (BELL, BELL), (0, 1))
-    with pytest.raises(InputError, match="has no source"):
-        Scene("x", "train", (), ())
-    with pytest.raises(InputError, match="1 sources but 2 onsets"):
-        Scene("x", "train", (BELL,), (0, 1))
-
-
-def test_the_key_of_a_scene_leaves_onsets_and_order_out():
-    assert Scene("x", "train", (BELL, REED), (0, 1)).key == Scene("y", "test", (REED, BELL), (5, 6)).key
-
-
-def test_a_quadruple_adds_other_sources_to_different_scenes():
-    with pytest.raises(InputError, match="A and T share"):
-        Quadruple("x", (BELL,), (REED,), (BELL,), (0,), (0,), (0,))
-    with pytest.raises(InputError, match="C and T share"):
-        Quadruple("x", (BELL,), (REED,), (REED,), (0,), (0,), (0,))
-    with pytest.raises(InputError, match="A and C are the same"):
-        Quadruple("x", (BELL,), (BELL,), (PAD,), (0,), (1,), (0,))
-
-
 SINE = Voice(operators=(Operator(output_level=99), *[Operator()] * 5))
 SINE_AND_TIMBRES = SceneSpec(voices=(SINE, *SceneSpec().voices[1:]))
 
@@ -136,8 +108,8 @@ def bank():
     return ToneBank(SINE_AND_TIMBRES)
 
 
-def scene(*sources, onsets=None):
-    return Scene("x", "train", sources, onsets or (0,) * len(sources))
+def clip_of(bank, *sources, onsets=None):
+    return bank.clips([(sources, onsets or (0,) * len(sources))], [(0,)])[0].astype(int)
 
 
 def test_there_are_512_tones_of_unit_peak_and_their_period(bank):
@@ -150,7 +122,7 @@ def test_there_are_512_tones_of_unit_peak_and_their_period(bank):
 
 def test_a_sine_source_has_its_pitch_rate_and_amplitude(bank):
     settings = bank.spec
-    clip = bank.scene_clip(scene(Source(0, 5, 7, 3))) / 32_767
+    clip = clip_of(bank, Source(0, 5, 7, 3)) / 32_767
     assert clip.shape == (320_000,)
     assert np.abs(clip).max() == pytest.approx(10 ** (settings.decibels[3] / 20), abs=1e-4)
     period = settings.periods[7]
@@ -164,8 +136,8 @@ def test_a_sine_source_has_its_pitch_rate_and_amplitude(bank):
 
 def test_a_source_starts_at_its_onset_and_repeats_to_the_end(bank):
     source = Source(3, 4, 6, 7)
-    locked = bank.scene_clip(scene(source))
-    late = bank.scene_clip(scene(source, onsets=(10_000,)))
+    locked = clip_of(bank, source)
+    late = clip_of(bank, source, onsets=(10_000,))
     assert not late[:10_000].any()
     assert (late[10_000:] == locked[:-10_000]).all()
 
@@ -178,43 +150,44 @@ def test_amplitude_only_scales(bank):
 
 def test_a_scene_is_the_sum_of_its_sources(bank):
     sources = (Source(1, 2, 3, 1), Source(4, 0, 7, 0), Source(6, 6, 0, 2))
-    together = bank.scene_clip(scene(*sources, onsets=(5, 700, 90))).astype(int)
-    apart = sum(bank.scene_clip(scene(s, onsets=(o,))).astype(int) for s, o in zip(sources, (5, 700, 90), strict=True))
+    together = clip_of(bank, *sources, onsets=(5, 700, 90))
+    apart = sum(clip_of(bank, s, onsets=(o,)) for s, o in zip(sources, (5, 700, 90), strict=True))
     assert np.abs(together - apart).max() <= 2
 
 
-LOUD = Quadruple(
-    "x",
-    (Source(0, 1, 2, 7), Source(1, 1, 2, 7)),
-    (Source(2, 4, 5, 7),),
-    (Source(3, 3, 3, 7), Source(5, 5, 5, 7)),
-    (0, 100),
-    (7,),
-    (40, 60),
+A, C, T = LOUD = (
+    ((Source(0, 1, 2, 7), Source(1, 1, 2, 7)), (0, 100)),
+    ((Source(2, 4, 5, 7),), (7,)),
+    ((Source(3, 3, 3, 7), Source(5, 5, 5, 7)), (40, 60)),
 )
+"""Layers of sources that pass full scale together."""
+
+QUADRUPLE = ((0,), (0, 2), (1,), (1, 2))
 
 
 def test_the_clips_of_a_quadruple_are_additive_under_one_gain(bank):
-    a, b, c, d = bank.quadruple_clips(LOUD).astype(int)
+    a, b, c, d = (clip.astype(int) for clip in bank.clips(LOUD, QUADRUPLE))
     assert ((b - a) == (d - c)).all()
-    # The sources are loud enough to pass full scale together: the largest peak is brought to it.
+    # The largest peak is brought to full scale.
     assert max(np.abs(clip).max() for clip in (a, b, c, d)) == pytest.approx(32_766, abs=1)
-    t = bank.mix(LOUD.t, LOUD.t_onsets)
+    t = bank.mix(*T)
     gain = np.abs(b - a).max() / 32_766 / np.abs(t).max()
     assert 0.3 < gain < 0.9
-    for clip, sources, onsets in ((a, LOUD.a, LOUD.a_onsets), (c, LOUD.c, LOUD.c_onsets)):
-        expected = bank.mix(sources, onsets) * gain * 32_766
+    for clip, more, layer in ((a, b, A), (c, d, C)):
+        expected = bank.mix(*layer) * gain * 32_766
         assert np.abs(clip - expected).max() <= 2
-        assert np.abs((b if clip is a else d) - expected - t * gain * 32_766).max() <= 3
+        assert np.abs(more - expected - t * gain * 32_766).max() <= 3
 
 
-def test_a_soft_quadruple_is_left_at_its_level(bank):
-    soft = dataclasses.replace(LOUD, a=(Source(0, 1, 2, 0),), a_onsets=(0,), t=(Source(3, 3, 3, 0),), t_onsets=(0,))
-    assert np.abs(bank.quadruple_clips(soft)[0]).max() == pytest.approx(32_766 * bank.spec.gains[0], abs=1)
+def test_a_soft_scene_is_left_at_its_level_and_a_stated_gain_is_taken(bank):
+    soft = [((Source(0, 1, 2, 0),), (0,))]
+    for gain, expected in ((None, 1.0), (0.5, 0.5)):
+        (clip,) = bank.clips(soft, [(0,)], gain)
+        assert np.abs(clip).max() == pytest.approx(32_766 * bank.spec.gains[0] * expected, abs=1)
 
 
 def test_without_a_shared_gain_each_clip_has_its_own(bank):
-    a, b, _, _ = bank.quadruple_clips(LOUD, shared_gain=False).astype(int)
+    a, b, _, _ = (clip.astype(int) for clip in bank.clips(LOUD, QUADRUPLE, shared_gain=False))
     assert np.abs(a).max() == np.abs(b).max() == 32_766
 
 
