@@ -263,8 +263,8 @@ class ToneBank:
         """Clips that are sums of layers, int16 [num_samples] each.
 
         All have one gain, and each layer is rounded to 16 bits before it is added: so two clips with a common layer
-        differ by the samples of the others alone. (Rounding sums instead costs an encoder that keeps little of a
-        layer's energy up to 0.003 in the mean of A-COAT.)
+        differ by the samples of the others alone. (Rounding sums instead costs an encoder that keeps little of
+        the common layer's energy up to 0.003 in the mean similarity of steps.)
 
         Args:
             layers: sources and their onsets, of each.
