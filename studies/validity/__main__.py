@@ -11,6 +11,8 @@ from pathlib import Path
 
 from audio_compositionality.cli import arguments
 from audio_compositionality.cli.main import Parser, exit_status, named_output, parsed, show_warning
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.files import write_whole
 
 PROGRAM = "python -m studies.validity"
 
@@ -69,20 +71,29 @@ def _parser() -> argparse.ArgumentParser:
 
 def _run(options: argparse.Namespace) -> int:
     arguments.check_file(options.out)
+    simulations = options.simulations or (100 if options.quick else 1_000)
+    if options.simulations is not None and options.simulations < 20:
+        raise InputError(f"simulations is {options.simulations}; below 20 a rate of 5 % cannot be seen")
+    if options.seed < 0:
+        raise InputError(f"seed is {options.seed}; it must be 0 or more")
     # SciPy and torch take seconds to import, too long for `--help`.
-    from .page import print_page, write_page
-    from .validate import validate
+    from . import axes, comp_a, composed, count_instances, dials, instances, negation, when
+    from .page import all_hold, markdown, print_page
 
-    validity = validate(
-        simulations=options.simulations, quick=options.quick, seed=options.seed, progress=sys.stderr.isatty()
-    )
+    parts = [
+        part
+        for module in (dials, axes, instances, comp_a, composed, count_instances, when, negation)
+        for part in module.chapter(
+            quick=options.quick, simulations=simulations, seed=options.seed, progress=sys.stderr.isatty()
+        )
+    ]
     if options.out is not None:
         given = {"--out": options.out, "--simulations": options.simulations, "--seed": options.seed or None}
-        parts = [str(part) for pair in given.items() if pair[1] is not None for part in pair]
-        quick = ["--quick"] if options.quick else []
-        write_page(validity, options.out, shlex.join([*PROGRAM.split(), *parts, *quick]))
-    print_page(validity)
-    return 0 if validity.holds else 1
+        typed = [str(text) for pair in given.items() if pair[1] is not None for text in pair]
+        command = shlex.join([*PROGRAM.split(), *typed, *(["--quick"] if options.quick else [])])
+        write_whole(options.out, markdown(parts, command, options.seed))
+    print_page(parts)
+    return 0 if all_hold(parts) else 1
 
 
 if __name__ == "__main__":

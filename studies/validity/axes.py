@@ -19,10 +19,22 @@ from audio_compositionality.tasks.shapes.designs import FACTORS, METERS
 
 from . import axes_encoders as make
 from . import axes_theory as theory
-from .axes_encoders import BOTH, DIM, FULL, SMALL, UNPROBED, AxesMaterial, AxesPlan, Encoder, heading
-from .axes_theory import half_width
-from .dials import monotone
-from .families import EXACTLY, Chapter, Check, DialTable, Part, at_least, at_most, near
+from .axes_encoders import BOTH, DIM, FULL, SMALL, UNPROBED, AxesMaterial, AxesPlan, Encoder
+from .checks import (
+    EXACTLY,
+    Chapter,
+    Check,
+    DialTable,
+    Part,
+    at_least,
+    at_most,
+    half_width,
+    heading,
+    monotone,
+    near,
+    scored,
+    thinned,
+)
 from .simulation import FEWEST_CONTEXTS, simulate_informativeness, simulate_invariance
 
 LEVEL_METER = METERS[0]
@@ -51,7 +63,7 @@ def read_from_levels(plan: AxesPlan, seed: int) -> list[Check]:
         *(
             at_least(LEVEL_METER, heading(task, name), 0.9, value)
             for task, names in READS.items()
-            for scores in (_scored(task, rows, meter),)
+            for scores in (scored(task, rows, Outputs(clips=meter), probes=list(BOTH)),)
             for name in names
             if (value := scores.measures[name]) is not None
         ),
@@ -66,16 +78,10 @@ def _embedded(name: str, rendering: Any, places: Any) -> np.ndarray:
     )
 
 
-def _scored(task: str, rows: Any, embeddings: np.ndarray) -> Scores:
-    scored = load_task(task)
-    settings = scored.settings(rows, {"probes": list(BOTH)})
-    return scored.score(rows, Outputs(clips=embeddings), settings, "cpu", False)
-
-
 def _at_chance(name: str, rows: Any, embeddings: np.ndarray) -> Check:
     """A score of 0, give or take three standard errors over the contexts of clips."""
     info = load_task(CANNOT_READ).info
-    scores = _scored(CANNOT_READ, rows, embeddings)
+    scores = scored(CANNOT_READ, rows, Outputs(clips=embeddings), probes=list(BOTH))
     column = scores.columns[str(info.judge.column)]
     clusters = load_task(CANNOT_READ).samples(rows).clusters
     means = np.array([column[clusters == cluster].mean() for cluster in np.unique(clusters)])
@@ -133,7 +139,7 @@ def _scored_cheat(name: str, rows: list[Row], clips: list[Floats], heard: Heard)
     task = load_task(name)
     places = [place for place, row in enumerate(rows) if task.inputs(row, {}).clips]
     embeddings = np.stack([heard(clips[place], rows[place]) for place in places])
-    return task.score(rows, Outputs(clips=embeddings), task.settings(rows, {}), "cpu", False)
+    return scored(name, rows, Outputs(clips=embeddings))
 
 
 def _direction(content: bytes) -> Floats:
@@ -277,13 +283,7 @@ def _entangled(data: AxesMaterial, level: float) -> Mapping[str, float]:
     }
 
 
-def thinned(levels: Sequence[float], every: int) -> tuple[float, ...]:
-    """Every so many levels, and both ends."""
-    return tuple(level for k, level in enumerate(levels) if k % every == 0 or level == levels[-1])
-
-
-_NAME = "four axes"
-_part = Chapter("axes.yaml", _NAME).part
+_part = Chapter("axes.yaml", "four axes").part
 
 _ENCODERS: tuple[tuple[str, Callable[[AxesMaterial], list[Check]]], ...] = (
     ("perfect", theory.perfect),
@@ -298,31 +298,23 @@ _ENCODERS: tuple[tuple[str, Callable[[AxesMaterial], list[Check]]], ...] = (
 _DIALS = (("noise", turn_noise), ("entanglement", turn_entanglement))
 
 
-class Axes:
-    """The family; see `Family`."""
-
-    name = _NAME
-
-    def run(self, *, quick: bool, simulations: int, seed: int, progress: bool) -> tuple[Part, ...]:
-        """Check the four axes; see `Family`."""
-        plan = SMALL if quick else FULL
-        data = AxesMaterial(plan, seed)
-        rows: dict[str, Any] = {name: len(clips) for name, clips in data.clips.items()}
-        parts = [_part("chapter", level=2, dim=DIM, **rows)]
-        for key, check in tqdm(_ENCODERS, desc="axes: encoders", disable=not progress):
-            parts.append(_part(key, check(data)))
-        parts.append(_part("levels", read_from_levels(plan, seed)))
-        parts.append(_part("cheats", cheats(seed)))
-        parts.append(_part("space", theory.moved_in_space(plan, seed)))
-        for key, turn in _DIALS:
-            dial, checks = turn(data, progress)
-            parts.append(_part(key, checks, dial))
-        # A coverage of 93.6 %, as of 32 blocks, would seem to be below 93 % in a fifth of all runs of 1,000.
-        count = simulations if quick else 4 * simulations
-        parts.append(_part("coverage", simulate_invariance(count, seed, progress), simulations=count))
-        probed = simulate_informativeness(simulations, seed, progress)
-        parts.append(_part("probed", probed, simulations=simulations, fewest=FEWEST_CONTEXTS))
-        return tuple(parts)
-
-
-FAMILY = Axes()
+def chapter(*, quick: bool, simulations: int, seed: int, progress: bool) -> tuple[Part, ...]:
+    """Check the four axes; see `dials.chapter`."""
+    plan = SMALL if quick else FULL
+    data = AxesMaterial(plan, seed)
+    rows: dict[str, Any] = {name: len(clips) for name, clips in data.clips.items()}
+    parts = [_part("chapter", level=2, dim=DIM, **rows)]
+    for key, check in tqdm(_ENCODERS, desc="axes: encoders", disable=not progress):
+        parts.append(_part(key, check(data)))
+    parts.append(_part("levels", read_from_levels(plan, seed)))
+    parts.append(_part("cheats", cheats(seed)))
+    parts.append(_part("space", theory.moved_in_space(plan, seed)))
+    for key, turn in _DIALS:
+        dial, checks = turn(data, progress)
+        parts.append(_part(key, checks, dial))
+    # A coverage of 93.6 %, as of 32 blocks, would seem to be below 93 % in a fifth of all runs of 1,000.
+    count = simulations if quick else 4 * simulations
+    parts.append(_part("coverage", simulate_invariance(count, seed, progress), simulations=count))
+    probed = simulate_informativeness(simulations, seed, progress)
+    parts.append(_part("probed", probed, simulations=simulations, fewest=FEWEST_CONTEXTS))
+    return tuple(parts)

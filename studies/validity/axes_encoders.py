@@ -22,6 +22,8 @@ from audio_compositionality.tasks.base import Outputs, Scores
 from audio_compositionality.tasks.registry import load_task
 from audio_compositionality.tasks.shapes.designs import FACTORS
 
+from .checks import numbers, scored
+
 Floats = NDArray[np.float64]
 
 CLASSES = 8
@@ -295,21 +297,11 @@ class AxesMaterial:
 
     def scores(self, task: str, encoder: Encoder, probes: tuple[str, ...] = RIDGE) -> Scores:
         """The result of a task for an encoder."""
-        scored = load_task(task)
-        clips = self.clips[scored.info.recipe]
-        asked = [place for place, row in enumerate(clips.rows) if scored.inputs(row, {}).clips]
+        clips = self.clips[load_task(task).info.recipe]
+        asked = [place for place, row in enumerate(clips.rows) if load_task(task).inputs(row, {}).clips]
         requested = {} if task in UNPROBED else {"probes": list(probes)}
-        settings = scored.settings(clips.rows, requested)
-        return scored.score(clips.rows, Outputs(clips=encoder(clips)[asked]), settings, "cpu", False)
+        return scored(task, clips.rows, Outputs(clips=encoder(clips)[asked]), **requested)
 
     def measures(self, task: str, encoder: Encoder, probes: tuple[str, ...] = RIDGE) -> dict[str, float]:
         """The numbers of a task for an encoder; missing ones are left out."""
-        measures = self.scores(task, encoder, probes).measures
-        return {name: float(value) for name, value in measures.items() if value is not None}
-
-
-def heading(task: str, name: str) -> str:
-    """A number of a task as people read it."""
-    info = load_task(task).info
-    measure = info.measure(name)
-    return info.title if measure == info.score else f"{info.title}: {measure.heading}"
+        return numbers(self.scores(task, encoder, probes))

@@ -24,9 +24,8 @@ from .axes_encoders import (
     AxesMaterial,
     AxesPlan,
     Encoder,
-    heading,
 )
-from .families import Check, at_least, at_most, near
+from .checks import Check, at_least, at_most, half_width, heading, near, numbers
 
 NUMBERS = FACTORS[1:]
 """Factors whose levels are numbers."""
@@ -196,7 +195,7 @@ def random(data: AxesMaterial) -> list[Check]:
         return make.noise_of(clips, data.seed)
 
     results = {name: data.scores(name, encoder) for name in axes_tasks()}
-    measures = {name: _numbers(scores.measures) for name, scores in results.items()}
+    measures = {name: numbers(scores) for name, scores in results.items()}
     nothing = [
         *(("informativeness", name) for name in ("informativeness", "shuffled")),
         *(("equivariance", name) for name in ("p", "p_start", "p_gain", "shuffled_p")),
@@ -247,11 +246,6 @@ def _at_most_nothing(subject: str, task: str, score: float, allowed: float) -> l
 def _still(subject: str, task: str, result: Scores, name: str) -> Check:
     scores = result.columns[load_task(task).info.measure(name).column or ""]
     return near(subject, heading(task, name), 0, float(np.mean(scores)), half_width(scores))
-
-
-def half_width(scores: make.Floats) -> float:
-    """Half the 99.9 % interval of a mean over originals, Student's t."""
-    return float(stats.t.ppf(0.9995, len(scores) - 1) * stats.sem(scores))
 
 
 def _top1(subject: str, task: str, measures: Mapping[str, float], data: AxesMaterial) -> Check:
@@ -324,7 +318,3 @@ def _additive(clips: make.Clips) -> make.Floats:
 
 def _levels(data: AxesMaterial, factor: str) -> list[int]:
     return [row["levels"][factor] for row in data.clips["factors"].rows if row["kind"] == "crossed"]
-
-
-def _numbers(measures: Mapping[str, float | int | None]) -> dict[str, float]:
-    return {name: float(value) for name, value in measures.items() if value is not None}

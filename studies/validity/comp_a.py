@@ -21,10 +21,21 @@ from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.tasks.base import Outputs, Scores
 from audio_compositionality.tasks.registry import load_task
 
-from .axes import thinned
-from .axes_encoders import heading
-from .families import Chapter, Check, DialTable, Part, at_least, at_most, near
-from .instances import moves
+from .checks import (
+    Chapter,
+    Check,
+    DialTable,
+    Part,
+    at_least,
+    at_most,
+    chance_near,
+    heading,
+    moves,
+    near,
+    numbers,
+    scored,
+    thinned,
+)
 
 Floats = NDArray[np.float64]
 
@@ -173,8 +184,7 @@ class Items:
 
     def score(self, clips: Floats, texts: Floats) -> Scores:
         """The result of the task for the embeddings of clips and captions."""
-        task = load_task(self.task)
-        return task.score(self.rows, Outputs(clips=clips, texts=texts), task.settings(self.rows, {}), "cpu", False)
+        return scored(self.task, self.rows, Outputs(clips=clips, texts=texts))
 
     def measures(self, clips: Floats, texts: Floats) -> dict[str, float]:
         """The same as numbers, without missing ones."""
@@ -189,11 +199,6 @@ class Items:
                 if len(set(values.tolist())) > 1:
                     splits[f"{name} {value}"] = values == value
         return splits
-
-
-def numbers(scores: Scores) -> dict[str, float]:
-    """The measures, without missing ones."""
-    return {name: float(value) for name, value in scores.measures.items() if value is not None}
 
 
 class CaptionMaterial:
@@ -278,9 +283,6 @@ def favouring(items: Items, strength: float, seed: int) -> Pair:
 
 PAPER = ("text", "audio", "group", "match")
 
-SURE = 4.0
-"""Standard errors by which a share may differ from its chance."""
-
 
 def perfect(data: CaptionMaterial) -> list[Check]:
     """A model that reads events and captions is right in everything, triplets too."""
@@ -352,12 +354,6 @@ def moved(data: CaptionMaterial) -> list[Check]:
         change = max(abs(other.get(name, math.nan) - value) for name, value in plain.items())
         checks.append(near("turned, of other lengths", f"largest of {len(plain)} changes in {task}", 0, change, 1e-6))
     return checks
-
-
-def chance_near(subject: str, score: str, chance: float, value: float, count: int) -> Check:
-    """A share of so many independent items beside its chance, within `SURE` standard errors plus one item."""
-    tolerance = SURE * math.sqrt(chance * (1 - chance) / count) + 1 / count
-    return near(subject, f"{score}, of {count:,} items", chance, value, tolerance)
 
 
 def _mean(task: str, scores: Scores, name: str, items: NDArray[np.bool_]) -> float:
@@ -462,29 +458,20 @@ _DIALS: tuple[tuple[str, Callable[[CaptionMaterial, bool], tuple[DialTable, list
 )
 
 
-class Captions:
-    """The family; see `Family`."""
-
-    # Families are sorted by name: this one comes after "instances".
-    name = "text"
-
-    def run(self, *, quick: bool, simulations: int, seed: int, progress: bool) -> tuple[Part, ...]:
-        """Check the scores of captions; see `Family`. Nothing is simulated."""
-        data = CaptionMaterial(SMALL if quick else FULL, seed)
-        order = data.items[ORDER].rows
-        figures: dict[str, Any] = {
-            "order": len(order),
-            "triplets": sum(len(row["captions"]) == 3 for row in order),
-            "attribute": len(data.items[ATTRIBUTE].rows),
-            "models": data.plan.models,
-        }
-        parts = [_part("chapter", level=2, **figures)]
-        for key, check in tqdm(_MODELS, desc="captions: models", disable=not progress):
-            parts.append(_part(key, check(data)))
-        for key, turn in _DIALS:
-            dial, checks = turn(data, progress)
-            parts.append(_part(key, checks, dial))
-        return tuple(parts)
-
-
-FAMILY = Captions()
+def chapter(*, quick: bool, simulations: int, seed: int, progress: bool) -> tuple[Part, ...]:
+    """Check the scores of captions; see `dials.chapter`. Nothing is simulated."""
+    data = CaptionMaterial(SMALL if quick else FULL, seed)
+    order = data.items[ORDER].rows
+    figures: dict[str, Any] = {
+        "order": len(order),
+        "triplets": sum(len(row["captions"]) == 3 for row in order),
+        "attribute": len(data.items[ATTRIBUTE].rows),
+        "models": data.plan.models,
+    }
+    parts = [_part("chapter", level=2, **figures)]
+    for key, check in tqdm(_MODELS, desc="captions: models", disable=not progress):
+        parts.append(_part(key, check(data)))
+    for key, turn in _DIALS:
+        dial, checks = turn(data, progress)
+        parts.append(_part(key, checks, dial))
+    return tuple(parts)

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.tasks.base import Outputs
-from audio_compositionality.tasks.registry import load_task
 
-from .families import Chapter, Check, Part, at_most, near
+from .checks import Chapter, Check, Part, at_most, near, numbers, scored
 
 TASK = "composed_retrieval"
 
@@ -91,10 +90,7 @@ class Composed:
 
     def measures(self, clips: Floats, texts: Floats) -> dict[str, float]:
         """The measures of the embeddings of all clips and texts."""
-        one = load_task(TASK)
-        outputs = Outputs(clips=clips, texts=texts)
-        scores = one.score(self.rows, outputs, one.settings(self.rows, {}), "cpu", False)
-        return {name: float(value) for name, value in scores.measures.items() if value is not None}
+        return numbers(scored(TASK, self.rows, Outputs(clips=clips, texts=texts)))
 
     def vectors(self, heard: Reader, told: Callable[[Row], Mapping[tuple[Any, ...], float]]) -> tuple[Floats, Floats]:
         """Embeddings of clips, how often each fact holds, and of texts."""
@@ -180,19 +176,12 @@ def without_knowledge(data: Composed) -> list[Check]:
 _part = Chapter("composed.yaml", "composed retrieval").part
 
 
-class ComposedFamily:
-    """The family; see `Family`."""
-
-    name = "text_composed"
-
-    def run(self, *, quick: bool, simulations: int, seed: int, progress: bool) -> tuple[Part, ...]:
-        """Check the scores of composed retrieval; see `Family`. Nothing is simulated, no sound is rendered."""
-        data = Composed(144 if quick else 1_152, seed)
-        parts = {"abilities": abilities, "shortcuts": shortcuts, "nothing": without_knowledge}
-        return (
-            _part("chapter", level=2, items=data.items),
-            *(_part(key, check(data)) for key, check in parts.items()),
-        )
-
-
-FAMILY = ComposedFamily()
+def chapter(*, quick: bool, simulations: int, seed: int, progress: bool) -> tuple[Part, ...]:
+    """Check the scores of composed retrieval; see `dials.chapter`. Nothing is simulated, no sound is rendered."""
+    data = Composed(144 if quick else 1_152, seed)
+    return (
+        _part("chapter", level=2, items=data.items),
+        _part("abilities", abilities(data)),
+        _part("shortcuts", shortcuts(data)),
+        _part("nothing", without_knowledge(data)),
+    )

@@ -11,8 +11,7 @@ from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.tasks.base import Outputs
 from audio_compositionality.tasks.registry import load_task
 
-from .axes_encoders import heading
-from .families import Chapter, Check, Part, at_most, near
+from .checks import Chapter, Check, Part, at_most, heading, near, numbers, scored
 
 Floats = NDArray[np.float64]
 
@@ -48,8 +47,7 @@ class LadderMaterial:
 
     def captioned(self, clips: Floats, texts: Floats) -> dict[str, float]:
         """The measures of the embeddings of all clips and captions."""
-        scores = load_task(TASK).score(self.rows, Outputs(clips=clips, texts=texts), {}, "cpu", False)
-        return {name: float(value) for name, value in scores.measures.items() if value is not None}
+        return numbers(scored(TASK, self.rows, Outputs(clips=clips, texts=texts)))
 
 
 def captions(data: LadderMaterial) -> list[Check]:
@@ -83,16 +81,7 @@ def captions(data: LadderMaterial) -> list[Check]:
 _part = Chapter("count_instances.yaml", "counting").part
 
 
-class Counting:
-    """The family; see `Family`."""
-
-    # Families are sorted by name: this one comes after "text".
-    name = "times counted"
-
-    def run(self, *, quick: bool, simulations: int, seed: int, progress: bool) -> tuple[Part, ...]:
-        """Check the scores of counting; see `Family`. Nothing is simulated, no sound is rendered."""
-        data = LadderMaterial(120 if quick else 400, seed)
-        return _part("chapter", level=2, ladders=len(data.rows)), _part("captions", captions(data))
-
-
-FAMILY = Counting()
+def chapter(*, quick: bool, simulations: int, seed: int, progress: bool) -> tuple[Part, ...]:
+    """Check the scores of counting; see `dials.chapter`. Nothing is simulated, no sound is rendered."""
+    data = LadderMaterial(120 if quick else 400, seed)
+    return _part("chapter", level=2, ladders=len(data.rows)), _part("captions", captions(data))

@@ -13,16 +13,26 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.recipes import load_recipe
-from audio_compositionality.tasks.base import Scores
+from audio_compositionality.tasks.base import Outputs, Scores
 from audio_compositionality.tasks.registry import load_task
 from audio_compositionality.tasks.shapes.designs import FACTORS
 
 from . import instances_encoders as make
-from .axes import thinned
-from .axes_encoders import heading
-from .axes_theory import half_width
-from .dials import monotone
-from .families import Chapter, Check, DialTable, Part, at_least, at_most, near
+from .checks import (
+    Chapter,
+    Check,
+    DialTable,
+    Part,
+    at_least,
+    at_most,
+    half_width,
+    heading,
+    moves,
+    near,
+    numbers,
+    scored,
+    thinned,
+)
 from .instances_encoders import (
     BINDING,
     BLOCKS,
@@ -35,8 +45,6 @@ from .instances_encoders import (
     Encoder,
     Floats,
     InstancesMaterial,
-    numbers,
-    score,
 )
 
 NOISE = (0.0, 0.1, 0.2, 0.4, 0.8)
@@ -98,12 +106,6 @@ def turn_noise(data: InstancesMaterial, progress: bool) -> tuple[DialTable, list
     for level, scores in zip(levels[1:], measured[1:], strict=True):
         checks.append(beside(f"noise {level:g}", BLOCKS, "pairwise", expected_pairwise(1, 1, level), scores))
     return table_of("sd of noise", levels, BLOCKS, along), checks
-
-
-def moves(subject: str, score: str, levels: Sequence[float], values: Sequence[float], *, falls: bool = False) -> Check:
-    """Whether a score rises or falls all the way; False where it is missing at some level."""
-    rank = monotone(levels, values, falls=falls) if np.isfinite(values).all() else math.nan
-    return near(subject, f"{score}: ρ", -1 if falls else 1, rank)
 
 
 def expected_pairwise(first: float, second: float, sd: float, dim: int = make.DIM) -> float:
@@ -256,7 +258,7 @@ def calls(data: InstancesMaterial) -> list[Check]:
     checks = []
     for shuffled, subject in ((False, "calls counted row by row"), (True, "calls counted in the order of hashes")):
         embeddings = make.calls(given, shuffled, data.seed)[asked]
-        measures = numbers(score(BLOCKS, rows, embeddings))
+        measures = numbers(scored(BLOCKS, rows, Outputs(clips=embeddings)))
         for names, chance, spread in (
             (TOP1, 1 / CLASSES, SPREAD["top1"]),
             (PAIRWISE, 0.5, SPREAD["pairwise"]),
@@ -292,7 +294,7 @@ def random(data: InstancesMaterial) -> list[Check]:
 def linear(data: InstancesMaterial) -> list[Check]:
     """The encoder `downsample` on rendered sound: the added part is the same in any context, and near chance."""
     rows, embeddings = data.downsampled()
-    measures = numbers(score(BLOCKS, rows, embeddings))
+    measures = numbers(scored(BLOCKS, rows, Outputs(clips=embeddings)))
     checks = []
     for names, tolerance in zip((TOP1, PAIRWISE), data.plan.linear, strict=True):
         scene, part, alone = (measures[name] for name in names)
@@ -412,7 +414,7 @@ def embed_scenes(rows: Sequence[Row], share: float, seed: int) -> Floats:
 
 def held_out(data: InstancesMaterial, embeddings: Floats) -> Scores:
     """The result of the task for embeddings of the scenes, combinations of timbre and pitch held out."""
-    return score(HELD_OUT, data.scenes, embeddings, pairs=["_".join(PAIR)])
+    return scored(HELD_OUT, data.scenes, Outputs(clips=embeddings), pairs=["_".join(PAIR)])
 
 
 def held_out_theory(data: InstancesMaterial) -> list[Check]:
@@ -456,8 +458,7 @@ def turn_heart(data: InstancesMaterial, progress: bool) -> tuple[DialTable, list
     ]
 
 
-_NAME = "instances"
-_part = Chapter("instances.yaml", _NAME).part
+_part = Chapter("instances.yaml", "instances").part
 
 _ENCODERS: tuple[tuple[str, Callable[[InstancesMaterial], list[Check]]], ...] = (
     ("oracle", perfect),
@@ -480,23 +481,15 @@ _DIALS: tuple[tuple[str, Callable[[InstancesMaterial, bool], tuple[DialTable, li
 )
 
 
-class Instances:
-    """The family; see `Family`."""
-
-    name = _NAME
-
-    def run(self, *, quick: bool, simulations: int, seed: int, progress: bool) -> tuple[Part, ...]:
-        """Check the scores across instances; see `Family`. Nothing is simulated."""
-        data = InstancesMaterial(SMALL if quick else FULL, seed)
-        rows: dict[str, Any] = {"scenes": len(data.scenes), "dim": DIM, "classes": CLASSES}
-        rows |= {"blocks": len(data.clips[BLOCKS].rows), "trials": len(data.clips[BINDING].rows)}
-        parts = [_part("chapter", level=2, **rows)]
-        for key, check in tqdm(_ENCODERS, desc="instances: encoders", disable=not progress):
-            parts.append(_part(key, check(data)))
-        for key, turn in _DIALS:
-            dial, checks = turn(data, progress)
-            parts.append(_part(key, checks, dial))
-        return tuple(parts)
-
-
-FAMILY = Instances()
+def chapter(*, quick: bool, simulations: int, seed: int, progress: bool) -> tuple[Part, ...]:
+    """Check the scores across instances; see `dials.chapter`. Nothing is simulated."""
+    data = InstancesMaterial(SMALL if quick else FULL, seed)
+    rows: dict[str, Any] = {"scenes": len(data.scenes), "dim": DIM, "classes": CLASSES}
+    rows |= {"blocks": len(data.clips[BLOCKS].rows), "trials": len(data.clips[BINDING].rows)}
+    parts = [_part("chapter", level=2, **rows)]
+    for key, check in tqdm(_ENCODERS, desc="instances: encoders", disable=not progress):
+        parts.append(_part(key, check(data)))
+    for key, turn in _DIALS:
+        dial, checks = turn(data, progress)
+        parts.append(_part(key, checks, dial))
+    return tuple(parts)

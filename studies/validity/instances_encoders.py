@@ -27,6 +27,8 @@ from audio_compositionality.support.files import sha256_of
 from audio_compositionality.tasks.base import Outputs, Scores
 from audio_compositionality.tasks.registry import load_task
 
+from .checks import numbers, scored
+
 Floats = NDArray[np.float64]
 
 BLOCKS, BINDING, HELD_OUT = "a_coat_instances", "binding", "a_tre_held_out"
@@ -224,7 +226,7 @@ class InstancesMaterial:
     def scores(self, task: str, encoder: Encoder) -> Scores:
         """The result of a task for an encoder."""
         clips = self.clips[task]
-        return score(task, clips.rows, encoder(clips))
+        return scored(task, clips.rows, Outputs(clips=encoder(clips)))
 
     def measures(self, task: str, encoder: Encoder) -> dict[str, float]:
         """The numbers of a task for an encoder; missing ones are left out."""
@@ -239,17 +241,6 @@ class InstancesMaterial:
             for place in range(len(rendering.rows))
         ]
         return rendering.rows, np.concatenate(embeddings, dtype=np.float64)
-
-
-def score(task: str, rows: Sequence[Row], embeddings: Floats, **requested: Any) -> Scores:
-    """The result of a task for the embeddings of the clips of rows."""
-    scored = load_task(task)
-    return scored.score(rows, Outputs(clips=embeddings), scored.settings(rows, requested), "cpu", False)
-
-
-def numbers(scores: Scores) -> dict[str, float]:
-    """The measures, without missing ones."""
-    return {name: float(value) for name, value in scores.measures.items() if value is not None}
 
 
 PLACES = 16

@@ -16,10 +16,8 @@ from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.recipes.negation import WORDINGS
 from audio_compositionality.dataset_builder.recipes.two_clips import DIFFERENCES, WHICH
 from audio_compositionality.tasks.base import Outputs
-from audio_compositionality.tasks.registry import load_task
 
-from .comp_a import chance_near
-from .families import Chapter, Check, Part, near
+from .checks import Chapter, Check, Part, chance_near, near, numbers, scored
 
 NEGATION, NEGATION_QUESTIONS, TWO_CLIPS = "negation", "negation_questions", "two_clips"
 
@@ -117,21 +115,16 @@ def sounds_of(events: Sequence[Mapping[str, Any]]) -> Heard:
     return [event["label"] for event in sorted(events, key=lambda event: event.get("start", event.get("onset")))]
 
 
-def scored(task: str, rows: Sequence[Row], outputs: Outputs) -> dict[str, float]:
-    """The measures of a task, without missing ones."""
-    scores = load_task(task).score(rows, outputs, load_task(task).settings(rows, {}), "cpu", False)
-    return {name: float(value) for name, value in scores.measures.items() if value is not None}
-
-
 def caption_measures(rows: Sequence[Row], believes: Believer) -> dict[str, float]:
     """Scores by embeddings: each clip of an item is an axis, and a caption what is believed of either."""
     texts = [[believes(one, sounds_of(clip)) for clip in row["events"]] for row in rows for one in row["captions"]]
-    return scored(NEGATION, rows, Outputs(clips=np.tile(np.eye(2), (len(rows), 1)), texts=np.array(texts)))
+    outputs = Outputs(clips=np.tile(np.eye(2), (len(rows), 1)), texts=np.array(texts))
+    return numbers(scored(NEGATION, rows, outputs))
 
 
 def answer_measures(task: str, rows: Sequence[Row], answers: Callable[[Row], str]) -> dict[str, float]:
     """Scores of the answers to questions."""
-    return scored(task, rows, Outputs(answers=[answers(row) for row in rows]))
+    return numbers(scored(task, rows, Outputs(answers=[answers(row) for row in rows])))
 
 
 def believed(believes: Believer, row: Row) -> str:
@@ -148,10 +141,11 @@ def captions(items: int, seed: int) -> list[Check]:
         for kind in WORDINGS:
             value = measures[f"match_{kind}"]
             checks.append(near(subject, f"match, {kind}", expected.get(kind, expected.get("", 0)), value))
-        for name in expected.keys() & {"negated", "affirmed"}:
-            checks.append(near(subject, name, expected[name], measures[name]))
+        for name in ("negated", "affirmed"):
+            if name in expected:
+                checks.append(near(subject, name, expected[name], measures[name]))
     clips, texts = np.random.default_rng(seed).normal(size=(2, 2 * items, 64))
-    measures = scored(NEGATION, rows, Outputs(clips=clips, texts=texts))
+    measures = numbers(scored(NEGATION, rows, Outputs(clips=clips, texts=texts)))
     counts = {"match": items, "negated": 3 * items // 4, "affirmed": 3 * items // 4}
     return [*checks, *(chance_near("random", name, 0.5, measures[name], count) for name, count in counts.items())]
 
@@ -246,19 +240,11 @@ def two_clips(groups: int, seed: int) -> list[Check]:
 _part = Chapter("negation.yaml", "one word, two clips").part
 
 
-class OneWordTwoClips:
-    """The family; see `Family`."""
-
-    name = "words"
-
-    def run(self, *, quick: bool, simulations: int, seed: int, progress: bool) -> tuple[Part, ...]:
-        """Check the scores of negation and of two clips; see `Family`. Nothing is simulated."""
-        items, groups = (80, 30) if quick else (400, 120)
-        parts = [_part("chapter", level=2, items=items, questions=2 * items, groups=groups)]
-        made = ((NEGATION, captions, items), (NEGATION_QUESTIONS, questions, items), (TWO_CLIPS, two_clips, groups))
-        for key, check, count in tqdm(made, desc="negation, two clips", disable=not progress):
-            parts.append(_part(key, check(count, seed)))
-        return tuple(parts)
-
-
-FAMILY = OneWordTwoClips()
+def chapter(*, quick: bool, simulations: int, seed: int, progress: bool) -> tuple[Part, ...]:
+    """Check the scores of negation and of two clips; see `dials.chapter`. Nothing is simulated."""
+    items, groups = (80, 30) if quick else (400, 120)
+    parts = [_part("chapter", level=2, items=items, questions=2 * items, groups=groups)]
+    made = ((NEGATION, captions, items), (NEGATION_QUESTIONS, questions, items), (TWO_CLIPS, two_clips, groups))
+    for key, check, count in tqdm(made, desc="negation, two clips", disable=not progress):
+        parts.append(_part(key, check(count, seed)))
+    return tuple(parts)

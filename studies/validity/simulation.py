@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,7 @@ from tqdm.auto import tqdm
 from audio_compositionality.evaluator.compare.statistics import compare_pairs, mean_intervals, paired_t_test
 from audio_compositionality.metrics.a_coat import a_coat_scores
 
-from .families import Check
+from .checks import Check, at_most
 from .theory import expected_population_a_coat
 
 Floats = NDArray[np.float64]
@@ -33,60 +33,6 @@ ENCODERS = 7
 
 NOMINAL, LOWEST, HIGHEST = 0.95, 0.93, 0.97
 """Coverage that the intervals promise, and the range that counts as keeping it in 1,000 simulations or more."""
-
-
-@dataclass(frozen=True)
-class Coverage:
-    """How often a 95 % interval covers the truth.
-
-    Attributes:
-        interval: which one.
-        n, clusters: samples, and the clusters that they are in.
-        share: of signal.
-        truth: the value to be covered.
-        covered: share of the simulations in which it was.
-        band: the range that counts as nominal.
-        claimed: whether it must; otherwise the row is there for contrast.
-    """
-
-    interval: str
-    n: int
-    clusters: int
-    share: float
-    truth: float
-    covered: float
-    band: tuple[float, float]
-    claimed: bool
-
-    @property
-    def holds(self) -> bool:
-        """Whether the coverage is nominal."""
-        return self.band[0] <= self.covered <= self.band[1]
-
-
-@dataclass(frozen=True)
-class FalsePositives:
-    """How often tests of encoders of equal truth find a difference.
-
-    Attributes:
-        test: which one.
-        n, clusters: samples, and the clusters that they are in.
-        rate: share of the tests, or of the data sets with any.
-        highest: the largest rate that counts as 5 %: the upper end of the central 95 % of the binomial.
-        claimed: whether it must; otherwise the row is there for contrast.
-    """
-
-    test: str
-    n: int
-    clusters: int
-    rate: float
-    highest: float
-    claimed: bool
-
-    @property
-    def holds(self) -> bool:
-        """Whether the rate is at most 5 %, up to Monte Carlo error."""
-        return self.rate <= self.highest
 
 
 def coverage_band(simulations: int) -> tuple[float, float]:
@@ -136,11 +82,10 @@ def student_interval(scores: Floats) -> tuple[float, float]:
     return mean - half, mean + half
 
 
-def simulate_coverage(simulations: int, large: int, seed: int, progress: bool) -> tuple[Coverage, ...]:
-    """Coverage of Student's t and of the clustered BCa bootstrap, on data of 64 samples and of `large`."""
+def simulate_coverage(simulations: int, large: int, seed: int, progress: bool) -> list[Check]:
+    """Check the coverage of Student's t and of the clustered BCa bootstrap, on data of 64 samples and of `large`."""
     settings = [(64, 64), (large, large), (64, 32), (large, large // 5), (64, 16)]
-    band = coverage_band(simulations)
-    coverages = []
+    checks = []
     total = 2 * simulations * len(settings)
     with tqdm(desc="coverage", total=total, disable=not progress) as bar:
         for number, (n, count) in enumerate(settings):
@@ -152,22 +97,24 @@ def simulate_coverage(simulations: int, large: int, seed: int, progress: bool) -
                 for column in range(simulations):
                     scores[:, column] = simulate_scores(clusters, share, 1, rng)[:, 0]
                     bar.update()
-                plain = [student_interval(column) for column in scores.T]
+                subject = f"{n:,} samples in {count:,} clusters, {100 * share:g} % signal"
                 # Every data set has the same clusters, so one call gives each the interval that it would get alone.
-                clustered = mean_intervals(scores, clusters)
                 for name, intervals, claimed in (
-                    ("Student's t", plain, count == n),
-                    ("BCa", clustered, count >= 32),
+                    ("Student's t", [student_interval(column) for column in scores.T], count == n),
+                    ("BCa", mean_intervals(scores, clusters), count >= 32),
                 ):
-                    covered = np.mean([pair is not None and pair[0] <= truth <= pair[1] for pair in intervals])
-                    coverages.append(Coverage(name, n, count, share, truth, float(covered), band, claimed))
-    return tuple(coverages)
+                    checks.append(
+                        _covers(subject, f"A-COAT of {truth:.3f}, covered by {name}", intervals, truth, claimed)
+                    )
+    return checks
 
 
-def simulate_false_positives(simulations: int, seed: int, progress: bool) -> tuple[FalsePositives, ...]:
-    """Tests of all pairs of 7 encoders of equal truth, on 64 samples without and with clusters."""
-    rates = []
-    # The tests of one data set depend on each other, at worst fully: as many trials as there are data sets.
+def simulate_false_positives(simulations: int, seed: int, progress: bool) -> list[Check]:
+    """Check how often tests of all pairs of 7 encoders of equal truth find a difference, on 64 samples, without and
+    with clusters; for contrast also a test that ignores the clusters."""
+    checks = []
+    # The upper end of the central 95 % of the binomial. The tests of one data set depend on each other, at worst fully:
+    # as many trials as there are data sets.
     highest = float(stats.binom.ppf(0.975, simulations, 0.05)) / simulations
     n, share = 64, 0.5
     with tqdm(desc="false positives", total=2 * simulations, disable=not progress) as bar:
@@ -189,11 +136,14 @@ def simulate_false_positives(simulations: int, seed: int, progress: bool) -> tup
                 ("paired t-test, p ≤ 0.05", alone, True),
                 ("95 % BCa interval of the difference without 0", excluded, True),
                 ("any of the 21 tests of a data set, corrected", corrected, True),
-                ("paired t-test that ignores the clusters", ignoring, False),
             ]
-            for test, shares, claimed in rows[: None if count < n else -1]:
-                rates.append(FalsePositives(test, n, count, float(shares.mean()), highest, claimed))
-    return tuple(rates)
+            if count < n:
+                rows.append(("paired t-test that ignores the clusters", ignoring, False))
+            for test, rates, claimed in rows:
+                subject = f"{n} samples in {count} clusters"
+                rate = float(rates.mean())
+                checks.append(at_most(subject, f"false positives: {test}", highest, rate, claimed=claimed))
+    return checks
 
 
 AXIS_DIM = 8
@@ -243,7 +193,7 @@ def simulate_invariance(simulations: int, seed: int, progress: bool) -> list[Che
                     scores[:, column] = result["scores"]
                     bar.update()
                 subject, score = f"{originals} originals in {count} blocks", f"Invariance of {truth:g}, covered"
-                checks.append(_check(subject, score, scores, blocks, truth, claimed=count >= FEWEST))
+                checks.append(_covers(subject, score, mean_intervals(scores, blocks), truth, count >= FEWEST))
     return checks
 
 
@@ -272,24 +222,21 @@ def simulate_informativeness(simulations: int, seed: int, progress: bool) -> lis
                 subject = f"{len(blocks):,} clips in {count} blocks, {100 * share:g} % signal"
                 score = f"Informativeness of {truth:.2f}, covered"
                 slack = FITTED if claimed else 0.0
-                checks.append(_check(subject, score, scores, blocks, truth, claimed=claimed, slack=slack))
+                checks.append(_covers(subject, score, mean_intervals(scores, blocks), truth, claimed, slack))
     return checks
 
 
-def _check(
+def _covers(
     subject: str,
     score: str,
-    scores: NDArray[np.float64],
-    blocks: NDArray[np.int64],
+    intervals: Sequence[tuple[float, float] | None],
     truth: float,
-    *,
     claimed: bool,
     slack: float = 0.0,
 ) -> Check:
-    """How often the intervals of the mean of each column of scores [n, simulations] cover the truth."""
-    low, high = coverage_band(scores.shape[1])
+    """Check how many of the intervals of simulated data sets cover the truth."""
+    low, high = coverage_band(len(intervals))
     low -= slack
-    intervals = mean_intervals(scores, blocks)
     covered = float(np.mean([pair is not None and pair[0] <= truth <= pair[1] for pair in intervals]))
     return Check(subject, score, f"{100 * low:.1f} to {100 * high:.1f} %", covered, low, high, claimed)
 

@@ -17,8 +17,7 @@ from audio_compositionality.tasks.base import Outputs, Scores
 from audio_compositionality.tasks.registry import load_task
 from audio_compositionality.tasks.shapes.moments import moment_activities
 
-from .comp_a import numbers
-from .families import Chapter, Check, DialTable, Part, at_least, at_most, near
+from .checks import Chapter, Check, DialTable, Part, at_least, at_most, near, numbers, scored
 
 Floats = NDArray[np.float64]
 
@@ -85,12 +84,12 @@ class Moments:
 
     def said(self, answers: Sequence[str]) -> Scores:
         """The result of answers."""
-        return load_task(ANSWERS).score(self.rows, Outputs(answers=answers), {}, "cpu", False)
+        return scored(ANSWERS, self.rows, Outputs(answers=answers))
 
     def framed(self, frames: Floats) -> Mapping[str, float]:
         """The measures of frames [n, bins, dim]."""
         clips = frames.reshape(len(self.rows), -1).astype(np.float32)
-        return numbers(load_task(FRAMES).score(self.rows, Outputs(clips=clips), {}, "cpu", False))
+        return numbers(scored(FRAMES, self.rows, Outputs(clips=clips)))
 
 
 def exact(data: Moments) -> list[Check]:
@@ -193,20 +192,11 @@ _MODELS: tuple[tuple[str, Callable[[Moments], list[Check]]], ...] = (
 _part = Chapter("when.yaml", "when").part
 
 
-class MomentFamily:
-    """The family; see `Family`."""
-
-    # Families are sorted by name: this one comes after "text".
-    name = "when"
-
-    def run(self, *, quick: bool, simulations: int, seed: int, progress: bool) -> tuple[Part, ...]:
-        """Check the scores; see `Family`. Nothing is simulated."""
-        data = Moments(40 if quick else 200, seed)
-        figures: dict[str, Any] = {"rows": len(data.rows)}
-        dial, checks = turn_shift(data)
-        parts = [_part("chapter", level=2, **figures)]
-        parts += [_part(key, check(data)) for key, check in _MODELS]
-        return (*parts, _part("shift", checks, dial))
-
-
-FAMILY = MomentFamily()
+def chapter(*, quick: bool, simulations: int, seed: int, progress: bool) -> tuple[Part, ...]:
+    """Check the scores; see `dials.chapter`. Nothing is simulated."""
+    data = Moments(40 if quick else 200, seed)
+    figures: dict[str, Any] = {"rows": len(data.rows)}
+    dial, checks = turn_shift(data)
+    parts = [_part("chapter", level=2, **figures)]
+    parts += [_part(key, check(data)) for key, check in _MODELS]
+    return (*parts, _part("shift", checks, dial))

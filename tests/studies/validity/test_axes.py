@@ -8,8 +8,9 @@ import pytest
 from studies.validity import axes_encoders as make
 from studies.validity import axes_theory as theory
 from studies.validity import simulation
-from studies.validity.axes import expected_invariance, thinned
+from studies.validity.axes import expected_invariance
 from studies.validity.axes_encoders import SMALL, AxesMaterial
+from studies.validity.checks import thinned
 from studies.validity.simulation import (
     AXIS_DIM,
     COPIES,
