@@ -87,11 +87,9 @@ OPTIONAL = {
     "inspect_ai",
     "mteb",
     "python_stretch",
-    "tensorboard",
     "textblob",
     "torchaudio",
     "torchcodec",
-    "trackio",
 }
 """Packages of extras, and of other suites whose users have them."""
 

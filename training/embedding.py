@@ -9,7 +9,6 @@ and each chunk is embedded again, with gradient, to carry that to the weights. I
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, TypeAlias
@@ -80,7 +79,7 @@ class BatchEmbedder(nn.Module):
 
 
 Embed: TypeAlias = Callable[[Batch], Embeddings]
-"""An embedder of batches, such as a `BatchEmbedder`, bare or prepared by accelerate."""
+"""An embedder of batches, such as a `BatchEmbedder`."""
 
 _VARIABLES = ("audio", "captions", "negatives", "positives", "scale")
 """The fields of `Embeddings` that have a gradient."""
@@ -93,7 +92,6 @@ def cached_step(
     chunk: int | None = None,
     *,
     backward: Callable[[Tensor], object] = torch.Tensor.backward,
-    no_sync: Callable[[], AbstractContextManager[object]] = nullcontext,
 ) -> Tensor:
     """Add the gradient of a batch's loss to the weights' gradients.
 
@@ -106,10 +104,8 @@ def cached_step(
         batch: the share of this process.
         loss: without dimensions, of the embeddings of `batch`.
         chunk: most rows whose activations are kept, with all their texts; by default all, in a plain step.
-        backward: called once a chunk on a number whose gradient is the chunk's, such as `Accelerator.backward`, which
-            scales it for float16 and divides it where gradients are accumulated.
-        no_sync: makes the context in which processes do not share gradients, ``lambda: accelerator.no_sync(model)``;
-            entered for every chunk but the last.
+        backward: called once a chunk on a number whose gradient is the chunk's; it may scale it for float16, and divide
+            it where gradients are accumulated.
 
     Returns:
         The loss, without gradient.
@@ -131,8 +127,7 @@ def cached_step(
     for index, part in enumerate(chunks):
         last = index == len(chunks) - 1
         _restore(states[index], batch.audio.device)
-        with nullcontext() if last else no_sync():
-            backward(_pulled(embed(part), embeddings[: index + 1], gradients, last))
+        backward(_pulled(embed(part), embeddings[: index + 1], gradients, last))
     _restore(behind, batch.audio.device)
     return value
 

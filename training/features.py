@@ -15,14 +15,14 @@ import shutil
 import time
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
 from math import prod
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,23 +35,18 @@ from .settings import TrainingError
 
 if TYPE_CHECKING:
     import torch
-    from tqdm import tqdm
     from transformers import ClapFeatureExtractor
 
     from .data import TrainingData
 
-VERSION = 2
-"""Version of the stored features; it rises with any change of the values."""
+VERSION = 3
+"""Version of the stored features; it rises with any change of the values or files."""
 
 CHUNK = 32
 """Clips of a chunk, which are computed, written and noted as done together."""
 
-_DTYPE = np.dtype(np.float16)
-
-_VALUES, _DIGESTS, _WHOLE, _LOCK = "values.bin", "digests.bin", "features.json", "lock"
-
-_DIGEST = hashlib.sha256().digest_size
-"""Bytes of a clip's digest; only zeros stand for a clip that is not done."""
+_VALUES, _DIGESTS, _FACTS = "values.npy", "digests.npy", "features.json"
+"""Float16 [clips, ...]; SHA-256 of each clip's values, bytes [clips, 32], zeros until it is done; the settings."""
 
 _SPARE = 2**26
 """Bytes that must stay free on the disk."""
@@ -132,17 +127,14 @@ class StoredFeatures:
     Attributes:
         folder: where they are.
         values: [clips, ...], memory-mapped; not compared with their digests.
+        digests: SHA-256 of each clip's features, bytes [clips, 32], memory-mapped.
         compute: computes the features of a clip by its number, float32.
     """
 
     folder: Path
     values: NDArray[Any]
+    digests: NDArray[np.uint8]
     compute: Callable[[int], FloatArray]
-
-    @cached_property
-    def _digests(self) -> NDArray[np.uint8]:
-        """SHA-256 of each clip's features, [clips, 32]."""
-        return np.fromfile(self.folder / _DIGESTS, np.uint8).reshape(len(self.values), _DIGEST)
 
     @cached_property
     def _checked(self) -> NDArray[np.bool_]:
@@ -153,15 +145,21 @@ class StoredFeatures:
         """Features [n, ...] of clips by their numbers, as they are stored.
 
         Features that this process reads for the first time are compared with their digest: each clip costs one pass
-        over its own bytes alone. Where the digest differs they are computed again, and a warning says so.
+        over its own bytes alone. Where the digest differs they are computed again and written over the damaged ones,
+        and a warning says so.
         """
         features: NDArray[np.float16] = self.values[clips]
-        for place in np.flatnonzero(~self._checked[clips]).tolist():
-            clip = int(clips[place])
-            if self._checked[clip]:
-                continue
-            if _digest(features[place]) != self._digests[clip].tobytes():
-                features[clips == clip] = self._again(clip)
+        for clip in np.unique(clips[~self._checked[clips]]).tolist():
+            if _digest(self.values[clip]) != self.digests[clip].tobytes():
+                warnings.warn(
+                    f"{self.folder / _VALUES} or {_DIGESTS} beside it is damaged: the features of clip {clip} are not "
+                    "those of their digest, and are computed again",
+                    stacklevel=3,
+                )
+                again = self.compute(clip).astype(np.float16)
+                features[clips == clip] = again
+                if (arrays := _open_arrays(self.folder, self.values.shape, "r+")) is not None:
+                    arrays[0][clip], arrays[1][clip] = again, np.frombuffer(_digest(again), np.uint8)
             self._checked[clip] = True
         return features
 
@@ -171,30 +169,9 @@ class StoredFeatures:
 
         return torch.from_numpy(self.read(clips).astype(np.float32))
 
-    def _again(self, clip: int) -> NDArray[np.float16]:
-        """The features of a clip, computed again and written over the damaged ones."""
-        warnings.warn(
-            f"{self.folder / _VALUES} or {_DIGESTS} beside it is damaged: the features of clip {clip} are not those of "
-            "their digest, and are computed again",
-            stacklevel=3,
-        )
-        features = self.compute(clip).astype(_DTYPE)
-        digest = _digest(features)
-        with (self.folder / _VALUES).open("r+b") as values, (self.folder / _DIGESTS).open("r+b") as digests:
-            _write_at(values, clip * features.nbytes, features.tobytes())
-            _write_at(digests, clip * _DIGEST, digest)
-        self._digests[clip] = np.frombuffer(digest, np.uint8)
-        return features
-
 
 def _digest(features: NDArray[np.float16]) -> bytes:
-    return hashlib.sha256(features.data).digest()
-
-
-def _write_at(stream: BinaryIO, place: int, content: bytes) -> None:
-    stream.seek(place)
-    stream.write(content)
-    stream.flush()
+    return hashlib.sha256(features.tobytes()).digest()
 
 
 def features_folder(data: TrainingData, front_end: ClipFrontEnd) -> Path:
@@ -230,133 +207,102 @@ def prepare_features(
     folder = features_folder(data, front_end) if folder is None else folder
     shape = (data.num_clips, *front_end.shape)
     folder.mkdir(parents=True, exist_ok=True)
-    while not _is_whole(folder, shape):
-        with locked(folder / _LOCK) as got:
-            if got and not _is_whole(folder, shape):
-                _prepare(data, front_end, folder, shape, workers or min(os.cpu_count() or 1, 4), progress)
+
+    def compute(clips: Iterable[Clip]) -> FloatArray:
+        waveforms = (resample(clip.waveform[None], clip.sample_rate, front_end.sample_rate)[0] for clip in clips)
+        return np.stack([front_end(waveform) for waveform in waveforms])
+
+    while (arrays := _open_arrays(folder, shape)) is None or not arrays[1].any(axis=1).all():
+        with locked(folder / "lock") as got:
+            if got:
+                arrays = _open_arrays(folder, shape, "r+") or _make_arrays(folder, shape)
+                facts = {"version": VERSION, "source": data.source, "recipe": data.recipe, **front_end.settings}
+                write_whole(folder / _FACTS, json.dumps(facts, indent=1) + "\n")
+                _fill(*arrays, data, compute, workers or min(os.cpu_count() or 1, 4), progress)
         if not got:
             time.sleep(0.2)
-
-    def compute(clip: int) -> FloatArray:
-        (one,) = data.clips(range(clip, clip + 1))
-        return _features(one, front_end)
-
-    return StoredFeatures(folder, np.memmap(folder / _VALUES, _DTYPE, "r", shape=shape), compute)
+    return StoredFeatures(folder, *arrays, lambda clip: compute(data.clips(range(clip, clip + 1)))[0])
 
 
-def _is_whole(folder: Path, shape: Sequence[int]) -> bool:
-    return (folder / _WHOLE).is_file() and _have_sizes(folder, shape)
+_Arrays: TypeAlias = tuple["np.memmap[Any, Any]", "np.memmap[Any, Any]"]
 
 
-def _have_sizes(folder: Path, shape: Sequence[int]) -> bool:
-    """Whether values and digests are there, for so many clips."""
-    sizes = {_VALUES: prod(shape) * _DTYPE.itemsize, _DIGESTS: shape[0] * _DIGEST}
-    return all((folder / name).is_file() and (folder / name).stat().st_size == size for name, size in sizes.items())
+def _open_arrays(folder: Path, shape: tuple[int, ...], mode: Literal["r", "r+"] = "r") -> _Arrays | None:
+    """The values and digests in a folder; None where they are not there, or one is cut or of another shape."""
+    try:
+        # Opened for writing, a file that is cut would be made longer.
+        for name, expected in ((_VALUES, shape), (_DIGESTS, (shape[0], hashlib.sha256().digest_size))):
+            if np.lib.format.open_memmap(folder / name, "r").shape != expected:
+                return None
+        values, digests = (np.lib.format.open_memmap(folder / name, mode) for name in (_VALUES, _DIGESTS))
+    except (OSError, ValueError):
+        return None
+    return values, digests
 
 
-def _prepare(
-    data: TrainingData, front_end: ClipFrontEnd, folder: Path, shape: tuple[int, ...], workers: int, progress: bool
-) -> None:
-    """Compute the unfinished chunks, and note that all are done."""
-    from tqdm.auto import tqdm
-
-    size = prod(shape[1:]) * _DTYPE.itemsize
-    digests = _open_files(folder, shape)
-    starts = range(0, shape[0], CHUNK)
-    missing = [chunk for chunk, start in enumerate(starts) if not digests[start : start + CHUNK].any(axis=1).all()]
-    _check_room(folder, len(missing) * CHUNK * size, shape[0])
-    total = shape[0]
-    bar: tqdm[Any]
-    with (
-        (folder / _VALUES).open("r+b") as values,
-        (folder / _DIGESTS).open("r+b") as notes,
-        tqdm(total=total, desc="log-mels", unit="clip", disable=not progress, leave=None) as bar,
-    ):
-        bar.n = min((len(starts) - len(missing)) * CHUNK, total)
-        bar.refresh()
-        try:
-            for chunk, features in _computed(data, front_end, missing, workers):
-                stored = features.astype(_DTYPE)
-                _write_at(values, chunk * CHUNK * size, stored.tobytes())
-                # Features with a digest must be on disk, even if the machine stops.
-                os.fsync(values.fileno())
-                _write_at(notes, chunk * CHUNK * _DIGEST, b"".join(map(_digest, stored)))
-                bar.update(len(features))
-        except OSError as error:
-            if error.errno != errno.ENOSPC:
-                raise
-            _check_room(folder, 2**62, shape[0])
-    stated = {"version": VERSION, "source": data.source, "recipe": data.recipe, "shape": shape, "dtype": _DTYPE.name}
-    write_whole(folder / _WHOLE, json.dumps({**stated, **front_end.settings}, indent=1) + "\n")
-
-
-def _open_files(folder: Path, shape: Sequence[int]) -> NDArray[np.uint8]:
-    """Make the file of values at its full size, where it is not there; returns the digests, [clips, 32]."""
-    values, digests = folder / _VALUES, folder / _DIGESTS
-    if not _have_sizes(folder, shape):
-        if (folder / _WHOLE).is_file():
-            warnings.warn(
-                f"{values} or {digests.name} beside it is not of its size: all is computed again", stacklevel=4
-            )
-        (folder / _WHOLE).unlink(missing_ok=True)
-        write_whole(digests, bytes(shape[0] * _DIGEST))
-        with values.open("wb") as stream:
-            stream.truncate(prod(shape) * _DTYPE.itemsize)
-    return np.fromfile(digests, np.uint8).reshape(shape[0], _DIGEST)
-
-
-def _check_room(folder: Path, needed: int, clips: int) -> None:
-    """Refuse to begin where the disk has not the room.
+def _make_arrays(folder: Path, shape: tuple[int, ...]) -> _Arrays:
+    """New files of values and digests, which have their room on the disk.
 
     Raises:
-        TrainingError: says how much is needed and free, and what to do.
+        TrainingError: the disk has not the room: says how much is needed and free, and what to do.
     """
+    needed = prod(shape) * 2
     free = shutil.disk_usage(folder).free
-    if needed + _SPARE > free:
-        more = f"take {needed / 1e9:,.2f} GB more" if needed < 2**60 else "take more than there is"
-        raise TrainingError(
-            f"the log-mels of {clips:,} clips {more} in {folder}, where {free / 1e9:,.2f} GB are free: make room, or "
-            f"name another folder in {CACHE_VARIABLE}. Finished features are kept"
+    if (folder / _DIGESTS).exists():
+        warnings.warn(
+            f"{folder / _VALUES} or {_DIGESTS} beside it is not of its size: all is computed again", stacklevel=3
         )
+    try:
+        if needed + _SPARE > free:
+            raise OSError(errno.ENOSPC, "less is free")
+        (folder / _DIGESTS).unlink(missing_ok=True)
+        values = np.lib.format.open_memmap(folder / _VALUES, "w+", np.float16, shape)
+        if hasattr(os, "posix_fallocate"):
+            # Writing to a mapped file that has no room left would end the process.
+            with (folder / _VALUES).open("r+b") as file:
+                os.posix_fallocate(file.fileno(), 0, (folder / _VALUES).stat().st_size)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        raise TrainingError(
+            f"the log-mels of {shape[0]:,} clips take {needed / 1e9:,.2f} GB in {folder}, where {free / 1e9:,.2f} GB "
+            f"are free: make room, or name another folder in {CACHE_VARIABLE}"
+        ) from error
+    digest = hashlib.sha256().digest_size
+    return values, np.lib.format.open_memmap(folder / _DIGESTS, "w+", np.uint8, (shape[0], digest))
 
 
-def _computed(
-    data: TrainingData, front_end: ClipFrontEnd, chunks: Sequence[int], workers: int
-) -> Iterator[tuple[int, FloatArray]]:
-    """The features of chunks of clips, in their order: threads compute them while this one renders or reads on."""
+def _fill(
+    values: np.memmap[Any, Any],
+    digests: np.memmap[Any, Any],
+    data: TrainingData,
+    compute: Callable[[Iterable[Clip]], FloatArray],
+    workers: int,
+    progress: bool,
+) -> None:
+    """Compute the features from the first unfinished chunk on: threads do while this one renders or reads on."""
+    from tqdm.auto import tqdm
 
-    def of_clips(clips: list[Clip]) -> FloatArray:
-        return np.stack([_features(clip, front_end) for clip in clips])
-
-    waiting: deque[tuple[int, Future[FloatArray]]] = deque()
-    with ThreadPoolExecutor(workers, thread_name_prefix="features") as pool:
+    done = np.append(digests.any(axis=1), False).argmin() // CHUNK * CHUNK
+    clips = iter(data.clips(range(done, len(values))))
+    waiting: deque[Future[FloatArray]] = deque()
+    with (
+        ThreadPoolExecutor(workers, thread_name_prefix="features") as pool,
+        tqdm(total=len(values), initial=done, desc="log-mels", unit="clip", disable=not progress, leave=None) as bar,
+    ):
         try:
-            for chunk, clips in _clips_of(data, chunks):
-                waiting.append((chunk, pool.submit(of_clips, clips)))
+            while (chunk := list(islice(clips, CHUNK))) or waiting:
+                if chunk:
+                    waiting.append(pool.submit(compute, chunk))
                 # As many chunks wait as there are threads: clips do not pile up.
-                if len(waiting) > workers + 1:
-                    first, future = waiting.popleft()
-                    yield first, future.result()
-            while waiting:
-                first, future = waiting.popleft()
-                yield first, future.result()
+                if not chunk or len(waiting) > workers + 1:
+                    features = waiting.popleft().result().astype(np.float16)
+                    some = slice(done, done + len(features))
+                    values[some] = features
+                    # Features with a digest must be on disk, even if the machine stops.
+                    values.flush()
+                    digests[some] = [np.frombuffer(_digest(one), np.uint8) for one in features]
+                    done += len(features)
+                    bar.update(len(features))
         finally:
             pool.shutdown(cancel_futures=True)
-
-
-def _clips_of(data: TrainingData, chunks: Sequence[int]) -> Iterator[tuple[int, list[Clip]]]:
-    """The clips of each chunk; consecutive chunks are read in one pass."""
-    runs: list[list[int]] = []
-    for chunk in chunks:
-        if runs and runs[-1][-1] + 1 == chunk:
-            runs[-1].append(chunk)
-        else:
-            runs.append([chunk])
-    for run in runs:
-        clips = data.clips(range(run[0] * CHUNK, min((run[-1] + 1) * CHUNK, data.num_clips)))
-        for chunk in run:
-            yield chunk, list(islice(clips, CHUNK))
-
-
-def _features(clip: Clip, front_end: ClipFrontEnd) -> FloatArray:
-    return front_end(resample(clip.waveform[None], clip.sample_rate, front_end.sample_rate)[0])

@@ -8,34 +8,33 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from safetensors import SafetensorError
-from safetensors.numpy import load, save
 from torch import Tensor, nn
 
 from audio_compositionality.encoders.inference import resolve_device
 from audio_compositionality.encoders.loading.beside_weights import RECORD
 from audio_compositionality.evaluator.run.processes import Processes, join_launched
-from audio_compositionality.support.checked_files import DIGEST, NO_DIGEST, digests_of, read_sealed, sealed
+from audio_compositionality.support.checked_files import digests_of
 from audio_compositionality.support.files import locked, partial_path, write_whole
-from audio_compositionality.support.text import first_line
+from audio_compositionality.support.progress import make_bar
 
 from .batches import Batch, Batches, BatchSettings, FeatureSource, TextSettings, check_neighbours, nearest_rows
 from .data import TrainingData
 from .embedding import BatchEmbedder, Embeddings, cached_step
-from .log import STEP_COLUMNS, RunLog, TrainingProgress
+from .log import STEP_COLUMNS, RunLog
 from .losses import StageLoss, processes, stage_loss
 from .model import TwoTowers
 from .run_folder import DataFacts, TrainingRecord, check_out, write_record
 from .settings import HARD, MODULAR, Stage, TrainingError, TrainingSettings
-from .state import FOLDER, Position, TrainingState, find_checkpoint, keep_checkpoint, load_checkpoint, save_checkpoint
+from .state import FILE, Position, TrainingState, find_checkpoint, load_checkpoint, save_checkpoint
 
 if TYPE_CHECKING:
     from audio_compositionality.encoders.base import Model
@@ -92,17 +91,8 @@ class Computing:
 
     def mixed(self) -> AbstractContextManager[object]:
         """The context in which models compute."""
-        if self.precision == "no":
-            return nullcontext()
-        return torch.autocast(self.device.type, torch.bfloat16 if self.precision == "bf16" else torch.float16)
-
-    def backward(self, accumulate: int) -> Callable[[Tensor], object]:
-        """The function that carries a loss back to the weights, where each step has so many batches."""
-
-        def carry(loss: Tensor) -> None:
-            self.scaler.scale(loss / accumulate).backward()  # type: ignore[no-untyped-call]
-
-        return carry
+        kind = torch.float16 if self.precision == "fp16" else torch.bfloat16
+        return torch.autocast(self.device.type, kind, enabled=self.precision != "no")
 
     def mean(self, values: Tensor) -> Tensor:
         """The mean of some numbers over all processes."""
@@ -145,12 +135,6 @@ def learning_rate_at(stage: Stage, step: int) -> float:
     return stage.learning_rate * (LAST_RATE + (1 - LAST_RATE) * (1 + math.cos(math.pi * share)) / 2)
 
 
-def set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
-    """Set the learning rate of all weights."""
-    for group in optimizer.param_groups:
-        group["lr"] = rate
-
-
 @torch.no_grad()
 def average_gradients(weights: Sequence[nn.Parameter]) -> None:
     """Give every process the mean of the gradients of all; nothing where there is one."""
@@ -159,69 +143,12 @@ def average_gradients(weights: Sequence[nn.Parameter]) -> None:
     if count == 1 or not gradients:
         return
     # In one message: the order of summation is the same in every process, so that weights stay equal.
-    flat = torch.cat([gradient.flatten() for gradient in gradients])
+    flat = nn.utils.parameters_to_vector(gradients)
     torch.distributed.all_reduce(flat)
-    flat /= count
-    start = 0
-    for gradient in gradients:
-        gradient.copy_(flat[start : start + gradient.numel()].view_as(gradient))
-        start += gradient.numel()
-
-
-def cut_gradients(weights: Sequence[nn.Parameter]) -> Tensor:
-    """Clip the gradient of all weights to `MAX_GRADIENT`; returns its norm before, without dimensions."""
-    return nn.utils.clip_grad_norm_([weight for weight in weights if weight.grad is not None], MAX_GRADIENT)
+    nn.utils.vector_to_parameters(flat / count, gradients)
 
 
 _AT_ONCE = 32
-
-
-def stage_neighbours(
-    towers: TwoTowers,
-    data: TrainingData,
-    features: FeatureSource,
-    count: int,
-    out: Path,
-    processes: Processes,
-    kept: NDArray[np.int64] | None,
-) -> NDArray[np.int64]:
-    """The neighbours of every row in the embedding that the stage begins with.
-
-    Args:
-        towers: as at the beginning of the stage, unless neighbours are kept.
-        data: the rows.
-        features: of their clips.
-        count: neighbours of a row.
-        out: folder of the run, through which the main process passes them to the others.
-        processes: the main one computes.
-        kept: the neighbours of the checkpoint, where a run goes on within the stage: the embedding has changed since.
-
-    Returns:
-        int64 [rows, count].
-
-    Raises:
-        TrainingError: the main process's file cannot be read.
-    """
-    if kept is not None:
-        return kept
-    path = out / FOLDER / "neighbours.safetensors"
-    if processes.is_main:
-        neighbours: NDArray[np.int64] = nearest_rows(embed_rows(towers, data, features), data.rows, count)
-        if processes.count == 1:
-            return neighbours
-        stated = {"given": json.dumps({DIGEST: NO_DIGEST})}
-        write_whole(path, sealed(save({"neighbours": neighbours}, stated)))
-    processes.wait()
-    try:
-        neighbours = load(read_sealed(path))["neighbours"]
-    except (OSError, ValueError, SafetensorError, KeyError) as error:
-        raise TrainingError(
-            f"cannot read the neighbours of rows that the main process gave: {first_line(error)}"
-        ) from error
-    processes.wait()
-    if processes.is_main:
-        path.unlink()
-    return neighbours
 
 
 @torch.no_grad()
@@ -305,6 +232,7 @@ class Trainer:
         self._on_step, self._progress = on_step, progress
         self._waiting: list[tuple[int, float, torch.Tensor]] = []
         self._near: NDArray[np.int64] | None = None
+        self._score = ""
         self.log: RunLog | None = None
         self.position = Position()
         described = f"{len(data.rows):,} rows of {data.recipe}, {data.source}"
@@ -316,52 +244,45 @@ class Trainer:
         Raises:
             TrainingError: the folder holds another training, or a loss is no number.
         """
-        if self.processes.is_main:
-            check_out(self.out, self.settings, self.facts)
-            self._check_batches()
-            self.out.mkdir(parents=True, exist_ok=True)
-            with locked(self.out / ".lock") as is_free:
-                if not is_free:
+        with ExitStack() as stack:
+            if self.processes.is_main:
+                check_out(self.out, self.settings, self.facts)
+                self._check_batches()
+                self.out.mkdir(parents=True, exist_ok=True)
+                if not stack.enter_context(locked(self.out / ".lock")):
                     raise TrainingError(f"another process is training in {self.out}")
-                return self._run()
-        return self._run()
-
-    def _run(self) -> TrainingRun:
-        if self.processes.is_main:
-            write_record(self.out, TrainingRecord(self.settings.values(), self.facts), self.settings)
-        self._validates = json.loads(self.processes.tell(json.dumps(self._validate is not None)))
-        state = find_checkpoint(self.out)
-        # From here on the folder is written to: no process looks for a state any more.
-        self.processes.wait()
-        self._begin() if state is None else self._go_on(state)
-        first = self.position.total
-        self._began = time.monotonic() - self.position.seconds
-        tables = {} if state is None else state.tables
-        self.log = RunLog(self.out, self.settings, first, tables) if self.processes.is_main else None
-        self._bar = TrainingProgress(self.settings.stages, first, shown=self._progress and self.processes.is_main)
-        try:
+                write_record(self.out, TrainingRecord(self.settings.values(), self.facts), self.settings)
+            self._validates = json.loads(self.processes.tell(json.dumps(self._validate is not None)))
+            state = find_checkpoint(self.out)
+            # From here on the folder is written to: no process looks for a state any more.
+            self.processes.wait()
+            if state is None:
+                self._begin()
+            else:
+                if self.processes.is_main and state.path.name != FILE:
+                    # No damaged file replaces an intact one.
+                    state.path.replace(state.path.with_name(FILE))
+                self.processes.wait()
+                self.position, self._near = state.position, state.neighbours
+                load_checkpoint(self.out, self.towers, None)
             resumed = self.position
+            self._began = time.monotonic() - resumed.seconds
+            if self.processes.is_main:
+                tables = {} if state is None else state.tables
+                self.log = RunLog(self.out, self.settings.log_to, resumed.total, tables)
+                stack.callback(self.log.close)
+            shown = self._progress and self.processes.is_main
+            self._bar = make_bar("training", "step", self.settings.steps, shown=shown, done=resumed.total)
+            stack.callback(self._bar.close)
             for number in range(resumed.stage, len(self.settings.stages)):
                 self._run_stage(number, is_resumed=number == resumed.stage and resumed.step > 0)
-        finally:
-            self._bar.close()
-            if self.log is not None:
-                self.log.close()
-        return TrainingRun(self.out, self.position, first if state is not None else None)
+        return TrainingRun(self.out, self.position, None if state is None else resumed.total)
 
     @property
     def embedding_dim(self) -> int:
         """Length of an embedding."""
         with torch.no_grad():
             return int(self.towers.embed_text(self.towers.tokeniser(["a"]).to(self.computing.device)).shape[1])
-
-    def _go_on(self, state: TrainingState) -> None:
-        """Go on from a state."""
-        if self.processes.is_main:
-            keep_checkpoint(state)
-        self.processes.wait()
-        self.position, self._near = state.position, state.neighbours
-        load_checkpoint(self.out, self.towers, None)
 
     def _begin(self) -> None:
         """Measure the norm that fresh weights need, and keep the state before the first step."""
@@ -375,47 +296,57 @@ class Trainer:
         self._keep(None)
 
     def _run_stage(self, number: int, *, is_resumed: bool) -> None:
-        stage = self.settings.stages[number]
-        optimizer = make_optimizer(self.towers, self.settings.weight_decay)
+        settings, stage = self.settings, self.settings.stages[number]
+        optimizer = make_optimizer(self.towers, settings.weight_decay)
         if is_resumed:
             load_checkpoint(self.out, self.towers, optimizer, self.computing.scaler)
-        self._near = self._neighbours(number)
-        batches = self._batches(number, self._near)
-        each = self.settings.accumulate
-        weights = (self.settings.text_to_audio, self.settings.audio_to_text)
+        if not settings.neighbours or stage.kind not in (HARD, MODULAR):
+            self._near = None
+        elif not is_resumed:
+            # Of the embedding that the stage begins with.
+            near: list[list[int]] = []
+            if self.processes.is_main:
+                embeddings = embed_rows(self.towers, self.data, self.features)
+                near = nearest_rows(embeddings, self.data.rows, settings.neighbours).tolist()
+            self._near = np.array(json.loads(self.processes.tell(json.dumps(near))), np.int64)
         loss = stage_loss(
             stage.kind,
-            self.settings.form,
-            weights=weights,
-            modular_weight=self.settings.modular_weight,
+            settings.form,
+            weights=(settings.text_to_audio, settings.audio_to_text),
+            modular_weight=settings.modular_weight,
         )
-        stream = batches.stream(self.position.step * each, stage.steps * each)
-        with _closing(stream):
+        each = settings.accumulate
+        batches = self._batches(number, self._near)
+        # However the stage ends, the threads of the stream do.
+        with closing(batches.stream(self.position.step * each, stage.steps * each)) as stream:
             while self.position.step < stage.steps:
                 self._step(stage, stream, loss, optimizer)
-                position = self.position
-                if self._is_due(stage, self.settings.evaluate_every) and self._validate_and_stop(stage):
+                if self._is_due(stage, settings.evaluate_every) and self._validate_and_stop(stage):
                     break
-                if position.step < stage.steps and self._is_due(stage, self.settings.checkpoint_every):
+                if self.position.step < stage.steps and self._is_due(stage, settings.checkpoint_every):
                     self._keep(optimizer)
         self._flush(stage)
-        self._bar.skip(stage.steps - self.position.step)
+        self._bar.update(stage.steps - self.position.step)
         self.position = replace(self.position, stage=number + 1, step=0, stage_best=None, stale=0)
         self._keep(None)
 
     def _step(self, stage: Stage, stream: Iterator[Batch], loss: StageLoss, optimizer: torch.optim.Optimizer) -> None:
         """One step of the optimizer, on all accumulated batches."""
         rate = learning_rate_at(stage, self.position.step)
-        set_learning_rate(optimizer, rate)
+        for group in optimizer.param_groups:
+            group["lr"] = rate
         optimizer.zero_grad(set_to_none=True)
-        scaler, losses = self.computing.scaler, []
-        for _ in range(self.settings.accumulate):
+        scaler, accumulate, losses = self.computing.scaler, self.settings.accumulate, []
+
+        def backward(value: Tensor) -> None:
+            scaler.scale(value / accumulate).backward()  # type: ignore[no-untyped-call]
+
+        for _ in range(accumulate):
             batch = next(stream).to(self.computing.device)
-            backward = self.computing.backward(self.settings.accumulate)
             losses.append(cached_step(self._embed, batch, loss, self.settings.chunk, backward=backward))
         average_gradients(self._weights)
         scaler.unscale_(optimizer)
-        norm = cut_gradients(self._weights)
+        norm = nn.utils.clip_grad_norm_([one for one in self._weights if one.grad is not None], MAX_GRADIENT)
         scaler.step(optimizer)
         scaler.update()
         self.towers.limit_scale()
@@ -454,13 +385,6 @@ class Trainer:
         )
         return Batches(self.data, self.features, self.towers.tokeniser, how, neighbours)
 
-    def _neighbours(self, number: int) -> NDArray[np.int64] | None:
-        count = self.settings.neighbours
-        if not count or self.settings.stages[number].kind not in (HARD, MODULAR):
-            return None
-        kept = self._near if self.position.step else None
-        return stage_neighbours(self.towers, self.data, self.features, count, self.out, self.processes, kept)
-
     def _is_due(self, stage: Stage, every: int) -> bool:
         return self.position.step == stage.steps or (bool(every) and self.position.step % every == 0)
 
@@ -480,7 +404,9 @@ class Trainer:
             if self.log is not None:
                 values = (total, stage.kind, step, loss, rate, scale, norm, round(seconds, 3))
                 self.log.step(dict(zip(STEP_COLUMNS, values, strict=True)))
-        self._bar.made(stage.kind, [loss for loss, _, _ in numbers])
+        self._bar.set_description_str(stage.kind, refresh=False)
+        self._bar.set_postfix_str(f"loss {fmean(loss for loss, _, _ in numbers):.3f}{self._score}", refresh=False)
+        self._bar.update(len(numbers))
         self._waiting.clear()
 
     def _validate_and_stop(self, stage: Stage) -> bool:
@@ -503,7 +429,7 @@ class Trainer:
         is_number = not math.isnan(score)
         is_best = is_number and (best is None or score > best)
         is_better = is_number and (stage_best is None or score > stage_best)
-        self._bar.evaluated(score)
+        self._score = f", score {score:.3f}"
         if is_best and self.processes.is_main:
             save_model(self.towers, self.out / BEST, TrainingRecord(self.settings.values(), self.facts))
         self.position = replace(
@@ -548,14 +474,3 @@ def saved_beside(towers: TwoTowers, folder: Path) -> Iterator[tuple[Path, dict[s
         yield partial, digests_of(partial, partial.iterdir())
     finally:
         shutil.rmtree(partial, ignore_errors=True)
-
-
-@contextmanager
-def _closing(stream: Iterator[Batch]) -> Iterator[None]:
-    """End the threads of a stream, however the stage ends."""
-    try:
-        yield
-    finally:
-        close = getattr(stream, "close", None)
-        if close is not None:
-            close()

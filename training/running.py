@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -16,9 +16,9 @@ from audio_compositionality.encoders.loading.beside_weights import RECORD
 from audio_compositionality.support.files import write_whole
 
 from .batches import FeatureSource
-from .data import TrainingData, TrainingSplits, open_source, open_training, training_recipes
+from .data import TrainingSplits, open_source, open_training, training_recipes
 from .features import prepare_features
-from .log import EVALUATIONS, STEPS, check_programs, log_rows
+from .log import EVALUATIONS, STEPS, check_trackers, log_rows
 from .loop import BEST, Computing, Trainer, TrainingRun, Validate, join_training, saved_beside
 from .model import TwoTowers, open_towers
 from .run_folder import CARD, TrainingRecord, check_model_files, check_out, model_card, read_record, write_record
@@ -44,8 +44,10 @@ def finish(trainer: Trainer, data_arguments: str | None = "") -> None:
         out, settings, best = trainer.out, trainer.settings, trainer.out / BEST
         # Checked before the record says that all is done: after that no damage would be noticed.
         best_files = _checked_files(best) if best.is_dir() else {}
-        files = _write_model(trainer)
-        outcome = {**_outcome(trainer), **_where(trainer), "data_arguments": data_arguments}
+        with saved_beside(trainer.towers, out / "model") as (partial, files):
+            for path in sorted(partial.iterdir()):
+                path.replace(out / path.name)
+        outcome = {**_outcome(trainer), "data_arguments": data_arguments}
         record = TrainingRecord(settings.values(), trainer.facts, True, outcome, files)
         write_record(out, record, settings)
         values = record.values()
@@ -76,70 +78,46 @@ def _checked_files(folder: Path) -> dict[str, str]:
     return dict(values["files"])
 
 
-def _write_model(trainer: Trainer) -> dict[str, str]:
-    """Write the files of the model beside those of the run, each in one go; returns their digests."""
-    with saved_beside(trainer.towers, trainer.out / "model") as (partial, files):
-        for path in sorted(partial.iterdir()):
-            path.replace(trainer.out / path.name)
-    return files
-
-
-def _where(trainer: Trainer) -> dict[str, Any]:
+def _outcome(trainer: Trainer) -> dict[str, Any]:
+    """The results of a training by name, as its record has them."""
     import torch
 
-    device = trainer.computing.device
-    name = torch.cuda.get_device_name(device) if device.type == "cuda" else str(device)
-    count = trainer.processes.count
-    return {
-        "device": name if count == 1 else f"{count} × {name}",
-        "processes": count,
-        "precision": {"no": "float32"}.get(trainer.computing.precision, trainer.computing.precision),
-    }
-
-
-def _outcome(trainer: Trainer) -> dict[str, Any]:
     assert trainer.log is not None
     settings, position, tables = trainer.settings, trainer.position, trainer.log.tables
+    device, precision, count = trainer.computing.device, trainer.computing.precision, trainer.processes.count
+    name = torch.cuda.get_device_name(device) if device.type == "cuda" else str(device)
     rows = log_rows(tables[STEPS])
-    losses = [(int(row["step"]), float(row["loss"])) for row in rows]
-    each = max(-(-len(losses) // POINTS), 1)
-    thinned = [losses[start : start + each] for start in range(0, len(losses), each)]
+    # A stage begins where steps are counted from 1 again.
+    starts = [number for number, row in enumerate(rows) if row["stage_step"] == "1"]
+    of_stages = [rows[start:stop] for start, stop in pairwise([*starts, len(rows)])]
+    each = max(-(-len(rows) // POINTS), 1)
+    parts = [rows[start : start + each] for start in range(0, len(rows), each)]
+    evaluations = groupby(log_rows(tables[EVALUATIONS]), key=lambda row: row["step"])
     return {
         "steps": position.total,
         "seconds": position.seconds,
-        "stages": _stages(rows, settings),
+        "stages": [
+            {
+                "kind": stage.kind,
+                "steps": len(steps),
+                "learning_rate": stage.learning_rate,
+                "loss": fmean(float(row["loss"]) for row in steps[-_LAST:]),
+            }
+            for stage, steps in zip(settings.stages, of_stages, strict=True)
+        ],
         "best": None if position.best is None else {"score": position.best, "step": position.best_step},
-        "evaluations": _evaluations(log_rows(tables[EVALUATIONS])),
+        "evaluations": [
+            {"step": int(step), "scores": {row["name"]: float(row["value"]) for row in of_step}}
+            for step, of_step in evaluations
+        ],
         "losses": {
-            "step": [part[-1][0] for part in thinned],
-            "loss": [round(fmean(loss for _, loss in part), 6) for part in thinned],
+            "step": [int(part[-1]["step"]) for part in parts],
+            "loss": [round(fmean(float(row["loss"]) for row in part), 6) for part in parts],
         },
+        "device": name if count == 1 else f"{count} × {name}",
+        "processes": count,
+        "precision": "float32" if precision == "no" else precision,
     }
-
-
-def _stages(rows: list[dict[str, str]], settings: TrainingSettings) -> list[dict[str, Any]]:
-    """Each stage with its last loss. A stage begins where steps are counted from 1 again."""
-    runs: list[list[Mapping[str, str]]] = []
-    for row in rows:
-        if row["stage_step"] == "1":
-            runs.append([])
-        runs[-1].append(row)
-    return [
-        {
-            "kind": stage.kind,
-            "steps": len(steps),
-            "learning_rate": stage.learning_rate,
-            "loss": fmean(float(row["loss"]) for row in steps[-_LAST:]),
-        }
-        for stage, steps in zip(settings.stages, runs, strict=True)
-    ]
-
-
-def _evaluations(rows: list[dict[str, str]]) -> list[dict[str, Any]]:
-    return [
-        {"step": int(step), "scores": {row["name"]: float(row["value"]) for row in of_step}}
-        for step, of_step in groupby(rows, key=lambda row: row["step"])
-    ]
 
 
 def train_model(
@@ -178,21 +156,43 @@ def train_model(
     """
     # Errors are raised before minutes of rendering.
     record = check_out(out, settings)
-    check_programs(settings.log_to)
+    check_trackers(settings.log_to)
     if record is not None and record.get("finished"):
-        return TrainingRun(out, _finished(record, settings), int(record["steps"]))
+        # Its checkpoint is not needed any more.
+        steps, best = int(record["steps"]), record.get("best") or {}
+        position = Position(len(settings.stages), total=steps, best=best.get("score"), best_step=best.get("step"))
+        return TrainingRun(out, position, steps)
     processes = join_training(device)
     if settings.batch_size % processes.count:
         raise TrainingError(
             f"batch_size is {settings.batch_size}, which {processes.count} processes cannot share in equal parts"
         )
     computing = Computing(device, settings.precision, processes)
+    aligned = settings.init.removeprefix(ALIGN) if settings.init.startswith(ALIGN) else None
+    towers: TwoTowers
     with processes.one_first():
-        towers = _towers(settings, computing)
-    splits = _splits(_source(settings) if data is None else data, settings)
+        if aligned is None:
+            towers = open_towers(settings.init, train=settings.train, seed=settings.seed)
+        else:
+            from .towers.small_towers import AlignedTowers, frozen_features, open_aligned
+
+            towers = open_aligned(aligned, seed=settings.seed, device=computing.device, train=settings.train)
+    if data is None:
+        is_counted = settings.rows is not None and settings.data in training_recipes()
+        changes = {"train_rows": settings.rows} if is_counted else {}
+        splits = open_training(open_source(settings.data, settings.preset, settings.recipe, None, changes))
+    else:
+        splits = open_training(data, recipe=settings.recipe)
+    if settings.rows is not None and len(splits.train.rows) > settings.rows:
+        splits = replace(splits, train=splits.train.take(settings.rows))
     towers.tokeniser.check(text for row in splits.train.rows for text in row.texts)
     bars = progress and processes.is_main and sys.stderr.isatty()
-    features = _features(towers, splits.train, settings, workers, bars)
+    features: FeatureSource
+    if aligned is None:
+        features = prepare_features(splits.train, towers.open_front_end(), workers=workers, progress=bars)
+    else:
+        assert isinstance(towers, AlignedTowers)
+        features = frozen_features(towers, splits.train, progress=bars)
     if validate is None and processes.is_main:
         validate = _validation(splits, settings, towers, bars)
     trainer = Trainer(
@@ -209,41 +209,6 @@ def train_model(
     run = trainer.run()
     finish(trainer, "" if data is None else data_arguments)
     return run
-
-
-def _towers(settings: TrainingSettings, computing: Computing) -> TwoTowers:
-    if not settings.init.startswith(ALIGN):
-        return open_towers(settings.init, train=settings.train, seed=settings.seed)
-    from .towers.small_towers import open_aligned
-
-    name = settings.init.removeprefix(ALIGN)
-    return open_aligned(name, seed=settings.seed, device=computing.device, train=settings.train)
-
-
-def _features(
-    towers: TwoTowers, data: TrainingData, settings: TrainingSettings, workers: int | None, progress: bool
-) -> FeatureSource:
-    """The features of each clip, as the towers take them."""
-    if settings.init.startswith(ALIGN):
-        from .towers.small_towers import AlignedTowers, frozen_features
-
-        assert isinstance(towers, AlignedTowers)
-        return frozen_features(towers, data, progress=progress)
-    return prepare_features(data, towers.open_front_end(), workers=workers, progress=progress)
-
-
-def _source(settings: TrainingSettings) -> Data:
-    changes: dict[str, Any] = {}
-    if settings.rows is not None and settings.data in training_recipes():
-        changes["train_rows"] = settings.rows
-    return open_source(settings.data, settings.preset, settings.recipe, None, changes)
-
-
-def _splits(data: Data | TrainingSplits, settings: TrainingSettings) -> TrainingSplits:
-    splits = open_training(data, recipe=settings.recipe)
-    if settings.rows is None or len(splits.train.rows) <= settings.rows:
-        return splits
-    return replace(splits, train=splits.train.take(settings.rows))
 
 
 def _validation(
@@ -263,11 +228,3 @@ def _validation(
         return None
     towers.tokeniser.check(validation.texts)
     return validation
-
-
-def _finished(record: Mapping[str, Any], settings: TrainingSettings) -> Position:
-    """The position of a training that its record calls finished: its checkpoint is not needed any more."""
-    best = record.get("best") or {}
-    return Position(
-        len(settings.stages), total=int(record["steps"]), best=best.get("score"), best_step=best.get("step")
-    )

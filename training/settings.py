@@ -35,6 +35,9 @@ Trained = Literal["all", "last", "projection"]
 TRAINED: tuple[Trained, ...] = get_args(Trained)
 """Which weights can be trained; see `TrainingSettings`."""
 
+Tracker = Literal["aim", "clearml", "comet_ml", "dvclive", "mlflow", "swanlab", "tensorboard", "trackio", "wandb"]
+"""Names of the experiment trackers of accelerate."""
+
 FREE = ("checkpoint_every", "chunk", "log_to")
 """Settings that may differ when a run goes on: the weights do not depend on them, except by rounding."""
 
@@ -163,8 +166,8 @@ class TrainingSettings(Spec):
     checkpoint_every: int = Field(
         100, ge=1, description="Steps from one saved state to the next: what a killed run loses at most."
     )
-    log_to: tuple[Literal["tensorboard", "trackio"], ...] = Field(
-        (), description="Programs to log to, beside the table that is always written."
+    log_to: tuple[Tracker, ...] = Field(
+        (), description="Experiment trackers of accelerate to log to; tables are always written as well."
     )
 
     @model_validator(mode="before")

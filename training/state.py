@@ -153,12 +153,6 @@ def find_checkpoint(out: Path) -> TrainingState | None:
         return stored
 
 
-def keep_checkpoint(checkpoint: TrainingState) -> None:
-    """Give the checkpoint in use the name of the last, so that no damaged file replaces an intact one."""
-    if checkpoint.path.name != FILE:
-        checkpoint.path.replace(checkpoint.path.with_name(FILE))
-
-
 _UNREADABLE = (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError)
 
 
@@ -189,7 +183,7 @@ def load_checkpoint(
     scaler: torch.amp.GradScaler | None = None,
 ) -> None:
     """Give the towers, the optimizer and the scaler the state in a folder, bit for bit: the one that `find_checkpoint`
-    has verified and `keep_checkpoint` has kept.
+    has verified, under the name of the last.
 
     Args:
         out: folder of the run.

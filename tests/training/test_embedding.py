@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import fields
 
 import pytest
@@ -118,27 +117,10 @@ def test_activations_of_one_chunk_are_kept_at_a_time():
     assert seen == [(False, 3), (False, 3), (False, 2), (True, 3), (True, 3), (True, 2)]
 
 
-def test_processes_share_gradients_at_the_last_chunk_alone():
-    events: list[str] = []
-
-    @contextmanager
-    def no_sync():
-        events.append("apart")
-        yield
-        events.append("together")
-
-    def backward(value: torch.Tensor) -> None:
-        events.append("backward")
-        value.backward()
-
-    step("hard", "own", 3, backward=backward, no_sync=no_sync)
-    assert events == ["apart", "backward", "together"] * 2 + ["backward"]
-
-
 @EVERY
 @pytest.mark.parametrize("chunk", [None, 3])
 def test_a_scaler_of_gradients(kind: str, form: str, chunk: int | None):
-    """As Accelerator.backward has it for float16, which scales once, whatever the number of chunks."""
+    """For float16, which scales once, whatever the number of chunks."""
     scaler = torch.amp.GradScaler("cpu", init_scale=1024.0)
     _, plain = step(kind, form, None)
     _, scaled = step(kind, form, chunk, backward=lambda value: scaler.scale(value).backward())

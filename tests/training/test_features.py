@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+from audio_compositionality.encoders.base import resample
 from audio_compositionality.encoders.networks.small_networks import tiny_extractor
 from audio_compositionality.support.files import CACHE_VARIABLE
 from audio_compositionality.training import features
@@ -17,7 +18,7 @@ from audio_compositionality.training.settings import TrainingError
 
 from .made_data import made_data
 
-FULL = r"the log-mels of 10 clips take 0.00 GB more in .*, where 0.00 GB are free: make room, or name another folder"
+FULL = r"the log-mels of 10 clips take 0.00 GB in .*, where 0.00 GB are free: make room, or name another folder"
 
 
 class CountingFrontEnd:
@@ -103,8 +104,7 @@ class TestProcesses:
         process = forked(lambda: prepare_features(data, CountingFrontEnd(notes, killed_at=30), workers=1))
         assert os.waitpid(process, 0)[1] == signal.SIGKILL
         front_end = CountingFrontEnd(notes)
-        digests = np.fromfile(features_folder(data, front_end) / "digests.bin", np.uint8).reshape(42, 32)
-        done = int(digests.any(axis=1).sum())
+        done = int(np.load(features_folder(data, front_end) / "digests.npy").any(axis=1).sum())
         assert 4 <= done < 42
         stored = prepare_features(data, front_end)
         assert front_end.count == 30 + 42 - done
@@ -124,28 +124,28 @@ def test_damaged_files_are_computed_again(notes):
     data, front_end = made_data(10), CountingFrontEnd(notes)
     stored = prepare_features(data, front_end)
     whole = np.array(stored.values)
-    with (stored.folder / "values.bin").open("r+b") as stream:
+    with (stored.folder / "values.npy").open("r+b") as stream:
         stream.truncate(50)
-    with pytest.warns(UserWarning, match=r"values\.bin or digests\.bin beside it is not of its size: all is computed"):
+    with pytest.warns(UserWarning, match=r"values\.npy or digests\.npy beside it is not of its size: all is computed"):
         assert np.array_equal(prepare_features(data, front_end).values, whole)
     assert front_end.count == 20
 
 
-@pytest.mark.parametrize("name", ["values.bin", "digests.bin"])
+@pytest.mark.parametrize("name", ["values.npy", "digests.npy"])
 def test_a_changed_bit_makes_the_features_of_one_clip_anew_and_a_line_says_so(notes, name):
     data, front_end, every = made_data(10), CountingFrontEnd(notes), np.arange(10)
     whole = prepare_features(data, front_end).gather(every)
     path = features_folder(data, front_end) / name
     content = bytearray(path.read_bytes())
     before = bytes(content)
-    # In the exponent of a value of the fourth clip.
-    content[len(content) // 10 * 3 + 1] ^= 0x40
+    # In the exponent of a value of the fourth clip, behind the 128 bytes of the header.
+    content[128 + (len(content) - 128) // 10 * 3 + 1] ^= 0x40
     path.write_bytes(content)
     stored = prepare_features(data, front_end)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         stored.gather(every[4:])
-    with pytest.warns(UserWarning, match=r"values\.bin or digests\.bin beside it is damaged: the features of clip 3"):
+    with pytest.warns(UserWarning, match=r"values\.npy or digests\.npy beside it is damaged: the features of clip 3"):
         assert torch.equal(stored.gather(every[[9, 3, 3]]), whole[[9, 3, 3]])
     assert front_end.count == 11
     assert path.read_bytes() == before
@@ -164,12 +164,12 @@ def test_a_full_disk_is_told(notes, monkeypatch):
         with pytest.raises(TrainingError, match=FULL):
             prepare_features(data, front_end)
 
-    def full(number):
+    def full(*_):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as patched:
-        patched.setattr(features.os, "fsync", full)
-        with pytest.raises(TrainingError, match="take more than there is in"):
+        patched.setattr(features.os, "posix_fallocate", full, raising=False)
+        with pytest.raises(TrainingError, match="10 clips take"):
             prepare_features(data, front_end)
     assert len(prepare_features(data, front_end).values) == 10
 
@@ -204,7 +204,6 @@ class TestClapFrontEnd:
         front_end = ClapFrontEnd(tiny_extractor(), "tiny")
         data = made_data(1, rate=32_000, seconds=12)
         (clip,) = data.clips()
-        from audio_compositionality.encoders.base import resample
-
-        values = features._features(clip, front_end)
-        assert np.array_equal(values, front_end(resample(clip.waveform[None], 32_000, 16_000)[0, :160_000]))
+        values = prepare_features(data, front_end).read(np.array([0]))[0]
+        begun = front_end(resample(clip.waveform[None], 32_000, 16_000)[0, :160_000])
+        assert np.array_equal(values, begun.astype(np.float16))

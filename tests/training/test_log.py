@@ -2,18 +2,11 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+from accelerate.utils import LoggerType
 
-from audio_compositionality.training.log import (
-    EVALUATIONS,
-    STEPS,
-    RunLog,
-    TrainingProgress,
-    check_programs,
-    log_rows,
-)
+from audio_compositionality.training import log as logs
+from audio_compositionality.training.log import EVALUATIONS, STEPS, RunLog, check_trackers, log_rows
 from audio_compositionality.training.settings import TrainingError
-
-from .small_training import small_settings
 
 
 def row(step):
@@ -22,7 +15,7 @@ def row(step):
 
 
 def test_a_log_that_is_opened_again_loses_what_is_behind_the_state(tmp_path):
-    log = RunLog(tmp_path, small_settings(), 0, {})
+    log = RunLog(tmp_path, (), 0, {})
     for step in (1, 2):
         log.step(row(step))
     log.evaluation(2, "hard", {"a,b": 0.5})
@@ -34,7 +27,7 @@ def test_a_log_that_is_opened_again_loses_what_is_behind_the_state(tmp_path):
     # A line that a kill has torn.
     with (tmp_path / STEPS).open("a") as stream:
         stream.write("4,ha")
-    again = RunLog(tmp_path, small_settings(), 2, state)
+    again = RunLog(tmp_path, (), 2, state)
     again.close()
     assert {name: (tmp_path / name).read_bytes().decode() for name in state} == again.tables == state
     steps = log_rows(state[STEPS])
@@ -43,57 +36,43 @@ def test_a_log_that_is_opened_again_loses_what_is_behind_the_state(tmp_path):
     assert [(one["name"], one["value"]) for one in log_rows(state[EVALUATIONS])] == [("a,b", "0.5")]
 
 
-def test_a_program_that_is_not_installed_is_named_with_its_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "trackio", None)
-    with pytest.raises(TrainingError, match=r"pip install 'audio-compositionality\[trackio\]'"):
-        check_programs(["trackio"])
-    check_programs([])
+def test_a_tracker_that_is_not_installed_is_named(monkeypatch):
+    monkeypatch.setattr(logs, "get_available_trackers", lambda: [LoggerType.TENSORBOARD])
+    check_trackers(["tensorboard"])
+    with pytest.raises(TrainingError, match="log_to=trackio needs the package of that name, which is not installed"):
+        check_trackers(["tensorboard", "trackio"])
 
 
-def test_trackio_is_told_every_step(monkeypatch, tmp_path):
+def test_the_trackers_of_accelerate_get_every_step(monkeypatch, tmp_path):
     told = []
-    fake = SimpleNamespace(
-        init=lambda **options: told.append(options),
-        log=lambda values, step: told.append((step, values)),
-        finish=lambda: told.append("end"),
+    run = SimpleNamespace(
+        log=lambda values, step: told.append((step, values)), finish=lambda: told.append("end"), config={}
     )
+    fake = SimpleNamespace(init=lambda **options: (told.append(options), run)[1])
     monkeypatch.setitem(sys.modules, "trackio", fake)
     out = tmp_path / "project" / "run"
     out.mkdir(parents=True)
-    log = RunLog(out, small_settings(log_to="trackio"), 0, {})
+    log = RunLog(out, ["trackio"], 0, {})
     log.step(row(1))
     log.evaluation(1, "hard", {"score": 0.5})
     log.close()
     assert told[0] == {"project": "project", "name": "run", "resume": "allow"}
-    assert told[1][1]["train/loss"] == 0.1
+    assert told[1] == (1, {f"train/{name}": 0.1 for name in ("loss", "learning_rate", "scale", "gradient_norm")})
     assert told[2:] == [(1, {"validation/score": 0.5}), "end"]
 
 
-def test_tensorboard_has_every_step(tmp_path):
-    pytest.importorskip("tensorboard")
-    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+def test_a_tracker_that_writes_files_has_a_folder_of_the_run(monkeypatch, tmp_path):
+    opened = []
 
-    log = RunLog(tmp_path, small_settings(log_to="tensorboard"), 0, {})
-    for step in (1, 2):
-        log.step(row(step))
-    log.close()
-    events = EventAccumulator(str(tmp_path / "tensorboard"))
-    events.Reload()
-    assert [event.value for event in events.Scalars("train/loss")] == pytest.approx([0.1, 0.2])
+    class Written:
+        requires_logging_directory = True
 
+        def __init__(self, *arguments, **options):
+            opened.append((*arguments, options))
 
-def test_the_bar_has_the_steps_the_loss_and_the_score(capsys, monkeypatch):
-    monkeypatch.setattr("audio_compositionality.support.progress.LINE_SECONDS", 0)
-    progress = TrainingProgress(small_settings(stages="contrastive:20,hard:20").stages, 5, shown=True)
-    progress.made("contrastive", [2.0] * 15)
-    progress.evaluated(0.5)
-    progress.made("hard", [2.0] * 20)
-    progress.close()
-    first, *_, last = capsys.readouterr().err.splitlines()
-    assert "5/40" in first
-    assert last.startswith("hard: 100%")
-    assert "40/40" in last
-    assert "loss 2.000, score 0.500" in last
-    progress = TrainingProgress(small_settings(stages="hard:20").stages, 0, shown=False)
-    progress.made("hard", [1.0])
-    assert capsys.readouterr().err == ""
+        def start(self):
+            opened.append("start")
+
+    monkeypatch.setattr(logs, "LOGGER_TYPE_TO_CLASS", {"tensorboard": Written})
+    RunLog(tmp_path, ["tensorboard"], 2, {})
+    assert opened == [(tmp_path.parent.name, tmp_path / "tensorboard", {"purge_step": 3}), "start"]

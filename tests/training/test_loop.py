@@ -17,7 +17,7 @@ from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.support.checked_files import NO_DIGEST, sealed
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.training.log import EVALUATIONS, STEP_COLUMNS, STEPS, log_rows
-from audio_compositionality.training.loop import BEST, learning_rate_at, make_optimizer, stage_neighbours
+from audio_compositionality.training.loop import BEST, learning_rate_at, make_optimizer
 from audio_compositionality.training.model import open_towers
 from audio_compositionality.training.run_folder import model_card, read_record
 from audio_compositionality.training.running import finish
@@ -421,29 +421,6 @@ def test_neighbours_are_those_of_the_beginning_of_the_stage_also_after_a_stop(tm
     resumed = small_trainer(tmp_path / "b", **settings)
     resumed.run()
     assert is_equal(weights(trainer), weights(resumed))
-
-
-class OneOfTwo:
-    """The main process of two, of which the other one has something done while it is waited for."""
-
-    count, is_main = 2, True
-
-    def __init__(self, meanwhile):
-        self.wait = meanwhile
-
-
-def test_neighbours_that_the_main_process_gives_to_another_are_refused_where_they_were_changed(tmp_path):
-    trainer, path = small_trainer(tmp_path), tmp_path / FOLDER / "neighbours.safetensors"
-
-    def neighbours(meanwhile):
-        of = (trainer.towers, trainer.data, trainer.features, 2, tmp_path, OneOfTwo(meanwhile))
-        return stage_neighbours(*of, None)
-
-    rows = neighbours(lambda: None)
-    assert rows.shape == (12, 2)
-    assert not path.exists()
-    with pytest.raises(TrainingError, match=r"cannot read the neighbours of rows .*neighbours\.safetensors is damaged"):
-        neighbours(lambda: flip(path, -8, 1))
 
 
 def test_a_loss_that_is_no_number_ends_the_run_before_it_is_kept(tmp_path):

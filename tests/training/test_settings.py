@@ -1,4 +1,7 @@
+from typing import get_args
+
 import pytest
+from accelerate.tracking import LOGGER_TYPE_TO_CLASS
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.training.settings import (
@@ -6,6 +9,7 @@ from audio_compositionality.training.settings import (
     STAGE_DEFAULTS,
     STAGES,
     Stage,
+    Tracker,
     TrainingSettings,
     is_fresh,
     parse_stages,
@@ -45,6 +49,7 @@ def test_settings_are_typed_as_they_are_in_a_file():
     settings = TrainingSettings(data="x", **typed)
     assert [stage.learning_rate for stage in settings.stages] == [0.01, 0.01]
     assert (settings.log_to, settings.rows) == (("trackio",), None)
+    assert set(get_args(Tracker)) == set(LOGGER_TYPE_TO_CLASS)
 
 
 def test_a_number_that_yaml_takes_for_a_text_is_one(tmp_path):
