@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -80,35 +79,21 @@ def who(api: HfApi, status: int | None) -> dict[str, Any] | None:
     return user if isinstance(user, dict) and isinstance(user.get("name"), str) else None
 
 
-class _Retries(logging.Filter):
-    """Suppresses huggingface_hub's log of its own retries during our calls.
+@contextmanager
+def quiet_client() -> Iterator[None]:
+    """Suppress huggingface_hub's log of its own retries, which multiply with ours, during a call.
 
-    Its retries multiply with ours: an outage of some minutes would be logged dozens of times.
+    An outage of some minutes would be logged dozens of times.
     """
 
-    _WORDS = ("thrown while requesting", "Retrying in")
+    def is_news(record: logging.LogRecord) -> bool:
+        return not any(words in record.getMessage() for words in ("thrown while requesting", "Retrying in"))
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._lock = threading.Lock()
-        self._calls = 0
-
-    @contextmanager
-    def active(self) -> Iterator[None]:
-        """For the duration of one call; any number of threads may make calls."""
-        with self._lock:
-            self._calls += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._calls -= 1
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        return not self._calls or not any(word in record.getMessage() for word in self._WORDS)
-
-
-_RETRIES = _Retries()
-quiet_client = _RETRIES.active
-for _name in ("huggingface_hub.utils._http", "huggingface_hub.hf_api"):
-    logging.getLogger(_name).addFilter(_RETRIES)
+    loggers = [logging.getLogger(f"huggingface_hub.{name}") for name in ("utils._http", "hf_api")]
+    for logger in loggers:
+        logger.addFilter(is_news)
+    try:
+        yield
+    finally:
+        for logger in loggers:
+            logger.removeFilter(is_news)

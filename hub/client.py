@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
 from huggingface_hub import (
-    CommitInfo,
     CommitOperationAdd,
     CommitOperationDelete,
     DiscussionComment,
@@ -25,7 +25,7 @@ from audio_compositionality.support.loopback import reach_loopback_hub
 from audio_compositionality.support.retries import WAITS
 
 from .calls import call, pause_or_raise, quiet_client
-from .content import Changes, Comment, Commit, Content, PullRequest, RemoteFile, size_of
+from .content import Changes, Comment, Commit, Content, PullRequest, Push, RemoteFile, size_of
 from .errors import Action, HubError, ReplyError, Repository, is_repository_absent, status_of
 
 MAX_CONFLICTS = 10
@@ -45,20 +45,21 @@ class Hub:
     def user(self) -> str:
         """Name of the user whose token is in use."""
         # Cached by the client: the Hub limits the rate of this call.
-        whoami = partial(self._api.whoami, cache=True)
-        action = Action("look up the user of the token", reply="the name of a user")
-        return self._call(action, lambda: _text(_entry(whoami(), "name"), "name"))
+        return str(self._whoami(cache=True)["name"])
 
     def account(self) -> dict[str, Any] | None:
         """The Hub's facts about user, organisations and token, the answer of `whoami`; None where no token is set."""
-        action = Action("look up the user of the token", reply="the name of a user")
+        return None if get_token() is None else self._whoami(cache=False)
 
+    def _whoami(self, *, cache: bool) -> dict[str, Any]:
         def facts() -> dict[str, Any]:
-            answer: dict[str, Any] = self._api.whoami()
-            _text(_entry(answer, "name"), "name")
+            answer: Any = self._api.whoami(cache=cache)
+            if not isinstance(answer, dict) or "name" not in answer:
+                raise ReplyError(f"no object with 'name', but {answer!r}")
+            _text(answer["name"], "name")
             return answer
 
-        return None if get_token() is None else self._call(action, facts)
+        return self._call(Action("look up the user of the token", reply="the name of a user"), facts)
 
     def has_organization(self, name: str) -> bool:
         """Whether there is an organisation of this name."""
@@ -76,10 +77,13 @@ class Hub:
                 return False
             raise
 
-    def create(self, repository: Repository, *, private: bool = False) -> None:
-        """Create a repository unless it exists; a Space is one of Gradio.
+    def create(self, repository: Repository, *, private: bool = False, sdk: str = "gradio") -> None:
+        """Create a repository unless it exists.
 
-        ``private`` is for a new one; the visibility of an existing one is not changed.
+        Args:
+            repository: the repository.
+            private: whether a new one is; the visibility of an existing one is not changed.
+            sdk: of a new Space.
         """
         if self.exists(repository):
             return
@@ -90,7 +94,7 @@ class Hub:
                 repo_type=repository.kind,
                 private=private,
                 exist_ok=True,
-                space_sdk="gradio" if repository.kind == "space" else None,
+                space_sdk=sdk if repository.kind == "space" else None,
             ),
         )
 
@@ -101,7 +105,7 @@ class Hub:
     def head(self, repository: Repository, revision: str = "main") -> str:
         """The commit of a branch, tag or pull request (``refs/pr/1``)."""
         action = Action(f"read the {repository} at {revision}", repository=repository, reply="a commit")
-        return self._call(action, lambda: self._sha(repository, revision))
+        return self._call(action, lambda: _oid(self._info(repository, revision).sha))
 
     def is_private(self, repository: Repository) -> bool | None:
         """Whether the repository is private; None where it does not exist, as far as the token sees."""
@@ -123,16 +127,20 @@ class Hub:
     def files(self, repository: Repository, revision: str = "main") -> dict[str, RemoteFile]:
         """All files at a revision, by path."""
 
-        def listed() -> list[Any]:
-            tree = self._api.list_repo_tree(repository.id, recursive=True, revision=revision, repo_type=repository.kind)
-            return list(tree)
-
         def files() -> dict[str, RemoteFile]:
-            present = [_remote_file(item) for item in listed() if isinstance(item, RepoFile)]
+            tree = self._api.list_repo_tree(repository.id, recursive=True, revision=revision, repo_type=repository.kind)
+            present = {}
+            for item in tree:
+                if isinstance(item, RepoFile):
+                    path, kind = _text(item.path, "path of a file"), "sha256" if item.lfs else "git"
+                    if isinstance(item.size, bool) or not isinstance(item.size, int):
+                        raise ReplyError(f"the size of a file is {item.size!r}")
+                    digest = _text(item.lfs.sha256 if item.lfs else item.blob_id, "hash of a file")
+                    present[path] = RemoteFile(path, item.size, f"{kind}:{digest}")
             if not present and self._info(repository, revision).siblings:
                 # An empty object stands for an empty list.
                 raise ReplyError("an empty list of files, although there are some")
-            return {file.path: file for file in present}
+            return present
 
         action = Action(f"list the files of the {repository}", repository=repository, reply="a list of files")
         return self._call(action, files)
@@ -238,10 +246,27 @@ class Hub:
             if not changes:
                 return _made(repository, head, first, request)
             create = pull_request and request is None
-            send = self._prepared(repository, files, changes, action, target, head, create)
+            folders: dict[str, list[CommitOperationAdd]] = {}
+            for path, content in files.items():
+                if path in changes.send:
+                    addition = CommitOperationAdd(path, content if isinstance(content, bytes) else str(content))
+                    folders.setdefault(path.rpartition("/")[0], []).append(addition)
+            common = {"repo_type": repository.kind, "revision": target, "create_pr": create}
+            for group in folders.values():
+                upload = partial(self._api.preupload_lfs_files, repository.id, group, free_memory=False, **common)
+                self._call(action, upload)
+            operations = [*chain.from_iterable(folders.values()), *map(CommitOperationDelete, changes.delete)]
+            # A commit may not be repeated without a look at what has become of it.
             try:
                 with quiet_client():
-                    info = send(commit_message=message, commit_description=description)
+                    info = self._api.create_commit(
+                        repository.id,
+                        operations,
+                        commit_message=message,
+                        commit_description=description,
+                        parent_commit=None if create else head,
+                        **common,
+                    )
                     oid = _oid(info.oid)
                     number = _number(info.pr_num) if create and info.pr_num is not None else None
             except Exception as error:
@@ -260,32 +285,42 @@ class Hub:
                 request = PullRequest(number, message, self.user())
             return _made(repository, oid, first, request)
 
-    def _prepared(
+    def push(
         self,
         repository: Repository,
         files: Mapping[str, Content],
-        changes: Changes,
-        action: Action,
-        revision: str,
-        head: str,
-        create: bool,
-    ) -> Callable[..., CommitInfo]:
-        """Upload the large files of a commit; returns the call that makes it, which may not be repeated."""
-        additions = [
-            CommitOperationAdd(path, content if isinstance(content, bytes) else str(content))
-            for path, content in files.items()
-            if path in changes.send
-        ]
-        self._upload(repository, additions, action, revision, create)
-        return partial(
-            self._api.create_commit,
-            repository.id,
-            [*additions, *(CommitOperationDelete(path) for path in changes.delete)],
-            repo_type=repository.kind,
-            revision=revision,
-            create_pr=create,
-            parent_commit=None if create else head,
+        message: str,
+        *,
+        description: str = "",
+        stale: re.Pattern[str] | None = None,
+        private: bool = False,
+        sdk: str = "gradio",
+        pull_request: bool = False,
+        dry_run: bool = False,
+    ) -> Push:
+        """Bring the branch main to these files, or open a pull request that does; see `commit`.
+
+        Args:
+            repository: created where it is missing, see `create`.
+            files: their content by path.
+            message: one line.
+            description: further text.
+            stale: matches the paths that are deleted where they are not among the files; others are not touched.
+            private: see `create`.
+            sdk: see `create`.
+            pull_request: see `commit`.
+            dry_run: change nothing.
+        """
+        if not dry_run:
+            self.create(repository, private=private, sdk=sdk)
+        present = self.files_if_any(repository) or {} if stale else {}
+        delete = [path for path in present if stale and stale.fullmatch(path) and path not in files]
+        if dry_run:
+            return Push(repository, self.changes(repository, files, delete=delete), None)
+        commit = self.commit(
+            repository, files, message, description=description, delete=delete, pull_request=pull_request
         )
+        return Push(repository, commit.changes, commit)
 
     def pull_requests(self, repository: Repository, *, author: str | None = None) -> list[PullRequest]:
         """The open pull requests, the oldest first."""
@@ -358,9 +393,6 @@ class Hub:
         what = f"read pull request {number} of the {repository}"
         return self._call(Action(what, repository=repository, reply="a pull request and its comments"), read)
 
-    def _sha(self, repository: Repository, revision: str) -> str:
-        return _oid(self._info(repository, revision).sha)
-
     def _info(self, repository: Repository, revision: str) -> Any:
         return self._api.repo_info(repository.id, repo_type=repository.kind, revision=revision)
 
@@ -376,37 +408,6 @@ class Hub:
             if error.status == 404 or is_repository_absent(error):
                 return None
             raise
-
-    def _upload(
-        self,
-        repository: Repository,
-        additions: Sequence[CommitOperationAdd],
-        action: Action,
-        revision: str,
-        create: bool,
-    ) -> None:
-        """Upload large files, those of each folder together, one folder after the other."""
-        folders: dict[str, list[CommitOperationAdd]] = {}
-        for addition in additions:
-            folders.setdefault(addition.path_in_repo.rpartition("/")[0], []).append(addition)
-        for group in folders.values():
-            upload = partial(
-                self._api.preupload_lfs_files,
-                repository.id,
-                group,
-                repo_type=repository.kind,
-                revision=revision,
-                create_pr=create,
-                free_memory=False,
-            )
-            self._call(action, upload)
-
-
-def _entry(reply: Any, key: str) -> Any:
-    """An entry of an object in the Hub's reply."""
-    if not isinstance(reply, dict) or key not in reply:
-        raise ReplyError(f"no object with {key!r}, but {reply!r}")
-    return reply[key]
 
 
 def _text(value: Any, name: str) -> str:
@@ -427,14 +428,6 @@ def _oid(value: Any) -> str:
     if not isinstance(value, str) or not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", value):
         raise ReplyError(f"the commit is {value!r}, which is not a hash of one")
     return value
-
-
-def _remote_file(item: RepoFile) -> RemoteFile:
-    digest = item.lfs.sha256 if item.lfs else item.blob_id
-    if isinstance(item.size, bool) or not isinstance(item.size, int):
-        raise ReplyError(f"the size of a file is {item.size!r}")
-    kind, path = "sha256" if item.lfs else "git", _text(item.path, "path of a file")
-    return RemoteFile(path, item.size, f"{kind}:{_text(digest, 'hash of a file')}")
 
 
 def _made(repository: Repository, oid: str, changes: Changes, request: PullRequest | None) -> Commit:

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from .errors import Repository
+
 Content = bytes | Path
 """Content of a file: its bytes, or its path."""
 
@@ -63,6 +65,21 @@ class Commit:
     url: str
     changes: Changes
     pull_request: int | None
+
+
+@dataclass(frozen=True)
+class Push:
+    """The effect of a push of a repository, or of a dry run.
+
+    Attributes:
+        repository: the repository.
+        changes: the files to send, and those already there.
+        commit: the resulting commit; None for a dry run.
+    """
+
+    repository: Repository
+    changes: Changes
+    commit: Commit | None
 
 
 @dataclass(frozen=True)

@@ -123,7 +123,9 @@ def is_repository_absent(error: BaseException) -> bool:
     """
     if _has(error, GatedRepoError) or not _has(error, RepositoryNotFoundError):
         return False
-    return status_of(error) != 401 or get_token() is None or _header(error, "X-Error-Code") == "RepoNotFound"
+    answer = _answer(error)
+    is_named = answer is not None and answer.headers.get("X-Error-Code") == "RepoNotFound"
+    return status_of(error) != 401 or get_token() is None or is_named
 
 
 def is_of_client(error: BaseException) -> bool:
@@ -177,33 +179,40 @@ def explain(error: BaseException, action: Action, user: dict[str, Any] | None) -
         action: the purpose of the call.
         user: the answer of `whoami` for the token in use; None where it is unknown.
     """
-    status = status_of(error)
-    if status is None:
-        reason, advice = _unanswered(error)
-    elif status in TRANSIENT or status == 412:
-        reason = f"the Hub answered {status} ({said(error)}), again after several tries"
-        advice = "run the same command later: it goes on from there"
-        wait = retry_after(error)
-        if wait is not None:
-            advice = f"it asks to wait {wait:.0f} s; {advice}"
+    status, has_token = status_of(error), get_token() is not None
+    later = "run the same command later: it goes on from there"
+    make_token = f"make one at {constants.ENDPOINT}/settings/tokens, then set HF_TOKEN or run `hf auth login`"
+    if status in TRANSIENT or status == 412:
+        reason, advice = f"the Hub answered {status} ({said(error)}), again after several tries", later
+        if (wait := retry_after(error)) is not None:
+            advice = f"it asks to wait {wait:.0f} s; {later}"
     elif _has(error, GatedRepoError) and action.repository is not None:
         reason, advice = f"it is gated ({said(error)})", f"ask for access at {action.repository.url}"
-    elif get_token() is None and action.right != "read":
-        reason, advice = _NO_TOKEN, _make_token()
+    elif _has(error, LocalTokenNotFoundError) or (status is not None and not has_token and action.right != "read"):
+        reason, advice = "no token is set", make_token
     elif is_repository_absent(error):
         seen = f"the token of {user['name']} cannot see it" if user else "it is private and no token is set"
         reason, advice = f"the {action.repository} does not exist, or {seen}", "check the name and the token"
-    elif status == 401 and get_token() is None:
-        reason, advice = _NO_TOKEN, _make_token()
+    elif status == 401 and not has_token:
+        reason, advice = "no token is set", make_token
     elif status == 401 and user is None:
         reason = f"the Hub does not accept the token ({said(error)})"
-        advice = f"it is wrong, expired or revoked: {_make_token()}"
+        advice = f"it is wrong, expired or revoked: {make_token}"
     elif status in (401, 403):
         reason, advice = f"the Hub refuses it ({said(error)})", missing_right(action, user)
     elif status == 404:
         reason, advice = f"it does not exist ({said(error)})", "check the name"
-    else:
+    elif status is not None:
         reason, advice = f"the Hub answered {status} ({said(error)})", "no such answer is expected: see its text"
+    elif _has(error, OfflineModeIsEnabled):
+        reason, advice = "the clients of the Hub are offline", "unset HF_HUB_OFFLINE"
+    elif _has(error, HFValidationError):
+        reason, advice = f"the Hub allows no such name ({_first_line(error)})", "check the name"
+    elif isinstance(error, JSONDecodeError):
+        reason, advice = "the Hub's answer is not JSON", later
+    else:
+        reason = f"{constants.ENDPOINT} cannot be reached or broke the connection ({_first_line(error)})"
+        advice = "check the network; the same command goes on from there"
     return HubError(f"could not {action.what}: {reason}; {advice}", status)
 
 
@@ -214,11 +223,9 @@ def missing_right(action: Action, user: dict[str, Any] | None) -> str:
         action: the refused action.
         user: the answer of `whoami`; None where it is unknown.
     """
-    settings = f"{constants.ENDPOINT}/settings/tokens"
-    if user is None:
-        return f"the token must have the right to {_verb(action)}: see {settings}"
-    lacking = token_lacks(action, user) or member_lacks(action, user)
-    return lacking or f"the token of {user.get('name', '?')} must have the right to {_verb(action)}: see {settings}"
+    lacking = user and (token_lacks(action, user) or member_lacks(action, user))
+    token = f"the token of {user.get('name', '?')}" if user else "the token"
+    return lacking or f"{token} must have the right to {_verb(action)}: see {constants.ENDPOINT}/settings/tokens"
 
 
 def token_of(user: dict[str, Any]) -> dict[str, Any]:
@@ -242,8 +249,12 @@ def token_lacks(action: Action, user: dict[str, Any]) -> str | None:
             f"write at {settings}"
         )
     if token.get("role") == "fineGrained":
-        needed = _PERMISSIONS[action.right]
-        if needed not in _granted(_dict(token.get("fineGrained")), space):
+        needed, rights = _PERMISSIONS[action.right], _dict(token.get("fineGrained"))
+        granted = [rights.get("global")]
+        for scope in _dicts(rights.get("scoped")):
+            if str(_dict(scope.get("entity")).get("name", "")).split("/")[0] == space:
+                granted.append(scope.get("permissions"))
+        if not any(needed in permissions for permissions in granted if isinstance(permissions, list)):
             return (
                 f"the fine-grained token of {name} lacks the permission {needed} for {space}: add it at {settings}, "
                 "or use a token with the role write"
@@ -284,46 +295,13 @@ def _verb(action: Action) -> str:
     return verbs[action.right]
 
 
-_NO_TOKEN = "no token is set"
-
-
-def _make_token() -> str:
-    return f"make one at {constants.ENDPOINT}/settings/tokens, then set HF_TOKEN or run `hf auth login`"
-
-
-def _unanswered(error: BaseException) -> tuple[str, str]:
-    """Reason and advice for an error without a status."""
-    if _has(error, LocalTokenNotFoundError):
-        return _NO_TOKEN, _make_token()
-    if _has(error, OfflineModeIsEnabled):
-        return "the clients of the Hub are offline", "unset HF_HUB_OFFLINE"
-    if _has(error, HFValidationError):
-        return f"the Hub allows no such name ({_first_line(error)})", "check the name"
-    if isinstance(error, JSONDecodeError):
-        return "the Hub's answer is not JSON", "run the same command later: it goes on from there"
-    reason = f"{constants.ENDPOINT} cannot be reached or broke the connection ({_first_line(error)})"
-    return reason, "check the network; the same command goes on from there"
-
-
-def _granted(fine_grained: dict[str, Any], space: str) -> set[str]:
-    granted = set(map(str, _list(fine_grained.get("global"))))
-    for scope in _dicts(fine_grained.get("scoped")):
-        if str(_dict(scope.get("entity")).get("name", "")).split("/")[0] == space:
-            granted |= set(map(str, _list(scope.get("permissions"))))
-    return granted
-
-
 def _dict(value: Any) -> dict[str, Any]:
     """A server's value, if it is an object; else an empty one: explaining an error must not raise another."""
     return value if isinstance(value, dict) else {}
 
 
-def _list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else []
-
-
 def _dicts(value: Any) -> list[dict[str, Any]]:
-    return [entry for entry in _list(value) if isinstance(entry, dict)]
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
 def _has(error: BaseException, *kinds: type[BaseException]) -> bool:
@@ -334,11 +312,6 @@ def _answer(error: BaseException) -> httpx2.Response | None:
     """The Hub's answer behind an error."""
     answers = (cause.response for cause in causes_of(error) if isinstance(cause, HfHubHTTPError))
     return next((answer for answer in answers if answer is not None), None)
-
-
-def _header(error: BaseException, name: str) -> str | None:
-    answer = _answer(error)
-    return None if answer is None else answer.headers.get(name)
 
 
 def said(error: BaseException) -> str:

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import yaml
-from tqdm import tqdm
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.manifest import CARD_NAME, FINGERPRINT_KEY, MANIFEST_NAME, Manifest
 from audio_compositionality.encoders.base import ENCODER, LANGUAGE_MODEL, TEXT_ENCODER
 from audio_compositionality.hub.client import Hub
-from audio_compositionality.hub.content import Changes, Commit, Content
-from audio_compositionality.hub.errors import Repository
+from audio_compositionality.hub.content import Content, Push
 from audio_compositionality.hub.names import dataset_of
+from audio_compositionality.support.progress import during
 from audio_compositionality.tasks.base import TaskInfo
 from audio_compositionality.tasks.registry import list_tasks
 
@@ -35,22 +35,16 @@ _SHARD = re.compile(r"[A-Za-z0-9]\w*/\w+-\d{5}-of-\d{5}\.parquet", re.ASCII)
 
 
 @dataclass(frozen=True)
-class DatasetPush:
-    """The effect of a push of a data set, or of a dry run.
+class DatasetPush(Push):
+    """The effect of a push of a data set, or of a dry run; see `Push`.
 
     Attributes:
-        repository: id on the Hub.
         recipes: fingerprint of each configuration, by the name of its recipe.
         replaced: likewise, for other data that the repository held.
-        changes: the files to send, and those already there.
-        commit: the resulting commit; None for a dry run.
     """
 
-    repository: str
     recipes: Mapping[str, str]
     replaced: Mapping[str, str]
-    changes: Changes
-    commit: Commit | None
 
 
 def push_dataset(
@@ -61,7 +55,6 @@ def push_dataset(
     private: bool = False,
     pull_request: bool = False,
     dry_run: bool = False,
-    progress: bool = True,
 ) -> DatasetPush:
     """Bring ``ORG/audio-compositionality`` to the content of a built folder.
 
@@ -76,46 +69,37 @@ def push_dataset(
         private: make a new repository private.
         pull_request: open a pull request instead of committing to the branch main.
         dry_run: change nothing.
-        progress: show a bar while the shards are checked.
 
     Raises:
         DatasetError: the folder holds no finished data set, or its content does not match its fingerprint.
         HubError: the Hub refuses, or cannot be reached.
     """
-    hub = hub or Hub()
+    hub, folder = hub or Hub(), Path(folder)
     repository = dataset_of(org)
-    manifest = check_built_folder(Path(folder), progress=progress)
-    content = dataset_files(Path(folder), manifest)
-    if not dry_run:
-        hub.create(repository, private=private)
-    present = hub.files_if_any(repository) or {}
-    replaced = _replaced(hub, repository, manifest) if MANIFEST_NAME in present else {}
-    stale = [name for name in present if _SHARD.fullmatch(name) and name not in content]
+    manifest = check_built_folder(folder)
+    names = [*sorted(manifest.shards), CARD_NAME, MANIFEST_NAME]
+    content: dict[str, Content] = {name: folder / name for name in names}
+    registered = registration(manifest, [task.info for task in list_tasks()])
+    if registered is not None:
+        content[REGISTRATION] = registered.encode()
     fingerprints = {name: recipe.fingerprint for name, recipe in manifest.recipes.items()}
-    if dry_run:
-        changes = hub.changes(repository, content, delete=stale)
-        return DatasetPush(repository.id, fingerprints, replaced, changes, None)
-    commit = hub.commit(
+    replaced = {}
+    if MANIFEST_NAME in (hub.files_if_any(repository) or {}):
+        with suppress(DatasetError):
+            other = Manifest.load(hub.download(repository, MANIFEST_NAME, limit=MANIFEST_LIMIT))
+            stored = {} if other is None else {name: recipe.fingerprint for name, recipe in other.recipes.items()}
+            replaced = {name: value for name, value in stored.items() if fingerprints.get(name) != value}
+    push = hub.push(
         repository,
         content,
-        f"Data {', '.join(f'{name} {fingerprint[:12]}' for name, fingerprint in fingerprints.items())}",
+        f"Data {', '.join(f'{name} {value[:12]}' for name, value in fingerprints.items())}",
         description="\n".join(f"- `{name}`: fingerprint {value}" for name, value in fingerprints.items()),
-        delete=stale,
+        stale=_SHARD,
+        private=private,
         pull_request=pull_request,
+        dry_run=dry_run,
     )
-    return DatasetPush(repository.id, fingerprints, replaced, commit.changes, commit)
-
-
-def dataset_files(folder: Path, manifest: Manifest) -> dict[str, Content]:
-    """The files for the repository: shards by configuration, card, manifest, registration as a benchmark."""
-    tasks = [task.info for task in list_tasks()]
-    registered = registration(manifest, tasks)
-    return {
-        **{name: folder / name for name in sorted(manifest.shards)},
-        CARD_NAME: folder / CARD_NAME,
-        MANIFEST_NAME: folder / MANIFEST_NAME,
-        **({} if registered is None else {REGISTRATION: registered.encode()}),
-    }
+    return DatasetPush(push.repository, push.changes, push.commit, fingerprints, replaced)
 
 
 FRAMEWORKS: Mapping[str, Collection[frozenset[str]]] = {
@@ -156,23 +140,18 @@ def registration(manifest: Manifest, tasks: Sequence[TaskInfo]) -> str | None:
         return None
     left = [task.title for task in tasks if task.recipe in manifest.recipes and task not in run]
     remark = [f"Not registered, since {framework} does not run them: {', '.join(left)}."] if left else []
+    splits = {task.recipe: list(manifest.recipes[task.recipe].splits) for task in run}
+    scored = {name: SCORED_SPLIT if SCORED_SPLIT in of_recipe else of_recipe[-1] for name, of_recipe in splits.items()}
     values = {
         "name": "audio-compositionality",
         "description": " ".join([*(f"{task.title}: {task.question}" for task in run), *remark]),
         "evaluation_framework": framework,
-        "tasks": [
-            {"id": task.name, "config": task.recipe, "split": _scored_split(manifest, task.recipe)} for task in run
-        ],
+        "tasks": [{"id": task.name, "config": task.recipe, "split": scored[task.recipe]} for task in run],
     }
     return yaml.safe_dump(values, sort_keys=False, allow_unicode=True, width=120)
 
 
-def _scored_split(manifest: Manifest, recipe: str) -> str:
-    splits = list(manifest.recipes[recipe].splits)
-    return SCORED_SPLIT if SCORED_SPLIT in splits else splits[-1]
-
-
-def check_built_folder(folder: Path, *, progress: bool = True) -> Manifest:
+def check_built_folder(folder: Path) -> Manifest:
     """The manifest of a built folder, whose shards match it, and whose card states the fingerprint.
 
     Raises:
@@ -188,8 +167,26 @@ def check_built_folder(folder: Path, *, progress: bool = True) -> Manifest:
     unfinished = [name for name, recipe in manifest.recipes.items() if not recipe.shards]
     if unfinished or not manifest.recipes:
         raise DatasetError(f"the build in {folder} has not finished: run it again, it goes on from there")
-    for name in tqdm(sorted(manifest.shards), desc="check", unit="shard", disable=not progress):
-        _check_shard(folder, name, manifest)
+    with during("check", "shard", len(manifest.shards), shown=True) as done:
+        for name, shard in sorted(manifest.shards.items()):
+            path = folder / name
+            if path.is_symlink():
+                raise DatasetError(f"{path} is a link; a build writes regular files")
+            shard.verify(name, path)
+            try:
+                metadata = pq.read_metadata(path)
+            except (pa.ArrowException, OSError) as error:
+                raise DatasetError(f"{name} cannot be read as Parquet: {error}") from error
+            fingerprint = (metadata.metadata or {}).get(FINGERPRINT_KEY, b"").decode("utf-8", "replace")
+            stated = next(recipe.fingerprint for recipe in manifest.recipes.values() if name in recipe.shards)
+            if fingerprint != stated:
+                raise DatasetError(
+                    f"{name} was built for fingerprint {fingerprint[:12] or 'none'}, {MANIFEST_NAME} says "
+                    f"{stated[:12]}: these are not the data of that fingerprint; build them again"
+                )
+            if metadata.num_rows != shard.rows:
+                raise DatasetError(f"{name} has {metadata.num_rows} rows, {MANIFEST_NAME} says {shard.rows}")
+            done(1)
     card = folder / CARD_NAME
     text = card.read_text("utf-8", errors="replace") if card.is_file() else ""
     for name, recipe in manifest.recipes.items():
@@ -199,34 +196,3 @@ def check_built_folder(folder: Path, *, progress: bool = True) -> Manifest:
                 f"{recipe.fingerprint[:12]}; run the build again"
             )
     return manifest
-
-
-def _check_shard(folder: Path, name: str, manifest: Manifest) -> None:
-    path, shard = folder / name, manifest.shards[name]
-    if path.is_symlink():
-        raise DatasetError(f"{path} is a link; a build writes regular files")
-    shard.verify(name, path)
-    try:
-        metadata = pq.read_metadata(path)
-    except (pa.ArrowException, OSError) as error:
-        raise DatasetError(f"{name} cannot be read as Parquet: {error}") from error
-    fingerprint = (metadata.metadata or {}).get(FINGERPRINT_KEY, b"").decode("utf-8", "replace")
-    stated = next(recipe.fingerprint for recipe in manifest.recipes.values() if name in recipe.shards)
-    if fingerprint != stated:
-        raise DatasetError(
-            f"{name} was built for fingerprint {fingerprint[:12] or 'none'}, {MANIFEST_NAME} says {stated[:12]}: "
-            "these are not the data of that fingerprint; build them again"
-        )
-    if metadata.num_rows != shard.rows:
-        raise DatasetError(f"{name} has {metadata.num_rows} rows, {MANIFEST_NAME} says {shard.rows}")
-
-
-def _replaced(hub: Hub, repository: Repository, manifest: Manifest) -> dict[str, str]:
-    """The fingerprints of other data that the repository holds, by the name of the recipe."""
-    try:
-        other = Manifest.load(hub.download(repository, MANIFEST_NAME, limit=MANIFEST_LIMIT))
-    except DatasetError:
-        return {}
-    present = {name: recipe.fingerprint for name, recipe in manifest.recipes.items()}
-    stored = {} if other is None else {name: recipe.fingerprint for name, recipe in other.recipes.items()}
-    return {name: fingerprint for name, fingerprint in stored.items() if present.get(name) != fingerprint}

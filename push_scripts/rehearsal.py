@@ -41,6 +41,9 @@ from .spaces import push_leaderboard, push_metrics
 
 State = Literal["done", "to do", "wrong"]
 
+PRESET = "mini"
+"""The preset that the baselines of the board are scored on."""
+
 SECRETS = ("HF_TOKEN", SECRET_VARIABLE)
 """Names of the secrets that the leaderboard's Space needs."""
 
@@ -62,17 +65,13 @@ class Step:
     remedy: str = ""
 
 
-def rehearse(
-    folder: Path, org: str, *, hub: Hub | None = None, preset: str = "mini", progress: bool = True
-) -> list[Step]:
+def rehearse(folder: Path, org: str, *, hub: Hub | None = None) -> list[Step]:
     """The steps of a publication, in their order; nothing is sent.
 
     Args:
         folder: written by `build_dataset`.
         org: organisation or user.
         hub: by default as the user of the saved token.
-        preset: the baselines of the board are scored on it.
-        progress: show a bar while the shards are checked.
 
     Raises:
         HubError: the Hub cannot be reached, or ``org`` cannot be a name there.
@@ -92,7 +91,7 @@ def rehearse(
     private = {one: hub.is_private(one) for one in (data, *metrics, results, space)}
     steps = [_token(account, action), _organization(hub, org, account, action, private)]
     command = f"audio-compositionality push {{}} --org {org}"
-    steps.append(_data(hub, folder, org, private[data], command, progress=progress))
+    steps.append(_data(hub, folder, org, private[data], command))
     for push in push_metrics(org, hub=hub, dry_run=True):
         steps.append(_repository(push.repository, push.changes, private[push.repository], command.format("metrics")))
     to_board = command.format("leaderboard")
@@ -101,9 +100,9 @@ def rehearse(
         steps += [_repository(one.repository, one.changes, private[one.repository], to_board) for one in pushes]
     except InputError as error:
         steps.append(Step(str(space), "wrong", str(error), to_board))
-    missing = missing_baselines(org, preset, hub=hub)
+    missing = missing_baselines(org, PRESET, hub=hub)
     to_score = counted(len(missing.sizes), "result")
-    baselines = (f"to score and send: {to_score} on {preset}", to_board) if missing else (f"on {preset}: all there", "")
+    baselines = (f"to score and send: {to_score} on {PRESET}", to_board) if missing else (f"on {PRESET}: all there", "")
     steps.append(Step("baselines", "to do" if missing else "done", *baselines))
     steps.append(_secrets(hub, space, private[space] is not None))
     return [*steps, _verified(hub, results, space)]
@@ -144,10 +143,10 @@ def _organization(
     return Step(f"organisation {org}", "done", f"{role}{has}")
 
 
-def _data(hub: Hub, folder: Path, org: str, private: bool | None, command: str, *, progress: bool) -> Step:
+def _data(hub: Hub, folder: Path, org: str, private: bool | None, command: str) -> Step:
     place = shlex.quote(str(folder))
     try:
-        push = push_dataset(folder, org, hub=hub, dry_run=True, progress=progress)
+        push = push_dataset(folder, org, hub=hub, dry_run=True)
     except DatasetError as error:
         remedy = f"audio-compositionality build --preset mini --out {place}"
         return Step(str(dataset_of(org)), "wrong", str(error), remedy)

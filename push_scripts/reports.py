@@ -5,40 +5,39 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from audio_compositionality.evaluator.submissions.layout import ANSWERS
-from audio_compositionality.hub.content import Changes, Commit, size_of
+from audio_compositionality.hub.content import Commit, Push, size_of
 from audio_compositionality.support.text import number_text, plain
 from audio_compositionality.tasks.registry import load_task
 
 from .baselines import MissingBaselines
 from .dataset import DatasetPush
-from .spaces import SpacePush
 from .submit import Submitted
 
 
 def dataset_lines(push: DatasetPush) -> list[str]:
     """Lines about `push_dataset`."""
-    lines = []
+    lines, name = _push_lines([push]), push.repository.id
     if push.replaced:
-        names = ", ".join(f"{name} {fingerprint[:12]}" for name, fingerprint in push.replaced.items())
-        lines.append(
-            f"note: {push.repository} holds other data, fingerprint {names}; they stay in its history, and results "
-            "on them cannot be compared with results on the new data"
+        stored = ", ".join(f"{recipe} {fingerprint[:12]}" for recipe, fingerprint in push.replaced.items())
+        note = (
+            f"note: {name} holds other data, fingerprint {stored}; they stay in its history, and results on them "
+            "cannot be compared with results on the new data"
         )
-    lines += _lines(f"dataset {push.repository}", push.changes, push.commit)
+        lines = [note, *lines]
     if _is_on_main(push.commit):
-        lines += [f'load_dataset("{push.repository}", "{name}") reads it, and so does --data.' for name in push.recipes]
+        lines += [f'load_dataset("{name}", "{recipe}") reads it, and so does --data.' for recipe in push.recipes]
     return lines
 
 
-def metric_lines(pushes: Sequence[SpacePush]) -> list[str]:
+def metric_lines(pushes: Sequence[Push]) -> list[str]:
     """Lines about `push_metrics`."""
-    lines = _all_lines(pushes)
+    lines = _push_lines(pushes)
     return lines + [f'evaluate.load("{push.repository.id}") loads it.' for push in pushes if _is_on_main(push.commit)]
 
 
-def leaderboard_lines(pushes: Sequence[SpacePush]) -> list[str]:
+def leaderboard_lines(pushes: Sequence[Push]) -> list[str]:
     """Lines about `push_leaderboard`."""
-    lines = _all_lines(pushes)
+    lines = _push_lines(pushes)
     if all(push.commit is None for push in pushes):
         return lines
     results, space = pushes
@@ -93,21 +92,23 @@ def _is_on_main(commit: Commit | None) -> bool:
     return commit is not None and commit.pull_request is None
 
 
-def _all_lines(pushes: Iterable[SpacePush]) -> list[str]:
-    return [line for push in pushes for line in _lines(str(push.repository), push.changes, push.commit)]
-
-
-def _lines(name: str, changes: Changes, commit: Commit | None) -> list[str]:
-    sent = f"{len(changes.send)} files to send, {size_text(sum(changes.send.values()))}"
-    if commit is None:
-        lines = [f"{name}: {sent}", *_listed(changes.send)]
-        lines += [f"  {'deleted':>10}  {plain(path)}" for path in changes.delete]
-        return lines + ([f"  {len(changes.same)} files unchanged"] if changes.same else [])
-    if not changes:
-        return [f"{name}: nothing to send, all {len(changes.same)} files are up to date ({commit.url})"]
-    gone = f", {len(changes.delete)} deleted" if changes.delete else ""
-    there = f", {len(changes.same)} unchanged" if changes.same else ""
-    return [f"{name}: {sent.replace('to send', 'sent')}{there}{gone}: {commit.url}"]
+def _push_lines(pushes: Iterable[Push]) -> list[str]:
+    lines = []
+    for push in pushes:
+        changes, commit = push.changes, push.commit
+        sent = f"{len(changes.send)} files to send, {size_text(sum(changes.send.values()))}"
+        if commit is None:
+            lines += [f"{push.repository}: {sent}", *_listed(changes.send)]
+            lines += [f"  {'deleted':>10}  {plain(path)}" for path in changes.delete]
+            lines += [f"  {len(changes.same)} files unchanged"] if changes.same else []
+        elif changes:
+            gone = f", {len(changes.delete)} deleted" if changes.delete else ""
+            there = f", {len(changes.same)} unchanged" if changes.same else ""
+            lines.append(f"{push.repository}: {sent.replace('to send', 'sent')}{there}{gone}: {commit.url}")
+        else:
+            same = f"nothing to send, all {len(changes.same)} files are up to date ({commit.url})"
+            lines.append(f"{push.repository}: {same}")
+    return lines
 
 
 def _listed(files: Mapping[str, int]) -> list[str]:

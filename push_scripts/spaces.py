@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import importlib.metadata
+import html
 import os
 import re
 import shutil
@@ -12,21 +12,23 @@ import sys
 import tempfile
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.resources import files
 from pathlib import Path
 from string import Template
 from typing import Any
 
+from huggingface_hub import RepoCard
+
 from audio_compositionality.hub.client import Hub
-from audio_compositionality.hub.content import Changes, Commit, Content
+from audio_compositionality.hub.content import Content, Push
 from audio_compositionality.hub.errors import Repository
 from audio_compositionality.hub.names import dataset_of, leaderboard_of, metric_of, results_of
 from audio_compositionality.metrics import list_metrics, metric_file, module_files
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of
 from audio_compositionality.support.text import shown
-from audio_compositionality.tasks.base import TaskInfo
 from audio_compositionality.tasks.metric_files import describe_metric
 from audio_compositionality.tasks.registry import list_tasks
 
@@ -44,23 +46,8 @@ EXTRA = "leaderboard"
 _DISTRIBUTIONS = {"sklearn": "scikit-learn"}
 """Names of distributions that differ from those of their modules."""
 
-_PUSHED = "audio_compositionality"
-"""Prefix of the names of files that only a push writes, so that obsolete ones may be deleted."""
-
-
-@dataclass(frozen=True)
-class SpacePush:
-    """The effect of a push of a repository, or of a dry run.
-
-    Attributes:
-        repository: the repository.
-        changes: the files to send, and those already there.
-        commit: the resulting commit; None for a dry run.
-    """
-
-    repository: Repository
-    changes: Changes
-    commit: Commit | None
+_PUSHED = re.compile("audio_compositionality.*")
+"""Names of files that only a push writes, so that obsolete ones may be deleted."""
 
 
 def push_metrics(
@@ -71,7 +58,7 @@ def push_metrics(
     private: bool = False,
     pull_request: bool = False,
     dry_run: bool = False,
-) -> list[SpacePush]:
+) -> list[Push]:
     """Bring the Space ``ORG/NAME`` of each metric to its module and siblings, the page, its card and requirements.
 
     Args:
@@ -89,16 +76,17 @@ def push_metrics(
     """
     hub = hub or Hub()
     contents = {folder.name: folder_files(folder) for folder in (Path(folder).resolve() for folder in folders)}
-    spaces = contents or {name: metric_files(name) for name in list_metrics()}
-    return [
-        _push(hub, metric_of(org, name), content, private=private, pull_request=pull_request, dry_run=dry_run)
-        for name, content in spaces.items()
-    ]
+    pushes = []
+    for name, content in (contents or {name: metric_files(name) for name in list_metrics()}).items():
+        card = RepoCard(content["README.md"].decode(), ignore_metadata_errors=True)
+        how = {"sdk": card.data.get("sdk", "static"), "private": private}
+        pushes.append(_push(hub, metric_of(org, name), content, pull_request=pull_request, dry_run=dry_run, **how))
+    return pushes
 
 
 def push_leaderboard(
     org: str, *, hub: Hub | None = None, private: bool = False, pull_request: bool = False, dry_run: bool = False
-) -> list[SpacePush]:
+) -> list[Push]:
     """Bring the leaderboard's Space to this version, and create the repository of results where it is missing.
 
     In an existing repository of results only the card is changed. Arguments as in `push_metrics`.
@@ -112,10 +100,12 @@ def push_leaderboard(
         results_of(org): {"README.md": results_card(org).encode()},
         leaderboard_of(org): leaderboard_files(org),
     }
-    return [
-        _push(hub, repository, content, private=private, pull_request=pull_request, dry_run=dry_run)
-        for repository, content in contents.items()
-    ]
+    how = {"private": private, "pull_request": pull_request, "dry_run": dry_run}
+    return [_push(hub, repository, content, **how) for repository, content in contents.items()]
+
+
+def _push(hub: Hub, repository: Repository, content: Mapping[str, Content], **how: Any) -> Push:
+    return hub.push(repository, content, f"{DISTRIBUTION} {version(DISTRIBUTION)}", stale=_PUSHED, **how)
 
 
 def metric_files(name: str) -> dict[str, bytes]:
@@ -125,7 +115,24 @@ def metric_files(name: str) -> dict[str, bytes]:
         LookupError: there is no such metric.
     """
     modules = module_files(metric_file(name))
-    return {**modules, "README.md": metric_card(name).encode(), REQUIREMENTS: metric_requirements(modules).encode()}
+    return {
+        **modules,
+        "README.md": metric_card(name).encode(),
+        "index.html": metric_page(name).encode(),
+        REQUIREMENTS: metric_requirements(modules).encode(),
+    }
+
+
+def metric_page(name: str) -> str:
+    """The page of a metric's Space, HTML: its module's docstring, and how to load it."""
+    docstring = ast.get_docstring(ast.parse(metric_file(name).read_text("utf-8"))) or ""
+    blocks = [("pre" if text.startswith(">>>") else "p", html.escape(text)) for text in docstring.split("\n\n")]
+    template = Template(files(__package__).joinpath("metric_page.html").read_text("utf-8"))
+    return template.substitute(
+        title=html.escape(describe_metric(name).measures[0].heading),
+        name=name,
+        text="\n".join(f"<{tag}>{text}</{tag}>" for tag, text in blocks),
+    )
 
 
 def metric_card(name: str) -> str:
@@ -150,7 +157,7 @@ def metric_requirements(modules: Mapping[str, bytes]) -> str:
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 imported.add(node.module.partition(".")[0])
     packages = {_DISTRIBUTIONS.get(name, name) for name in imported - set(sys.stdlib_module_names)}
-    lines = importlib.metadata.requires(DISTRIBUTION) or []
+    lines = requires(DISTRIBUTION) or []
     bounds = {re.split(r"[^\w.-]", line, maxsplit=1)[0]: line for line in lines if ";" not in line}
     return "".join(f"{bounds[name]}\n" for name in sorted(packages))
 
@@ -193,43 +200,18 @@ def results_card(org: str) -> str:
     """The card of the repository of results."""
     template = Template(files(__package__).joinpath("results_card.md").read_text("utf-8"))
     dataset, space = dataset_of(org), leaderboard_of(org)
+    tasks = [
+        f"- **{task.title}** (`{task.name}`{', on request' if task.on_request else ''}): {task.question}"
+        for task in (one.info for one in list_tasks())
+    ]
     return template.substitute(
         org=org,
         dataset=dataset.id,
         dataset_url=dataset.url,
         space=space.id,
         space_url=space.url,
-        tasks=task_lines([task.info for task in list_tasks()]),
+        tasks="\n".join(tasks),
     )
-
-
-def task_lines(tasks: Sequence[TaskInfo]) -> str:
-    """A list in Markdown: each task's question, and whether it is scored only on request."""
-    return "\n".join(
-        f"- **{task.title}** (`{task.name}`{', on request' if task.on_request else ''}): {task.question}"
-        for task in tasks
-    )
-
-
-def _push(
-    hub: Hub,
-    repository: Repository,
-    content: Mapping[str, Content],
-    *,
-    private: bool,
-    pull_request: bool,
-    dry_run: bool,
-) -> SpacePush:
-    if not dry_run:
-        hub.create(repository, private=private)
-    # Files of older versions; nothing else in the repository is touched.
-    present = hub.files_if_any(repository) or {}
-    stale = [path for path in present if path.startswith(_PUSHED) and path not in content]
-    if dry_run:
-        return SpacePush(repository, hub.changes(repository, content, delete=stale), None)
-    message = f"{DISTRIBUTION} {importlib.metadata.version(DISTRIBUTION)}"
-    commit = hub.commit(repository, content, message, delete=stale, pull_request=pull_request)
-    return SpacePush(repository, commit.changes, commit)
 
 
 # ----- The package as a wheel, for Spaces that run it
@@ -246,10 +228,9 @@ _EPOCH = "315532800"  # 1980-01-01, the first date that a zip file can have: equ
 def source_tree() -> Path | None:
     """Root of the clone that the package runs from; None for an installation without one."""
     root = Path(__file__).resolve().parents[1]
-    project = root / "pyproject.toml"
-    if not project.is_file() or _project(project).get("project", {}).get("name") != DISTRIBUTION:
-        return None
-    return root
+    path = root / "pyproject.toml"
+    project = tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
+    return root if project.get("project", {}).get("name") == DISTRIBUTION else None
 
 
 def requirement(space: Repository, extra: str) -> tuple[str, dict[str, bytes]]:
@@ -268,7 +249,7 @@ def requirement(space: Repository, extra: str) -> tuple[str, dict[str, bytes]]:
     """
     root = source_tree()
     if root is None:
-        return f"{DISTRIBUTION}[{extra}]=={importlib.metadata.version(DISTRIBUTION)}", {}
+        return f"{DISTRIBUTION}[{extra}]=={version(DISTRIBUTION)}", {}
     name, content = build_wheel(root)
     address = f"{space.url}/resolve/main/{name}#sha256={sha256_of(content)}"
     return f"{DISTRIBUTION}[{extra}] @ {address}", {name: content}
@@ -285,8 +266,9 @@ def build_wheel(root: Path) -> tuple[str, bytes]:
         sources, wheels = Path(scratch, "sources"), Path(scratch, "wheels")
         _copy_sources(root, sources)
         command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--disable-pip-version-check"]
-        if _has_setuptools():
-            command.append("--no-build-isolation")
+        with suppress(PackageNotFoundError, ValueError):
+            if int(version("setuptools").split(".")[0]) >= SETUPTOOLS:
+                command.append("--no-build-isolation")
         environment = {**os.environ, "SOURCE_DATE_EPOCH": _EPOCH}
         finished = subprocess.run(
             [*command, "--wheel-dir", str(wheels), str(sources)], env=environment, capture_output=True, text=True
@@ -304,7 +286,7 @@ def build_wheel(root: Path) -> tuple[str, bytes]:
 def _copy_sources(root: Path, target: Path) -> None:
     """Copy the sources of the wheel: a clone may hold data and results of any size beside them."""
     target.mkdir()
-    project = _project(root / "pyproject.toml")
+    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
     folders = project["tool"]["setuptools"]["package-dir"].values()
     for name in ("pyproject.toml", project["project"]["readme"], *project["project"]["license-files"]):
         shutil.copyfile(root / name, target / name)
@@ -313,14 +295,3 @@ def _copy_sources(root: Path, target: Path) -> None:
         shutil.copytree(root / name, target / name, ignore=unwanted)
     for path in target.rglob("*"):
         path.chmod(0o755 if path.is_dir() else 0o644)
-
-
-def _project(path: Path) -> dict[str, Any]:
-    return tomllib.loads(path.read_text("utf-8"))
-
-
-def _has_setuptools() -> bool:
-    try:
-        return int(importlib.metadata.version("setuptools").split(".")[0]) >= SETUPTOOLS
-    except (importlib.metadata.PackageNotFoundError, ValueError):
-        return False

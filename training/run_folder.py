@@ -5,9 +5,11 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.resources import files
 from pathlib import Path
+from string import Template
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -31,7 +33,7 @@ from .settings import ALIGN, CONTRASTIVE, FRESH, HARD, MODULAR, TrainingError, T
 
 if TYPE_CHECKING:
     from audio_compositionality.hub.client import Hub
-    from audio_compositionality.hub.content import Changes, Commit, Content
+    from audio_compositionality.hub.content import Content, Push
     from audio_compositionality.hub.errors import Repository
 
 
@@ -89,7 +91,10 @@ class TrainingRecord:
             "rows": self.data.rows,
             "trained_on": self.data.described,
             "settings": dict(self.settings),
-            "libraries": _library_versions(),
+            "libraries": {
+                "python": platform.python_version(),
+                **{name: importlib.metadata.version(name) for name in _LIBRARIES},
+            },
             **self.outcome,
             "files": dict(self.files),
         }
@@ -97,11 +102,6 @@ class TrainingRecord:
     def to_json(self) -> bytes:
         """The file's text, with a digest of it."""
         return sealed_json(self.values())
-
-
-def _library_versions() -> dict[str, str]:
-    """Versions of this package, Python and the libraries that compute."""
-    return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in _LIBRARIES}}
 
 
 def write_record(out: Path, record: TrainingRecord, settings: TrainingSettings) -> None:
@@ -190,38 +190,6 @@ _MEANINGS = {
     MODULAR: "and texts of parts of a clip are positives as well",
 }
 
-_TEMPLATE = """\
-# {title}
-
-An audio–text model: sound and text have embeddings in one space. It was trained to hear how the
-parts of a sound are put together, what comes first and what belongs to what, after Ghosh et al. (2024), CompA
-(arXiv 2310.08753), by [audio-compositionality]({home}).
-
-```python
-from audio_compositionality.encoders.loading.registry import load_model
-
-model = load_model("{title}")  # this folder, or the id on the Hub
-model.embed(waveforms, sample_rate)  # [clips, {dim}]
-model.embed_text(["a low bell, then a high organ"])
-```
-
-{opened}
-
-## Training
-
-{facts}
-
-{stages}
-
-{again}
-`training.json` has the fingerprint of the data, the losses and the versions of the libraries, `log.csv` every step.
-{scores}
-## Limits
-
-What is trained on sounds that a program makes knows those sounds. Scores on test sets whose training split was
-learnt from are not those of a model that has never met such clips; `audio-compositionality evaluate` says so.
-"""
-
 HOME = "https://github.com/audio-compositionality/audio-compositionality"
 
 
@@ -235,122 +203,81 @@ def model_card(title: str, settings: TrainingSettings, record: Mapping[str, Any]
         dim: length of an embedding.
         is_clap: whether it is a CLAP in transformers' format.
     """
-    facts = [
-        f"- Initial weights: {_begun(settings.init)}; trained weights: {settings.train}",
-        f"- Data: {plain(str(record['trained_on']))}, fingerprint `{str(record['fingerprint'])[:12]}`",
-        f"- Steps: {record['steps']:,} of {settings.batch_size * settings.accumulate} rows, seed {settings.seed}, "
-        f"precision {record['precision']}, on {plain(str(record['device']))}",
-    ]
-    return _header(settings, is_clap) + _TEMPLATE.format(
-        title=plain(title),
-        home=HOME,
-        dim=dim,
-        facts="\n".join(facts),
-        opened=_opened(settings, is_clap),
-        stages=_stage_table(record["stages"]),
-        again=_again(record.get("data_arguments", "")),
-        scores=_scores(record),
-    )
-
-
-def _again(arguments: str | None) -> str:
-    """How to train it again: the command, or the remark that no command names its data."""
+    init = settings.init
+    aligned = plain(init.removeprefix(ALIGN)) if init.startswith(ALIGN) else None
+    begun = f"{init}, small towers with fresh weights" if init in FRESH else plain(init)
+    opened = "Its networks are those of audio-compositionality, which is needed to open it."
+    if is_clap:
+        opened = "`transformers.ClapModel.from_pretrained` opens it as well."
+    elif aligned is not None:
+        begun = f"a fresh linear map of the frozen embeddings of {aligned}, and a fresh text tower"
+        opened = (
+            f"It names its encoder, `{aligned}`, and does not hold it: the same revision has to be there. Its control "
+            f"is what `train --align untrained:{aligned}` makes of the untrained twin's embeddings, where the encoder "
+            "has a twin; `untrained:` before this model's own name has fresh weights in the map and the text tower as "
+            "well."
+        )
+    arguments = record.get("data_arguments", "")
+    command = "audio-compositionality train --settings settings.yaml"
     if arguments is None:
-        return (
+        again = (
             "`settings.yaml` holds all settings. Its training data were opened by a program and given to "
             "`audio_compositionality.training.running.train_model` beside them."
         )
-    command = " ".join(
-        filter(None, ("audio-compositionality train --settings settings.yaml", plain(arguments), "--out DIR"))
-    )
-    if not arguments:
-        return f"`settings.yaml` holds all settings: `{command}` trains it again."
-    return (
-        "`settings.yaml` holds all settings, except those that name the sounds. With the same sounds at the same "
-        f"paths, this trains it again:\n\n```sh\n{command}\n```\n"
-    )
-
-
-def _begun(init: str) -> str:
-    if init.startswith(ALIGN):
-        name = plain(init.removeprefix(ALIGN))
-        return f"a fresh linear map of the frozen embeddings of {name}, and a fresh text tower"
-    return f"{init}, small towers with fresh weights" if init in FRESH else plain(init)
-
-
-def _opened(settings: TrainingSettings, is_clap: bool) -> str:
-    """Other programs that open it, or what has to be there to open it."""
-    if is_clap:
-        return "`transformers.ClapModel.from_pretrained` opens it as well."
-    if not settings.init.startswith(ALIGN):
-        return "Its networks are those of audio-compositionality, which is needed to open it."
-    name = plain(settings.init.removeprefix(ALIGN))
-    return (
-        f"It names its encoder, `{name}`, and does not hold it: the same revision has to be there. Its control is what "
-        f"`train --align untrained:{name}` makes of the untrained twin's embeddings, where the encoder has a twin; "
-        "`untrained:` before this model's own name has fresh weights in the map and the text tower as well."
-    )
-
-
-def _header(settings: TrainingSettings, is_clap: bool) -> str:
-    values: dict[str, Any] = {
+    elif arguments:
+        again = (
+            "`settings.yaml` holds all settings, except those that name the sounds. With the same sounds at the same "
+            f"paths, this trains it again:\n\n```sh\n{command} {plain(arguments)} --out DIR\n```\n"
+        )
+    else:
+        again = f"`settings.yaml` holds all settings: `{command} --out DIR` trains it again."
+    scores = ""
+    if record.get("evaluations"):
+        last, best = record["evaluations"][-1], record.get("best")
+        # Scores of groups of items are in the table of evaluations.
+        shown = {name: value for name, value in last["scores"].items() if "=" not in name}
+        lines = [f"| {plain(name)} | {number_text(value)} |" for name, value in shown.items()]
+        scores = "\n".join(["", f"## Validation scores at step {last['step']:,}", "", "| | |", "|:--|--:|", *lines, ""])
+        if best:
+            score = number_text(best["score"])
+            scores += f"\nThe highest score, {score}, was that of step {best['step']:,}: `best/`."
+        scores += "\n`evaluations.csv` has all.\n"
+    stages = [
+        f"| {one['kind']} | {one['steps']:,} | {one['learning_rate']:g} | {number_text(one['loss'])} | "
+        f"{_MEANINGS[one['kind']]} |"
+        for one in record["stages"]
+    ]
+    header: dict[str, Any] = {
         "library_name": "transformers" if is_clap else "audio-compositionality",
         "tags": ["audio", "audio-text", "clap", "audio-compositionality"],
     }
-    if (
-        not settings.init.startswith(ALIGN)
-        and settings.init.count("/") == 1
-        and not settings.init.startswith((".", "/", "~"))
-    ):
-        values["base_model"] = settings.init
-    return f"---\n{yaml.safe_dump(values, sort_keys=False)}---\n\n"
-
-
-def _stage_table(stages: Sequence[Mapping[str, Any]]) -> str:
-    lines = ["| stage | steps | learning rate | last loss | objective |", "|:--|--:|--:|--:|:--|"]
-    lines += [
-        f"| {one['kind']} | {one['steps']:,} | {one['learning_rate']:g} | {number_text(one['loss'])} | "
-        f"{_MEANINGS[one['kind']]} |"
-        for one in stages
-    ]
-    return "\n".join(lines)
-
-
-def _scores(record: Mapping[str, Any]) -> str:
-    evaluations = record.get("evaluations") or []
-    if not evaluations:
-        return ""
-    last, best = evaluations[-1], record.get("best")
-    # Scores of groups of items are in the table of evaluations.
-    shown = {name: value for name, value in last["scores"].items() if "=" not in name}
-    lines = [f"| {plain(name)} | {number_text(value)} |" for name, value in shown.items()]
-    best_line = ""
-    if best:
-        best_line = f"The highest score, {number_text(best['score'])}, was that of step {best['step']:,}: `best/`.\n"
-    return (
-        f"\n## Validation scores at step {last['step']:,}\n\n| | |\n|:--|--:|\n" + "\n".join(lines) + "\n\n"
-        f"{best_line}`evaluations.csv` has all.\n"
+    if aligned is None and init.count("/") == 1 and not init.startswith((".", "/", "~")):
+        header["base_model"] = init
+    template = Template(files(__package__).joinpath("model_card.md").read_text("utf-8"))
+    card = template.substitute(
+        title=plain(title),
+        home=HOME,
+        dim=dim,
+        opened=opened,
+        begun=begun,
+        train=settings.train,
+        data=plain(str(record["trained_on"])),
+        fingerprint=str(record["fingerprint"])[:12],
+        steps=f"{record['steps']:,}",
+        rows=settings.batch_size * settings.accumulate,
+        seed=settings.seed,
+        precision=record["precision"],
+        device=plain(str(record["device"])),
+        stages="\n".join(stages),
+        again=again,
+        scores=scores,
     )
+    return f"---\n{yaml.safe_dump(header, sort_keys=False)}---\n\n{card}"
 
 
 _NAME_LENGTH = 96
 
 _NOT_SENT = (".", "slurm")
-
-
-@dataclass(frozen=True)
-class ModelPush:
-    """The effect of a push of a model, done or planned.
-
-    Attributes:
-        repository: on the Hub.
-        changes: files to send, and files that are there already.
-        commit: the resulting commit; None for a dry run.
-    """
-
-    repository: Repository
-    changes: Changes
-    commit: Commit | None
 
 
 def model_repository(name: str) -> Repository:
@@ -374,9 +301,7 @@ def model_repository(name: str) -> Repository:
     return Repository("model", name)
 
 
-def push_model(
-    out: Path, name: str, *, hub: Hub | None = None, private: bool = False, dry_run: bool = False
-) -> ModelPush:
+def push_model(out: Path, name: str, *, hub: Hub | None = None, private: bool = False, dry_run: bool = False) -> Push:
     """Bring a repository to the content of a finished training's folder, less its checkpoints.
 
     Args:
@@ -398,16 +323,15 @@ def push_model(
     if record is None or not record.get("finished"):
         raise TrainingError(f"{out} holds no training that is finished")
     check_model_files(out, record)
-    _check_config(out / "config.json")
-    content = model_files(out)
-    hub = hub or Hub()
-    if dry_run:
-        return ModelPush(repository, hub.changes(repository, content), None)
-    hub.create(repository, private=private)
-    commit = hub.commit(
-        repository, content, f"Trained on {record['recipe'] or record['data']}, {record['steps']:,} steps"
-    )
-    return ModelPush(repository, commit.changes, commit)
+    path = out / "config.json"
+    try:
+        config = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise TrainingError(f"cannot read {path}: {first_line(error)}") from error
+    if isinstance(config, dict) and config.get("model_type") == MODEL_TYPE:
+        check_encoder(str(config.get("encoder")))
+    message = f"Trained on {record['recipe'] or record['data']}, {record['steps']:,} steps"
+    return (hub or Hub()).push(repository, model_files(out), message, private=private, dry_run=dry_run)
 
 
 def check_encoder(name: str) -> None:
@@ -424,15 +348,6 @@ def check_encoder(name: str) -> None:
             f"--push: the model would name {name!r} as its encoder, which others do not have; to be published, a model "
             "must be aligned with a listed name or a Hub id"
         )
-
-
-def _check_config(path: Path) -> None:
-    try:
-        config = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise TrainingError(f"cannot read {path}: {first_line(error)}") from error
-    if isinstance(config, dict) and config.get("model_type") == MODEL_TYPE:
-        check_encoder(str(config.get("encoder")))
 
 
 def model_files(out: Path) -> dict[str, Content]:

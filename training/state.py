@@ -11,11 +11,11 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from pydantic import NonNegativeInt, TypeAdapter
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
@@ -55,13 +55,13 @@ class Position:
         seconds: duration of the training so far.
     """
 
-    stage: int = 0
-    step: int = 0
-    total: int = 0
+    stage: NonNegativeInt = 0
+    step: NonNegativeInt = 0
+    total: NonNegativeInt = 0
     best: float | None = None
     best_step: int | None = None
     stage_best: float | None = None
-    stale: int = 0
+    stale: NonNegativeInt = 0
     seconds: float = 0.0
 
 
@@ -137,13 +137,11 @@ def find_checkpoint(out: Path) -> TrainingState | None:
         return None
     try:
         return _read(path)
-    except TrainingError:
-        raise
     except _UNREADABLE as error:
         try:
             stored = _read(before)
         except _UNREADABLE:
-            raise TrainingError(_unreadable(path, error)) from error
+            raise _unreadable(path, error) from error
         reason = "is not there" if isinstance(error, FileNotFoundError) else f"cannot be used ({first_line(error)})"
         warnings.warn(
             f"the last state of the training, {path}, {reason}: it goes on from the one before, of step "
@@ -173,7 +171,8 @@ def _read(path: Path) -> TrainingState:
             if name.startswith(TABLE)
         }
         neighbours = stored.get_tensor(NEIGHBOURS) if NEIGHBOURS in names else None
-    return TrainingState(_checked(stated["position"]), tables, neighbours, path)
+    position = TypeAdapter(Position).validate_json(json.dumps(stated["position"]), strict=True)
+    return TrainingState(position, tables, neighbours, path)
 
 
 def load_checkpoint(
@@ -194,55 +193,28 @@ def load_checkpoint(
     Raises:
         TrainingError: the file cannot be read, or is not of this model.
     """
-    path = out / FOLDER / FILE
-    trained = dict(towers.named_trained())
-    moments: dict[str, dict[str, torch.Tensor]] = {}
+    path, trained, weights = out / FOLDER / FILE, dict(towers.named_trained()), _unique(towers)
     try:
-        with safe_open(path, "pt") as stored:
+        with safe_open(path, "pt") as stored, torch.no_grad():
             names = set(stored.keys())
-            expected = _unique(towers)
-            strange = sorted({WEIGHT + name for name in expected} ^ {name for name in names if name.startswith(WEIGHT)})
+            strange = sorted({WEIGHT + name for name in weights} ^ {name for name in names if name.startswith(WEIGHT)})
             if strange:
                 raise TrainingError(f"{path} is of another model: {shown(strange)} does not stand in both")
-            with torch.no_grad():
-                for name, tensor in expected.items():
-                    tensor.copy_(_shaped(stored.get_tensor(WEIGHT + name), tensor, name))
-            for name in names if optimizer is not None else ():
+            for name, weight in weights.items():
+                weight.copy_(_shaped(stored.get_tensor(WEIGHT + name), weight, name))
+            for name in sorted(names) if optimizer is not None else ():
                 if name.startswith(MOMENT):
                     key, _, of_weight = name.removeprefix(MOMENT).partition("/")
-                    moment = stored.get_tensor(name)
-                    like = moment.new_zeros(()) if key == "step" else trained[of_weight]
-                    moments.setdefault(of_weight, {})[key] = _shaped(moment, like, name)
+                    weight, moment = trained[of_weight], stored.get_tensor(name)
+                    if key != "step":
+                        # The optimizer counts its steps on the CPU.
+                        moment = _shaped(moment, weight, name).to(weight.device)
+                    optimizer.state[weight][key] = moment
             scale = json.loads((stored.metadata() or {})[_STATED])["scaler"]
             if scaler is not None and scale:
                 scaler.load_state_dict(scale)
-    except (OSError, SafetensorError, RuntimeError, KeyError, TypeError, ValueError) as error:
-        if isinstance(error, TrainingError):
-            raise
-        raise TrainingError(_unreadable(path, error)) from error
-    if optimizer is not None:
-        for name, state in moments.items():
-            weight = trained[name]
-            # The optimizer counts its steps on the CPU.
-            optimizer.state[weight] = {k: v if k == "step" else v.to(weight.device) for k, v in state.items()}
-
-
-def _checked(values: Mapping[str, Any]) -> Position:
-    """A position whose values are of the right types.
-
-    Raises:
-        TypeError: they are not.
-    """
-    position = Position(**values)
-    for name in ("stage", "step", "total", "stale"):
-        value = getattr(position, name)
-        if not isinstance(value, int) or value < 0:
-            raise TypeError(f"{name} is {value!r}")
-    for name in ("best", "best_step", "stage_best", "seconds"):
-        value = getattr(position, name)
-        if not isinstance(value, int | float) and not (value is None and name != "seconds"):
-            raise TypeError(f"{name} is {value!r}")
-    return position
+    except (*_UNREADABLE, RuntimeError) as error:
+        raise _unreadable(path, error) from error
 
 
 def _shaped(tensor: torch.Tensor, like: torch.Tensor, name: str) -> torch.Tensor:
@@ -262,8 +234,8 @@ def _unique(towers: TwoTowers) -> dict[str, torch.Tensor]:
     return {**state, **dict(towers.named_buffers())}
 
 
-def _unreadable(path: Path, error: Exception) -> str:
-    return (
+def _unreadable(path: Path, error: Exception) -> TrainingError:
+    return TrainingError(
         f"cannot read the state of the training in {path}: {first_line(error)}. Delete the folder {path.parent} "
         "to begin again, or give another --out"
     )

@@ -197,5 +197,5 @@ def board() -> Board:
 @pytest.fixture
 def model(hub: LoopbackHub, built: Path) -> Repository:
     """The model's repository beside the data set, so that its page can show results on it."""
-    push_dataset(built, "lab", progress=False)
+    push_dataset(built, "lab")
     return hub.repositories.create("model", MODEL)

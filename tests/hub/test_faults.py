@@ -76,7 +76,7 @@ def journey(hub, name, built, request):
         assert commits(hub, "space", "lab/audio-compositionality-leaderboard") == 1
 
     if name == "data set":
-        return Journey(name, lambda: push_dataset(built, "lab", progress=False), of_data)
+        return Journey(name, lambda: push_dataset(built, "lab"), of_data)
     if name == "metric":
         patch = request.getfixturevalue("monkeypatch")
         patch.setattr("audio_compositionality.push_scripts.spaces.list_metrics", lambda: list_metrics()[:1])
@@ -174,7 +174,7 @@ def test_a_commit_at_the_same_time_is_kept(hub, journey, waits, name, times):
 
 @pytest.mark.parametrize("name", ["data set"])
 def test_the_same_push_at_the_same_time_is_made_once(hub, journey, built, waits):
-    push_dataset(built, "ada", progress=False)
+    push_dataset(built, "ada")
     content = hub.repositories["dataset", "ada/audio-compositionality"].files()
     del content[".gitattributes"]
 
@@ -190,7 +190,7 @@ def test_the_same_push_at_the_same_time_is_made_once(hub, journey, built, waits)
 PUSH = """
 import sys
 from audio_compositionality.push_scripts.dataset import push_dataset
-push_dataset(sys.argv[1], "lab", progress=False)
+push_dataset(sys.argv[1], "lab")
 """
 
 SUBMIT = """

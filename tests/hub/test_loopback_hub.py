@@ -116,7 +116,7 @@ _OFFLINE = """if True:
     from audio_compositionality.push_scripts.dataset import push_dataset
 
     print(Hub().user())
-    print(push_dataset(sys.argv[1], "lab", progress=False).repository)
+    print(push_dataset(sys.argv[1], "lab").repository.id)
     data = open_data("lab/audio-compositionality").configuration("a_coat")
     print(len(data.rows), next(iter(data.clips())).sample_rate)
     print(download_from_hub("org/model", "config.json").read_text())

@@ -70,7 +70,7 @@ def commits(hub: LoopbackHub, kind: str = "dataset", name: str = DATASET) -> int
 
 
 def test_a_data_set_arrives_as_it_was_built_and_loads(hub, built):
-    push = push_dataset(built, "lab", progress=False)
+    push = push_dataset(built, "lab")
     arrived = pushed(hub)
     registration = yaml.safe_load(arrived.pop("eval.yaml"))
     assert arrived == expected(built)
@@ -102,9 +102,9 @@ def test_data_are_registered_for_the_framework_that_runs_most_of_their_tasks(bui
 
 
 def test_a_push_after_another_sends_what_is_missing_and_removes_what_is_stale(hub, built):
-    first = push_dataset(built, "lab", progress=False)
+    first = push_dataset(built, "lab")
     uploads = len(hub.made("PUT"))
-    again = push_dataset(built, "lab", progress=False)
+    again = push_dataset(built, "lab")
     assert not again.changes
     assert set(again.changes.same) == set(first.changes.send)
     assert (commits(hub), len(hub.made("PUT"))) == (1, uploads)
@@ -114,7 +114,7 @@ def test_a_push_after_another_sends_what_is_missing_and_removes_what_is_stale(hu
     repository = hub.repositories["dataset", DATASET]
     shard = next(name for name in repository.files() if name.startswith("a_coat/"))
     repository.commit({shard: None, "a_tre/train-00007-of-00008.parquet": b"old", "notes.txt": b"mine"}, "by hand")
-    push = push_dataset(built, "lab", progress=False)
+    push = push_dataset(built, "lab")
     assert list(push.changes.send) == [shard]
     assert push.changes.delete == ("a_tre/train-00007-of-00008.parquet",)
     arrived = pushed(hub)
@@ -123,7 +123,7 @@ def test_a_push_after_another_sends_what_is_missing_and_removes_what_is_stale(hu
 
 
 def test_other_data_replace_what_is_there_and_say_so(hub, built, tiny_data, tmp_path, capsys):
-    push_dataset(built, "lab", progress=False)
+    push_dataset(built, "lab")
     other = build_dataset(other_data(tiny_data), tmp_path / "other", workers=1, progress=False)
     assert main(["push", "dataset", str(other), "--org", "lab"]) == 0
     printed = capsys.readouterr().out
@@ -142,13 +142,13 @@ def test_a_dry_run_lists_and_sends_nothing(hub, built, capsys):
     assert ("dataset", DATASET) not in hub.repositories
     assert not hub.made("POST")
     assert not hub.made("PUT")
-    push_dataset(built, "lab", progress=False)
+    push_dataset(built, "lab")
     assert main(["push", "dataset", str(built), "--org", "lab", "--dry-run"]) == 0
     assert "0 files to send" in capsys.readouterr().out
 
 
 def test_a_private_repository_stays_hidden(hub, built, act_as):
-    push_dataset(built, "lab", private=True, progress=False)
+    push_dataset(built, "lab", private=True)
     assert hub.repositories["dataset", DATASET].private
     act_as("bob")
     with pytest.raises(HubError, match="does not exist, or the token of bob cannot see it"):
@@ -157,8 +157,8 @@ def test_a_private_repository_stays_hidden(hub, built, act_as):
 
 def test_a_pull_request_is_opened_once(hub, built):
     HfApi().create_repo(DATASET, repo_type="dataset")
-    one = push_dataset(built, "lab", pull_request=True, progress=False)
-    other = push_dataset(built, "lab", pull_request=True, progress=False)
+    one = push_dataset(built, "lab", pull_request=True)
+    other = push_dataset(built, "lab", pull_request=True)
     assert one.commit is not None
     assert other.commit is not None
     assert one.commit.url == other.commit.url == f"{hub.url}/datasets/{DATASET}/discussions/1"
@@ -231,14 +231,14 @@ def test_what_is_not_whole_is_refused_before_anything_is_sent(hub, copy, spoilt)
     spoil, message = SPOILT[spoilt]
     spoil(copy)
     with pytest.raises(DatasetError, match=message):
-        push_dataset(copy, "lab", progress=False)
+        push_dataset(copy, "lab")
     assert not hub.requests
 
 
 def test_a_name_that_no_organisation_can_have(built):
     for org in ("", "a/b", "../x", "x y", "a--b", "-lab"):
         with pytest.raises(HubError, match="--org is"):
-            push_dataset(built, org, progress=False)
+            push_dataset(built, org)
 
 
 # Whose token, which right
@@ -272,7 +272,7 @@ def test_a_missing_right_is_named(hub, built, kind, exists, monkeypatch, waits):
     if token is not None:
         monkeypatch.setenv("HF_TOKEN", token)
     with pytest.raises(HubError, match=message):
-        push_dataset(built, "lab", progress=False)
+        push_dataset(built, "lab")
     assert waits == []
     assert (("dataset", DATASET) in hub.repositories) == exists
     if exists:
@@ -295,6 +295,10 @@ def test_metrics_are_pushed_as_they_are_and_load(hub):
         name = push.repository.id.split("/")[1]
         arrived = hub.repositories["space", push.repository.id].files()
         assert {path: content for path, content in arrived.items() if path != ".gitattributes"} == metric_files(name)
+        assert hub.repositories["space", push.repository.id].sdk == "static"
+        page = arrived["index.html"].decode()
+        assert f'metric = evaluate.load("ORG/{name}")' in page
+        assert "$" not in page
         metric = evaluate.load(push.repository.id)
         given = getattr(examples, name)()
         options = {"max_steps": 2, "progress": False} if name == "a_tre" else {}

@@ -54,7 +54,7 @@ class Missing(SimpleNamespace):
 
 def steps_of(folder: Path, org: str = "lab") -> dict[str, Step]:
     """The steps by their subjects, in their order."""
-    return {step.subject: step for step in rehearse(folder, org, progress=False)}
+    return {step.subject: step for step in rehearse(folder, org)}
 
 
 def test_an_empty_organisation_is_told_every_step_and_its_command(hub, built, capsys):
@@ -85,7 +85,7 @@ def test_an_empty_organisation_is_told_every_step_and_its_command(hub, built, ca
 
 
 def test_each_step_that_is_done_is_told_until_everything_is(hub, built, lacking):
-    push_dataset(built, "lab", progress=False)
+    push_dataset(built, "lab")
     steps = steps_of(built)
     assert steps["organisation lab"].text.endswith("it has 1 of the 5 repositories")
     assert steps[f"dataset {DATASET}"].state == "done"
@@ -107,7 +107,7 @@ def test_each_step_that_is_done_is_told_until_everything_is(hub, built, lacking)
 
 
 def test_what_differs_and_what_is_private_is_told(hub, built):
-    push_dataset(built, "lab", progress=False)
+    push_dataset(built, "lab")
     hub.repositories["dataset", DATASET].commit({"README.md": b"other", "a_coat/test-00007-of-00008.parquet": b"old"})
     step = steps_of(built)[f"dataset {DATASET}"]
     assert (step.state, step.text.split(";")[0].split(",")[0]) == ("to do", "it differs: 1 file")
@@ -186,7 +186,7 @@ def test_a_token_that_may_not_ask_for_secrets_leaves_them_open(hub, built, monke
 def test_a_hub_that_answers_nothing_is_no_step(hub, built):
     hub.faults.order("GET", "/api/whoami-v2", Status(503), times=None)
     with pytest.raises(HubError, match="503"):
-        rehearse(built, "lab", progress=False)
+        rehearse(built, "lab")
 
 
 def test_secrets_are_set_by_those_who_may_write(hub, act_as):

@@ -81,7 +81,7 @@ def rehearsed(hub, built, monkeypatch) -> Callable[[str], str]:
     hub.accounts.join("ada", ORG)
     monkeypatch.setattr("audio_compositionality.push_scripts.spaces.list_metrics", lambda: ["a_coat"])
     monkeypatch.setattr("audio_compositionality.push_scripts.rehearsal.list_metrics", lambda: ["a_coat"])
-    return lambda org: "\n".join(rehearsal_lines(rehearse(built, org, progress=False)))
+    return lambda org: "\n".join(rehearsal_lines(rehearse(built, org)))
 
 
 @pytest.mark.slow
@@ -105,14 +105,14 @@ def test_wrong_steps_look_as_the_page_says_and_are_taken_back_by_its_commands(
     seen("Your token may only read, or lacks a right", rehearsed(ORG))
     monkeypatch.setenv("HF_TOKEN", hub.token("ada"))
     seen("`--org` is misspelt", rehearsed("my-lba"))
-    push_dataset(built, ORG, private=True, progress=False)
+    push_dataset(built, ORG, private=True)
     seen("`--private` was given", rehearsed(ORG))
     take_back("`--private` was given")
     assert f"done   dataset {data}" in rehearsed(ORG)
     other = RenderedData("other", {"a_coat": tiny_data.settings["a_coat"].changed(quadruples=1)})
-    push_dataset(build_dataset(other, tmp_path / "other", workers=1, progress=False), ORG, progress=False)
+    push_dataset(build_dataset(other, tmp_path / "other", workers=1, progress=False), ORG)
     seen("Other data were pushed", rehearsed(ORG))
-    push_dataset(built, ORG, progress=False)
+    push_dataset(built, ORG)
     assert f"done   dataset {data}" in rehearsed(ORG)
     push_leaderboard(ORG)
     HfApi().add_space_secret(SPACE, "HF_TOKEN", "x")
