@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.dataset_builder.scenes.twins import ARRANGEMENTS, PAIRED
 from audio_compositionality.dataset_builder.texts.questions import CLIP
+from audio_compositionality.dataset_builder.texts.twins import ARRANGEMENTS, PAIRED
 
 from .base import Drawing, Floats, Inputs, Measure, Number, Outputs, Samples, Scores, Tally, TaskError, TaskInfo
 from .shapes.questions import (

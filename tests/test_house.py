@@ -63,14 +63,10 @@ ARROWS: Mapping[str, set[str]] = {
 DATA_ROOMS = ("sounds", "scenes", "texts", "recipes")
 """The rooms of `dataset_builder`, each above those before it."""
 
-QUESTIONS = frozenset(("texts.questions", "texts.question_tasks"))
-
 UPWARD: Mapping[str, frozenset[str]] = {
     "dataset_builder/texts/rewriting.py": frozenset(("recipes",)),
-    "dataset_builder/scenes/polyphony.py": QUESTIONS,
-    "dataset_builder/scenes/twins.py": QUESTIONS,
 }
-"""What some modules import from rooms above theirs: captions of a recipe are rewritten, twins drawn for a question."""
+"""What some modules import from rooms above theirs: captions of a recipe are rewritten."""
 
 MAY_NAME_TASKS = (
     *("tasks/", "metrics/", "studies/"),

@@ -7,13 +7,13 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 from ..data import DataColumn, Rendering, Row
-from ..scenes.polyphony import AskedClip, Cast, PolyphonySpec, TwinPool
-from ..scenes.twins import FEWEST_LABELS, OVERLAPPING, SPLITS, Kind, gap_of
 from ..sounds.entries import Sounds
 from ..sounds.strong_labels import AnnotatedRecordings
 from ..texts.label_questions import AnnotatedSpec
+from ..texts.polyphony import AskedClip, Cast, PolyphonySpec, TwinPool
 from ..texts.question_tasks import kind_named
 from ..texts.questions import NO_TIME, ORDER, SIMULTANEITY, check_question_row, question_columns, row_of
+from ..texts.twins import FEWEST_LABELS, OVERLAPPING, SPLITS, Kind, gap_of
 from .base import Drawn, Recipe
 
 AnySpec = PolyphonySpec | AnnotatedSpec

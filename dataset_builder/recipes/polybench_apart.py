@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..data import TEXT, DataColumn, DatasetError, Row
-from ..scenes.polyphony import AskedClip
-from ..scenes.twins import ARRANGEMENTS, PAIRED
+from ..texts.polyphony import AskedClip
 from ..texts.questions import question_columns
+from ..texts.twins import ARRANGEMENTS, PAIRED
 from .polybench import TwinRecipe
 
 _FURTHER = (

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..data import DataColumn, DatasetError, Row
-from ..scenes.twins import ATOMIC
 from ..texts.question_tasks import ATOMS, STATES
 from ..texts.questions import question_columns
+from ..texts.twins import ATOMIC
 from .polybench import TwinRecipe
 
 

@@ -523,7 +523,7 @@ def annotation_of(row: Row) -> Annotation:
 def check_question_row(row: Row, columns: Sequence[DataColumn] = QUESTION_COLUMNS) -> None:
     """Refuse a row that is not a question with options, one of which is the answer, about a clip with events.
 
-    The answer itself is not checked; see `answer_check.check_questions`.
+    The answer itself is not checked.
 
     Args:
         row: to check.

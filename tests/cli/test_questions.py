@@ -74,7 +74,7 @@ def questions(tmp_path_factory):
     """A built data set of the questions of a few scenes."""
     from audio_compositionality.dataset_builder.build import build_dataset
     from audio_compositionality.dataset_builder.rendered import RenderedData
-    from audio_compositionality.dataset_builder.scenes.polyphony import PolyphonySpec
+    from audio_compositionality.dataset_builder.texts.polyphony import PolyphonySpec
 
     data = RenderedData("few", {"polybench": PolyphonySpec(train_sets=1, test_sets=2, sample_rate=8_000)})
     return build_dataset(data, tmp_path_factory.mktemp("questions") / "data", progress=False)

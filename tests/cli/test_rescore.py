@@ -18,7 +18,7 @@ LOGS = Path(__file__).parents[1] / "evaluator" / "logs"
 def data(tmp_path_factory):
     from audio_compositionality.dataset_builder.build import build_dataset
     from audio_compositionality.dataset_builder.rendered import RenderedData
-    from audio_compositionality.dataset_builder.scenes.polyphony import PolyphonySpec
+    from audio_compositionality.dataset_builder.texts.polyphony import PolyphonySpec
 
     rendered = RenderedData("few", {"polybench": PolyphonySpec(train_sets=1, test_sets=1, sample_rate=8_000)})
     return build_dataset(rendered, tmp_path_factory.mktemp("rescore") / "data", progress=False)

@@ -11,7 +11,7 @@ from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import Clip
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.rendered import RenderedData
-from audio_compositionality.dataset_builder.scenes.polyphony import PolyphonySpec
+from audio_compositionality.dataset_builder.texts.polyphony import PolyphonySpec
 from audio_compositionality.encoders.base import LETTERS, Model, ModelCard
 from audio_compositionality.encoders.controls import CONTROLS, Controlled
 from audio_compositionality.encoders.loading.registry import load_model

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.rendered import RenderedData
-from audio_compositionality.dataset_builder.scenes.polyphony import PolyphonySpec
+from audio_compositionality.dataset_builder.texts.polyphony import PolyphonySpec
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions

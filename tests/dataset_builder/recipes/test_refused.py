@@ -14,8 +14,8 @@ from audio_compositionality.dataset_builder.recipes.factors import FactorSpec
 from audio_compositionality.dataset_builder.recipes.rate_binding import RateBindingSpec
 from audio_compositionality.dataset_builder.scenes.bases import TransformSpec
 from audio_compositionality.dataset_builder.scenes.effects import ParameterRange
-from audio_compositionality.dataset_builder.scenes.polyphony import PolyphonySpec
 from audio_compositionality.dataset_builder.sounds.tones import default_voices
+from audio_compositionality.dataset_builder.texts.polyphony import PolyphonySpec
 from audio_compositionality.support.errors import InputError
 
 from ..sounds.made import made_recordings

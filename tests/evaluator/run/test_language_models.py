@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.rendered import RenderedData
-from audio_compositionality.dataset_builder.scenes.polyphony import PolyphonySpec
+from audio_compositionality.dataset_builder.texts.polyphony import PolyphonySpec
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions

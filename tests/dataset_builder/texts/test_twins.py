@@ -7,7 +7,11 @@ from itertools import combinations, pairwise
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.scenes.twins import (
+from audio_compositionality.dataset_builder.sounds.annotations import Annotation, LabelledEvent, polyphony
+from audio_compositionality.dataset_builder.texts.question_controls import balance_of, require_balance
+from audio_compositionality.dataset_builder.texts.question_tasks import ATOM_KINDS, ATOMS, TASKS, kind_named
+from audio_compositionality.dataset_builder.texts.questions import QuestionError, QuestionSettings, in_sentence
+from audio_compositionality.dataset_builder.texts.twins import (
     ARRANGEMENTS,
     ATOMIC,
     BLOCK,
@@ -21,13 +25,9 @@ from audio_compositionality.dataset_builder.scenes.twins import (
     gap_of,
     questions_of,
 )
-from audio_compositionality.dataset_builder.sounds.annotations import Annotation, LabelledEvent, polyphony
-from audio_compositionality.dataset_builder.texts.question_controls import balance_of, require_balance
-from audio_compositionality.dataset_builder.texts.question_tasks import ATOM_KINDS, ATOMS, TASKS, kind_named
-from audio_compositionality.dataset_builder.texts.questions import QuestionError, QuestionSettings, in_sentence
 from audio_compositionality.support.errors import InputError
 
-from ..texts.answer_check import answer_fault, check_questions
+from .answer_check import answer_fault, check_questions
 
 LABELS = ("Alarm", "bell", "cow", "dog", "engine", "flute", "goat", "horn")
 SETS = 80

@@ -16,8 +16,9 @@ import numpy as np
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import shown
 
+from ..scenes.sources import dealt, random_generator
 from ..sounds.annotations import Annotation, Interval
-from ..texts.question_tasks import (
+from .question_tasks import (
     ATOM_KINDS,
     KINDS,
     PRESENCE,
@@ -28,7 +29,7 @@ from ..texts.question_tasks import (
     window_steps,
     window_text,
 )
-from ..texts.questions import (
+from .questions import (
     ALONE,
     NO,
     OVERLAP,
@@ -40,7 +41,6 @@ from ..texts.questions import (
     question_templates,
     template_of,
 )
-from .sources import dealt, random_generator
 
 SECONDS = 10
 """Length of a clip."""

@@ -10,10 +10,9 @@ import pytest
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.scenes.mixing import Event, EventSounds
-from audio_compositionality.dataset_builder.scenes.polyphony import CLIP_LEVEL, Cast, PolyphonySpec, TwinPool
-from audio_compositionality.dataset_builder.scenes.twins import ARRANGEMENTS, BLOCK, OVERLAPPING
 from audio_compositionality.dataset_builder.sounds.entries import Sound
 from audio_compositionality.dataset_builder.sounds.folder import folder_recordings
+from audio_compositionality.dataset_builder.texts.polyphony import CLIP_LEVEL, Cast, PolyphonySpec, TwinPool
 from audio_compositionality.dataset_builder.texts.question_controls import balance_of, blind_accuracy, require_balance
 from audio_compositionality.dataset_builder.texts.question_tasks import ATOM_KINDS, ATOMS, STATES, kind_named
 from audio_compositionality.dataset_builder.texts.questions import (
@@ -22,12 +21,13 @@ from audio_compositionality.dataset_builder.texts.questions import (
     question_of,
     question_templates,
 )
+from audio_compositionality.dataset_builder.texts.twins import ARRANGEMENTS, BLOCK, OVERLAPPING
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.shapes.questions import task_of
 
 from ..sounds.made import made_recordings
 from ..sounds.sounds import write
-from ..texts.answer_check import check_questions
+from .answer_check import check_questions
 from .atom_checks import check_atoms, fault_of_atom
 
 RATE = 16_000
@@ -153,7 +153,7 @@ class TestRecipes:
 
     def test_the_fingerprint_names_the_wordings(self, monkeypatch):
         before = PolyphonySpec().values()
-        module = "audio_compositionality.dataset_builder.scenes.polyphony.templates_digest"
+        module = "audio_compositionality.dataset_builder.texts.polyphony.templates_digest"
         monkeypatch.setattr(module, lambda: "other wordings")
         after = PolyphonySpec().values()
         assert {name for name in before if before[name] != after[name]} == {"templates"}

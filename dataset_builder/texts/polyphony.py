@@ -21,13 +21,13 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import listed, nearest, shown
 
 from ..data import DatasetError, Pcm16
+from ..scenes.mixing import PEAK, Clip, DrawnRendering, Event, EventSounds, check_whole_steps, mix
+from ..scenes.sources import random_generator
 from ..sounds.annotations import STEPS, Activity, Annotation, LabelledEvent, intersection
 from ..sounds.entries import Sounds, SoundsField, label_text
 from ..sounds.splits import by_split_and_name, classified, split_of_sounds
 from ..sounds.tones import ToneSounds, ToneSpec, check_nouns
-from ..texts.questions import Question, QuestionError, check_labels, in_sentence, templates_digest
-from .mixing import PEAK, Clip, DrawnRendering, Event, EventSounds, check_whole_steps, mix
-from .sources import random_generator
+from .questions import Question, QuestionError, check_labels, in_sentence, templates_digest
 from .twins import (
     BLOCK,
     EARLY_END,
