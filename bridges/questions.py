@@ -18,9 +18,8 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 from audio_compositionality.tasks.base import Outputs, Task, TaskError
 from audio_compositionality.tasks.registry import list_tasks, load_task
-from audio_compositionality.tasks.shapes.asking import DIRECT, ONE_ORDER
-from audio_compositionality.tasks.shapes.free_answers import FreeAnswerTask
-from audio_compositionality.tasks.shapes.questions import AnswerTask, kind_of_row
+from audio_compositionality.tasks.shapes.asking import DIRECT, ONE_ORDER, FreeAnswerTask
+from audio_compositionality.tasks.shapes.questions import QuestionTask, kind_of_row
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class PosedQuestion:
     @property
     def kind(self) -> str:
         """The kind of question; ``all`` where the data name none."""
-        return str(kind_of_row(self.row) if "task" in self.row else self.row.get("kind") or "all")
+        return kind_of_row(self.row)
 
     def option_of(self, answer: str) -> str | None:
         """The option that an answer names, by the rules of the metrics; None where it names none, or is free."""
@@ -128,7 +127,7 @@ class PosedTask:
 
 def tasks_of_questions() -> list[Task]:
     """All tasks of questions, those of installed packages among them."""
-    return [task for task in list_tasks() if isinstance(task, AnswerTask | FreeAnswerTask)]
+    return [task for task in list_tasks() if isinstance(task, QuestionTask | FreeAnswerTask)]
 
 
 @lru_cache(maxsize=8)

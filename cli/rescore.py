@@ -121,11 +121,11 @@ def _rule(options: argparse.Namespace) -> tuple[str, Rule] | None:
 def _rows(options: argparse.Namespace, ids: list[str]) -> list[Row]:
     """The questions of the data: of several configurations, those of the one that has most of the ids."""
     from audio_compositionality.tasks.registry import list_tasks
-    from audio_compositionality.tasks.shapes.questions import AnswerTask
+    from audio_compositionality.tasks.shapes.questions import QuestionTask
 
     options.preset = None
     spec = data_options.data_spec(options)
-    asked = {task.info.recipe for task in list_tasks() if isinstance(task, AnswerTask)}
+    asked = {task.info.recipe for task in list_tasks() if isinstance(task, QuestionTask)}
     makes = data_options.possible_recipes(spec)
     recipes = None if makes is None else [recipe for recipe in makes if recipe in asked]
     _, changes = divided(options.set, data_groups(spec, recipes))

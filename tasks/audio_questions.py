@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from .base import TaskInfo
-from .shapes.clip_questions import (
+from .shapes.questions import (
     ACCURACY_DRAWING,
     CLIP_QUESTIONS,
     MEASURES,
     METRIC,
-    ClipQuestionTask,
+    QuestionTask,
     profiled_by_kinds,
 )
 
-TASK = ClipQuestionTask(
+TASK = QuestionTask(
     TaskInfo(
         **CLIP_QUESTIONS,
         name="audio_questions",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .shapes.clip_questions import kind_questions
+from .shapes.questions import kind_questions
 
 TASK = kind_questions(
     "count_instances_questions",

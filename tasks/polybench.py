@@ -9,56 +9,46 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
 from audio_compositionality.dataset_builder.data import Row
+from audio_compositionality.dataset_builder.texts.question_tasks import kind_named
+from audio_compositionality.dataset_builder.texts.questions import NO_TIME, ORDER, SIMULTANEITY
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.text import nearest
 
-from .base import (
-    GENERATE,
-    Drawing,
-    Floats,
-    Measure,
-    Number,
-    Outputs,
-    Scores,
-    Tally,
-    TaskError,
-    TaskInfo,
-    groups_of,
-    printed_figures,
-    settings_among,
-)
-from .shapes.asking import CYCLIC, AskingSpec
+from .base import GENERATE, Drawing, Floats, Measure, Tally, TaskInfo, groups_of, printed_figures
+from .metric_files import describe_metric
+from .shapes.asking import AskingSpec
 from .shapes.questions import (
-    KINDS,
-    METRIC,
-    NO_OPTION,
     ORDERS_TALLY,
     QUESTIONS,
-    REFUSED,
-    TASKS,
-    AnswerTask,
+    Asked,
     QuestionBar,
+    QuestionTask,
     all_right,
-    asked_questions,
+    columns_of,
     draw_question_bars,
-    kind_with_needs,
+    kind_of_row,
     mean_of_parts,
-    needs_of,
     profiled_by,
-    task_of,
-    tested_rows,
-    usual_choices,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+METRIC = describe_metric("polybench")
+
+TASKS = tuple(measure.name for measure in METRIC.measures if measure.null == f"chance_{measure.name}")
+"""Tasks of questions, in the order of the paper, then those with time; a sample's column ``task`` has the place."""
+
+KINDS = {name: name.replace("_", "/") for name in TASKS}
+"""The kind of question of each task, as `texts.questions` call it."""
+
+_TIMES = {NO_TIME: "no time", SIMULTANEITY: "the sounds of one moment", ORDER: "the order in time"}
+
+NEEDS = {name: _TIMES[kind_named(kind).time] for name, kind in KINDS.items()}
+"""The need for time of each task, in words."""
 
 _UNLIKE = "Scores of single questions are weighted, so that tasks, or groups, count the same."
 
@@ -99,7 +89,7 @@ def _measures() -> tuple[Measure, ...]:
         changes[task] = {
             "column": "score_correct",
             "within": within,
-            "meaning": f"{meaning}; it needs {needs_of(task)}",
+            "meaning": f"{meaning}; it needs {NEEDS[task]}",
         }
         changes[f"chance_{task}"] = {"heading": f"{KINDS[task]} chance", "meaning": "accuracy of drawing an option"}
         changes[f"groups_right_{task}"] = {
@@ -128,7 +118,7 @@ _TALLIES = (
         "kind of question",
         ("accuracy", "chance", "best constant text", "macro F1", "all of a group right", "chance of that"),
         {
-            kind_with_needs(task): tuple(
+            f"{KINDS[task]} ({NEEDS[task]})": tuple(
                 prefix + task
                 for prefix in ("", "chance_", "majority_", "macro_f1_", "groups_right_", "groups_right_chance_")
             )
@@ -164,17 +154,11 @@ _BARS = tuple(
 )
 
 
-def draw_tasks(axes: Axes, columns: Mapping[str, Floats], measures: Mapping[str, Number]) -> None:
-    """Draw one model's accuracy by task; see `draw_question_bars`."""
-    asked = [bar for bar in _BARS if measures.get(bar.measure) is not None]
-    draw_question_bars(axes, columns, measures, asked, PRINTED)
-
-
 _BY_TASK = Drawing(
     name="tasks",
     title=(
         "Accuracy by kind of question with 95 % intervals. Of time, "
-        + "; ".join(f"{KINDS[task]} needs {needs_of(task)}" for task in TASKS).replace("needs no time", "needs none")
+        + "; ".join(f"{KINDS[task]} needs {NEEDS[task]}" for task in TASKS).replace("needs no time", "needs none")
         + ". Dashed: chance. Dotted: the best constant text. Diamonds: groups, "
         "such as the twins of a scene, with every question of the task answered correctly. Grey ticks on the "
         f"right of a bar: the accuracies of five models as printed, not comparable. {PRINTED.sentence}"
@@ -182,7 +166,7 @@ _BY_TASK = Drawing(
     alternative="Bars of the accuracy in each kind of question with chance, the best constant text and the accuracies "
     "that the paper prints, a panel a model.",
     columns=("task", "score_correct"),
-    panel=draw_tasks,
+    panel=partial(draw_question_bars, bars=_BARS, printed=PRINTED),
     intervals=TASKS,
     y="share of questions",
 )
@@ -209,107 +193,58 @@ class EmbeddingMatchSpec(AskingSpec):
         return self
 
 
-class PolybenchTask(AnswerTask):
+class PolybenchTask(QuestionTask):
     """The task; see `Task`."""
 
     spec = EmbeddingMatchSpec
 
-    def check(self, row: Row) -> None:
-        """See `AnswerTask.check`."""
-        self.check_words(row)
-        if row["task"] not in TASKS:
-            raise TaskError(
-                f"{self.info.name}: the question {row['id']} is of the task {row['task']!r}; "
-                f"{nearest(row['task'], TASKS)}"
-            )
-        if row["task"] == "concurrency" and sorted(row["options"]) != ["No", "Yes"]:
-            raise TaskError(
-                f"{self.info.name}: the options of {row['id']} are {row['options']}; of concurrency they are Yes and No"
-            )
+    def measured(
+        self, answers: Sequence[str], asked: Asked, settings: Mapping[str, Any], device: str
+    ) -> dict[str, Any]:
+        """See `QuestionTask.measured`; with the embedding match where it is asked for.
 
-    def score(
-        self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
-    ) -> Scores:
-        """Score the answers to the test questions, each asked in every order of its options."""
-        # Imported by need: a task loads its metric only in the process that scores.
-        from audio_compositionality.metrics.answers import REFUSED as REFUSALS
-        from audio_compositionality.metrics.columns import of_all
+        Raises:
+            ModelError: its encoder cannot be loaded.
+        """
+        # Imported by need: a task loads its metric only in the process that scores, and an encoder takes seconds.
+        from audio_compositionality.metrics.answers import embedding_match
         from audio_compositionality.metrics.polybench import polybench
         from audio_compositionality.metrics.questions import in_means
 
-        tested = tested_rows(rows)
-        asked = asked_questions(tested, settings)
-        is_cyclic = settings_among(AskingSpec, settings).orders == CYCLIC
-        values = polybench(
-            list(outputs.answers),
-            [row["answer"] for row, _ in asked],
-            [options for _, options in asked],
-            [task_of(row) for row, _ in asked],
-            ids=[row["id"] for row, _ in asked] if is_cyclic else None,
-            groups=[row["group"] for row, _ in asked],
-            polarity=[row["polarity"] for row, _ in asked],
-            return_scores=True,
-        )
-        if EMBEDDING_MATCH in settings:
-            values[EMBEDDING_MATCH] = embedding_accuracy(settings[EMBEDDING_MATCH], outputs.answers, asked, device)
+        given: dict[str, Any] = columns_of(asked) | {"tasks": [kind_of_row(row).replace("/", "_") for row, _ in asked]}
+        polarity = [row["polarity"] for row, _ in asked]
+        values = polybench(answers, **given, polarity=polarity, return_scores=True)
         by_task = values["by_task"]
-        best = [
-            max(part["chance"], part["majority"], part["best_position"])
-            for name, part in by_task.items()
-            if name in in_means(by_task)
-        ]
-        values[_WITHOUT_LISTENING.name] = float(np.mean(best))
         values |= {f"groups_right_chance_{name}": part["groups_right_chance"] for name, part in by_task.items()}
-        missed = [REFUSED if rule in REFUSALS else NO_OPTION for rule in values["rules"]]
-        # Of rotated options, their places in the row.
-        taken = [
-            no if choice is None else row["options"].index(options[choice])
-            for choice, no, (row, options) in zip(values["choices"], missed, asked, strict=True)
-        ]
-        correct, task = np.array(values["scores_correct"], np.float64), _task_places(tested)
-        groups, ranked = groups_of(tested), np.isin(task, [TASKS.index(name) for name in in_means(by_task)])
+        ranked = [by_task[name] for name in in_means(by_task)]
+        best = [max(part["chance"], part["majority"], part["best_position"]) for part in ranked]
+        values["without_listening"] = float(np.mean(best))
+        if EMBEDDING_MATCH in settings:
+            from audio_compositionality.encoders.text_towers import SentenceEncoder
+
+            encoder = SentenceEncoder(settings[EMBEDDING_MATCH], device)
+            taken = embedding_match(answers, given["options"], encoder)
+            values[EMBEDDING_MATCH] = polybench(taken, **given, parsed=True)["accuracy"]
+        return values
+
+    def sampled(
+        self, tested: Sequence[Row], columns: dict[str, Floats], values: dict[str, Any]
+    ) -> tuple[Sequence[Row], dict[str, Floats]]:
+        """See `QuestionTask.sampled`; tasks count the same, and replaced ones not."""
+        from audio_compositionality.metrics.columns import of_all
+        from audio_compositionality.metrics.questions import in_means
+
+        correct, task, groups = columns["score"], columns["task"].astype(np.int64), groups_of(tested)
+        ranked = np.isin(task, [TASKS.index(name) for name in in_means(values["by_task"])])
         together = np.zeros(int(ranked.sum()), np.int64)
-        columns: dict[str, Floats] = {
+        return tested, {
             "score": of_all(mean_of_parts(correct[ranked], task[ranked]), ranked),
             "score_correct": correct,
             "score_group": of_all(all_right(correct[ranked], groups[ranked], together), ranked),
             "score_group_in_task": all_right(correct, groups, task),
-            "task": task.astype(np.float64),
-            "choice": np.array(usual_choices([row["id"] for row, _ in asked], taken), np.float64),
+            "task": columns["task"],
+            "choice": columns["choice"],
         }
-        measures = {measure.name: values.get(measure.name) for measure in self.info.measures}
-        return Scores(measures, tuple(row["id"] for row in tested), columns)
-
-
-def _task_places(rows: Sequence[Row]) -> NDArray[np.int64]:
-    return np.array([TASKS.index(task_of(row)) for row in rows], np.int64)
-
-
-def embedding_accuracy(
-    encoder: str, answers: Sequence[str], asked: Sequence[tuple[Row, Sequence[str]]], device: str
-) -> float:
-    """The accuracy of PolyBench, the mean over its tasks, where each answer counts as the option most similar to it.
-
-    Args:
-        encoder: see `SentenceEncoder`.
-        answers: m texts.
-        asked: the question of each answer, and its options as shown.
-        device: torch device.
-
-    Raises:
-        ModelError: the encoder cannot be loaded.
-    """
-    # Imported by need: the encoder takes seconds to import.
-    from audio_compositionality.encoders.text_towers import SentenceEncoder
-    from audio_compositionality.metrics.answers import embedding_match
-    from audio_compositionality.metrics.polybench import polybench
-
-    options = [list(listed) for _, listed in asked]
-    taken = embedding_match(answers, options, SentenceEncoder(encoder, device))
-    tasks = [row["task"] for row, _ in asked]
-    references = [row["answer"] for row, _ in asked]
-    values = polybench(taken, references, options, tasks, ids=[row["id"] for row, _ in asked], parsed=True)
-    return float(values["accuracy"])
 
 
 TASK = PolybenchTask(
@@ -344,4 +279,5 @@ TASK = PolybenchTask(
         **profiled_by("accuracy_micro", tallies=_TALLIES, parts=tuple(name for name in TASKS if KINDS[name] == name)),
     ),
     _BY_TASK,
+    kinds=tuple(KINDS.values()),
 )

@@ -4,30 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from functools import partial
+from typing import Any
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.texts.questions import CLIP
 from audio_compositionality.dataset_builder.texts.twins import ARRANGEMENTS, PAIRED
 
-from .base import Drawing, Floats, Inputs, Measure, Number, Outputs, Samples, Scores, Tally, TaskError, TaskInfo
+from .base import Drawing, Floats, Inputs, Measure, Samples, Tally, TaskError, TaskInfo
+from .metric_files import describe_metric
 from .shapes.questions import (
     COUNTED,
-    METRIC,
     QUESTIONS,
-    TASKS,
-    AnswerTask,
     QuestionBar,
-    constant_answers,
+    QuestionTask,
     draw_question_bars,
     profiled_by,
-    tested_rows,
 )
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+METRIC = describe_metric("polybench")
 
 APART_TASKS = tuple(kind.task for kind in PAIRED)
 """Tasks whose questions have one answer in both arrangements."""
@@ -55,13 +50,12 @@ def _measures() -> tuple[Measure, ...]:
             name=f"{measure.name}_{task}",
             heading=f"{task} {measure.name}",
             null=None,
-            within=("task", float(TASKS.index(task))),
+            within=("task", float(APART_TASKS.index(task))),
             shown=False,
         )
         for task in APART_TASKS
         for measure in whole
     ]
-    kept = [measure for measure in METRIC.measures if measure.name in COUNTED]
     return (
         *whole,
         Measure("chance", "chance", "accuracy of drawing an option", range=(0.0, 1.0)),
@@ -74,7 +68,7 @@ def _measures() -> tuple[Measure, ...]:
             shown=False,
         ),
         *by_task,
-        *kept,
+        *COUNTED,
     )
 
 
@@ -97,11 +91,6 @@ _BARS = tuple(
 )
 
 
-def draw_arrangements(axes: Axes, columns: Mapping[str, Floats], measures: Mapping[str, Number]) -> None:
-    """Draw one model's accuracy on overlapping sounds and on the same in sequence; see `draw_question_bars`."""
-    draw_question_bars(axes, columns, measures, _BARS)
-
-
 _BY_ARRANGEMENT = Drawing(
     name="arrangements",
     title=(
@@ -111,22 +100,22 @@ _BY_ARRANGEMENT = Drawing(
     ),
     alternative="Bars of the accuracy together and apart, of all questions and by task, a panel a model.",
     columns=("task", "score", "score_apart"),
-    panel=draw_arrangements,
+    panel=partial(draw_question_bars, bars=_BARS),
     intervals=tuple(bar.measure for bar in _BARS),
     y="share of questions",
 )
 
 
-class ApartTask(AnswerTask):
+class ApartTask(QuestionTask):
     """The task; see `Task`. A sample is a question in both arrangements, under its row with the sounds together."""
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
-        """As `AnswerTask`; both arrangements of a scene are of one group."""
+        """As `QuestionTask`; both arrangements of a scene are of one group."""
         inputs = super().inputs(row, settings)
         return replace(inputs, group=row["pair"].rpartition("-")[0]) if inputs.prompts else inputs
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """As `AnswerTask`.
+        """As `QuestionTask`.
 
         Raises:
             TaskError: likewise; or no question is asked in both arrangements.
@@ -136,38 +125,22 @@ class ApartTask(AnswerTask):
             raise TaskError(f"{self.info.name} has no question that is asked in both arrangements; it needs one")
         return settings
 
-    def check(self, row: Row) -> None:
-        """See `AnswerTask.check`."""
-        self.check_words(row)
-        if row["task"] not in APART_TASKS:
-            raise TaskError(
-                f"{self.info.name}: the question {row['id']} is of the task {row['task']!r}; they are of "
-                f"{' and '.join(APART_TASKS)}"
-            )
-
-    def score(
-        self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
-    ) -> Scores:
-        """Score the answers to the test questions, pair by pair; a question without its pair is left out."""
-        tested, read = tested_rows(rows), self.read(rows, outputs, settings)
+    def sampled(
+        self, tested: Sequence[Row], columns: dict[str, Floats], values: dict[str, Any]
+    ) -> tuple[Sequence[Row], dict[str, Floats]]:
+        """See `QuestionTask.sampled`; pair by pair, and a question without its pair is left out."""
         places = {row["id"]: place for place, row in enumerate(tested)}
-        pairs = _pairs(rows)
-        together, apart = (np.array([places[row["id"]] for row in side]) for side in zip(*pairs, strict=True))
-        asked = [row for row, _ in pairs]
-        columns: dict[str, Floats] = {
-            "score": read.correct[together],
-            "score_apart": read.correct[apart],
-            "score_change": read.correct[together] - read.correct[apart],
-            "task": np.array([TASKS.index(row["task"]) for row in asked], np.float64),
-            "choice": read.usual[together],
-            "choice_apart": read.usual[apart],
+        asked, others = zip(*_pairs(tested), strict=True)
+        together, apart = ([places[row["id"]] for row in side] for side in (asked, others))
+        correct, choice = columns["score"], columns["choice"]
+        return asked, {
+            "score": correct[together],
+            "score_apart": correct[apart],
+            "score_change": correct[together] - correct[apart],
+            "task": columns["task"][together],
+            "choice": choice[together],
+            "choice_apart": choice[apart],
         }
-        values = {**read.counts, **_without_listening(asked), **self.means(columns)}
-        return Scores(
-            {measure.name: values[measure.name] for measure in self.info.measures},
-            tuple(row["id"] for row in asked),
-            columns,
-        )
 
     def samples(self, rows: Sequence[Row]) -> Samples:
         """The questions in both arrangements, under their rows with the sounds together; twins belong together."""
@@ -182,17 +155,6 @@ def _pairs(rows: Sequence[Row]) -> list[tuple[Row, Row]]:
             sides[ARRANGEMENTS.index(row["arrangement"])][row["pair"]] = row
     together, apart = sides
     return [(row, apart[pair]) for pair, row in together.items() if pair in apart]
-
-
-def _without_listening(rows: Sequence[Row]) -> dict[str, float]:
-    """Accuracy of a random option, and of the best of that and of constant answers in each task."""
-    by_task: dict[str, list[Row]] = {}
-    for row in rows:
-        by_task.setdefault(row["task"], []).append(row)
-    chances = {task: [1 / len(row["options"]) for row in of_task] for task, of_task in by_task.items()}
-    # As counts of right answers.
-    best = [max(sum(chances[task]), len(of_task) * constant_answers(of_task)) for task, of_task in by_task.items()]
-    return {"chance": sum(map(sum, chances.values())) / len(rows), "without_listening": sum(best) / len(rows)}
 
 
 TASK = ApartTask(
@@ -217,4 +179,5 @@ TASK = ApartTask(
         **profiled_by("together", tallies=_TALLIES),
     ),
     _BY_ARRANGEMENT,
+    kinds=APART_TASKS,
 )

@@ -12,7 +12,7 @@ from audio_compositionality.encoders.base import LANGUAGE_MODEL
 
 from .base import BEST_CONSTANT, Inputs, Profile, TaskInfo
 from .metric_files import describe_metric
-from .shapes.free_answers import FreeAnswerTask
+from .shapes.asking import FreeAnswerTask
 from .shapes.moments import MomentTask
 
 METRIC = describe_metric("when")

@@ -1,13 +1,15 @@
-"""Asking questions with options: the words of the prompt, the orders of the options, and the scoring of answers."""
+"""Asking questions: the words of the prompt, the orders of the options, and the scoring of answers."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
+from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.texts.questions import is_lettered
 from audio_compositionality.encoders.base import LETTERS
 from audio_compositionality.support.errors import InputError
@@ -201,3 +203,16 @@ class AskingSpec(Spec):
         """All that scores depend on, as JSON values, with the version of the prompt."""
         values = {name: value for name, value in self.values().items() if value is not None}
         return {"prompt": self.prompt, "prompt_version": self.style.version, **values}
+
+
+class FreeAnswerTask(ABC):
+    """The part of a task of questions without options by which single answers are scored, as other suites do; see
+    `Task`."""
+
+    @abstractmethod
+    def answer_of(self, row: Row) -> str:
+        """The right answer, in words that score 1."""
+
+    @abstractmethod
+    def score_of(self, row: Row, answer: str) -> float:
+        """The score of one answer, from 0 to 1; its mean over all rows is the first measure."""

@@ -1,33 +1,33 @@
-"""Questions with options about a clip: the test rows, the reading of answers, and the figures."""
+"""Questions with options about one or several clips: how they are asked, and their scores, samples and figures.
+
+`QuestionTask` is the task of them all; rows are those of a scene of twins or an annotated recording, see
+`texts.questions`, or those of any table of questions, see `recipes.question_rows`. Where a table has kinds of questions
+of its own, `kind_questions` makes the task: each kind is a measure, and the worst.
+"""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from audio_compositionality.dataset_builder.data import DatasetError, Row
-from audio_compositionality.dataset_builder.texts.question_tasks import kind_named
-from audio_compositionality.dataset_builder.texts.questions import (
-    CLIP,
-    NO_TIME,
-    ORDER,
-    SIMULTANEITY,
-    check_question_row,
-)
+from audio_compositionality.dataset_builder.data import PAUSE, DatasetError, Row
+from audio_compositionality.dataset_builder.texts.questions import CLIP, NO, YES, check_question_row
 from audio_compositionality.encoders.base import LANGUAGE_MODEL
 from audio_compositionality.encoders.options import REASON_TOKENS
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import counted, nearest
 
 from ..base import (
     Drawing,
     Floats,
     Inputs,
+    Measure,
     Number,
     Outputs,
     Printed,
@@ -38,6 +38,7 @@ from ..base import (
     Tally,
     TaskError,
     TaskInfo,
+    events_shown,
     groups_of,
     settings_among,
 )
@@ -47,22 +48,22 @@ from .asking import AskingSpec, direct_prompt, question_prompt, shown_orders
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-METRIC = describe_metric("polybench")
-
-TASKS = tuple(measure.name for measure in METRIC.measures if measure.null == f"chance_{measure.name}")
-"""Tasks of questions, in the order of the paper, then those with time; a sample's column ``task`` has the place."""
-
-KINDS = {name: name.replace("_", "/") for name in TASKS}
-"""The kind of question of each task, as `questions` call it."""
-
-_NEEDS = {NO_TIME: "no time", SIMULTANEITY: "the sounds of one moment", ORDER: "the order in time"}
-"""The need for time of a kind of question, in words."""
+METRIC = describe_metric("audio_questions")
 
 NO_OPTION, REFUSED = -1, -2
 """Value of the column ``choice`` where no option was taken."""
 
 LEAST_OF_A_WORDING = 10
 """Mean number of questions a wording from which scores are grouped by wording."""
+
+NO_KIND = "all"
+"""Name of the kind of a question without one."""
+
+VARIANTS = ("counting/together", "duration/longest")
+"""Variants of the tasks of `texts.questions` that are kinds of their own, since they need a sense of time."""
+
+YES_OR_NO = ("concurrency", "presence", "sequence")
+"""Kinds of questions whose options are Yes and No."""
 
 UNLIKE_GROUPS = "Scores of single questions are weighted, so that groups count the same."
 
@@ -83,7 +84,7 @@ ORDERS_TALLY = Tally(
 )
 """What becomes of answers where the options of a question stand in another order."""
 
-COUNTED = ("unparsed", "refused", "answers")
+COUNTED = tuple(measure for measure in METRIC.measures if measure.name in ("answers", "unparsed", "refused"))
 """Measures that count answers."""
 
 QUESTIONS: dict[str, Any] = {
@@ -104,6 +105,24 @@ QUESTIONS: dict[str, Any] = {
 }
 """Facts of the tasks of questions with options; see `TaskInfo`."""
 
+CLIP_QUESTIONS: dict[str, Any] = QUESTIONS | {
+    "controls": (
+        *("first", "longest", "majority", "blind", "without-audio:", "noise-audio:", "other-audio:"),
+        *("fragment-audio:", "first-fragment-audio:", "loudest-fragment-audio:", "shuffled-audio:"),
+    ),
+    "ability": "listen",
+    "described_by": ("blind",),  # who is below a description of the sound may listen all the same
+    # Who refuses without sound gains nothing.
+    "bars": {"noise-audio:": "itself on noise", "other-audio:": "itself on another clip"},
+}
+"""Facts of the tasks of tables of questions, of stated kinds or of none."""
+
+MEASURES = tuple(
+    replace(measure, column="score_group", outside=UNLIKE_GROUPS) if measure.name == "groups_right" else measure
+    for measure in METRIC.measures
+)
+"""The metric's measures; a group, such as all questions about a clip, counts the same whatever its size."""
+
 
 def profiled_by(measure: str, **more: Any) -> dict[str, Any]:
     """Facts of a task of questions whose samples are told apart by a measure: scores by kind of question, polyphony and
@@ -119,55 +138,41 @@ def profiled_by(measure: str, **more: Any) -> dict[str, Any]:
     return {"heard_by": measure, "profile": replace(profile, **more)}
 
 
-@dataclass(frozen=True)
-class ReadAnswers:
-    """Answers to n questions as they are read; a question may be asked in several orders of its options.
-
-    Attributes:
-        texts: for each answer the option that it names; None where it names none.
-        choices: for each answer the place of that option in the row, or `NO_OPTION` or `REFUSED`.
-        correct: for each question the share of its orders that are answered rightly, [n].
-        usual: for each question the most frequent choice among its answers, see `usual_choices`, [n].
-    """
-
-    texts: tuple[str | None, ...]
-    choices: tuple[int, ...]
-    correct: Floats
-    usual: Floats
-
-    @property
-    def counts(self) -> dict[str, Number]:
-        """The measures `COUNTED`."""
-        return {
-            "unparsed": self.texts.count(None),
-            "refused": self.choices.count(REFUSED),
-            "answers": len(self.texts),
-        }
+def profiled_by_kinds(parts: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The same of a table of questions: by accuracy, kind of question, number of options, length and clips."""
+    groupings = ("kind", "options", "seconds", "clips")
+    return profiled_by("accuracy", tallies=(ORDERS_TALLY,), groupings=groupings, heard_from="kind", parts=parts)
 
 
-class AnswerTask(ABC):
+Asked = Sequence[tuple[Row, tuple[str, ...]]]
+"""Each question, with its options in each order in which it is asked."""
+
+
+class QuestionTask:
     """A task of questions with options; see `Task`."""
 
     spec: type[AskingSpec] = AskingSpec
 
-    def __init__(self, info: TaskInfo, *drawings: Drawing) -> None:
-        """What it is, and its figures."""
-        self.info = info
-        self.drawings = drawings
+    def __init__(self, info: TaskInfo, *drawings: Drawing, kinds: Sequence[str] = ()) -> None:
+        """Its facts, its figures, and the kinds of questions that it has; none where there may be any."""
+        self.info, self.drawings, self.kinds = info, drawings, tuple(kinds)
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
-        """The clip of a test question, and the question as a prompt for each order of its options; nothing for a
+        """The clips of a test question, and the question as a prompt for each order of its options; nothing for a
         training question."""
         if row["split"] != "test":
             return Inputs()
         how = settings_among(AskingSpec, settings)
         orders = shown_orders(row["options"], how.orders)
+        of_table = "files" in row
+        clips = tuple(f"audio/{place}" for place in range(len(row["files"]))) if of_table else (CLIP,)
         return Inputs(
-            clips=(CLIP,) * len(orders),
+            clips=clips * len(orders),
             prompts=tuple(question_prompt(row["question"], options, how.prompt) for options in orders),
             options=tuple(orders),
             scoring=how.scoring,
             new_tokens=REASON_TOKENS if how.style.reasons else None,
+            cuts=of_table,
         )
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
@@ -185,89 +190,122 @@ class AnswerTask(ABC):
             self.check(row)
         return how.stored
 
-    @abstractmethod
     def check(self, row: Row) -> None:
         """Refuse a question that cannot be asked or scored.
 
         Raises:
-            TaskError: it cannot be asked or scored.
+            TaskError: its row is incomplete, its words make no prompt, or its kind is none of the task's.
         """
+        name = f"{self.info.name}: the question {row['id']}"
+        try:
+            if "files" not in row:
+                check_question_row(row)
+            direct_prompt(row["question"], row["options"])
+        except (DatasetError, InputError) as error:
+            raise TaskError(f"{name} cannot be asked: {error}") from error
+        kind = kind_of_row(row)
+        if self.kinds and kind not in self.kinds:
+            raise TaskError(f"{name} is of the kind {kind!r}; {nearest(kind, self.kinds)}")
+        if kind in YES_OR_NO and "files" not in row and sorted(row["options"]) != [NO, YES]:
+            raise TaskError(f"{name} has the options {row['options']}; they are Yes and No")
 
-    @abstractmethod
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the answers to the test questions, each asked in every order of its options."""
-
-    def check_words(self, row: Row) -> None:
-        """Refuse a question whose row is incomplete, or whose words make no prompt.
-
-        Raises:
-            TaskError: the row or its words are such.
-        """
-        try:
-            check_question_row(row)
-            direct_prompt(row["question"], row["options"])
-        except (DatasetError, InputError) as error:
-            raise TaskError(f"{self.info.name}: the question {row['id']} cannot be asked: {error}") from error
-
-    def read(self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any]) -> ReadAnswers:
-        """The answers to the questions of the split test, read by the rules of the metric `polybench`."""
         # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.answers import REFUSED as REFUSALS
-        from audio_compositionality.metrics.answers import match_answer
 
-        asked = asked_questions(tested_rows(rows), settings)
-        texts: list[str | None] = []
-        taken = []
-        for answer, (row, options) in zip(outputs.answers, asked, strict=True):
-            match = match_answer(answer, options)
-            texts.append(None if match.option is None else options[match.option])
-            missed = REFUSED if match.rule in REFUSALS else NO_OPTION
-            taken.append(missed if match.option is None else row["options"].index(options[match.option]))
-        ids = [row["id"] for row, _ in asked]
-        places = np.unique(ids, return_inverse=True)[1]
-        first = np.array(list(dict.fromkeys(places.tolist())))
-        right = np.array([text == row["answer"] for text, (row, _) in zip(texts, asked, strict=True)], np.float64)
-        correct: Floats = (np.bincount(places, right) / np.bincount(places))[first]
-        return ReadAnswers(tuple(texts), tuple(taken), correct, np.array(usual_choices(ids, taken), np.float64))
+        tested, orders = tested_rows(rows), settings_among(AskingSpec, settings).orders
+        asked = [(row, options) for row in tested for options in shown_orders(row["options"], orders)]
+        values = self.measured(list(outputs.answers), asked, settings, device)
+        # Of rotated options, their places in the row.
+        taken: dict[str, list[int]] = {}
+        for choice, rule, (row, options) in zip(values["choices"], values["rules"], asked, strict=True):
+            missed = REFUSED if rule in REFUSALS else NO_OPTION
+            place = missed if choice is None else row["options"].index(options[choice])
+            taken.setdefault(row["id"], []).append(place)
+        correct = np.array(values["scores_correct"], np.float64)
+        columns: dict[str, Floats] = {
+            "score": correct,
+            "score_group": all_right(correct, groups_of(tested), np.zeros(len(tested), np.int64)),
+            # The most frequent choice among the orders of a question, in a tie the first.
+            "choice": np.array([Counter(places).most_common(1)[0][0] for places in taken.values()], np.float64),
+        }
+        if self.kinds:
+            kinds = [float(self.kinds.index(kind_of_row(row))) for row in tested]
+            columns["kind" if "files" in tested[0] else "task"] = np.array(kinds)
+        samples, columns = self.sampled(tested, columns, values)
+        measures: dict[str, Number] = {}
+        for measure in self.info.measures:
+            measures[measure.name] = values.get(measure.name)
+            if measure.column is not None:
+                of_measure = columns[measure.column][measure.places(columns)]
+                measures[measure.name] = float(of_measure.mean()) if len(of_measure) else None
+        return Scores(measures, tuple(row["id"] for row in samples), columns)
 
-    def means(self, columns: Mapping[str, Floats]) -> dict[str, Number]:
-        """The measures that are means of columns; None for a column that no sample has."""
-        values: dict[str, Number] = {}
-        for measure in self.info.with_intervals:
-            of_measure = columns[str(measure.column)][measure.places(columns)]
-            values[measure.name] = float(of_measure.mean()) if len(of_measure) else None
-        return values
+    def measured(
+        self, answers: Sequence[str], asked: Asked, settings: Mapping[str, Any], device: str
+    ) -> dict[str, Any]:
+        """The numbers, scores, choices and rules that the metric gives for answers to questions."""
+        from audio_compositionality.metrics.audio_questions import audio_questions
+
+        values = audio_questions(
+            answers, kinds=[kind_of_row(row) for row, _ in asked], **columns_of(asked), return_scores=True
+        )
+        chances = {f"chance_{kind}": part["chance"] for kind, part in values["by_kind"].items()}
+        return values | chances | {"scores_correct": values["scores"]}
+
+    def sampled(
+        self, tested: Sequence[Row], columns: dict[str, Floats], values: dict[str, Any]
+    ) -> tuple[Sequence[Row], dict[str, Floats]]:
+        """The samples and their columns, from the test questions, theirs, and the numbers of the metric."""
+        return tested, columns
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """The test questions; questions of a group, be it twins or one recording, belong together."""
+        """The test questions; those of a group, such as twins, one recording or the same clips, belong together."""
         tested = tested_rows(rows)
-        groups = {
-            "task": tuple(kind_of_row(row) for row in tested),
-            "polyphony": tuple(str(row["polyphony"]) for row in tested),
-            "overlap": overlap_quartiles([row["overlap"] for row in tested]),
-            "variant": tuple(f"{row['task']}, {row['variant']}" for row in tested),
-            "source": tuple(row["source"] for row in tested),
-            "wording": tuple(row["template"] for row in tested),
-        }
-        tasks = len(set(groups["task"]))
-        if len(set(groups["variant"])) == tasks:
-            del groups["variant"]
-        if len(tested) < LEAST_OF_A_WORDING * len(set(groups["wording"])):
-            del groups["wording"]
+        chance = [1 / len(row["options"]) for row in tested]
+        kinds = tuple(kind_of_row(row) for row in tested)
+        without_listening = {"chance": lambda places: float(np.mean([chance[place] for place in places]))}
+        column, by = "group", "the group, twins or questions about one recording"
+        if any("files" in row for row in tested):
+            groups = {
+                "kind": kinds,
+                "options": tuple(f"{len(row['options'])} options" for row in tested),
+                "seconds": tuple(_length(row["duration"]) for row in tested),
+                "clips": tuple(counted(len(row["files"]), "clip") for row in tested),
+            }
+            by = "the group: by default the clips that are asked about"
+            if all(row.get("pair") for row in tested):
+                column, by = "pair", "their sounds"
+        else:
+            groups = {
+                "task": kinds,
+                "polyphony": tuple(str(row["polyphony"]) for row in tested),
+                "overlap": overlap_quartiles([row["overlap"] for row in tested]),
+                "variant": tuple(f"{row['task']}, {row['variant']}" for row in tested),
+                "source": tuple(row["source"] for row in tested),
+                "wording": tuple(row["template"] for row in tested),
+            }
+            if len(set(groups["variant"])) == len(set(kinds)):
+                del groups["variant"]
+            if len(tested) < LEAST_OF_A_WORDING * len(set(groups["wording"])):
+                del groups["wording"]
+            # Only for these: the constant answer 1 is right wherever one sound is present.
+            without_listening["the best constant answer"] = lambda places: constant_answers(
+                [tested[place] for place in places]
+            )
         return Samples(
             rows=tested,
-            clusters=groups_of(tested),
-            clustered_by="the group, twins or questions about one recording",
-            groups={name: labels for name, labels in groups.items() if len(set(labels)) > 1 or name == "task"},
-            contents=tuple(_contents(row) for row in tested),
-            asked=tuple(ShownQuestion(row["question"], tuple(row["options"]), row["answer"]) for row in tested),
-            without_listening={
-                "chance": lambda places: float(np.mean([1 / len(tested[k]["options"]) for k in places])),
-                # Only for these: the constant answer 1 is right wherever one sound is present.
-                "the best constant answer": lambda places: constant_answers([tested[k] for k in places]),
+            clusters=groups_of(tested, column),
+            clustered_by=by,
+            groups={
+                name: labels for name, labels in groups.items() if len(set(labels)) > 1 or name in ("kind", "task")
             },
+            contents=tuple(_contents(row, column == "pair") for row in tested),
+            asked=tuple(ShownQuestion(row["question"], tuple(row["options"]), row["answer"]) for row in tested),
+            without_listening=without_listening,
         )
 
 
@@ -276,32 +314,23 @@ def tested_rows(rows: Sequence[Row]) -> tuple[Row, ...]:
     return tuple(row for row in rows if row["split"] == "test")
 
 
-def asked_questions(tested: Sequence[Row], settings: Mapping[str, Any]) -> list[tuple[Row, tuple[str, ...]]]:
-    """Each question, with its options in each order in which it is asked."""
-    orders = settings_among(AskingSpec, settings).orders
-    return [(row, options) for row in tested for options in shown_orders(row["options"], orders)]
-
-
-def task_of(row: Row) -> str:
-    """The question's entry of `TASKS`: its variant, where that is an entry of its own."""
-    name = f"{row['task']}_{row['variant']}"
-    return name if name in TASKS else str(row["task"])
-
-
 def kind_of_row(row: Row) -> str:
-    """The kind of question of a row, in words; its task for a row of another recipe."""
-    name = task_of(row)
-    return KINDS.get(name, name)
+    """The kind of question of a row: of a table its kind, or `NO_KIND`; else its task, with the variant where that is
+    a kind of its own."""
+    if "task" not in row:
+        return str(row.get("kind") or NO_KIND)
+    name = f"{row['task']}/{row['variant']}"
+    return name if name in VARIANTS else str(row["task"])
 
 
-def needs_of(task: str) -> str:
-    """A task's need for time, in words."""
-    return _NEEDS[kind_named(KINDS[task]).time]
-
-
-def kind_with_needs(task: str) -> str:
-    """The kind of question of a task, and its need for time, in words."""
-    return f"{KINDS[task]} ({needs_of(task)})"
+def columns_of(asked: Asked) -> dict[str, list[Any]]:
+    """The arguments that all metrics of questions have, for each question and each order of its options."""
+    return {
+        "references": [row["answer"] for row, _ in asked],
+        "options": [list(options) for _, options in asked],
+        "ids": [row["id"] for row, _ in asked],
+        "groups": [row["group"] for row, _ in asked],
+    }
 
 
 def mean_of_parts(correct: Floats, parts: NDArray[np.int64]) -> Floats:
@@ -331,20 +360,6 @@ def all_right(correct: Floats, groups: NDArray[np.int64], parts: NDArray[np.int6
     return scores
 
 
-def usual_choices(ids: Sequence[str], choices: Sequence[int]) -> list[int]:
-    """The most frequent choice among the answers to each question, in a tie the first; in the order in which ids first
-    appear.
-
-    Args:
-        ids: question id of each answer.
-        choices: choice of each answer, as many.
-    """
-    by_question: dict[str, list[int]] = {}
-    for id, choice in zip(ids, choices, strict=True):
-        by_question.setdefault(id, []).append(choice)
-    return [Counter(taken).most_common(1)[0][0] for taken in by_question.values()]
-
-
 def constant_answers(rows: Sequence[Row]) -> float:
     """The share of questions answered rightly by a constant: the text, or the position, that is right most often in
     their task; the better of the two, chosen when all answers are known."""
@@ -372,17 +387,31 @@ def overlap_quartiles(seconds: Sequence[float]) -> tuple[str, ...]:
     )
 
 
-def _contents(row: Row) -> dict[str, list[dict[str, str]]]:
-    """The events, for people, in the order of the onsets."""
-    events = sorted(row["events"], key=lambda event: (event["onset"], event["offset"]))
-    return {
-        CLIP: [
-            {"sound": event["label"], "from (s)": f"{event['onset']:.2f}", "to (s)": f"{event['offset']:.2f}"}
-            for event in events
-        ]
-    }
+def _contents(row: Row, is_drawn: bool) -> dict[str, list[dict[str, str]]]:
+    """The events of each clip, for people, in the order of the onsets; of a table of others the files."""
+    if "files" not in row:
+        events = sorted(row["events"], key=lambda event: (event["onset"], event["offset"]))
+        return {CLIP: events_shown([{**event, "start": event["onset"], "stop": event["offset"]} for event in events])}
+    if not is_drawn:
+        return {f"audio/{n}": [{"file": file}] for n, file in enumerate(row["files"])}
+    count = len(row["files"])
+    seconds = row["duration"] / count
+    clips: list[list[dict[str, Any]]] = [[] for _ in range(count)]
+    for event in row["events"]:
+        # The clips are heard one behind the other; see `asked_row`.
+        place = min(int(event["onset"] // (seconds + PAUSE)), count - 1)
+        start = place * (seconds + PAUSE)
+        clips[place].append({**event, "start": event["onset"] - start, "stop": event["offset"] - start})
+    return {f"audio/{n}": events_shown(events) for n, events in enumerate(clips)}
 
 
+def _length(seconds: float | None) -> str:
+    if seconds is None:
+        return "unknown length"
+    return next((f"up to {most} s" for most in (5, 10, 30, 60) if seconds <= most), "over 60 s")
+
+
+# ----- figures
 _BAR, _EDGE, _CHANCE, _MAJORITY, _STRICT = "#80B9D9", "#0072B2", "#555555", "#D55E00", "#000000"
 """Colours of Okabe and Ito 2008, "Color universal design", and grey."""
 
@@ -411,6 +440,7 @@ def draw_question_bars(
     axes: Axes,
     columns: Mapping[str, Floats],
     measures: Mapping[str, Number],
+    *,
     bars: Sequence[QuestionBar],
     printed: Printed | None = None,
 ) -> None:
@@ -418,7 +448,7 @@ def draw_question_bars(
 
     Args:
         axes: an empty panel.
-        columns: the ends of the interval of each bar's measure, by its name.
+        columns: the ends of the interval of each bar's measure, by its name, where it has one.
         measures: of the result.
         bars: from left to right.
         printed: published figures, marked in grey beside them.
@@ -426,16 +456,15 @@ def draw_question_bars(
     from matplotlib.patheffects import withStroke
 
     outline = [withStroke(linewidth=1.5, foreground="white", alpha=0.8)]
+    bars = [bar for bar in bars if measures.get(bar.measure) is not None]
     for place, bar in enumerate(bars):
-        value = measures.get(bar.measure)
+        value = float(measures[bar.measure] or 0)
         axes.text(
             place, 0.03, bar.name, rotation=90, ha="center", va="bottom", fontsize="small", zorder=4,
             path_effects=outline,
         )  # fmt: skip
-        if value is None:
-            continue
-        low, high = columns[bar.measure]
-        axes.bar(place, float(value), width=0.66, color=_BAR, edgecolor=_EDGE, linewidth=0.6)
+        low, high = columns.get(bar.measure, (np.nan, np.nan))
+        axes.bar(place, value, width=0.66, color=_BAR, edgecolor=_EDGE, linewidth=0.6)
         if np.isfinite([low, high]).all():
             axes.vlines(place + 0.2, low, high, color=_EDGE, linewidth=1.0)
         for name, colour, style in ((bar.chance, _CHANCE, "--"), (bar.majority, _MAJORITY, ":")):
@@ -449,3 +478,102 @@ def draw_question_bars(
         axes.plot([place + 0.41] * len(marks), marks, "_", color=_PRINTED, markersize=4, markeredgewidth=0.9)
     axes.set_xticks([])
     axes.set(xlim=(-0.6, len(bars) - 0.4), ylim=(0, 1.02))
+
+
+ACCURACY_DRAWING = Drawing(
+    name="questions",
+    title=(
+        "Share of questions that are answered rightly, and of groups, such as all questions about a clip, that are all "
+        "right, with 95 % intervals. Dashed: chance. Dotted: the best constant answer."
+    ),
+    alternative="Bars of the accuracy and of groups that are all right with chance and the best constant answer, a "
+    "panel a model.",
+    columns=("score",),
+    panel=partial(
+        draw_question_bars,
+        bars=(
+            QuestionBar("accuracy", "all questions", chance="chance", majority="without_listening"),
+            QuestionBar("groups_right", "groups all right", chance="groups_right_chance"),
+        ),
+    ),
+    intervals=("accuracy", "groups_right"),
+    y="share of questions",
+)
+
+
+# ----- questions of stated kinds
+class KindQuestionTask(QuestionTask):
+    """Questions of stated kinds, with a measure of the worst; see `kind_questions`."""
+
+    def sampled(
+        self, tested: Sequence[Row], columns: dict[str, Floats], values: dict[str, Any]
+    ) -> tuple[Sequence[Row], dict[str, Floats]]:
+        """See `QuestionTask.sampled`; the scores of the kind in which least is gained over chance, and their chance."""
+        # Imported by need, as the metric is.
+        from audio_compositionality.metrics.columns import of_all
+
+        by_kind = values["by_kind"]
+        worst = min((kind for kind in self.kinds if kind in by_kind), key=lambda kind: by_kind[kind]["adjusted"])
+        values["chance_worst_kind"] = by_kind[worst]["chance"]
+        is_worst = columns["kind"] == self.kinds.index(worst)
+        return tested, columns | {"score_worst_kind": of_all(columns["score"][is_worst], is_worst)}
+
+
+def kind_questions(
+    name: str,
+    title: str,
+    question: str,
+    kinds: Sequence[str],
+    warning: str,
+    *,
+    ranks_by: str = "accuracy",
+    captions: Mapping[str, str] | None = None,
+) -> KindQuestionTask:
+    """The task of a recipe of the same name, whose rows are questions of stated kinds.
+
+    Args:
+        name: of the task and its recipe.
+        title: for people.
+        question: what it asks of a model.
+        kinds: of questions; words joined by underscores.
+        warning: see `TaskInfo`.
+        ranks_by: ``accuracy``, ``groups_right`` or ``worst_kind``.
+        captions: see `TaskInfo`; by default of one clip.
+    """
+    share = partial(Measure, range=(0.0, 1.0))
+    measures = [
+        share(
+            "worst_kind",
+            "worst kind",
+            "share of questions answered correctly, of the kind in which least is gained over chance",
+            null="chance_worst_kind",
+            column="score_worst_kind",
+            outside="Scores of single questions are weighted, so that only the worst kind counts.",
+        ),
+        share("chance_worst_kind", "chance of the worst kind", "chance in that kind", shown=False),
+    ]
+    for place, kind in enumerate(kinds):
+        words = kind.replace("_", " ")
+        right, drawn = "share of questions answered correctly, of the kind", "accuracy of drawing an option,"
+        within, chance = ("kind", float(place)), f"chance_{kind}"
+        measures += [
+            share(f"accuracy_{kind}", words, f"{right} {words}", null=chance, column="score", within=within),
+            share(chance, f"chance of {words}", f"{drawn} {words}", shown=False),
+        ]
+    nulls = {"accuracy": "without_listening", "groups_right": "groups_right_chance", "worst_kind": "chance_worst_kind"}
+    info = TaskInfo(
+        **CLIP_QUESTIONS | {"captions": captions or QUESTIONS["captions"]},
+        name=name,
+        version=METRIC.version,
+        title=title,
+        question=question,
+        benchmark="kinds",
+        recipe=name,
+        measures=(*MEASURES, *measures),
+        ranks_by=ranks_by,
+        trusted={one: nulls[one] for one in dict.fromkeys((ranks_by, "accuracy"))},
+        warning=warning,
+        citation=METRIC.citation,
+        **profiled_by_kinds(parts=tuple(f"accuracy_{kind}" for kind in kinds)),
+    )
+    return KindQuestionTask(info, ACCURACY_DRAWING, kinds=kinds)

@@ -7,11 +7,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from audio_compositionality.evaluator.compare.tables import printed_table
-from audio_compositionality.tasks.polybench import PRINTED
+from audio_compositionality.tasks.polybench import PRINTED, TASKS
 from audio_compositionality.tasks.registry import load_task
-from audio_compositionality.tasks.shapes.questions import TASKS
-
-"""Of Table 2, right and all answers where something overlaps, and where nothing does."""
 
 
 def test_they_are_marked_beside_bars_and_listed_as_not_comparable():

@@ -23,7 +23,7 @@ from audio_compositionality.dataset_builder.texts.questions import (
 )
 from audio_compositionality.dataset_builder.texts.twins import ARRANGEMENTS, BLOCK, OVERLAPPING
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.tasks.shapes.questions import task_of
+from audio_compositionality.tasks.shapes.questions import kind_of_row
 
 from ..sounds.made import made_recordings
 from ..sounds.sounds import write
@@ -556,8 +556,8 @@ CHANCES = {
     "concurrency": 1 / 2,
     "classification": 1 / 4,
     "detection": 1 / 4,
-    "counting_together": 1 / 3,
-    "duration_longest": 1 / 3,
+    "counting/together": 1 / 3,
+    "duration/longest": 1 / 3,
 }
 
 # The spectrum of a whole clip is broader the more kinds of sound it is of, which is the question itself: so the limit
@@ -566,7 +566,7 @@ SPECTRAL = {"counting": 0.4}
 
 # Two voices of one label at once have another crest than two of different labels: level, crest and activity reach .39
 # and .38 of 600 questions of two draws, where chance is .33. docs/polybench.md says so; more than that is a leak.
-LEVELS = {"counting_together": 0.44}
+LEVELS = {"counting/together": 0.44}
 
 
 @pytest.mark.slow
@@ -575,7 +575,9 @@ def test_what_tells_no_labels_apart_is_at_chance():
     for task, chance in CHANCES.items():
         # Of concurrency, the two questions about a clip have opposite answers: one of them is asked here.
         indices = [
-            index for index, row in enumerate(rendered.rows) if task_of(row) == task and not row["id"].endswith("-b")
+            index
+            for index, row in enumerate(rendered.rows)
+            if kind_of_row(row) == task and not row["id"].endswith("-b")
         ][:240]
         rows = [rendered.rows[index] for index in indices]
         assert len(rows) == 240

@@ -28,7 +28,7 @@ from audio_compositionality.tasks.answerers.sound_only import (
     moment_statistics,
 )
 from audio_compositionality.tasks.shapes.asking import direct_prompt
-from audio_compositionality.tasks.shapes.questions import task_of
+from audio_compositionality.tasks.shapes.questions import kind_of_row
 
 from ...clips import each
 from .asked import Clip, right
@@ -181,8 +181,8 @@ class TestTimeBlind:
             answers += model.answer(each(list(data.clips(part))), prompts)
         is_right = right(tested, answers)
         shares, all_right = {}, {}
-        for task in {task_of(row) for row in tested}:
-            of_task = [k for k, row in enumerate(tested) if task_of(row) == task]
+        for task in {kind_of_row(row).replace("/", "_") for row in tested}:
+            of_task = [k for k, row in enumerate(tested) if kind_of_row(row).replace("/", "_") == task]
             groups = {tested[k]["group"] for k in of_task}
             shares[task] = is_right[of_task].mean()
             all_right[task] = np.mean([all(is_right[k] for k in of_task if tested[k]["group"] == g) for g in groups])

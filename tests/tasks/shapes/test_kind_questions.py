@@ -7,7 +7,7 @@ import pytest
 
 from audio_compositionality.dataset_builder.recipes.question_rows import asked_row
 from audio_compositionality.tasks.base import Outputs, TaskError
-from audio_compositionality.tasks.shapes.clip_questions import kind_questions
+from audio_compositionality.tasks.shapes.questions import kind_questions
 
 TASK = kind_questions("colours", "Colours", "Which?", ("two", "four", "never_asked"), "", ranks_by="worst_kind")
 
