@@ -14,7 +14,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib.metadata import EntryPoint
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from audio_compositionality.support.files import sha256_of
 from audio_compositionality.support.text import shown
 
 from ..base import Model, ModelCard, ModelError
-from ..loading.names import describe_installed, split_file
+from ..loading.names import describe_installed, installed_classes, is_file, split_file
 from ..loading.twins import UNTRAINED, Twin, TwinKind, untrained_card
 from ..options import DEFAULT_OPTIONS, EncoderOptions
 from .custom import (
@@ -48,22 +47,6 @@ _NAMES_NETWORK = "network"
 """The attribute with the name of the attribute that holds the network."""
 
 
-def can_make_twin(factory: Any, kind: TwinKind) -> bool:
-    """Whether a class declares a twin of a kind; nothing is made.
-
-    Args:
-        factory: a class, or a function that makes the object, which declares nothing before it is called.
-        kind: of the twin.
-    """
-    # No class is derived from a module that has not been imported.
-    torch = sys.modules.get("torch")
-    has_network = isinstance(factory, type) and (
-        isinstance(getattr(factory, _NAMES_NETWORK, None), str)
-        or (torch is not None and issubclass(factory, torch.nn.Module))
-    )
-    return has_network or (kind.is_fresh and callable(getattr(factory, _OWN_WAY, None)))
-
-
 def twin_problem(model: Model, prefix: str) -> str | None:
     """The reason why a loaded model has no twin although its class seems to have one; None where it may have.
 
@@ -80,7 +63,7 @@ def twin_problem(model: Model, prefix: str) -> str | None:
     return _of_undrawn(model.card.id, left) if left else None
 
 
-def twin_of(made: Any, name: str, twin: Twin) -> Any:
+def _twin_of(made: Any, name: str, twin: Twin) -> Any:
     """The twin of a user's object; its network is changed in place.
 
     The random numbers of torch, NumPy and Python start from the seed of the twin in ``untrained()``, which is given the
@@ -98,49 +81,57 @@ def twin_of(made: Any, name: str, twin: Twin) -> Any:
     """
     import torch
 
-    if twin.kind.is_fresh and callable(getattr(made, _OWN_WAY, None)):
-        return _own_twin(made, name, twin)
-    network = _network_of(made, name, twin.kind)
+    kind = twin.kind
+    if kind.is_fresh and callable(getattr(made, _OWN_WAY, None)):
+        before = _identity(made, name)
+        with _seeded(twin.seed), user_code(name):
+            try:
+                takes_seed = "seed" in inspect.signature(made.untrained).parameters
+            except (TypeError, ValueError):
+                # A method that is not written in Python may have no signature.
+                takes_seed = False
+            other = made.untrained(**({"seed": twin.seed} if takes_seed else {}))
+        if not any(callable(getattr(other, method, None)) for method in ("embed", "answer")):
+            raise ModelError(
+                f"'{name}': untrained() returned a {type(other).__name__}, but must return the twin, which embeds or "
+                "answers as the model does"
+            )
+        if before is not None and _identity(other, name) == before:
+            raise ModelError(
+                f"'{name}': untrained() returned the same weights; a twin has the architecture of the model and "
+                "weights that no training has made"
+            )
+        return other
+    attribute, network = _named_network(made)
+    if not isinstance(network, torch.nn.Module) and attribute is not None:
+        raise ModelError(
+            f"'{name}': {_NAMES_NETWORK} is {attribute!r}, and its attribute {attribute} is a "
+            f"{type(network).__name__}; it must be a torch.nn.Module"
+        )
+    if not isinstance(network, torch.nn.Module):
+        method = f", or write def {_OWN_WAY}(self), which returns the twin" if kind.is_fresh else ""
+        raise ModelError(
+            f"'{kind.prefix}{name}': '{name}' is made by code of its own, so nothing here can {kind.deed}: derive it "
+            f'from torch.nn.Module, name the attribute that holds one ({_NAMES_NETWORK} = "encoder"){method}'
+        )
     # Numbers drawn on the CPU are the same on every machine.
     device = next((weight.device for weight in network.parameters()), torch.device("cpu"))
     network.to("cpu")
-    if twin.kind.change is None:
-        _give_fresh_weights(network, name, twin.seed)
+    if kind.change is not None:
+        kind.change(network, twin.seed, ("",))
     else:
-        twin.kind.change(network, twin.seed, ("",))
+        with torch.no_grad(), torch.random.fork_rng(devices=[]), user_code(name):
+            torch.manual_seed(twin.seed)
+            for weight in network.parameters():
+                if weight.is_floating_point():
+                    # A weight that is still NaN afterwards was not drawn.
+                    weight.fill_(float("nan"))
+            _reset(network)
+        left = [key for key, weight in network.named_parameters() if bool(torch.isnan(weight).any())]
+        if left:
+            raise ModelError(_of_undrawn(name, left))
     network.to(device)
     return made
-
-
-def twin_card(card: ModelCard, made: ModelCard, twin: Twin) -> ModelCard:
-    """The card of a twin.
-
-    Args:
-        card: of the model.
-        made: that the twin states.
-        twin: which.
-    """
-    revision = f"seed-{twin.seed}-{card.revision}"
-    made = replace(made, id=twin.kind.prefix + card.id, revision=revision, weights_sha256=None, licence=card.licence)
-    return untrained_card(made, twin)
-
-
-def _own_twin(made: Any, name: str, twin: Twin) -> Any:
-    """The result of ``untrained()``, verified to have other weights, or else other embeddings, than the model."""
-    before = _identity(made, name)
-    with _seeded(twin.seed), user_code(name):
-        other = made.untrained(**({"seed": twin.seed} if _takes_seed(made.untrained) else {}))
-    if not any(callable(getattr(other, method, None)) for method in ("embed", "answer")):
-        raise ModelError(
-            f"'{name}': untrained() returned a {type(other).__name__}, but must return the twin, which embeds or "
-            "answers as the model does"
-        )
-    if before is not None and _identity(other, name) == before:
-        raise ModelError(
-            f"'{name}': untrained() returned the same weights; a twin has the architecture of the model and weights "
-            "that no training has made"
-        )
-    return other
 
 
 @contextmanager
@@ -161,14 +152,6 @@ def _seeded(seed: int) -> Iterator[None]:
         np.random.set_state(of_numpy)  # noqa: NPY002
 
 
-def _takes_seed(method: Callable[..., object]) -> bool:
-    try:
-        return "seed" in inspect.signature(method).parameters
-    except (TypeError, ValueError):
-        # A method that is not written in Python may have no signature.
-        return False
-
-
 def _identity(made: Any, name: str) -> str | None:
     """A digest of the weights of an object; without torch modules, of its embedding of a second of noise; None where it
     has neither."""
@@ -186,44 +169,6 @@ def _named_network(made: Any) -> tuple[str | None, Any]:
     object itself."""
     attribute = getattr(type(made), _NAMES_NETWORK, None)
     return (attribute, getattr(made, attribute, None)) if isinstance(attribute, str) else (None, made)
-
-
-def _network_of(made: Any, name: str, kind: TwinKind) -> torch.nn.Module:
-    import torch
-
-    attribute, network = _named_network(made)
-    if isinstance(network, torch.nn.Module):
-        return network
-    if attribute is not None:
-        raise ModelError(
-            f"'{name}': {_NAMES_NETWORK} is {attribute!r}, and its attribute {attribute} is a "
-            f"{type(network).__name__}; it must be a torch.nn.Module"
-        )
-    method = f", or write def {_OWN_WAY}(self), which returns the twin" if kind.is_fresh else ""
-    raise ModelError(
-        f"'{kind.prefix}{name}': '{name}' is made by code of its own, so nothing here can {kind.deed}: derive it from "
-        f'torch.nn.Module, name the attribute that holds one ({_NAMES_NETWORK} = "encoder"){method}'
-    )
-
-
-def _give_fresh_weights(network: torch.nn.Module, name: str, seed: int) -> None:
-    """Give a network on the CPU fresh weights, in place.
-
-    Raises:
-        ModelError: there is no known way to draw some weights; they are named.
-    """
-    import torch
-
-    with torch.no_grad(), torch.random.fork_rng(devices=[]), user_code(name):
-        torch.manual_seed(seed)
-        for weight in network.parameters():
-            if weight.is_floating_point():
-                # A weight that is still NaN afterwards was not drawn.
-                weight.fill_(float("nan"))
-        _reset(network)
-    left = [key for key, weight in network.named_parameters() if bool(torch.isnan(weight).any())]
-    if left:
-        raise ModelError(_of_undrawn(name, left))
 
 
 def _reset(module: torch.nn.Module) -> None:
@@ -263,77 +208,83 @@ def _of_undrawn(name: str, weights: Sequence[str]) -> str:
     )
 
 
-def load_from_file(spec: str, device: torch.device | None, options: EncoderOptions, twin: Twin | None = None) -> Model:
-    """The model that the class of ``path/to/file.py:ClassName`` makes; it is called without arguments.
+def load_custom(spec: str, device: torch.device | None, options: EncoderOptions, twin: Twin | None = None) -> Model:
+    """The model that a class makes, which is called without arguments.
 
     A `Model` is used as it is, any other object through `CustomModel`.
 
-    Raises:
-        ModelError: if there is no such file or class, the class needs arguments, is no model or has no such twin, or on
-            options.
-        ModelCodeError: if the file, or the class, raises an error.
-    """
-    path, attribute = split_file(spec)
-    _refuse_options(spec, options)
-    made = call_without_arguments(load_attribute(path, attribute), spec)
-    return _as_model(made, spec, source_digest(path), device, twin)
-
-
-def load_installed(
-    point: EntryPoint, device: torch.device | None, options: EncoderOptions, twin: Twin | None = None
-) -> Model:
-    """The model that an entry point makes; see `load_from_file`.
+    Args:
+        spec: ``path/to/file.py:ClassName``, or the name of an entry point of an installed package.
+        device: which the user named; None for none.
+        options: those by default, since the class runs itself.
+        twin: to make; None for the model itself.
 
     Raises:
-        ModelError: if it cannot be imported, needs arguments, is no model or has no such twin, or on options.
+        ModelError: there is no such file or class, it cannot be imported or needs arguments, it is no model or has no
+            such twin, or on options.
+        ModelCodeError: the file, or the class, raises an error.
     """
-    _refuse_options(point.name, options)
-    version = point.dist.version if point.dist is not None else "unknown"
-    return _as_model(call_without_arguments(_imported(point), point.name), point.name, version, device, twin)
+    if options != DEFAULT_OPTIONS:
+        raise ModelError(
+            f"'{spec}' embeds by its own code: it takes no layer, pooling, precision or compilation; set them there"
+        )
+    made = call_without_arguments(_class_of(spec), spec)
+    if is_file(spec):
+        source = source_digest(split_file(spec)[0])
+    else:
+        package = installed_classes()[spec].dist
+        source = package.version if package is not None else "unknown"
+    if isinstance(made, Model) and not hasattr(made, "card"):
+        raise ModelError(f"'{spec}' has no card; a Model sets its ModelCard itself")
+    card: ModelCard | None = None
+    if twin is not None:
+        card = made.card if isinstance(made, Model) else stated_card(made, spec, source)
+        made = _twin_of(made, spec, twin)
+    if device is not None and callable(getattr(made, "to", None)):
+        with user_code(spec):
+            made.to(device)
+    model = made if isinstance(made, Model) else CustomModel(made, name=spec, source=source)
+    if twin is not None and card is not None:
+        twin_card = replace(
+            model.card,
+            id=twin.kind.prefix + card.id,
+            revision=f"seed-{twin.seed}-{card.revision}",
+            weights_sha256=None,
+            licence=card.licence,
+        )
+        model.card = untrained_card(twin_card, twin)
+    return model
 
 
-def class_has_twins(spec: str, point: EntryPoint | None, kind: TwinKind) -> bool:
-    """Whether a class declares twins of a kind; see `can_make_twin`.
+def class_has_twins(spec: str, kind: TwinKind) -> bool:
+    """Whether a class declares twins of a kind; nothing is made, but its file is run, or its package imported.
 
     Args:
-        spec: ``path/to/file.py:ClassName``, whose file is run.
-        point: of an installed package, which is imported in place of the file; else None.
+        spec: see `load_custom`; a function that makes the object declares nothing before it is called.
         kind: of the twins.
     """
     try:
-        return can_make_twin(load_attribute(*split_file(spec)) if point is None else _imported(point), kind)
+        factory = _class_of(spec)
     except ModelError:
         # Loading it raises the reason.
         return False
+    # No class is derived from a module that has not been imported.
+    torch = sys.modules.get("torch")
+    has_network = isinstance(factory, type) and (
+        isinstance(getattr(factory, _NAMES_NETWORK, None), str)
+        or (torch is not None and issubclass(factory, torch.nn.Module))
+    )
+    return has_network or (kind.is_fresh and callable(getattr(factory, _OWN_WAY, None)))
 
 
-def _imported(point: EntryPoint) -> Any:
+def _class_of(spec: str) -> Any:
+    """The class that a name stands for; see `load_custom`."""
+    if is_file(spec):
+        return load_attribute(*split_file(spec))
+    point = installed_classes()[spec]
     try:
         return point.load()
     except (ImportError, AttributeError) as error:
         raise ModelError(
-            f"model '{point.name}' of {describe_installed(point)} is '{point.value}', which cannot be imported: {error}"
+            f"model '{spec}' of {describe_installed(point)} is '{point.value}', which cannot be imported: {error}"
         ) from error
-
-
-def _as_model(made: Any, name: str, source: str, device: torch.device | None, twin: Twin | None) -> Model:
-    if isinstance(made, Model) and not hasattr(made, "card"):
-        raise ModelError(f"'{name}' has no card; a Model sets its ModelCard itself")
-    card: ModelCard | None = None
-    if twin is not None:
-        card = made.card if isinstance(made, Model) else stated_card(made, name, source)
-        made = twin_of(made, name, twin)
-    if device is not None and callable(getattr(made, "to", None)):
-        with user_code(name):
-            made.to(device)
-    model = made if isinstance(made, Model) else CustomModel(made, name=name, source=source)
-    if twin is not None and card is not None:
-        model.card = twin_card(card, model.card, twin)
-    return model
-
-
-def _refuse_options(name: str, options: EncoderOptions) -> None:
-    if options != DEFAULT_OPTIONS:
-        raise ModelError(
-            f"'{name}' embeds by its own code: it takes no layer, pooling, precision or compilation; set them there"
-        )

@@ -18,7 +18,8 @@ import difflib
 import hashlib
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib.metadata import EntryPoint, entry_points
@@ -132,59 +133,43 @@ class ModelName:
                 "with save_pretrained()"
             )
         elif self.form == "unknown":
-            raise ModelError(self._unknown())
-
-    def _unknown(self) -> str:
-        close = self._near()
-        if close:
-            quoted = " or ".join(f"'{name}'" for name in close)
-            return f"unknown model '{self.uncontrolled}'; did you mean {quoted}?"
-        if "/" in self.model:
-            return f"there is no folder '{self.model}', and it is not a Hub id (org/name) either"
-        return (
-            f"unknown model '{self.uncontrolled}'; `audio-compositionality models` lists those that have a name. "
-            "Otherwise pass a Hub id (org/name), an existing folder with config.json, preprocessor_config.json "
-            "and safetensors weights, or a class of your own as path/to/file.py:ClassName"
-        )
+            if close := self._near():
+                quoted = " or ".join(f"'{name}'" for name in close)
+                raise ModelError(f"unknown model '{self.uncontrolled}'; did you mean {quoted}?")
+            if "/" in self.model:
+                raise ModelError(f"there is no folder '{self.model}', and it is not a Hub id (org/name) either")
+            raise ModelError(
+                f"unknown model '{self.uncontrolled}'; `audio-compositionality models` lists those that have a name. "
+                "Otherwise pass a Hub id (org/name), an existing folder with config.json, preprocessor_config.json "
+                "and safetensors weights, or a class of your own as path/to/file.py:ClassName"
+            )
 
     def _near(self) -> list[str]:
-        """Existing names near to this one, less its controls: its words corrected, or ``tower:`` moved after the twin
-        or left out."""
+        """Existing names near to this one, less its controls: each prefix replaced by the nearest valid one and the
+        model by the nearest names, or ``tower:`` moved after the twin or left out."""
         front = self.uncontrolled[: len(self.uncontrolled) - len(self.model)]
-        near = [front + name for name in _corrected(self.model)]
+        *words, model = self.model.split(":")
+        # Without other suites' prefixes: their lookup imports torch.
+        prefixes = [*CONTROLS, *TWINS, TOWER.removesuffix(":")]
+        corrected = [[word] if word in prefixes else difflib.get_close_matches(word, prefixes, n=1) for word in words]
+        near = []
+        if all(corrected):
+            names, asked = [listing.name for listing in list_models()], model.partition("=")[0]
+            models = difflib.get_close_matches(asked, names, n=3, cutoff=0.6)
+            models = models or [name for name in names if asked and name.startswith(asked)][:3]
+            if words and _form_of(model) != "unknown":
+                models = [model]
+            near = ["".join([front, *(f"{word}:" for (word,) in corrected), name]) for name in models]
         if self.is_tower:
             twin, model = _split(self.model, TWINS)
             near += [] if twin is None else [f"{twin.prefix}{TOWER}{model}"]
             near += [name.replace(TOWER, "", 1) for name in near] + [front.removesuffix(TOWER) + self.model]
-        return [name for name in dict.fromkeys(near) if name != self.uncontrolled and _is_name(name)][:3]
-
-
-def _corrected(text: str) -> list[str]:
-    """Corrections of a name: each prefix replaced by the nearest valid one, the model by the nearest names."""
-    *words, model = text.split(":")
-    # Without other suites' prefixes: their lookup imports torch.
-    fronts = [*CONTROLS, *TWINS, TOWER.removesuffix(":")]
-    nearest_words = [[word] if word in fronts else difflib.get_close_matches(word, fronts, n=1) for word in words]
-    if not all(nearest_words):
-        return []
-    models = [model] if words and _form_of(model) != "unknown" else _near_models(model.partition("=")[0])
-    front = "".join(f"{word}:" for (word,) in nearest_words)
-    return [front + name for name in models]
-
-
-def _near_models(model: str) -> list[str]:
-    """The listed names near to one, else those with it as a prefix."""
-    listed = [listing.name for listing in list_models()]
-    near = difflib.get_close_matches(model, listed, n=3, cutoff=0.6)
-    return near or [name for name in listed if model and name.startswith(model)][:3]
-
-
-def _is_name(name: str) -> bool:
-    try:
-        check_name(name)
-    except ModelError:
-        return False
-    return True
+        existing = []
+        for name in dict.fromkeys(name for name in near if name != self.uncontrolled):
+            with suppress(ModelError):
+                check_name(name)
+                existing.append(name)
+        return existing[:3]
 
 
 def parse_name(text: str) -> ModelName:
@@ -214,25 +199,23 @@ def parse_name(text: str) -> ModelName:
     return ModelName(text, (), twin, is_tower, plain, _form_of(plain))
 
 
+FORMS: tuple[tuple[NameForm, Callable[[str], bool]], ...] = (
+    ("endpoint", lambda model: model.startswith(ENDPOINT)),
+    # A file before an adapter, whose lookup imports it.
+    ("file", lambda model: is_file(model.partition(":")[0])),
+    ("adapter", lambda model: ":" in model and find_adapter(model.partition(":")[0]) is not None),
+    ("listed", lambda model: model.partition("=")[1:] != ("=", "") and find_model(model.partition("=")[0]) is not None),
+    ("file", lambda model: is_file(model)),
+    ("installed", lambda model: model in installed_classes()),
+    ("folder", lambda model: bool(model) and Path(model).expanduser().is_dir()),
+    ("hub", lambda model: _HUB_ID.fullmatch(model) is not None),
+)
+"""The forms of the name of a model itself, each with its test; the first that holds decides, ``unknown`` without any.
+`registry._load` has a branch for each."""
+
+
 def _form_of(model: str) -> NameForm:
-    first, colon, _ = model.partition(":")
-    listed, is_local, path = model.partition("=")
-    if is_endpoint(model):
-        return "endpoint"
-    # A file first: the lookup of an adapter imports it.
-    if is_file(first):
-        return "file"
-    if colon and find_adapter(first) is not None:
-        return "adapter"
-    if bool(path) == bool(is_local) and find_model(listed) is not None:
-        return "listed"
-    if is_file(model):
-        return "file"
-    if model in installed_classes():
-        return "installed"
-    if model and Path(model).expanduser().is_dir():
-        return "folder"
-    return "hub" if _HUB_ID.fullmatch(model) else "unknown"
+    return next((form for form, is_it in FORMS if is_it(model)), "unknown")
 
 
 def check_name(name: str) -> None:
@@ -345,22 +328,14 @@ def split_detector(spec: str) -> tuple[str, str]:
 
 def installed_classes() -> Mapping[str, EntryPoint]:
     """The entry points of installed packages that are models, by name; none of them is imported."""
-    return _installed_classes(tuple((place, _changed_at(place)) for place in sys.path))
+    return _installed_classes(tuple(sys.path))
 
 
 @lru_cache(maxsize=1)
-def _installed_classes(places: tuple[tuple[str, int], ...]) -> Mapping[str, EntryPoint]:
+def _installed_classes(folders: tuple[str, ...]) -> Mapping[str, EntryPoint]:
     """The entry points, read once for the folders of packages: all packages' descriptions take 7 ms and more, and every
     loaded model is looked up among them."""
     return MappingProxyType({point.name: point for point in entry_points(group=GROUP)})
-
-
-def _changed_at(place: str) -> int:
-    """When packages were last added to a folder or taken out of it, in nanoseconds; 0 where there is no such folder."""
-    try:
-        return Path(place).stat().st_mtime_ns
-    except OSError:
-        return 0
 
 
 def describe_installed(point: EntryPoint) -> str:

@@ -15,7 +15,7 @@ from ..language_models.listing import check_architecture, family_of
 from ..options import DEFAULT_OPTIONS, EncoderOptions, encoder_options
 from .downloads import WeightsFile, check_digest
 from .listing import ANY_OTHER, ModelListing, architecture_of, find_adapter, model_of
-from .names import TOWER, ModelName, installed_classes, parse_name
+from .names import TOWER, ModelName, parse_name
 from .twins import TWINS, UNTRAINED, Twin
 
 if TYPE_CHECKING:
@@ -40,8 +40,7 @@ def has_twins(name: str, prefix: str = UNTRAINED) -> bool:
     if parsed.form in ("file", "installed"):
         from ..adapters.custom_loading import class_has_twins
 
-        point = installed_classes().get(parsed.model) if parsed.form == "installed" else None
-        return class_has_twins(parsed.model, point, TWINS[prefix.removesuffix(":")])
+        return class_has_twins(parsed.model, TWINS[prefix.removesuffix(":")])
     return parsed.form not in ("endpoint", "adapter")
 
 
@@ -90,60 +89,120 @@ def load_model(
         ModelError: if there is no such model (with the nearest listed name), its files cannot be had or are
             incomplete, the model is of a kind that cannot be run here, or cannot be run with the options.
     """
-    return _load(parse_name(name), device, options, seed, hears_only=False)
+    return _load(parse_name(name), device, options, seed)
 
 
 def _load(
-    name: ModelName, device: str | torch.device | None, options: EncoderOptions, seed: int, hears_only: bool
-) -> Model:
-    """As `load_model`; the audio encoder of a model that answers, where an encoder is required."""
-    name.check()
-    twin = None if name.twin is None else Twin(name.twin, seed)
-    # A model that reads the events as text need not take sound.
-    is_told = any(kind.tells for kind in name.controls)
-    model = _load_plain(name, twin, device, options, hears_only or name.is_tower, is_told)
-    for kind in reversed(name.controls):
-        model = Controlled(model, kind)
-    return model
-
-
-def _load_plain(
     name: ModelName,
-    twin: Twin | None,
     device: str | torch.device | None,
     options: EncoderOptions,
-    hears_only: bool,
-    is_told: bool,
+    seed: int,
+    *,
+    hears_only: bool = False,
 ) -> Model:
-    """The model itself, or its twin, without controls."""
-    plain = name.model
-    if name.form == "endpoint":
+    """From a parsed name to its model, one branch for each form; `hears_only` takes the audio encoder of a model that
+    answers."""
+    name.check()
+    plain, form, listing, path = name.model, name.form, name.listing, name.path
+    twin = None if name.twin is None else Twin(name.twin, seed)
+    local = Path(path).expanduser() if path else None
+    if listing is not None and not path and Path(plain, "config.json").is_file():
+        warnings.warn(f"'{plain}' is the listed model; the folder here is './{plain}'", stacklevel=3)
+    if form == "endpoint":
         from ..language_models.endpoint import load_endpoint
 
-        return load_endpoint(plain, options, hears=not is_told)
-    if name.listing is not None:
-        if not name.path and Path(plain, "config.json").is_file():
-            warnings.warn(f"'{plain}' is the listed model; the folder here is './{plain}'", stacklevel=4)
-        return _load_listed(name.listing, name.path, twin, device, encoder_options(options))
-    named_device = None if device is None else resolve_device(device)
-    if name.form == "adapter":
+        # A model that reads the events as text need not take sound.
+        model: Model = load_endpoint(plain, options, hears=not any(kind.tells for kind in name.controls))
+    elif form == "adapter":
         if twin is not None:
             raise ModelError(
                 f"'{name.uncontrolled}': '{plain}' is made by code of its own, so nothing here can {twin.kind.deed}"
             )
         adapter = find_adapter(name.prefix)
         assert adapter is not None
-        return adapter.load(name.rest, named_device, options if adapter.answers else encoder_options(options))
-    if name.form in ("file", "installed"):
-        from ..adapters.custom_loading import load_from_file, load_installed
+        named_device = None if device is None else resolve_device(device)
+        model = adapter.load(name.rest, named_device, options if adapter.answers else encoder_options(options))
+    elif form in ("file", "installed"):
+        from ..adapters.custom_loading import load_custom
 
-        point = installed_classes().get(plain)
-        if name.form == "file" or point is None:
-            return load_from_file(plain, named_device, encoder_options(options), twin)
-        return load_installed(point, named_device, encoder_options(options), twin)
-    source = Path(plain).expanduser() if name.form == "folder" else plain
-    listing = model_of(source) if isinstance(source, str) else None
-    return _load_checkpoint(source, None, listing, twin, device, options, hears_only)
+        named_device = None if device is None else resolve_device(device)
+        model = load_custom(plain, named_device, encoder_options(options), twin)
+    elif listing is not None and listing.source is None:
+        if twin is not None or local is not None:
+            asked = f"{twin.kind.prefix}{plain}" if twin is not None else plain
+            raise ModelError(f"'{asked}': '{listing.name}' is a baseline without weights, so there are none to change")
+        if encoder_options(options) != DEFAULT_OPTIONS:
+            raise ModelError(f"'{plain}' is a baseline without a model: it takes no layer, pooling or precision")
+        assert listing.make is not None
+        model = listing.make()
+    elif listing is not None and isinstance(listing.source, WeightsFile):
+        from .weights import PICKLES, Weights
+
+        file = None
+        if twin is None or not twin.kind.is_fresh:
+            file = local or listing.source.fetch(plain)
+            if not file.is_file():
+                raise ModelError(f"'{plain}': there is no such file; it must be {listing.source.name} or safetensors")
+            if local is not None and local.suffix in PICKLES:
+                check_digest(local, listing.source.digest)
+        folder = local if local is None or local.is_dir() else local.parent
+        weights = Weights(listing.name, file, twin, listing.paradigm, listing.licence, folder, listing.trained_on)
+        assert listing.make is not None
+        model = listing.make(weights, resolve_device(device), encoder_options(options))
+    else:
+        if local is not None and not (local / "config.json").is_file():
+            raise ModelError(f"'{plain}': it must be a folder with config.json and safetensors weights")
+        source = local or (listing.source if listing is not None else plain)
+        assert isinstance(source, str | Path)
+        model = _load_checkpoint(
+            Path(plain).expanduser() if form == "folder" else source,
+            listing or (model_of(plain) if form == "hub" else None),
+            name=None if listing is None else listing.name,
+            twin=twin,
+            device=resolve_device(device),
+            options=options,
+            hears_only=hears_only or name.is_tower,
+        )
+    for kind in reversed(name.controls):
+        model = Controlled(model, kind)
+    return model
+
+
+def _load_checkpoint(
+    source: Path | str,
+    listing: ModelListing | None,
+    *,
+    name: str | None,
+    twin: Twin | None,
+    device: torch.device,
+    options: EncoderOptions,
+    hears_only: bool,
+) -> Model:
+    """The model of a checkpoint of transformers, by its architecture.
+
+    Args:
+        source: see `open_checkpoint`.
+        listing: whose facts are those of the checkpoint; None where they are not on record.
+        name: of a listed model; None for a folder or a Hub id.
+        twin, device, options, hears_only: see `_load`.
+    """
+    from .checkpoints import open_checkpoint
+
+    stated = {} if listing is None else {key: getattr(listing, key) for key in ("paradigm", "licence", "trained_on")}
+    checkpoint = open_checkpoint(source, name=name, twin=twin, **stated)
+    make = architecture_of(checkpoint.config.model_type)
+    family = family_of(checkpoint.config) if name is None else None
+    if family is not None and not hears_only:
+        from ..language_models.transformers_model import TransformersLanguageModel
+
+        return TransformersLanguageModel(checkpoint, family, device, options)
+    if family is not None:
+        checkpoint = replace(checkpoint, name=TOWER + checkpoint.name)
+    elif name is None and make is None:
+        check_architecture(checkpoint.config, checkpoint.name)
+    make = make or architecture_of(ANY_OTHER)
+    assert make is not None
+    return make(checkpoint, device, encoder_options(options))
 
 
 def load_layers(
@@ -199,71 +258,3 @@ def load_encoder(
     if "audio" not in model.abilities:
         raise ModelError(f"'{name}' embeds no sound, and an audio encoder is needed here")
     return model
-
-
-def _load_listed(
-    listing: ModelListing, path: str, twin: Twin | None, device: str | torch.device | None, options: EncoderOptions
-) -> Model:
-    name, source = listing.name, listing.source
-    local = Path(path).expanduser() if path else None
-    if source is None:
-        if twin is not None or local is not None:
-            asked = f"{twin.kind.prefix}{name}" if twin is not None else f"{name}={path}"
-            raise ModelError(f"'{asked}': '{name}' is a baseline without weights, so there are none to change")
-        if options != DEFAULT_OPTIONS:
-            raise ModelError(f"'{name}' is a baseline without a model: it takes no layer, pooling or precision")
-        assert listing.make is not None
-        return listing.make()
-    if isinstance(source, str | Path):
-        if local is not None and not (local / "config.json").is_file():
-            raise ModelError(f"'{name}={path}': it must be a folder with config.json and safetensors weights")
-        return _load_checkpoint(local or source, name, listing, twin, device, options)
-    from .weights import Weights
-
-    assert listing.make is not None
-    file = None if twin is not None and twin.kind.is_fresh else _weights_path(name, path, source)
-    folder = local if local is None or local.is_dir() else local.parent
-    weights = Weights(name, file, twin, listing.paradigm, listing.licence, folder, listing.trained_on)
-    return listing.make(weights, resolve_device(device), options)
-
-
-def _weights_path(name: str, path: str, source: WeightsFile) -> Path:
-    if not path:
-        return source.fetch(name)
-    from .weights import PICKLES
-
-    local = Path(path).expanduser()
-    if not local.is_file():
-        raise ModelError(f"'{name}={path}': there is no such file; it must be {source.name} or safetensors")
-    if local.suffix in PICKLES:
-        check_digest(local, source.digest)
-    return local
-
-
-def _load_checkpoint(
-    source: Path | str,
-    name: str | None,
-    listing: ModelListing | None,
-    twin: Twin | None,
-    device: str | torch.device | None,
-    options: EncoderOptions,
-    hears_only: bool = True,
-) -> Model:
-    from .checkpoints import open_checkpoint
-
-    torch_device = resolve_device(device)
-    stated = {} if listing is None else {key: getattr(listing, key) for key in ("paradigm", "licence", "trained_on")}
-    checkpoint = open_checkpoint(source, name=name, twin=twin, **stated)
-    make = architecture_of(checkpoint.config.model_type)
-    family = family_of(checkpoint.config) if name is None else None
-    if family is not None and hears_only:
-        checkpoint = replace(checkpoint, name=TOWER + checkpoint.name)
-    elif family is not None:
-        from ..language_models.transformers_model import TransformersLanguageModel
-
-        return TransformersLanguageModel(checkpoint, family, torch_device, options)
-    elif name is None and make is None:
-        check_architecture(checkpoint.config, checkpoint.name)
-    make = make or architecture_of(ANY_OTHER)
-    assert make is not None
-    return make(checkpoint, torch_device, encoder_options(options))
