@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from transformers import ClapFeatureExtractor, PreTrainedModel
 
     from audio_compositionality.encoders.base import Model
-    from audio_compositionality.encoders.loading.checkpoints import BuiltCheckpoint, Checkpoint
+    from audio_compositionality.encoders.loading.checkpoints import Checkpoint
 
 MAX_SCALE = 100.0
 """The largest scale of cosines (Radford et al., 2021, arXiv 2103.00020, section 2.5)."""
@@ -112,19 +112,12 @@ class TwoTowers(nn.Module):
         for path in filter(Path.is_file, list(folder.rglob("*"))):
             permit_as_new(path)
 
-    def checkpoint(self) -> BuiltCheckpoint:
+    def checkpoint(self) -> Checkpoint:
         """The model as a checkpoint, for `open_encoder`."""
-        from audio_compositionality.encoders.loading.checkpoints import BuiltCheckpoint
+        from audio_compositionality.encoders.loading.checkpoints import Checkpoint
 
-        return BuiltCheckpoint.of_model(
-            self.model,
-            self.extractor,
-            self.tokenizer,
-            name="training",
-            revision="now",
-            paradigm="audio–text contrastive",
-            licence=None,
-        )
+        built = (self.model, self.extractor, self.tokenizer)
+        return Checkpoint("training", "", "now", self.model.config, paradigm="audio–text contrastive", built=built)
 
     def choose(self, trained: str) -> None:
         """Set which weights are trained.

@@ -187,11 +187,11 @@ LICENCE = "Apache-2.0"
 
 def make_tiny_clap() -> Model:
     """The untrained tiny CLAP, on the CPU, which is fast enough for it; its weights are those of `tiny_clap()`."""
-    from ..loading.checkpoints import BuiltCheckpoint
+    from ..loading.checkpoints import Checkpoint
     from ..networks.small_networks import tiny_clap, tiny_extractor, tiny_tokenizer
 
-    parts = tiny_clap(), tiny_extractor(), tiny_tokenizer()
-    checkpoint = BuiltCheckpoint.of_model(*parts, name=NAME, revision="v1", paradigm=PARADIGM, licence=LICENCE)
+    built = (tiny_clap(), tiny_extractor(), tiny_tokenizer())
+    checkpoint = Checkpoint(NAME, "", "v1", built[0].config, paradigm=PARADIGM, licence=LICENCE, built=built)
     return ClapEncoder(checkpoint, resolve_device("cpu"), DEFAULT_OPTIONS)
 
 

@@ -55,33 +55,26 @@ class PublishedTokenizer:
         """
         import transformers
 
-        place = folder if folder is not None and has_vocabulary(folder) else self._fetched(model)
+        if folder is None or not any((folder / name).is_file() for name in VOCABULARIES):
+            try:
+                folder = download_from_hub(self.repository, "tokenizer.json").parent
+            except Exception as error:
+                raise ModelError(
+                    f"'{model}' embeds text with the tokenizer of {self.repository}, which cannot be had: "
+                    f"{first_line(error).rstrip('.')}. Without network, put its tokenizer.json beside the file of "
+                    f"weights and pass {model}=/path/to/the file"
+                ) from error
         try:
-            tokenizer = getattr(transformers, self.class_name).from_pretrained(place)
+            tokenizer = getattr(transformers, self.class_name).from_pretrained(folder)
             tokens = tuple(tokenizer(self.probe)["input_ids"])
         except Exception as error:
-            raise ModelError(f"cannot read the tokenizer in {place} for '{model}': {first_line(error)}") from error
+            raise ModelError(f"cannot read the tokenizer in {folder} for '{model}': {first_line(error)}") from error
         if tokens != self.tokens:
             raise ModelError(
-                f"the tokenizer in {place} is not that of {self.repository}, whose words '{model}' was trained with: "
+                f"the tokenizer in {folder} is not that of {self.repository}, whose words '{model}' was trained with: "
                 f"'{self.probe}' has the tokens {list(tokens)}, but must have {list(self.tokens)}"
             )
         return tokenizer
-
-    def _fetched(self, model: str) -> Path:
-        try:
-            return download_from_hub(self.repository, "tokenizer.json").parent
-        except Exception as error:
-            raise ModelError(
-                f"'{model}' embeds text with the tokenizer of {self.repository}, which cannot be had: "
-                f"{first_line(error).rstrip('.')}. Without network, put its tokenizer.json beside the file of weights "
-                f"and pass {model}=/path/to/the file"
-            ) from error
-
-
-def has_vocabulary(folder: Path) -> bool:
-    """Whether a folder holds a tokenizer."""
-    return any((folder / name).is_file() for name in VOCABULARIES)
 
 
 def tokenise_with(tokenizer: Any, suffix: str = "") -> Callable[[list[str]], list[list[int]]]:

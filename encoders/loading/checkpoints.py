@@ -84,6 +84,8 @@ class Checkpoint(ModelSource):
         rename_text: likewise of a text tower, which is loaded apart and later; None where there is none. Of a folder
             its files, and those of the tokenizer, are in the revision too; of the Hub the commit names them, and they
             are fetched with the first text.
+        built: a model of transformers in memory, its feature extractor and its tokenizer, of which encoders take copies
+            of the parts that they run, in place of files. The commit is then the revision for cards.
     """
 
     name: str
@@ -96,6 +98,7 @@ class Checkpoint(ModelSource):
     trained_on: str | None = None
     rename: Rename | None = None
     rename_text: Rename | None = None
+    built: tuple[Any, Any, Any] | None = None
 
     def part(self, rename: Rename = str, rename_text: Rename | None = None) -> Self:
         """The part whose tensors `rename` names, by default all of them; of a part another part."""
@@ -120,11 +123,13 @@ class Checkpoint(ModelSource):
     @cached_property
     def weights_sha256(self) -> str | None:
         """SHA-256 of `files`, of several that of their digests in the order of names; None of a twin's weights."""
-        return None if self.twin is not None else files_digest(self.files)
+        return None if self.twin is not None or self.built is not None else files_digest(self.files)
 
     @cached_property
     def files(self) -> tuple[Path, ...]:
         """The files that hold the weights, in the order of names, fetched from the Hub where they are not there yet.
+
+        Without safetensors, of a part, it is that of a repository of `PUBLISHED_PICKLES`, or of a folder with a copy.
 
         Raises:
             ModelError: if there are none, one is missing or cannot be had.
@@ -132,8 +137,31 @@ class Checkpoint(ModelSource):
         if (single := self.find(WEIGHTS)) is not None:
             return (single,)
         if (index := self.find(INDEX)) is not None:
-            return tuple(self._find_shard(name) for name in self._shards(index))
-        return (self._find_other(),)
+            try:
+                weight_map = json.loads(index.read_text("utf-8"))["weight_map"]
+                names = sorted({file for name, file in weight_map.items() if self._is_used(name)})
+                strange = [name for name in names if Path(name).name != name or not name.endswith(".safetensors")]
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise ModelError(
+                    f"cannot read {index}, the index of the weights of '{self.name}': {error!r}"
+                ) from error
+            if strange:
+                raise ModelError(f"{index} lists {shown(strange)}, but must list .safetensors files beside it")
+            if not names:
+                raise ModelError(f"{index} lists no weights of the part of '{self.name}' that embeds")
+            paths = {name: self.find(name) for name in names}
+            for name, path in paths.items():
+                if path is None:
+                    raise ModelError(f"'{self.name}' has no {name}, which holds weights of the part that embeds")
+            return tuple(path for path in paths.values() if path is not None)
+        for repository, published in PUBLISHED_PICKLES.items() if self.rename is not None else ():
+            if self.commit is not None and self.source != repository:
+                continue
+            path = self.find(published.name)
+            if path is not None and (self.commit is not None or published.digest == f"sha256:{sha256_of_file(path)}"):
+                check_digest(path, published.digest)
+                return (path,)
+        raise self._without_safetensors()
 
     def find(self, name: str) -> Path | None:
         """Local path of a file of the checkpoint, None if it has no such file.
@@ -168,6 +196,8 @@ class Checkpoint(ModelSource):
             ModelError: if it is of another class, or there is none: the model does not take sound, or its
                 preprocessor_config.json is missing.
         """
+        if self.built is not None:
+            return self.built[1]
         try:
             with quiet(self.source):
                 extractor = AutoFeatureExtractor.from_pretrained(  # type: ignore[no-untyped-call]
@@ -201,6 +231,8 @@ class Checkpoint(ModelSource):
         Raises:
             ModelError: there is none, it cannot be read, or it has more tokens than the model knows.
         """
+        if self.built is not None:
+            return self.built[2]
         tokenizer = self._read_tokenizer(
             f"'{self.name}' has no tokenizer, so it embeds no text: there must be tokenizer.json, or another of "
             f"{', '.join(VOCABULARIES[1:])}, beside config.json"
@@ -243,7 +275,14 @@ class Checkpoint(ModelSource):
                 if the configuration describes no model.
         """
         if self.fresh_seed is not None:
-            return _fresh_model(self, model_class, self.fresh_seed).eval()
+            build = getattr(model_class, "from_config", None) or model_class._from_config
+            # Weights are drawn on the CPU, so that they are the same whatever the model runs on afterwards.
+            with torch.random.fork_rng(devices=[]), quiet(self.source):
+                torch.manual_seed(self.fresh_seed)
+                try:
+                    return build(self.config, dtype=torch.float32).eval()
+                except Exception as error:
+                    raise ModelError(f"the configuration of '{self.name}' describes no model: {error}") from error
         # Asked for here, since transformers' own message would be about its options.
         _ = self.files
         try:
@@ -261,7 +300,26 @@ class Checkpoint(ModelSource):
                 )
         except Exception as error:
             raise ModelError(f"cannot load the weights of '{self.name}': {error}") from error
-        _check_loaded(self, model, info, parts)
+        missing = [key for key in info["missing_keys"] if key.startswith(parts) and not key.endswith(UNUSED_WEIGHTS)]
+        reshaped = [
+            f"{key} (stored {tuple(stored)}, model {tuple(expected)})"
+            for key, stored, expected in info["mismatched_keys"]
+            if key.startswith(parts)
+        ]
+        # A key that is left over matters where it is of the part that is used, not of a head on top of the model.
+        modules = {name.split(".")[0] for name in (*model.state_dict(), *dict(model.named_children()))}
+        left_over = {key: key.removeprefix(f"{model.base_model_prefix}.") for key in info["unexpected_keys"]}
+        unexpected = [
+            key
+            for key, name in left_over.items()
+            if name.split(".")[0] in modules and name.startswith(parts) and not key.endswith(UNUSED_BUFFERS)
+        ]
+        problems = [*weight_problems(missing, reshaped, unexpected), *(info.get("error_msgs") or ())]
+        if problems:
+            raise ModelError(
+                f"the weights of '{self.name}' are not those of a {type(model).__name__}: {'; '.join(problems)}. "
+                "Weights and config.json must come from the same model"
+            )
         self.change(model, parts)
         return model.eval()
 
@@ -293,6 +351,9 @@ class Checkpoint(ModelSource):
     def _read(self) -> State:
         """The tensors of the part, by its names, in the precision that they are stored in."""
         rename, state = self.rename or str, dict[str, torch.Tensor]()
+        if self.built is not None:
+            stored = self.built[0].state_dict()
+            return {new: stored[name] for name in stored if (new := rename(name)) is not None}
         for file in self.files:
             if file.suffix != ".safetensors":
                 stored = read_tensors(file)
@@ -311,42 +372,6 @@ class Checkpoint(ModelSource):
         if self.rename is None or self.rename(name) is not None:
             return True
         return self.commit is None and self.rename_text is not None and self.rename_text(name) is not None
-
-    def _shards(self, index: Path) -> list[str]:
-        try:
-            weight_map = json.loads(index.read_text("utf-8"))["weight_map"]
-            names = sorted({file for name, file in weight_map.items() if self._is_used(name)})
-            strange = [name for name in names if Path(name).name != name or not name.endswith(".safetensors")]
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ModelError(f"cannot read {index}, the index of the weights of '{self.name}': {error!r}") from error
-        if strange:
-            raise ModelError(f"{index} lists {shown(strange)}, but must list .safetensors files beside it")
-        if not names:
-            raise ModelError(f"{index} lists no weights of the part of '{self.name}' that embeds")
-        return names
-
-    def _find_shard(self, name: str) -> Path:
-        path = self.find(name)
-        if path is None:
-            raise ModelError(f"'{self.name}' has no {name}, which holds weights of the part that embeds")
-        return path
-
-    def _find_other(self) -> Path:
-        """The file of weights of a checkpoint without safetensors: of a part, that of a repository of
-        `PUBLISHED_PICKLES`, or of a folder with a copy of it.
-
-        Raises:
-            ModelError: there is none, with what to do.
-        """
-        for repository, published in PUBLISHED_PICKLES.items() if self.rename is not None else ():
-            if self.commit is not None and self.source != repository:
-                continue
-            path = self.find(published.name)
-            if path is None or (self.commit is None and f"sha256:{sha256_of_file(path)}" != published.digest):
-                continue
-            check_digest(path, published.digest)
-            return path
-        raise self._without_safetensors()
 
     def _without_safetensors(self) -> ModelError:
         """The error about a checkpoint without safetensors, with what to do."""
@@ -390,7 +415,14 @@ def open_checkpoint(
     if isinstance(source, Path):
         identifier, commit = source.resolve().name, None
     else:
-        identifier, commit = source, _hub_commit(source, name)
+        try:
+            identifier, commit = source, download_from_hub(source, "config.json").parent.name
+        except Exception as error:
+            folder = "a local folder" if name is None else f"{name}=FOLDER, a local folder"
+            raise ModelError(
+                f"cannot get '{source}' from the Hugging Face Hub: {first_line(error).rstrip('.')}. Without network, "
+                f"pass {folder} that holds config.json, preprocessor_config.json and safetensors weights"
+            ) from error
     try:
         with quiet(source):
             stated, _ = PretrainedConfig.get_config_dict(source, revision=commit)
@@ -422,128 +454,12 @@ def quiet(source: str | Path) -> Iterator[None]:
             transformers_logging.enable_progress_bar()  # type: ignore[no-untyped-call]
 
 
-def _fresh_model(checkpoint: Checkpoint, model_class: Any, seed: int) -> Any:
-    build = getattr(model_class, "from_config", None) or model_class._from_config
-    # Weights are drawn on the CPU, so that they are the same whatever the model runs on afterwards.
-    with torch.random.fork_rng(devices=[]), quiet(checkpoint.source):
-        torch.manual_seed(seed)
-        try:
-            return build(checkpoint.config, dtype=torch.float32)
-        except Exception as error:
-            raise ModelError(f"the configuration of '{checkpoint.name}' describes no model: {error}") from error
-
-
-def _check_loaded(checkpoint: Checkpoint, model: Any, info: dict[str, Any], parts: tuple[str, ...]) -> None:
-    prefix = f"{model.base_model_prefix}."
-    modules = {name.split(".")[0] for name in (*model.state_dict(), *dict(model.named_children()))}
-
-    def belongs(key: str) -> bool:
-        """Whether a left-over key is of the part used, rather than of a head on top of the model."""
-        name = key.removeprefix(prefix)
-        return name.split(".")[0] in modules and name.startswith(parts) and not key.endswith(UNUSED_BUFFERS)
-
-    missing = [k for k in info["missing_keys"] if k.startswith(parts) and not k.endswith(UNUSED_WEIGHTS)]
-    reshaped = [
-        f"{k} (stored {tuple(stored)}, model {tuple(expected)})"
-        for k, stored, expected in info["mismatched_keys"]
-        if k.startswith(parts)
-    ]
-    unexpected = [k for k in info["unexpected_keys"] if belongs(k)]
-    problems = weight_problems(missing, reshaped, unexpected)
-    if problems or info.get("error_msgs"):
-        details = "; ".join([*problems, *info.get("error_msgs", [])])
-        raise ModelError(
-            f"the weights of '{checkpoint.name}' are not those of a {type(model).__name__}: {details}. Weights and "
-            "config.json must come from the same model"
-        )
-
-
-def _hub_commit(repository: str, name: str | None) -> str:
-    """The commit that the Hub (or, without network, its cache) has of a repository."""
-    try:
-        path = download_from_hub(repository, "config.json")
-    except Exception as error:
-        folder = "a local folder" if name is None else f"{name}=FOLDER, a local folder"
-        raise ModelError(
-            f"cannot get '{repository}' from the Hugging Face Hub: {first_line(error).rstrip('.')}. Without network, "
-            f"pass {folder} that holds config.json, preprocessor_config.json and safetensors weights"
-        ) from error
-    return path.parent.name
-
-
 def files_digest(files: Sequence[Path]) -> str:
     """SHA-256 of a file, of several that of their digests one after the other."""
     digests = [sha256_of_file(file) for file in files]
     if len(digests) == 1:
         return digests[0]
     return sha256_of("".join(digests).encode())
-
-
-@dataclass(frozen=True)
-class BuiltCheckpoint(Checkpoint):
-    """A model with its front end and tokenizer, of which encoders take copies of the parts that they run.
-
-    Attributes:
-        model: of transformers.
-        extractor: its feature extractor.
-        tokenizer: its tokenizer.
-        stated_revision: for its cards: see `ModelCard`.
-    """
-
-    model: Any = None
-    extractor: Any = None
-    tokenizer: Any = None
-    stated_revision: str = ""
-
-    @classmethod
-    def of_model(
-        cls, model: Any, extractor: Any, tokenizer: Any, *, name: str, revision: str, paradigm: str, licence: str | None
-    ) -> BuiltCheckpoint:
-        """A checkpoint of a model.
-
-        Args:
-            model, extractor, tokenizer: see the attributes.
-            name, revision, paradigm, licence: for cards: see `ModelCard`.
-        """
-        return cls(
-            name=name,
-            source="",
-            commit=None,
-            config=model.config,
-            paradigm=paradigm,
-            licence=licence,
-            model=model,
-            extractor=extractor,
-            tokenizer=tokenizer,
-            stated_revision=revision,
-        )
-
-    @property
-    def revision(self) -> str:
-        """The stated revision."""
-        return self.stated_revision
-
-    @cached_property
-    def weights_sha256(self) -> str | None:
-        """None: there is no file."""
-        return None
-
-    @cached_property
-    def files(self) -> tuple[Path, ...]:
-        """There are none."""
-        return ()
-
-    def load_feature_extractor(self, wanted: type | None = None) -> Any:
-        """The feature extractor, as it is."""
-        return self.extractor
-
-    def load_tokenizer(self, vocabulary: int) -> Any:
-        """The tokenizer, as it is."""
-        return self.tokenizer
-
-    def _read(self) -> State:
-        rename, stored = self.rename or str, self.model.state_dict()
-        return {new: tensor for name, tensor in stored.items() if (new := rename(name)) is not None}
 
 
 MOST_WEIGHTS = 100_000_000

@@ -70,64 +70,61 @@ class WeightsFile:
                 f"'{model}' cannot be fetched by a program: get {self.name} from {self.page} and pass "
                 f"{model}=/path/to/{self.name}"
             )
+        from huggingface_hub.errors import EntryNotFoundError
+
+        path = cache_folder() / "weights" / self.name
         try:
-            return self._fetch_from_hub() if self.is_hub else self._fetch_from_site()
+            if not self.is_hub:
+                if not path.exists() or (self.digest is not None and _digest_as(self.digest, path) != self.digest):
+                    self._download(path)
+                return path
+            if self.digest is None:
+                # A file that cannot be checked is better one that cannot hold code, where the repository has both.
+                # Without network, the other may be in the cache.
+                with suppress(EntryNotFoundError, HubUnreachableError):
+                    return download_from_hub(self.source, "model.safetensors")
+            path = download_from_hub(self.source, self.name)
+            check_digest(path, self.digest)
+            return path
         except Exception as error:
             raise ModelError(
                 f"cannot get {self.name} from {self.source}: {first_line(error).rstrip('.')}. Without network, get it "
                 f"elsewhere and pass {model}=/path/to/{self.name}"
             ) from error
 
-    def _fetch_from_site(self) -> Path:
-        path = cache_folder() / "weights" / self.name
-        if not path.exists() or (self.digest is not None and _digest_as(self.digest, path) != self.digest):
-            check_reachable(self.source)
-            print(f"downloading {self.name} ({self.size / 1e6:,.0f} MB) from {self.source}", file=sys.stderr)
-            _download(self.source, path, self.digest)
-        return path
+    def _download(self, path: Path) -> None:
+        """Fetch the file from its site; it gets its name when it is complete and has the hash on record.
 
-    def _fetch_from_hub(self) -> Path:
-        from huggingface_hub.errors import EntryNotFoundError
+        Raises:
+            httpx2.HTTPError: it cannot be had.
+            ModelError: it has another hash.
+        """
+        import httpx2
+        from tqdm.auto import tqdm
 
-        if self.digest is None:
-            # A file that cannot be checked is better one that cannot hold code, where the repository has both.
-            # Without network, the other may be in the cache.
-            with suppress(EntryNotFoundError, HubUnreachableError):
-                return download_from_hub(self.source, "model.safetensors")
-        path = download_from_hub(self.source, self.name)
-        check_digest(path, self.digest)
-        return path
-
-
-def _download(address: str, path: Path, digest: str | None) -> None:
-    """Fetch a file, which gets its name when it is complete and has the hash on record; a progress bar is shown.
-
-    Raises:
-        httpx2.HTTPError: it cannot be had.
-        ModelError: it has another hash.
-    """
-    import httpx2
-    from tqdm.auto import tqdm
-
-    path.parent.mkdir(parents=True, exist_ok=True)
-    remove_partial_files(path.parent)
-    partial = partial_path(path)
-    # Without compression, so that the length that the host states is that of the file.
-    plain = {"Accept-Encoding": "identity"}
-    try:
-        with httpx2.stream("GET", address, headers=plain, follow_redirects=True, timeout=REPLY_SECONDS) as reply:
-            reply.raise_for_status()
-            length = int(reply.headers.get("Content-Length", 0)) or None
-            with partial.open("wb") as file, tqdm(total=length, unit="B", unit_scale=True) as bar:
-                for piece in reply.iter_bytes(PIECE):
-                    file.write(piece)
-                    bar.update(len(piece))
-        actual = digest and _digest_as(digest, partial)
-        if actual != digest:
-            raise ModelError(f"the download has the hash {actual}, but the published file has {digest}")
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
+        check_reachable(self.source)
+        print(f"downloading {self.name} ({self.size / 1e6:,.0f} MB) from {self.source}", file=sys.stderr)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        remove_partial_files(path.parent)
+        partial = partial_path(path)
+        # Without compression, so that the length that the host states is that of the file.
+        plain = {"Accept-Encoding": "identity"}
+        try:
+            with httpx2.stream(
+                "GET", self.source, headers=plain, follow_redirects=True, timeout=REPLY_SECONDS
+            ) as reply:
+                reply.raise_for_status()
+                length = int(reply.headers.get("Content-Length", 0)) or None
+                with partial.open("wb") as file, tqdm(total=length, unit="B", unit_scale=True) as bar:
+                    for piece in reply.iter_bytes(PIECE):
+                        file.write(piece)
+                        bar.update(len(piece))
+            actual = self.digest and _digest_as(self.digest, partial)
+            if actual != self.digest:
+                raise ModelError(f"the download has the hash {actual}, but the published file has {self.digest}")
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
 
 
 class HubUnreachableError(ModelError):
