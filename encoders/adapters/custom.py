@@ -104,7 +104,13 @@ class CustomModel(WaveformEncoder):
             ModelCodeError: if `embed` raises an error.
         """
         self._name, self.made = name, made
-        self._abilities = _abilities_of(made)
+        # Those that go with answering only where it answers.
+        methods = {word: method for word, (method, _) in ABILITIES.items() if method}
+        able = {word for word, method in methods.items() if callable(getattr(made, method, None))}
+        if callable(getattr(made, "answer_from_labels", None)):
+            # It gets no sound, so that it has no likelihoods.
+            able = able - {"score"} | {"answer", "labels"}
+        self._abilities = frozenset(able if "answer" in able else able & {"audio", "frames", "text", "events"})
         embeds = hasattr(made, "embed") or "answer" not in self._abilities
         needs = (
             "an encoder needs sample_rate and embed" if embeds else "a model that answers needs sample_rate and answer"
@@ -117,9 +123,14 @@ class CustomModel(WaveformEncoder):
         self.device = device_of(made)
         self.card = stated_card(made, name, source)
         if embeds:
-            stated_dim = getattr(made, "output_dim", None)
-            output_dim = self._measure_dim(self.card.sample_rate) if stated_dim is None else int(stated_dim)
-            self.card = replace(self.card, output_dim=output_dim)
+            output_dim = getattr(made, "output_dim", None)
+            if output_dim is None:
+                noise = np.random.default_rng(0).normal(0, 0.1, (1, self.card.sample_rate)).astype(np.float32)
+                shape = self._embed(noise).shape
+                if len(shape) != 2 or shape[0] != 1:
+                    raise ModelError(f"'{name}': embed returned shape {shape} for one clip, but must return [1, dim]")
+                output_dim = shape[1]
+            self.card = replace(self.card, output_dim=int(output_dim))
 
     @property
     def abilities(self) -> frozenset[str]:
@@ -208,31 +219,12 @@ class CustomModel(WaveformEncoder):
         rate = self.card.sample_rate
         return [GivenClip(resample(clip.waveform[None], clip.sample_rate, rate)[0], rate) for clip in clips]
 
-    def _measure_dim(self, rate: int) -> int:
-        noise = np.random.default_rng(0).normal(0, 0.1, (1, rate)).astype(np.float32)
-        array = self._embed(noise, rate)
-        if array.ndim != 2 or len(array) != 1:
-            raise ModelError(
-                f"'{self._name}': embed returned shape {array.shape} for one clip, but must return [1, dim]"
-            )
-        return int(array.shape[1])
-
-    def _embed(self, clips: FloatArray, rate: int) -> np.ndarray[Any, Any]:
+    def _embed(self, clips: FloatArray) -> np.ndarray[Any, Any]:
         with inference(self.device), user_code(self._name):
-            return to_array(self.made.embed(clips, rate), self._name)
+            return to_array(self.made.embed(clips, self.card.sample_rate), self._name)
 
     def _run_model(self, features: FloatArray) -> FloatArray:
-        return check_embeddings(self._embed(features, self.card.sample_rate), self, len(features))
-
-
-def _abilities_of(made: Any) -> frozenset[str]:
-    """The abilities of a user's object, by its methods; those that go with answering only where it answers."""
-    methods = {word: method for word, (method, _) in ABILITIES.items() if method}
-    able = {word for word, method in methods.items() if callable(getattr(made, method, None))}
-    if callable(getattr(made, "answer_from_labels", None)):
-        # It gets no sound, so that it has no likelihoods.
-        able = able - {"score"} | {"answer", "labels"}
-    return frozenset(able if "answer" in able else able & {"audio", "frames", "text", "events"})
+        return check_embeddings(self._embed(features), self, len(features))
 
 
 def stated_card(made: Any, name: str, source: str) -> ModelCard:
@@ -276,21 +268,18 @@ def user_code(name: str) -> Iterator[None]:
     except Exception as error:
         if "out of memory" in str(error):
             raise
-        place = next(
-            (f"{Path(frame.filename).name}, line {frame.lineno}" for frame in _user_frames(error)), "a line unknown"
-        )
+        # Innermost first, without the files of installed packages and of this folder.
+        frames = list(reversed(traceback.extract_tb(error.__traceback__)))
+        frames = [frame for frame in frames if _is_of_user(Path(frame.filename))]
+        if isinstance(error, SyntaxError) and error.filename is not None:
+            frames.insert(0, traceback.FrameSummary(error.filename, error.lineno, ""))
+        place = f"{Path(frames[0].filename).name}, line {frames[0].lineno}" if frames else "a line unknown"
         raise ModelCodeError(f"'{name}': {type(error).__name__} in {place}: {first_line(error)}") from error
 
 
-def _user_frames(error: BaseException) -> Iterator[traceback.FrameSummary]:
-    """Where an error came from, innermost first, without the files of installed packages and of this folder."""
-    if isinstance(error, SyntaxError) and error.filename is not None:
-        yield traceback.FrameSummary(error.filename, error.lineno, "")
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        parts = Path(frame.filename).parts
-        is_file = not frame.filename.startswith("<") and Path(frame.filename).parent != Path(__file__).parent
-        if is_file and not {"site-packages", "dist-packages", "importlib"} & set(parts):
-            yield frame
+def _is_of_user(path: Path) -> bool:
+    is_file = not path.name.startswith("<") and path.parent != Path(__file__).parent
+    return is_file and not {"site-packages", "dist-packages", "importlib"} & set(path.parts)
 
 
 class _UncachedLoader(SourceFileLoader):

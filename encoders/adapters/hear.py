@@ -19,7 +19,6 @@ from importlib import import_module
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import numpy as np
 import torch
@@ -75,7 +74,8 @@ class HearEncoder(WaveformEncoder):
             if not callable(getattr(module, function, None)):
                 raise ModelError(f"'{module.__name__}' has no {function}(); it is not a HEAR module")
         self._name = f"{PREFIX}:{module.__name__}"
-        model = _load(module, weights)
+        with user_code(module.__name__):
+            model = module.load_model() if weights is None else module.load_model(str(weights))
         self._model = check_module(model, ("sample_rate", "scene_embedding_size"), module.__name__, "HEAR")
         self._model.to(device).eval()
         self._module = module
@@ -83,9 +83,14 @@ class HearEncoder(WaveformEncoder):
         sha256 = weights_digest(model)
         if sha256 is None and weights is not None:
             sha256 = sha256_of_file(weights)
+        # The version of the installed package that the module is part of, else the digest of its file.
+        distributions = packages_distributions().get(module.__name__.partition(".")[0])
+        source = source_digest(Path(module.__file__)) if module.__file__ else "unknown"
+        if distributions:
+            source = version(distributions[0])
         self.card = ModelCard(
             id=self._name,
-            revision=source_revision(_module_version(module), sha256),
+            revision=source_revision(source, sha256),
             sample_rate=check_sample_rate(self._model.sample_rate),
             output_dim=int(self._model.scene_embedding_size),
             weights_sha256=sha256,
@@ -123,20 +128,6 @@ def load_hear_encoder(spec: str, device: torch.device | None, options: EncoderOp
             "PYTHONPATH"
         )
     return HearEncoder(module, weights, resolve_device(device))
-
-
-def _load(module: ModuleType, weights: Path | None) -> Any:
-    with user_code(module.__name__):
-        return module.load_model(str(weights)) if weights is not None else module.load_model()
-
-
-def _module_version(module: ModuleType) -> str:
-    """Version of the installed package that a module is part of, else the digest of its file."""
-    package = module.__name__.partition(".")[0]
-    distributions = packages_distributions().get(package)
-    if distributions:
-        return version(distributions[0])
-    return source_digest(Path(module.__file__)) if module.__file__ else "unknown"
 
 
 class HearModel(torch.nn.Module):

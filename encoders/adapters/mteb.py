@@ -79,11 +79,13 @@ class MtebEncoder(WaveformEncoder):
         )
 
     def _encode(self, clips: FloatArray, rate: int) -> np.ndarray[Any, Any]:
-        return self._encode_rows(_Clips(clips, rate))
+        return self._encode_rows("audio", [{"array": clip, "sampling_rate": rate} for clip in clips])
 
-    def _encode_rows(self, rows: _Clips | _Texts) -> np.ndarray[Any, Any]:
+    def _encode_rows(self, kind: str, values: Sequence[Any]) -> np.ndarray[Any, Any]:
         # One batch: the model must not put rows of the next call beside them, nor a worker in between.
-        loader: DataLoader[dict[str, Any]] = DataLoader(rows, batch_size=len(rows), collate_fn=_collate)
+        loader: DataLoader[dict[str, Any]] = DataLoader(
+            _Rows(kind, values), batch_size=len(values), collate_fn=lambda rows: {kind: [row[kind] for row in rows]}
+        )
         with inference(self.device), user_code(self._name):
             output = self._model.encode(
                 loader,
@@ -91,7 +93,7 @@ class MtebEncoder(WaveformEncoder):
                 hf_split="test",
                 hf_subset="default",
                 prompt_type=None,
-                batch_size=len(rows),
+                batch_size=len(values),
                 show_progress_bar=False,
             )
         return to_array(output, self._name)
@@ -106,18 +108,25 @@ class MtebAudioTextEncoder(MtebEncoder):
     def embed_text(self, texts: Sequence[str]) -> FloatArray:
         """See `Model.embed_text`."""
         listed = check_texts(texts)
-        return check_text_embeddings(self._encode_rows(_Texts(listed)), self, listed)
+        return check_text_embeddings(self._encode_rows("text", listed), self, listed)
 
 
-def as_encoder(model: Any) -> MtebEncoder:
+def as_encoder(model: Any, meta: Any = None, name: str | None = None) -> MtebEncoder:
     """A loaded model of mteb as an encoder, of texts as well where its metadata say so.
+
+    Args:
+        model: of mteb.
+        meta: its metadata; by default those that it has.
+        name: for its id; by default that of the metadata.
 
     Raises:
         ModelError: it takes no audio, or returns no embeddings.
     """
-    meta = model.mteb_model_meta
-    _check_takes_audio(meta, meta.name)
-    return _encoder_of(model, meta, meta.name)
+    meta = meta or model.mteb_model_meta
+    name = name or meta.name
+    _check_takes_audio(meta, name)
+    kind = MtebAudioTextEncoder if "text" in meta.modalities else MtebEncoder
+    return kind(model, name, f"{meta.revision}-mteb-{version('mteb')}")
 
 
 def _check_takes_audio(meta: Any, name: str) -> None:
@@ -125,44 +134,18 @@ def _check_takes_audio(meta: Any, name: str) -> None:
         raise ModelError(f"'{PREFIX}:{name}' takes {', '.join(meta.modalities)}, but no audio")
 
 
-def _encoder_of(model: Any, meta: Any, name: str) -> MtebEncoder:
-    kind = MtebAudioTextEncoder if "text" in meta.modalities else MtebEncoder
-    return kind(model, name, f"{meta.revision}-mteb-{version('mteb')}")
+class _Rows(Dataset[dict[str, Any]]):
+    """Clips or texts as rows of mteb; its models look for the kind in `features`."""
 
-
-class _Texts(Dataset[dict[str, Any]]):
-    """Texts as rows of mteb."""
-
-    features = ("text",)
-
-    def __init__(self, texts: Sequence[str]) -> None:
-        self._texts = texts
+    def __init__(self, kind: str, values: Sequence[Any]) -> None:
+        self.features = (kind,)
+        self._values = values
 
     def __len__(self) -> int:
-        return len(self._texts)
+        return len(self._values)
 
     def __getitem__(self, row: int) -> dict[str, Any]:
-        return {"text": self._texts[row]}
-
-
-class _Clips(Dataset[dict[str, Any]]):
-    """Clips as rows of mteb; its models look for "audio" in `features`."""
-
-    features = ("audio",)
-
-    def __init__(self, clips: FloatArray, sample_rate: int) -> None:
-        self._clips = clips
-        self._sample_rate = sample_rate
-
-    def __len__(self) -> int:
-        return len(self._clips)
-
-    def __getitem__(self, row: int) -> dict[str, Any]:
-        return {"audio": {"array": self._clips[row], "sampling_rate": self._sample_rate}}
-
-
-def _collate(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    return {name: [row[name] for row in rows] for name in rows[0]}
+        return {self.features[0]: self._values[row]}
 
 
 def load_mteb_encoder(name: str, device: torch.device | None, options: EncoderOptions) -> MtebEncoder:
@@ -184,7 +167,7 @@ def load_mteb_encoder(name: str, device: torch.device | None, options: EncoderOp
         raise ModelError(f"'{PREFIX}:{name}' runs code from its Hub repository, which is not done here")
     try:
         model = meta.load_model(device=None if device is None else str(device))
-        return _encoder_of(model, meta, name)
+        return as_encoder(model, meta, name)
     except (ImportError, OSError) as error:
         raise ModelError(f"mteb cannot load '{name}': {error}") from error
 

@@ -315,19 +315,8 @@ def _twiddles(samples: int, count: int) -> NDArray[np.complex128]:
     return twiddles
 
 
-def listing_of(
-    encoder: type[WaveformEncoder],
-    description: str,
-    *,
-    is_baseline: bool = True,
-    is_reference: bool = False,
-    is_linear: bool = False,
-    embeds_text: bool = False,
-    answers: bool = False,
-    is_level: bool = False,
-    embeds_frames: bool = False,
-) -> ModelListing:
-    """The listing of a baseline, by its card."""
+def listing_of(encoder: type[WaveformEncoder], description: str, **facts: bool) -> ModelListing:
+    """The listing of a baseline, by its card; `facts` are fields of `ModelListing`."""
     card = encoder.card
     assert card.paradigm is not None
     assert card.licence is not None
@@ -339,13 +328,7 @@ def listing_of(
         card.licence,
         description,
         make=encoder,
-        is_baseline=is_baseline,
-        is_reference=is_reference,
-        is_linear=is_linear,
-        embeds_text=embeds_text,
-        answers=answers,
-        is_level=is_level,
-        embeds_frames=embeds_frames,
+        **facts,
     )
 
 
@@ -395,41 +378,40 @@ MODELS = (
         Downsample,
         "the waveform resampled to 768 values; linear, so that sums of sounds are sums of embeddings",
         is_linear=True,
+        is_baseline=True,
     ),
     listing_of(
         RandomVector,
         "768 normal variates seeded by the content of the clip or of the text; for a question a random option",
         embeds_text=True,
         answers=True,
+        is_baseline=True,
     ),
     listing_of(
         LogMelStatistics,
         "mean and standard deviation over time of a 128-band log-mel spectrogram; of frames the spectrogram itself",
         is_reference=True,
         embeds_frames=True,
+        is_baseline=True,
     ),
     listing_of(
         MfccStatistics,
         "mean and standard deviation over time of 20 mel cepstra, and the deviation of their deltas",
-        is_baseline=False,
     ),
     listing_of(
         LevelStatistics,
         "8 statistics of the level of a clip and of its changes, nothing else",
-        is_baseline=False,
         is_level=True,
     ),
     listing_of(
         RootMeanSquare,
         "the root mean square of a clip: one number, nothing else",
-        is_baseline=False,
         is_level=True,
     ),
     listing_of(
         BagOfWords,
         "texts: the sum of a random vector for each word, whatever their order; clips: a random projection of the "
         "log-mel statistics; the two are unrelated",
-        is_baseline=False,
         is_reference=True,
         embeds_text=True,
     ),
