@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,14 +28,35 @@ class TextTower:
     """A tokenizer and its network.
 
     Attributes:
-        tokenise: gives the numbers of the tokens of texts, special tokens included, nothing padded or cut.
+        tokenizer: of transformers.
         encode: embeddings [n, output_dim] of tokens, int64 [n, tokens].
         max_tokens: most tokens of a text.
+        suffix: appended to each text.
     """
 
-    tokenise: Callable[[list[str]], list[list[int]]]
+    tokenizer: Any
     encode: Callable[[torch.Tensor], torch.Tensor]
     max_tokens: int
+    suffix: str = ""
+
+
+def tokens_of(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
+    """The numbers of the tokens of each text, special tokens included, nothing padded or cut."""
+    encoded = tokenizer(
+        list(texts),
+        add_special_tokens=True,
+        padding=False,
+        truncation=False,
+        return_attention_mask=False,
+        # The encoder itself refuses texts that are too long.
+        verbose=False,
+    )
+    return [list(numbers) for numbers in encoded["input_ids"]]
+
+
+def longest_text(tokenizer: Any, positions: int) -> int:
+    """Most tokens of a text: as the tokenizer states, and no more than the network has positions for."""
+    return min(int(tokenizer.model_max_length), positions)
 
 
 class TextedTower(Model, ABC):
@@ -64,35 +85,36 @@ class TextedTower(Model, ABC):
                 f"'{self.card.id}' embeds no text: texts are in the space of the model's own output, so only without "
                 "layer and pooling"
             )
+        import torch
+
         listed = check_texts(texts)
         if self._text_tower is None:
             self._text_tower = self._load_text_tower()
-        return check_text_embeddings(self._run_text(self._text_tower, listed), self, listed)
-
-    @abstractmethod
-    def _load_text_tower(self) -> TextTower:
-        """The text tower, on the device of the encoder."""
-
-    def _run_text(self, tower: TextTower, texts: list[str]) -> FloatArray:
-        import torch
-
-        tokens = tower.tokenise(texts)
-        for text, numbers in zip(texts, tokens, strict=True):
+        tower = self._text_tower
+        tokens = tokens_of(tower.tokenizer, [text + tower.suffix for text in listed])
+        for text, numbers in zip(listed, tokens, strict=True):
             if not 0 < len(numbers) <= tower.max_tokens:
                 raise ModelError(
                     f"the text {quoted(text)} has {len(numbers)} tokens, but '{self.card.id}' takes 1 to "
                     f"{tower.max_tokens}"
                 )
-        embeddings: FloatArray | None = None
-        for rows in _of_one_length(tokens):
-            batch = torch.tensor([tokens[row] for row in rows], device=self.device)
-            with inference(self.device, self.card.options.precision):
-                values = tower.encode(batch).float().cpu().numpy()
-            if embeddings is None:
-                embeddings = np.empty((len(texts), values.shape[1]), np.float32)
-            embeddings[rows] = values
-        assert embeddings is not None
-        return embeddings
+        rows_by_length: dict[int, list[int]] = {}
+        for row, numbers in enumerate(tokens):
+            rows_by_length.setdefault(len(numbers), []).append(row)
+        embeddings: list[FloatArray] = [np.empty(0, np.float32)] * len(listed)
+        for _, same in sorted(rows_by_length.items()):
+            for start in range(0, len(same), TEXTS_PER_PASS):
+                rows = same[start : start + TEXTS_PER_PASS]
+                batch = torch.tensor([tokens[row] for row in rows], device=self.device)
+                with inference(self.device, self.card.options.precision):
+                    values = tower.encode(batch).float().cpu().numpy()
+                for row, value in zip(rows, values, strict=True):
+                    embeddings[row] = value
+        return check_text_embeddings(np.stack(embeddings), self, listed)
+
+    @abstractmethod
+    def _load_text_tower(self) -> TextTower:
+        """The text tower, on the device of the encoder."""
 
 
 class TextedEncoder(TextedTower, LayeredEncoder[Features]):
@@ -101,15 +123,6 @@ class TextedEncoder(TextedTower, LayeredEncoder[Features]):
     To embed sound alone, neither tokenizer nor weights of the tower are needed: they are read with the first text.
     `card.parameters` counts the audio tower.
     """
-
-
-def _of_one_length(tokens: Sequence[Sequence[int]]) -> Iterator[list[int]]:
-    """Places of texts that have as many tokens, no more than `TEXTS_PER_PASS` at a time."""
-    lengths = [len(numbers) for numbers in tokens]
-    for length in sorted(set(lengths)):
-        places = [place for place, one in enumerate(lengths) if one == length]
-        for start in range(0, len(places), TEXTS_PER_PASS):
-            yield places[start : start + TEXTS_PER_PASS]
 
 
 Floats = NDArray[np.float64]

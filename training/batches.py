@@ -16,7 +16,7 @@ import torch
 from numpy.typing import NDArray
 from pydantic import Field, model_validator
 
-from audio_compositionality.encoders.loading.beside_weights import longest_text, tokenise_with
+from audio_compositionality.encoders.text_towers import longest_text, tokens_of
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.spec import Spec
 from audio_compositionality.support.text import shortened
@@ -164,7 +164,7 @@ class Tokeniser:
         """
         self.pad = int(tokenizer.pad_token_id)
         self.longest = longest_text(tokenizer, positions)
-        self._tokenise = tokenise_with(tokenizer)
+        self._tokenizer = tokenizer
         self._kept: dict[str, bytes] = {}
 
     def __call__(self, texts: Sequence[str]) -> Tokens:
@@ -192,7 +192,7 @@ class Tokeniser:
         """The numbers of the tokens of each text."""
         kept = self._kept if len(self._kept) < MOST_KEPT else {}
         missing = [text for text in dict.fromkeys(texts) if text not in self._kept]
-        for text, tokens in zip(missing, self._tokenise(missing) if missing else [], strict=True):
+        for text, tokens in zip(missing, tokens_of(self._tokenizer, missing) if missing else [], strict=True):
             if len(tokens) > self.longest:
                 raise TrainingError(
                     f"the text {shortened(text, 80)!r} has {len(tokens)} tokens; the text tower takes {self.longest} "

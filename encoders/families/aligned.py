@@ -13,7 +13,7 @@ from audio_compositionality.support.errors import InputError
 from ..base import FloatArray, Model, ModelError, StagedEncoder, output_dim_of
 from ..inference import inference
 from ..options import EncoderOptions
-from ..text_towers import TextedTower, TextTower
+from ..text_towers import TextedTower, TextTower, longest_text
 
 if TYPE_CHECKING:
     import torch
@@ -144,10 +144,8 @@ class AlignedEncoder(TextedTower, StagedEncoder[FloatArray]):
         return embeddings
 
     def _load_text_tower(self) -> TextTower:
-        from ..loading.beside_weights import longest_text, tokenise_with
-
         longest = longest_text(self._tokenizer, self._network.config.max_tokens)
-        return TextTower(tokenise_with(self._tokenizer), self._network.embed_text, longest)
+        return TextTower(self._tokenizer, self._network.embed_text, longest)
 
 
 def _check(checkpoint: Checkpoint) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..base import FloatArray
 from ..loading.downloads import WeightsFile
 from ..loading.listing import ModelListing
-from ..model_encoder import Hidden, LayeredEncoder, states_at, with_states
 from ..options import EncoderOptions
+from .spectrogram_transformer import WindowEncoder
 
 if TYPE_CHECKING:
     import torch
@@ -41,7 +39,7 @@ RENAMED_IN_BLOCK = {
 }
 
 
-class AudioMaeEncoder(LayeredEncoder["LogMelWindow"]):
+class AudioMaeEncoder(WindowEncoder):
     """AudioMAE ViT-B/16, pretrained on AudioSet (Huang et al., 2022, arXiv 2207.06405).
 
     The mean over the patches that begin within the clip, after the final normalisation and without the class token,
@@ -49,7 +47,9 @@ class AudioMaeEncoder(LayeredEncoder["LogMelWindow"]):
     longer ones are refused.
     """
 
-    has_cls = True
+    has_moments_first = True
+    _stride = PATCH
+    _bands = MELS // PATCH
 
     def __init__(self, weights: Weights, device: torch.device, options: EncoderOptions) -> None:
         from ..front_ends.kaldi import SAMPLE_RATE, WindowedFilterBank
@@ -64,25 +64,8 @@ class AudioMaeEncoder(LayeredEncoder["LogMelWindow"]):
         )
         super().__init__(card, num_layers=LAYERS, device=device)
 
-    def _extract_features(self, clips: FloatArray) -> LogMelWindow:
-        from ..front_ends.kaldi import shortest_clip
-
-        self._refuse_short(clips.shape[1], shortest_clip())
-        self._refuse_long(clips.shape[1], shortest_clip(FRAMES + 1) - 1)
-        window: LogMelWindow = self._front_end(self._on_device(clips))
-        return window
-
-    def _encode_at(self, features: LogMelWindow, layers: Sequence[int | None]) -> list[Hidden]:
-        from ..front_ends.kaldi import HOP
-
-        output = self._model(features.log_mel[:, None], output_hidden_states=with_states(layers))
-        sounding, seconds = -(-features.frames // PATCH), PATCH * HOP / self.card.sample_rate
-        states = []
-        for hidden in states_at(output, layers):
-            # The class token comes first, then the eight patches of the first moment, and so on.
-            patches = hidden[:, 1:].unflatten(1, (FRAMES // PATCH, -1)).mean(dim=2)
-            states.append(Hidden(patches[:, :sounding], seconds, hidden[:, 0]))
-        return states
+    def _spectrogram(self, features: LogMelWindow) -> torch.Tensor:
+        return features.log_mel[:, None]
 
 
 def make_model() -> Any:

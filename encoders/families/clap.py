@@ -16,7 +16,7 @@ from ..inference import double_precision_device, resolve_device
 from ..loading.listing import ModelListing
 from ..model_encoder import Hidden, with_states
 from ..options import DEFAULT_OPTIONS, EncoderOptions
-from ..text_towers import TextedEncoder, TextTower
+from ..text_towers import TextedEncoder, TextTower, longest_text
 
 if TYPE_CHECKING:
     import torch
@@ -111,8 +111,6 @@ class ClapEncoder(TextedEncoder[ClapFeatures]):
         import torch
         from transformers import ClapTextModelWithProjection
 
-        from ..loading.beside_weights import longest_text, tokenise_with
-
         config = self._checkpoint.config.text_config
         tokenizer = self._checkpoint.load_tokenizer(int(config.vocab_size))
         part = self._checkpoint.part(text_name)
@@ -123,7 +121,7 @@ class ClapEncoder(TextedEncoder[ClapFeatures]):
         def encode(tokens: torch.Tensor) -> torch.Tensor:
             return torch.nn.functional.normalize(model(input_ids=tokens).text_embeds.float(), dim=-1)
 
-        return TextTower(tokenise_with(tokenizer), encode, longest_text(tokenizer, positions))
+        return TextTower(tokenizer, encode, longest_text(tokenizer, positions))
 
     def _dim_at(self, layer: int) -> int:
         return self._dims[layer]

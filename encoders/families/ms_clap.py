@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..base import FloatArray
-from ..loading.beside_weights import PublishedTokenizer, tokenise_with
+from ..loading.beside_weights import PublishedTokenizer
 from ..loading.downloads import WeightsFile
 from ..loading.listing import ModelListing
 from ..model_encoder import Hidden, with_states
@@ -145,7 +145,7 @@ class MsClapEncoder(_MsClapOfAnyYear):
 
         tokenizer = TOKENIZER.load(self._weights.folder, self._weights.name)
         network = self._weights.build(Gpt2Text, text_state).to(self.device)
-        return TextTower(tokenise_with(tokenizer, END), network, MAX_TOKENS)
+        return TextTower(tokenizer, network, MAX_TOKENS, END)
 
     def _encode_at(self, features: MsClapFeatures, layers: Sequence[int | None]) -> list[Hidden]:
         from ..front_ends.torchlibrosa import HOP
@@ -277,7 +277,7 @@ class MsClap2022Encoder(_MsClapOfAnyYear):
 
         tokenizer = TOKENIZER_2022.load(self._weights.folder, self._weights.name)
         network = self._weights.build(BertText, text_state_2022, unused=UNUSED_TEXT).to(self.device)
-        return TextTower(tokenise_with(tokenizer), network, MAX_TOKENS_2022)
+        return TextTower(tokenizer, network, MAX_TOKENS_2022)
 
     def _encode_at(self, features: MsClapFeatures, layers: Sequence[int | None]) -> list[Hidden]:
         from ..front_ends.torchlibrosa import HOP

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from ..base import FloatArray, ModelError
 from ..model_encoder import Hidden, LayeredEncoder
 from ..options import EncoderOptions
-from ..text_towers import TextedEncoder, TextTower
+from ..text_towers import TextedEncoder, TextTower, longest_text
 
 if TYPE_CHECKING:
     import torch
@@ -116,14 +116,13 @@ class PerceptionTextEncoder(PerceptionEncoder, TextedEncoder["torch.Tensor"]):
     """
 
     def _load_text_tower(self) -> TextTower:
-        from ..loading.beside_weights import longest_text, tokenise_with
         from ..networks.pe_audio import PeTextTower
 
         config = self._projected_config
         tokenizer = self._checkpoint.load_tokenizer(int(config.text_config.vocab_size))
         network = self._checkpoint.part(pe_text_name).load_part(PeTextTower, config).to(self.device)
         positions = int(config.text_config.max_position_embeddings)
-        return TextTower(tokenise_with(tokenizer), network, longest_text(tokenizer, positions))
+        return TextTower(tokenizer, network, longest_text(tokenizer, positions))
 
 
 def pe_text_name(stored: str) -> str | None:

@@ -10,7 +10,7 @@ import numpy as np
 from ..base import FloatArray, ModelError, StagedEncoder
 from ..inference import double_precision_device, inference
 from ..options import EncoderOptions
-from ..text_towers import TextedTower, TextTower
+from ..text_towers import TextedTower, TextTower, longest_text
 from .clap import mean_of_windows, windows_of
 
 if TYPE_CHECKING:
@@ -77,10 +77,8 @@ class SmallClapEncoder(TextedTower, StagedEncoder[SmallClapFeatures]):
         return values
 
     def _load_text_tower(self) -> TextTower:
-        from ..loading.beside_weights import longest_text, tokenise_with
-
         longest = longest_text(self._tokenizer, self._network.config.max_tokens)
-        return TextTower(tokenise_with(self._tokenizer), self._network.embed_text, longest)
+        return TextTower(self._tokenizer, self._network.embed_text, longest)
 
 
 def small_clap_parts(part: Checkpoint) -> tuple[Any, Any, Any]:

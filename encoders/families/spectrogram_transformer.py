@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..base import FloatArray, ModelError
 from ..model_encoder import Hidden, LayeredEncoder, states_at, with_states
@@ -12,11 +12,56 @@ from ..options import EncoderOptions
 if TYPE_CHECKING:
     import torch
 
-    from ..front_ends.kaldi import LogMelWindow
+    from ..front_ends.kaldi import LogMelWindow, WindowedFilterBank
     from ..loading.checkpoints import Checkpoint
 
 
-class SpectrogramTransformerEncoder(LayeredEncoder["LogMelWindow"]):
+class WindowEncoder(LayeredEncoder["LogMelWindow"]):
+    """A vision transformer on the patches of a log-mel spectrogram in a window of fixed length.
+
+    A frame is the mean over the patches of one moment; those that begin within the clip are its frames. Shorter clips
+    than the window are padded, longer ones are refused.
+
+    Attributes:
+        class_tokens: number of tokens before the patches, of which `Hidden.cls` is the mean.
+        has_moments_first: whether all patches of one moment stand together, rather than all of one band.
+    """
+
+    has_cls = True
+    class_tokens = 1
+    has_moments_first = False
+    _front_end: WindowedFilterBank
+    _model: Any
+    _stride: int
+    _bands: int
+
+    def _extract_features(self, clips: FloatArray) -> LogMelWindow:
+        from ..front_ends.kaldi import shortest_clip
+
+        self._refuse_short(clips.shape[1], shortest_clip())
+        self._refuse_long(clips.shape[1], shortest_clip(self._front_end.frames + 1) - 1)
+        window: LogMelWindow = self._front_end(self._on_device(clips))
+        return window
+
+    def _spectrogram(self, features: LogMelWindow) -> torch.Tensor:
+        """The input of the model."""
+        return features.log_mel
+
+    def _encode_at(self, features: LogMelWindow, layers: Sequence[int | None]) -> list[Hidden]:
+        from ..front_ends.kaldi import HOP
+
+        output = self._model(self._spectrogram(features), output_hidden_states=with_states(layers))
+        sounding, seconds = -(-features.frames // self._stride), self._stride * HOP / self.card.sample_rate
+        grid, bands = ((-1, self._bands), 2) if self.has_moments_first else ((self._bands, -1), 1)
+        states = []
+        for hidden in states_at(output, layers):
+            patches = hidden[:, self.class_tokens :].unflatten(1, grid).mean(dim=bands)
+            cls = hidden[:, : self.class_tokens].mean(dim=1)
+            states.append(Hidden(patches[:, :sounding], seconds, cls))
+        return states
+
+
+class SpectrogramTransformerEncoder(WindowEncoder):
     """Audio Spectrogram Transformer (Gong et al., 2021, arXiv 2104.01778).
 
     The mean over the patches that begin within the clip, without the two class tokens, of which `cls` is the mean. Its
@@ -24,7 +69,7 @@ class SpectrogramTransformerEncoder(LayeredEncoder["LogMelWindow"]):
     that of `ASTFeatureExtractor`, without its loop over clips.
     """
 
-    has_cls = True
+    class_tokens = 2
 
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
         from transformers import ASTFeatureExtractor, ASTModel
@@ -58,26 +103,6 @@ class SpectrogramTransformerEncoder(LayeredEncoder["LogMelWindow"]):
             sample_rate=SAMPLE_RATE, output_dim=int(config.hidden_size), options=options, modules=[self._model]
         )
         super().__init__(card, num_layers=num_layers, device=device)
-
-    def _extract_features(self, clips: FloatArray) -> LogMelWindow:
-        from ..front_ends.kaldi import shortest_clip
-
-        self._refuse_short(clips.shape[1], shortest_clip())
-        self._refuse_long(clips.shape[1], shortest_clip(self._front_end.frames + 1) - 1)
-        window: LogMelWindow = self._front_end(self._on_device(clips))
-        return window
-
-    def _encode_at(self, features: LogMelWindow, layers: Sequence[int | None]) -> list[Hidden]:
-        from ..front_ends.kaldi import HOP
-
-        output = self._model(features.log_mel, output_hidden_states=with_states(layers))
-        sounding, seconds = -(-features.frames // self._stride), self._stride * HOP / self.card.sample_rate
-        states = []
-        for hidden in states_at(output, layers):
-            # Class and distillation token come first, then all patches of the lowest band, and so on.
-            patches = hidden[:, 2:].unflatten(1, (self._bands, -1)).mean(dim=1)
-            states.append(Hidden(patches[:, :sounding], seconds, hidden[:, :2].mean(dim=1)))
-        return states
 
 
 ARCHITECTURES = {"audio-spectrogram-transformer": SpectrogramTransformerEncoder}

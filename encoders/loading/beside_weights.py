@@ -77,34 +77,6 @@ class PublishedTokenizer:
         return tokenizer
 
 
-def tokenise_with(tokenizer: Any, suffix: str = "") -> Callable[[list[str]], list[list[int]]]:
-    """The function from texts to the numbers of their tokens, special tokens included, nothing padded or cut.
-
-    Args:
-        tokenizer: of transformers.
-        suffix: appended to each text.
-    """
-
-    def tokenise(texts: list[str]) -> list[list[int]]:
-        encoded = tokenizer(
-            [text + suffix for text in texts],
-            add_special_tokens=True,
-            padding=False,
-            truncation=False,
-            return_attention_mask=False,
-            # The encoder itself refuses texts that are too long.
-            verbose=False,
-        )
-        return [list(numbers) for numbers in encoded["input_ids"]]
-
-    return tokenise
-
-
-def longest_text(tokenizer: Any, positions: int) -> int:
-    """Most tokens of a text: as the tokenizer states, and no more than the network has positions for."""
-    return min(int(tokenizer.model_max_length), positions)
-
-
 RECORD = "training.json"
 
 RECORD_VERSION = 2
