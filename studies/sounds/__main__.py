@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 import textwrap
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -43,11 +42,7 @@ def _make(maker: Maker, folder: Path | None) -> None:
     if folder is None:
         raise InputError(f"give the folder for the sounds: {maker.name} --out FOLDER")
     print(f"note: {maker.name}: {maker.meaning}. {maker.licence}", file=sys.stderr)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        is_new = make_folder(maker, folder, progress=sys.stderr.isatty())
-    for warning in caught:
-        print(f"note: {warning.message}", file=sys.stderr)
+    is_new = make_folder(maker, folder, progress=sys.stderr.isatty())
     print(f"{folder}: {'made' if is_new else 'made before, and complete'}")
 
 

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import shutil
 import subprocess
-import warnings
+import tempfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import soundfile
@@ -23,14 +23,7 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.sounds.folder import SETTINGS
 from audio_compositionality.dataset_builder.sounds.recordings import SoundError, printable, sound_files
-from audio_compositionality.support.checked_files import DamagedError, digests_of, parsed_sealed_json, sealed_json
-from audio_compositionality.support.files import (
-    partial_path,
-    remove_partial_files,
-    sha256_of,
-    sha256_of_file,
-    write_whole,
-)
+from audio_compositionality.support.files import sha256_of, sha256_of_file
 from audio_compositionality.support.text import first_line
 
 
@@ -312,79 +305,44 @@ def read_sound(path: Path) -> tuple[Samples, int]:
     return mean, int(rate)
 
 
-DIGESTS = "digests.json"
+MADE = "made.json"
 
 
 def make_folder(maker: Maker, folder: Path, *, progress: bool = True) -> bool:
     """Make a maker's sounds in a folder, which gets its name when all are written, so that an interrupted run leaves
     nothing that looks finished.
 
-    A complete folder of the same maker and sources (another version of flite is another source) stays. Where a file was
-    changed or is missing, or the sources differ, all are made again, with a warning.
-
     Args:
         maker: of the sounds.
-        folder: one that does not exist, is empty, or holds sounds made earlier.
+        folder: one that does not exist, is empty, or holds sounds that this function made of the same sources.
         progress: show a progress bar.
 
     Returns:
         Whether they were made; False where they existed.
 
     Raises:
-        SoundError: too little is installed, nothing was made, or the folder holds something else, which is left alone.
+        SoundError: too little is installed, nothing was made, or the folder holds something else, such as sounds of
+            another version of flite; it is left alone.
     """
     made_of = {"maker": maker.name, "version": maker.version, "sources": dict(maker.sources())}
     if folder.is_dir() and any(folder.iterdir()):
-        fault = _fault(folder, made_of)
-        if fault is None:
-            return False
-        warnings.warn(f"{fault}; all sounds of {maker.name} are made again", stacklevel=2)
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    remove_partial_files(folder.parent)
-    partial = partial_path(folder)
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir()
-    try:
-        maker.make(partial, progress)
-        write_whole(partial / SETTINGS, _settings(maker))
-        files = digests_of(partial, [partial / SETTINGS, *sound_files(partial)])
-        write_whole(partial / DIGESTS, sealed_json({**made_of, "files": files}))
-        if folder.is_dir() and any(folder.iterdir()) and _fault(folder, made_of) is not None:
-            shutil.rmtree(folder)
         try:
-            partial.rename(folder)
-        except OSError:
-            # Another process was first; the same sources give the same bits.
-            if _fault(folder, made_of) is not None:
-                raise
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
-    return True
-
-
-def _settings(maker: Maker) -> str:
-    return f"# {maker.name}: {maker.meaning}.\n# {maker.licence}\n{yaml.safe_dump({'domain': maker.name})}"
-
-
-def _fault(folder: Path, made_of: Mapping[str, Any]) -> str | None:
-    """The reason to make the sounds of a folder again; None where they are up to date.
-
-    Raises:
-        SoundError: the folder has a file that was not made by a maker.
-    """
-    try:
-        stated = parsed_sealed_json((folder / DIGESTS).read_bytes(), folder / DIGESTS)
-    except (OSError, DamagedError) as error:
+            stated = json.loads((folder / MADE).read_text("utf-8"))
+        except (OSError, ValueError):
+            stated = None
+        if stated == made_of:
+            return False
         raise SoundError(
-            f"{str(folder)!r} holds something else, or its {DIGESTS} is damaged; give a folder that is not there"
-        ) from error
-    files = stated.pop("files")
-    present = digests_of(folder, [path for path in folder.rglob("*") if path.is_file() and path.name != DIGESTS])
-    added = sorted(present.keys() - files.keys())
-    if added:
-        raise SoundError(f"{str(folder / added[0])!r} was not made with the others; move it, or give another folder")
-    changed = sorted(name for name in files if files[name] != present.get(name))
-    if changed:
-        what = "is damaged" if changed[0] in present else "is not there"
-        return f"{folder / changed[0]} {what}"
-    return None if stated == made_of else f"{folder} was made of other sources"
+            f"{str(folder)!r} holds something else, or sounds made of other sources; remove it, or give another folder"
+        )
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as name:
+        unfinished = Path(name, folder.name)
+        unfinished.mkdir()
+        maker.make(unfinished, progress)
+        sound_files(unfinished)
+        settings = f"# {maker.name}: {maker.meaning}.\n# {maker.licence}\n{yaml.safe_dump({'domain': maker.name})}"
+        (unfinished / SETTINGS).write_text(settings, "utf-8")
+        (unfinished / MADE).write_text(json.dumps(made_of), "utf-8")
+        unfinished.replace(folder)
+    return True
