@@ -6,54 +6,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
 
-from ..data import AUDIO, NUMBER, TEXT, WHOLE, DataColumn, DatasetError, Pcm16, Rendering, Row
+from ..data import AUDIO, NUMBER, TEXT, WHOLE, DataColumn, DatasetError, Rendering, Row
 from ..scenes.bases import (
     CANDIDATES,
     PAPER_RANGES,
     QUARTERS,
     SAME,
-    Base,
-    Orbit,
     RecentOrbits,
     TransformSpec,
+    Version,
+    bases_of,
     draw_copies,
+    render_base,
 )
 from ..scenes.effects import ParameterRange, Transform
 from ..scenes.sources import LEVELS, SOURCE_LABELS, SOURCES, VALUES
 from ..sounds.entries import Sounds
 from ..sounds.splits import FOLDS
 from .base import Drawn, Recipe
-
-
-def _rows(orbit: Orbit, spec: TransformSpec) -> Iterator[Row]:
-    """The base, its copies, its candidates."""
-    yield _row(orbit.base)
-    for copy in orbit.copies:
-        of_copy = {
-            "transform": copy.transform.name,
-            "parameter": copy.parameter,
-            "unit": copy.transform.unit,
-            "scaled": copy.scaled,
-            "quarter": copy.number // spec.per_quarter,
-        }
-        yield _row(orbit.base, f"{copy.transform.name}-{copy.number}", of_copy)
-    for kind, candidate in orbit.base.candidates:
-        yield _row(candidate, kind, {"candidate": kind})
-
-
-def _row(base: Base, what: str = "base", changes: Mapping[str, Any] | None = None) -> Row:
-    row = {
-        "id": f"{base.name}-{what}",
-        "base": base.name,
-        "transform": "",
-        "candidate": "",
-        "parameter": None,
-        "unit": "",
-        "scaled": None,
-        "quarter": -1,
-        "fold": base.fold,
-    }
-    return {**row, **(changes or {}), **base.said}
 
 
 class Transforms(Recipe[TransformSpec]):
@@ -136,17 +106,37 @@ class Transforms(Recipe[TransformSpec]):
 
     def draw(self, spec: TransformSpec, sounds: Sounds) -> Iterator[Drawn]:
         """Each base, its copies and its candidates, then the clips without copies."""
-        orbits: list[Orbit] = []
-        rendered = RecentOrbits(lambda number: orbits[number].render(spec))
-
-        def clip(number: int, place: int) -> Sequence[Pcm16]:
-            return (rendered[number][place],)
-
-        for number, base in enumerate(spec.material.draw()):
-            copies = tuple(draw_copies(base, spec)) if base.candidates else ()
-            orbits.append(Orbit(number, base, copies))
-            for place, row in enumerate(_rows(orbits[-1], spec)):
-                yield Drawn(row, partial(clip, number, place))
+        recent = RecentOrbits()
+        for number, base in enumerate(bases_of(spec)):
+            original, *candidates = base.versions
+            copies = list(draw_copies(base, spec)) if candidates else []
+            rows: list[tuple[str, Row, Version]] = [("base", {}, original)]
+            for copy in copies:
+                changes = {
+                    "transform": copy.transform.name,
+                    "parameter": copy.parameter,
+                    "unit": copy.transform.unit,
+                    "scaled": copy.scaled,
+                    "quarter": copy.number // spec.per_quarter,
+                }
+                rows.append((f"{copy.transform.name}-{copy.number}", changes, original))
+            rows += [(one.candidate, {"candidate": one.candidate}, one) for one in candidates]
+            render = partial(render_base, number, base, copies, spec)
+            for place, (what, changes, version) in enumerate(rows):
+                row = {
+                    "id": f"{base.name}-{what}",
+                    "base": base.name,
+                    "transform": "",
+                    "candidate": "",
+                    "parameter": None,
+                    "unit": "",
+                    "scaled": None,
+                    "quarter": -1,
+                    "fold": base.fold,
+                    **changes,
+                    **version.said,
+                }
+                yield Drawn(row, partial(recent.clip, number, place, render))
 
     def check_row(self, row: Row) -> None:
         """Refuse a row that does not state its clip and its transform."""

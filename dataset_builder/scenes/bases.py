@@ -5,9 +5,8 @@ from __future__ import annotations
 import hashlib
 import math
 import threading
-from abc import ABC, abstractmethod
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -22,10 +21,10 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
 from ..data import DatasetError, Pcm16, Row
-from ..sounds.entries import SoundsField
+from ..sounds.entries import Sounds, SoundsField
 from ..sounds.splits import FOLDS, folds_of, other_recording, select_recordings
 from ..sounds.tones import ATTRIBUTES
-from .effects import ParameterRange, Samples, Transform, list_transforms, load_transform, root_mean_square
+from .effects import Floats, ParameterRange, Samples, Transform, list_transforms, load_transform, root_mean_square
 from .mixing import middle_of, resampled
 from .sources import (
     FULL_SCALE,
@@ -102,12 +101,6 @@ def _draw_together(spec: SceneSpec) -> Iterator[tuple[Source, ...]]:
         yield sources
 
 
-def most_singles(spec: SceneSpec) -> int:
-    """Most single sources to draw, K at a time, with a few hundred tries for the last of them: at most half of all."""
-    sources: int = spec.num_classes ** len(ATTRIBUTES)
-    return int(sources * min(0.5, 1 - 2 ** (-8 / spec.num_classes)))
-
-
 SAME = "same"
 """The candidate of the base's own sources."""
 
@@ -122,50 +115,6 @@ CANDIDATES = (SAME, *DIFFERING, RECORDING)
 
 _DIFFERENT, _ONSETS_CANDIDATES = 14, 15
 """The random streams."""
-
-
-@dataclass(frozen=True)
-class OtherScene:
-    """A scene that differs from another in one factor of its first source.
-
-    Attributes:
-        factor: of `DIFFERING`.
-        sources: of the other scene.
-        own_onsets: first samples of the sources of the original scene, drawn anew.
-        onsets: first samples of the sources of the other scene, at the same shares of the periods.
-    """
-
-    factor: str
-    sources: tuple[Source, ...]
-    own_onsets: tuple[int, ...]
-    onsets: tuple[int, ...]
-
-
-def draw_other_scene(sources: tuple[Source, ...], spec: SceneSpec, number: int) -> OtherScene:
-    """Another class of one factor of the first source, uniformly; without a repeated source where possible.
-
-    Args:
-        sources: of the scene.
-        spec: of all scenes.
-        number: of the base; it decides the factor, in turn, for single sources and mixtures alike.
-    """
-    rng = random_generator(spec.seed, _DIFFERENT, number)
-    first, rest = sources[0], sources[1:]
-    factor = DIFFERING[number // 2 % len(DIFFERING)]
-    versions = [replace(first, **{factor: code}) for code in range(spec.num_classes)]
-    versions.remove(first)
-    versions = [source for source in versions if source not in rest] or versions
-    different = (versions[int(rng.integers(len(versions)))], *rest)
-    own_onsets, onsets = (
-        draw_onsets(scene, spec, random_generator(spec.seed, _ONSETS_CANDIDATES, number))
-        for scene in (sources, different)
-    )
-    return OtherScene(factor, different, own_onsets, onsets)
-
-
-def is_inverted(number: int) -> bool:
-    """Whether the candidates of a base have inverted polarity: those of half, of single sources and mixtures alike."""
-    return number // 2 % 2 == 1
 
 
 QUARTERS = 4
@@ -226,14 +175,19 @@ class TransformSpec(SceneSpec):
 
     @model_validator(mode="after")
     def _check_bases(self) -> Self:
-        for name, (low, high) in self.material.bounds.items():
+        least, most_bases, most_further = FOLDS, 10**6, 10**6
+        if self.is_of_tones:
+            # K at a time, with a few hundred tries for the last of them: at most half of all single sources.
+            singles = int(self.num_classes ** len(ATTRIBUTES) * min(0.5, 1 - 2 ** (-8 / self.num_classes)))
+            least, most_bases, most_further = 2 * FOLDS, 2 * singles, singles - (self.bases + 1) // 2
+        for name, low, high in (("bases", least, most_bases), ("untransformed", 0, most_further)):
             if not low <= getattr(self, name) <= high:
                 raise InputError(f"{name} is {getattr(self, name)}; it must be from {low} to {high:,}")
         return self
 
     @model_validator(mode="after")
     def _check_transforms(self) -> Self:
-        natural = self.material.natural
+        natural = not self.is_of_tones
         valid = [name for name in list_transforms() if natural or not load_transform(name).natural_only]
         if not self.transforms or len(set(self.transforms)) < len(self.transforms):
             raise InputError(f"transforms is {self.transforms}; it names some of {', '.join(valid)}, each once")
@@ -253,14 +207,9 @@ class TransformSpec(SceneSpec):
         return self
 
     @property
-    def material(self) -> TransformMaterial:
-        """The material of the transforms."""
-        return SceneMaterial(self) if self.is_of_tones else SoundMaterial(self)
-
-    @property
     def clip_rate(self) -> int:
         """Hz of every clip."""
-        return self.material.clip_rate
+        return self.sample_rate if self.is_of_tones else self.heard.sample_rate or self.sample_rate
 
     @cached_property
     def spans(self) -> tuple[tuple[Transform, ParameterRange], ...]:
@@ -284,131 +233,37 @@ class TransformSpec(SceneSpec):
 
 
 @dataclass(frozen=True)
+class Version:
+    """A sound whose middle is a clip: a base, or a candidate to which the copies of a base are compared.
+
+    Attributes:
+        candidate: of `CANDIDATES`; empty for a base.
+        said: the columns of its content.
+        sound: makes the sound, at the rate of the clips.
+    """
+
+    candidate: str
+    said: Row
+    sound: Callable[[], Floats]
+
+
+@dataclass(frozen=True)
 class Base:
-    """A clip before any transform, or a candidate to which its copies are compared.
+    """A clip before any transform.
 
     Attributes:
         name: ``transforms-00012``.
         key: of the random numbers of its copies.
         fold: 0 to 4.
-        said: the columns of its content.
-        sound: makes the sound, at the rate of the clips, whose middle is the clip.
         title: for messages.
-        candidates: for its copies, each with the factor in which it differs; none where the clip has no copies.
+        versions: the base, and the candidates for its copies, which a clip without copies has not.
     """
 
     name: str
     key: int
     fold: int
-    said: Row
-    sound: Callable[[], Samples]
     title: str
-    candidates: tuple[tuple[str, Base], ...] = ()
-
-
-class TransformMaterial(ABC):
-    """The material of transforms.
-
-    Attributes:
-        natural: whether the sound can be analysed and resynthesised.
-        words: name of its template in cards.
-        clip_rate: Hz of every clip.
-        bounds: least and most of fields of the spec.
-    """
-
-    natural: ClassVar[bool]
-    words: ClassVar[str]
-    clip_rate: int
-    bounds: Mapping[str, tuple[int, int]]
-
-    @abstractmethod
-    def draw(self) -> Iterator[Base]:
-        """The clips: first those with copies, then the further ones."""
-
-
-class SceneMaterial(TransformMaterial):
-    """Scenes of tones; its candidates are the scene with other onsets, and a scene that differs in one factor."""
-
-    natural = False
-    words = "transforms_scenes.md"
-
-    def __init__(self, spec: TransformSpec) -> None:
-        """Nothing is drawn."""
-        self._spec, self.clip_rate = spec, spec.sample_rate
-        most = most_singles(spec)
-        self.bounds = {"bases": (2 * FOLDS, 2 * most), "untransformed": (0, most - (spec.bases + 1) // 2)}
-
-    def draw(self) -> Iterator[Base]:
-        """See `draw_bases` and `draw_other_scene`."""
-        spec, bank = self._spec, ToneBank(self._spec)
-        for number, scene in enumerate(draw_bases(spec, spec.bases, spec.untransformed)):
-            base = self._base(bank, number, scene)
-            if number < spec.bases:
-                other = draw_other_scene(scene.sources, spec, number)
-                same = replace(scene, onsets=other.own_onsets)
-                different = replace(scene, sources=other.sources, onsets=other.onsets)
-                kinds = ((SAME, same), (other.factor, different))
-                candidates = tuple((kind, self._base(bank, number, one)) for kind, one in kinds)
-                base = replace(base, candidates=candidates)
-            yield base
-
-    def _base(self, bank: ToneBank, number: int, scene: BaseScene) -> Base:
-        name, single = _name(number), scene.sources[0] if len(scene.sources) == 1 else None
-        said = {
-            **_SOUNDLESS,
-            "metadata": labels_of(scene.sources, self._spec),
-            "levels": None if single is None else levels_of(single),
-            "values": None if single is None else values_of(single, self._spec),
-        }
-
-        def sound() -> Samples:
-            return bank.mix(scene.sources, scene.onsets).astype(np.float64)
-
-        return Base(name, number, scene.fold, said, sound, f"base {name}")
-
-
-class SoundMaterial(TransformMaterial):
-    """Whole sounds; the candidates are the sound itself and another one."""
-
-    natural = True
-    words = "transforms_sounds.md"
-
-    def __init__(self, spec: TransformSpec) -> None:
-        """Nothing is read."""
-        self._spec, self._sounds = spec, spec.heard
-        self.clip_rate = self._sounds.sample_rate or spec.sample_rate
-        self.bounds = {"bases": (FOLDS, 10**6), "untransformed": (0, 10**6)}
-
-    def draw(self) -> Iterator[Base]:
-        """Drawn over their labels as evenly as possible."""
-        spec, entries = self._spec, self._sounds.entries
-        transformed = select_recordings(entries, spec.bases, spec.seed)
-        every = select_recordings(entries, spec.bases + spec.untransformed, spec.seed)
-        selected = [*transformed, *sorted(set(every).difference(transformed))]
-        folds = folds_of([entries[index] for index in selected], spec.seed, range(len(transformed)))
-        for number, (index, fold) in enumerate(zip(selected, folds, strict=True)):
-            base = self._base(number, fold, index)
-            if number < len(transformed):
-                another = other_recording(entries, index, transformed, spec.seed)
-                candidates = ((SAME, base), (RECORDING, self._base(number, fold, another)))
-                base = replace(base, candidates=candidates)
-            yield base
-
-    def _base(self, number: int, fold: int, index: int) -> Base:
-        entry = self._sounds.entries[index]
-        said = {
-            "recording": entry.id,
-            "label": entry.label,
-            "number": entry.number,
-            "group": entry.group,
-            **_TONELESS,
-        }
-
-        def sound() -> Samples:
-            return resampled(*self._sounds.waveform(index), self.clip_rate)
-
-        title = f"{self._sounds.source}: recording {entry.id}"
-        return Base(_name(number), int(entry.sha256[:8], 16), fold, said, sound, title)
+    versions: tuple[Version, ...]
 
 
 _SOUNDLESS: Row = {"recording": "", "label": "", "number": None, "group": ""}
@@ -416,8 +271,70 @@ _TONELESS: Row = {"metadata": [], "levels": None, "values": None}
 """The columns of recordings in rows of scenes, and those of tones in rows of recordings."""
 
 
-def _name(number: int) -> str:
-    return f"transforms-{number:05d}"
+def bases_of(spec: TransformSpec) -> Iterator[Base]:
+    """The clips of a spec: first those with copies, then the further ones."""
+    return _scenes_of(spec) if spec.is_of_tones else _sounds_of(spec)
+
+
+def _scenes_of(spec: TransformSpec) -> Iterator[Base]:
+    """Scenes; the candidates are the scene with other onsets, and a scene that differs in one factor of a source.
+
+    The factors take turns, for single sources and mixtures alike. The other class is drawn uniformly, without a
+    repeated source where possible.
+    """
+    bank = ToneBank(spec)
+    for number, scene in enumerate(draw_bases(spec, spec.bases, spec.untransformed)):
+        scenes = [("", scene.sources, scene.onsets)]
+        if number < spec.bases:
+            rng = random_generator(spec.seed, _DIFFERENT, number)
+            first, rest = scene.sources[0], scene.sources[1:]
+            factor = DIFFERING[number // 2 % len(DIFFERING)]
+            others = [replace(first, **{factor: code}) for code in range(spec.num_classes)]
+            others.remove(first)
+            others = [source for source in others if source not in rest] or others
+            different = (others[int(rng.integers(len(others)))], *rest)
+            for candidate, sources in ((SAME, scene.sources), (factor, different)):
+                # At the same shares of the periods.
+                onsets = draw_onsets(sources, spec, random_generator(spec.seed, _ONSETS_CANDIDATES, number))
+                scenes.append((candidate, sources, onsets))
+        versions = []
+        for candidate, sources, onsets in scenes:
+            single = sources[0] if len(sources) == 1 else None
+            said = {
+                **_SOUNDLESS,
+                "metadata": labels_of(sources, spec),
+                "levels": None if single is None else levels_of(single),
+                "values": None if single is None else values_of(single, spec),
+            }
+            versions.append(Version(candidate, said, partial(bank.mix, sources, onsets)))
+        name = f"transforms-{number:05d}"
+        yield Base(name, number, scene.fold, f"base {name}", tuple(versions))
+
+
+def _sounds_of(spec: TransformSpec) -> Iterator[Base]:
+    """Whole sounds, drawn over their labels as evenly as possible; the candidates are the sound itself and another."""
+    sounds = spec.heard
+    entries = sounds.entries
+    transformed = select_recordings(entries, spec.bases, spec.seed)
+    every = select_recordings(entries, spec.bases + spec.untransformed, spec.seed)
+    selected = [*transformed, *sorted(set(every).difference(transformed))]
+    folds = folds_of([entries[index] for index in selected], spec.seed, range(len(transformed)))
+    for number, (index, fold) in enumerate(zip(selected, folds, strict=True)):
+        heard = [("", index)]
+        if number < len(transformed):
+            heard += [(SAME, index), (RECORDING, other_recording(entries, index, transformed, spec.seed))]
+        versions = []
+        for candidate, place in heard:
+            entry = entries[place]
+            said = {"recording": entry.id, "label": entry.label, "number": entry.number, "group": entry.group}
+            versions.append(Version(candidate, {**said, **_TONELESS}, partial(_heard, sounds, place, spec.clip_rate)))
+        entry = entries[index]
+        title = f"{sounds.source}: recording {entry.id}"
+        yield Base(f"transforms-{number:05d}", int(entry.sha256[:8], 16), fold, title, tuple(versions))
+
+
+def _heard(sounds: Sounds, index: int, rate: int) -> Samples:
+    return resampled(*sounds.waveform(index), rate)
 
 
 SHORTEST = 0.1
@@ -523,21 +440,16 @@ def render_candidates(clips: Sequence[Samples], sample_rate: int, base: Pcm16, *
     """
     if not all(root_mean_square(clip) > 0 for clip in clips):
         raise DatasetError("is to be compared with a clip that is silent: leave it out")
-    clips = [_without_highest(clip, sample_rate) for clip in clips]
+    # A raised cosine; at a low rate nothing changes.
+    share = (np.fft.rfftfreq(len(clips[0]), 1 / sample_rate) - FULL_UP_TO) / (HIGHEST - FULL_UP_TO)
+    twice = 1 + np.cos(np.pi * np.clip(share, 0.0, 1.0))
+    clips = [np.fft.irfft(np.fft.rfft(clip) * twice / 2, len(clip)) for clip in clips]
     loud = root_mean_square(base.astype(np.float64))
-    share = min([1.0, *(FULL_SCALE * root_mean_square(clip) / float(np.abs(clip).max()) / loud for clip in clips)])
-    energy = round(share**2 * int(np.square(base.astype(np.int64)).sum()) * (len(clips[0]) / len(base)))
-    loud *= share
+    softer = min([1.0, *(FULL_SCALE * root_mean_square(clip) / float(np.abs(clip).max()) / loud for clip in clips)])
+    energy = round(softer**2 * int(np.square(base.astype(np.int64)).sum()) * (len(clips[0]) / len(base)))
+    loud *= softer
     exact = [with_energy(np.rint(clip * (loud / root_mean_square(clip))).astype(np.int64), energy) for clip in clips]
     return [(-clip if inverted else clip).astype(np.int16) for clip in exact]
-
-
-def _without_highest(clip: Samples, sample_rate: int) -> Samples:
-    """A clip without frequencies above `HIGHEST`, by a raised cosine from `FULL_UP_TO` on; at a low rate unchanged."""
-    frequencies = np.fft.rfftfreq(len(clip), 1 / sample_rate)
-    share = np.clip((frequencies - FULL_UP_TO) / (HIGHEST - FULL_UP_TO), 0.0, 1.0)
-    filtered: Samples = np.fft.irfft(np.fft.rfft(clip) * (1 + np.cos(np.pi * share)) / 2, len(clip))
-    return filtered
 
 
 def with_energy(samples: NDArray[np.int64], energy: int) -> NDArray[np.int64]:
@@ -580,72 +492,54 @@ def draw_copies(base: Base, spec: TransformSpec) -> Iterator[Copy]:
             yield Copy(transform, span.value(scaled), partial(_after_parameter, generator), number, scaled)
 
 
-def _after_parameter(generator: partial[np.random.Generator]) -> np.random.Generator:
+def _after_parameter(generator: Callable[[], np.random.Generator]) -> np.random.Generator:
     rng = generator()
     rng.random()
     return rng
 
 
-@dataclass(frozen=True)
-class Orbit:
-    """A base, its copies and its candidates.
+def render_base(number: int, base: Base, copies: Sequence[Copy], spec: TransformSpec) -> list[Pcm16]:
+    """The clips of a base, its copies and its candidates.
 
-    Attributes:
-        number: of the base.
-        base: the unchanged clip, with its candidates.
-        copies: may be empty.
+    The candidates of half of the bases have inverted polarity, of single sources and mixtures alike.
+
+    Raises:
+        DatasetError: one is silent, or too short: names the base.
     """
-
-    number: int
-    base: Base
-    copies: tuple[Copy, ...]
-
-    def render(self, spec: TransformSpec) -> list[Pcm16]:
-        """The clips, in the same order.
-
-        Raises:
-            DatasetError: one is silent, or too short: names the base.
-        """
-        rate, reach = spec.clip_rate, reach_of(spec.spans)
-
-        def length_of(sound: Samples) -> int:
-            return base_length(sound, rate, spec.duration, reach)
-
-        try:
-            sound = self.base.sound()
-            orbit = render_orbit(sound, length_of(sound), rate, self.copies, spec.headroom)
-            if not self.base.candidates:
-                return orbit
-            sounds = [candidate.sound() for _, candidate in self.base.candidates]
-            # Two sounds are cut to the shorter length, which would otherwise tell them apart.
-            length = min(map(length_of, sounds))
-            clips = [middle_of(one, length) for one in sounds]
-            return orbit + render_candidates(clips, rate, orbit[0], inverted=is_inverted(self.number))
-        except DatasetError as error:
-            raise DatasetError(f"{self.base.title} {error}") from error
+    rate, reach = spec.clip_rate, reach_of(spec.spans)
+    try:
+        sounds = [np.asarray(version.sound(), np.float64) for version in base.versions]
+        lengths = [base_length(sound, rate, spec.duration, reach) for sound in sounds]
+        clips = render_orbit(sounds[0], lengths[0], rate, copies, spec.headroom)
+        if len(sounds) == 1:
+            return clips
+        # Two sounds are cut to the shorter length, which would otherwise tell them apart.
+        candidates = [middle_of(sound, min(lengths[1:])) for sound in sounds[1:]]
+        return clips + render_candidates(candidates, rate, clips[0], inverted=number // 2 % 2 == 1)
+    except DatasetError as error:
+        raise DatasetError(f"{base.title} {error}") from error
 
 
 class RecentOrbits:
-    """Orbits by the number of their base, rendered once even where several threads ask for clips one by one."""
+    """The clips of the last few bases, rendered once even where several threads ask for clips one by one."""
 
-    def __init__(self, render: Callable[[int], list[Pcm16]]) -> None:
-        """Nothing is rendered until it is needed."""
-        self._render = render
+    def __init__(self) -> None:
+        """Nothing is rendered yet."""
         self._orbits: OrderedDict[int, Future[list[Pcm16]]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def __getitem__(self, number: int) -> list[Pcm16]:
-        """The clips of a base; waits for another thread that renders them."""
+    def clip(self, number: int, place: int, render: Callable[[], list[Pcm16]]) -> Sequence[Pcm16]:
+        """One of the clips of a base, which are rendered unless they are there, or another thread renders them."""
         with self._lock:
             orbit = self._orbits.get(number)
-            first = orbit is None
+            is_new = orbit is None
             if orbit is None:
                 orbit = self._orbits[number] = Future()
                 if len(self._orbits) > _KEPT:
                     self._orbits.popitem(last=False)
-        if first:
+        if is_new:
             try:
-                orbit.set_result(self._render(number))
+                orbit.set_result(render())
             except BaseException as error:
                 orbit.set_exception(error)
-        return orbit.result()
+        return (orbit.result()[place],)
