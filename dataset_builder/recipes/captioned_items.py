@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import combinations
-from typing import Any, ClassVar, Literal, Self, TypeVar, get_args, overload
+from typing import Any, ClassVar, Literal, Self, TypeVar, get_args
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -206,7 +206,7 @@ def none_left(setting: str, value: int, number: int, spec: CaptionedSpec) -> Inp
     return DatasetError(f"{spec.heard.source}: {text}: {fewer}give more sounds of each label and word")
 
 
-def suiting(meaning: Meaning, split: str, mention: str = "") -> list[CaptionTemplate]:
+def templates_for(meaning: Meaning, split: str, mention: str = "") -> list[CaptionTemplate]:
     """The templates for items of a split: all for test, else those of training rows; of a mention if given."""
     return [
         template
@@ -282,33 +282,20 @@ class LazyRows(Sequence[Row]):
     """Rows that are made one by one, on first access."""
 
     def __init__(self, count: int, row: Callable[[int], Row]) -> None:
-        self._count, self._row = count, row
-        self._made: dict[int, Row] = {}
+        self._numbers, self._row = range(count), cache(row)
 
     def __len__(self) -> int:
-        return self._count
+        return len(self._numbers)
 
-    @overload
-    def __getitem__(self, index: int) -> Row: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[Row]: ...
-    def __getitem__(self, index: int | slice) -> Row | Sequence[Row]:
-        numbers = range(self._count)[index]
-        if isinstance(numbers, range):
-            return [self[number] for number in numbers]
-        if numbers not in self._made:
-            self._made[numbers] = self._row(numbers)
-        return self._made[numbers]
+    def __getitem__(self, index: Any) -> Any:
+        numbers = self._numbers[index]
+        return [self._row(number) for number in numbers] if isinstance(numbers, range) else self._row(numbers)
 
 
 class CaptionedRendering(DrawnRendering):
     """The rows of a recipe with captions and their sound, each made on demand; see `Rendering`."""
 
     _recipe: CaptionedRecipe[Any]
-
-    @cached_property
-    def _timed(self) -> dict[int, TimedRow]:
-        return {}
 
     @cached_property
     def palette(self) -> Palette:
@@ -333,22 +320,21 @@ class CaptionedRendering(DrawnRendering):
 
     def timed(self, index: int) -> TimedRow:
         """The times of the sounds in the clips of a row."""
-        if index not in self._timed:
-            scene = self.scenes[index]
-            rng = random_generator(self.spec.seed, _PARTS, list(SHARES).index(scene.split), scene.number)
-            self._timed[index] = timed(scene.clips, scene.gap, scene.late, self.events, rng)
-        return self._timed[index]
+        scene = self.scenes[index]
+        rng = random_generator(self.spec.seed, _PARTS, list(SHARES).index(scene.split), scene.number)
+        return timed(scene.clips, scene.gap, scene.late, self.events, rng)
 
     def _row(self, index: int) -> Row:
         scene, row = self.scenes[index], self.timed(index)
-        events = [
-            [
-                {**self.palette.of_entry(event.entry), **{name: sample / self.sample_rate for name, sample in times}}
-                for event in clip
-                for times in [zip(("start", "stop"), row.heard(event), strict=True)]
-            ]
-            for clip in row.clips
-        ]
+        events = []
+        for clip in row.clips:
+            times = [[sample / self.sample_rate for sample in row.heard(event)] for event in clip]
+            events.append(
+                [
+                    {**self.palette.of_entry(event.entry), "start": start, "stop": stop}
+                    for event, (start, stop) in zip(clip, times, strict=True)
+                ]
+            )
         infix = "" if self._splits == ("test",) else f"{scene.split}-"
         row_id = {"id": f"{self._recipe.name}-{infix}{scene.number:05d}", "split": scene.split}
         return {**row_id, **self._recipe.row(scene, events, self), **(scene.facts or {})}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import combinations, product
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Self
@@ -14,10 +14,10 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
 from ..data import DatasetError
-from ..scenes.captioned import ACTION, Leaf, Palette, TimedClip, draw_until, subsets_of
+from ..scenes.captioned import ACTION, FEW_DRAWS, Leaf, Palette, TimedClip, subsets_of
 from ..scenes.sources import dealt, random_generator
 from ..texts.captions import CaptionWording
-from .captioned_items import CaptionedScene, CaptionedSpec, ItemRecipe, none_left, suiting
+from .captioned_items import CaptionedScene, CaptionedSpec, ItemRecipe, none_left, templates_for
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,7 +91,7 @@ class _Attribute(ItemRecipe[AttributeSpec]):
             pairs = options[subset][swapped]
             first = pairs.index(dealt(pairs, turn, spec.seed, _PAIRS, half))
             order = rng.permutation(2)
-            template = dealt(suiting("together", split), turn, spec.seed, _TEMPLATES, half)
+            template = dealt(templates_for("together", split), turn, spec.seed, _TEMPLATES, half)
             exchanged = swapped.split("+")
             further = [one for one in palette.attributes if one not in (*exchanged, ACTION)]
             mentioned = [*exchanged, *(rng.choice(further, 1) if further and rng.random() < 0.5 else ()), ACTION]
@@ -100,9 +100,15 @@ class _Attribute(ItemRecipe[AttributeSpec]):
             said, alone = mentioned, [*exchanged, ACTION]
             for mentioned, pair in product((said, alone), (*pairs[first:], *pairs[:first])):
                 names = [pair[place] for place in order]
-                draw = partial(_draw_twins, palette, split, names, exchanged, mentioned, seconds, rng)
-                twins = draw_until(draw, drawn, lambda two: map(frozenset, two), spec.repeats, _DRAWS)
+                twins = None
+                for attempt in range(_DRAWS):
+                    two = _draw_twins(palette, split, names, exchanged, mentioned, seconds, rng)
+                    may_repeat = spec.repeats and attempt >= FEW_DRAWS
+                    if two is not None and (drawn.isdisjoint(map(frozenset, two)) or may_repeat):
+                        twins = two
+                        break
                 if twins is not None:
+                    drawn.update(map(frozenset, twins))
                     break
             else:
                 raise none_left("items", spec.items, number, spec)

@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import cached_property, partial
+from functools import cached_property
 from types import MappingProxyType
 
 from pydantic import Field
 
 from ..data import DatasetError
-from ..scenes.captioned import Expression, Leaf, Palette, TimedClip, draw_spans, draw_until
+from ..scenes.captioned import FEW_DRAWS, MOST_DRAWS, Expression, Leaf, Palette, TimedClip, draw_spans
 from ..scenes.sources import dealt, random_generator
 from ..texts.captions import CaptionWording
-from .captioned_items import CaptionedScene, ItemRecipe, SequenceSpec, draw_mentioned, draw_sounds, none_left, suiting
+from .captioned_items import (
+    CaptionedScene,
+    ItemRecipe,
+    SequenceSpec,
+    draw_mentioned,
+    draw_sounds,
+    none_left,
+    templates_for,
+)
 
 _ITEMS, _PAIRS, _TEMPLATES, _OVERLAYS = 31, 32, 33, 34
 """The random streams."""
@@ -67,13 +75,17 @@ class _Order(ItemRecipe[OrderSpec]):
             pair = dealt(pairs[subset], turn, spec.seed, _PAIRS, half)
             names = [pair[place] for place in rng.permutation(2)]
             seconds = [(stop - start) / spec.sample_rate for start, stop in spans]
-            draw = partial(draw_sounds, palette, split, names, mentioned, seconds, rng)
-            sounds = draw_until(draw, drawn, lambda numbers: [frozenset(numbers)], spec.repeats)
-            if sounds is None:
+            for attempt in range(MOST_DRAWS):
+                sounds = draw_sounds(palette, split, names, mentioned, seconds, rng)
+                may_repeat = spec.repeats and attempt >= FEW_DRAWS
+                if sounds is not None and (frozenset(sounds) not in drawn or may_repeat):
+                    drawn.add(frozenset(sounds))
+                    break
+            else:
                 raise none_left("items", spec.items, number, spec)
             x, y = sounds
             one, other = (palette.leaf(sound, mentioned) for sound in sounds)
-            of_mention = suiting("sequence", split, MENTIONS[turn % 2])
+            of_mention = templates_for("sequence", split, MENTIONS[turn % 2])
             template = dealt(of_mention, turn // 2, spec.seed, _TEMPLATES, half, turn % 2)
             clips = [TimedClip(_TWO, (x, y), spans), TimedClip(_TWO, (y, x), spans[::-1])]
             said: list[Expression] = [one + other, other + one]
@@ -83,7 +95,7 @@ class _Order(ItemRecipe[OrderSpec]):
             # As many of either mention.
             before, after = (int((turn // 2 + later) * spec.triplets) for later in (0, 1))
             if after > before:
-                template = dealt(suiting("together", split), before, spec.seed, _OVERLAYS, half, turn % 2)
+                template = dealt(templates_for("together", split), before, spec.seed, _OVERLAYS, half, turn % 2)
                 clips.append(TimedClip(_BOTH, (x, y), spans))
                 said.append(together)
                 wordings.append(CaptionWording(together=template))

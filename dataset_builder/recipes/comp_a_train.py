@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import combinations
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, get_args
@@ -16,12 +16,12 @@ from ..data import AUDIO, TEXT, DataColumn, DatasetError, Row
 from ..scenes.captioned import (
     EVENT,
     EVENTS_MEANING,
+    FEW_DRAWS,
     LATEST_START,
-    Expression,
+    MOST_DRAWS,
     Palette,
     TimedClip,
     draw_spans,
-    draw_until,
     formula,
     is_overlay,
     leaves,
@@ -150,9 +150,13 @@ class _Training(CaptionedRecipe[TrainingSpec]):
             # A simultaneous sound begins a little after the common start.
             latest = LATEST_START if is_overlay(tree) else 0.0
             seconds = [(stop - start) / spec.sample_rate - latest for start, stop in spans]
-            draw = partial(draw_named, palette, split, labels, seconds, rng)
-            picked = draw_until(draw, drawn, partial(_scenes_of, tree), spec.repeats)
-            if picked is None:
+            for attempt in range(MOST_DRAWS):
+                picked = draw_named(palette, split, labels, seconds, rng)
+                may_repeat = spec.repeats and attempt >= FEW_DRAWS
+                if picked is not None and ((tree, *picked) not in drawn or may_repeat):
+                    drawn.add((tree, *picked))
+                    break
+            else:
                 raise none_left(setting, count, number, spec)
             sounds, mentioned = picked
             said = replaced(tree, [palette.leaf(sound, mentioned) for sound in sounds])
@@ -192,11 +196,6 @@ class _Training(CaptionedRecipe[TrainingSpec]):
                 kinds = ", ".join(map(repr, get_args(Kind)))
                 raise DatasetError(f"row {row['id']}: a negative is {negative!r}; it has a text and a kind: {kinds}")
         check_events(row["id"], row["events"])
-
-
-def _scenes_of(tree: Expression, picked: tuple[tuple[int, ...], tuple[str, ...]]) -> list[Any]:
-    """The key of a row, which no two rows share: the tree, its sounds, and their mentioned attributes."""
-    return [(tree, *picked)]
 
 
 RECIPE = _Training()

@@ -13,9 +13,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate, combinations, pairwise
+from itertools import combinations, pairwise
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -32,11 +32,11 @@ from .mixing import Event, EventSounds, mix
 class _Combining:
     """``+`` and ``*`` of expressions."""
 
-    def __add__(self: Expression, other: Expression) -> Then:  # type: ignore[misc]
-        return Then((*_operands(self, Then), *_operands(other, Then)))
+    def __add__(self: Expression, other: Expression) -> Expression:  # type: ignore[misc]
+        return joined(Then, (self, other))
 
-    def __mul__(self: Expression, other: Expression) -> Together:  # type: ignore[misc]
-        return Together((*_operands(self, Together), *_operands(other, Together)))
+    def __mul__(self: Expression, other: Expression) -> Expression:  # type: ignore[misc]
+        return joined(Together, (self, other))
 
 
 @dataclass(frozen=True)
@@ -53,48 +53,42 @@ class Leaf(_Combining):
 
 
 @dataclass(frozen=True)
-class Then(_Combining):
+class _Joint(_Combining):
+    """Two or more parts, none of which is a joint of the same kind."""
+
+    operands: tuple[Expression, ...]
+
+    def __post_init__(self) -> None:
+        name = type(self).__name__
+        if len(self.operands) < 2:
+            raise InputError(f"{name} has {len(self.operands)} operands; it has two or more")
+        if any(type(operand) is type(self) for operand in self.operands):
+            raise InputError(
+                f"an operand of {name} is a {name}; give its operands instead, or join them by an operator"
+            )
+
+
+class Then(_Joint):
     """Two or more parts, one after the other, none of which is a `Then` itself."""
 
-    operands: tuple[Expression, ...]
 
-    def __post_init__(self) -> None:
-        _check(self, Then)
-
-
-@dataclass(frozen=True)
-class Together(_Combining):
+class Together(_Joint):
     """Two or more parts at the same time, none of which is a `Together` itself; their order means nothing."""
-
-    operands: tuple[Expression, ...]
-
-    def __post_init__(self) -> None:
-        _check(self, Together)
 
 
 Expression = Leaf | Then | Together
 
 
-def _operands(expression: Expression, kind: type[Then] | type[Together]) -> tuple[Expression, ...]:
-    return expression.operands if isinstance(expression, kind) else (expression,)
-
-
-def _check(expression: Then | Together, kind: type) -> None:
-    name = kind.__name__
-    if len(expression.operands) < 2:
-        raise InputError(f"{name} has {len(expression.operands)} operands; it has two or more")
-    if any(isinstance(operand, kind) for operand in expression.operands):
-        raise InputError(f"an operand of {name} is a {name}; give its operands instead, or join them by an operator")
-
-
-def joined(kind: type[Then] | type[Together], operands: Sequence[Expression]) -> Expression:
+def joined(kind: type[Then] | type[Together], operands: Iterable[Expression]) -> Expression:
     """Parts joined to one expression without a `Then` directly within a `Then`; a single part is itself.
 
     Raises:
         InputError: there is none.
     """
-    parts = tuple(part for operand in operands for part in _operands(operand, kind))
-    return parts[0] if len(parts) == 1 else kind(parts)
+    parts: list[Expression] = []
+    for operand in operands:
+        parts += operand.operands if isinstance(operand, kind) else (operand,)
+    return parts[0] if len(parts) == 1 else kind(tuple(parts))
 
 
 def leaves(expression: Expression) -> tuple[Leaf, ...]:
@@ -124,29 +118,8 @@ def _formula(expression: Expression) -> str:
     return (" + " if isinstance(expression, Then) else " * ").join(texts)
 
 
-def kept(expression: Expression, places: Collection[int]) -> Expression | None:
-    """The rest of an expression of which only some leaves are kept.
-
-    Args:
-        expression: any.
-        places: of the kept leaves, in the order of `leaves`.
-
-    Returns:
-        the expression; None where no leaf is left.
-    """
-    return _kept(expression, iter(range(len(leaves(expression)))), places)
-
-
-def _kept(expression: Expression, numbers: Iterator[int], places: Collection[int]) -> Expression | None:
-    if isinstance(expression, Leaf):
-        return expression if next(numbers) in places else None
-    operands = [_kept(operand, numbers, places) for operand in expression.operands]
-    remaining = [operand for operand in operands if operand is not None]
-    return joined(type(expression), remaining) if remaining else None
-
-
 def time_line(
-    expression: Expression, span: tuple[int, int], gap: int, shares: Callable[[int], Sequence[float]]
+    expression: Expression, span: tuple[int, int], gap: int, shares: Callable[[Then], Sequence[float]]
 ) -> list[tuple[int, int]]:
     """The time of each leaf where an expression fills a span: start and stop, in the order of `leaves`.
 
@@ -155,15 +128,15 @@ def time_line(
     Args:
         expression: any.
         span: start and stop, in samples.
-        gap: samples of silence between two parts of a `Then`.
-        shares: positive numbers, in proportion to which so many parts divide the rest of their span.
+        gap: samples of silence between two parts of a `Then`; negative where they overlap.
+        shares: positive numbers, in proportion to which the parts of a `Then` divide the rest of their span.
     """
     if isinstance(expression, Leaf):
         return [span]
     start, stop = span
     spans = [span] * len(expression.operands)
     if isinstance(expression, Then):
-        sizes = list(shares(len(spans)))
+        sizes = list(shares(expression))
         sounding = stop - start - gap * (len(spans) - 1)
         cuts = [round(sounding * sum(sizes[:place]) / sum(sizes)) for place in range(len(spans) + 1)]
         spans = [
@@ -179,24 +152,31 @@ def parts(expression: Expression) -> tuple[Expression, ...]:
 
     They are its sub-trees, its single leaves, and also ``x * z`` and ``y * z`` of ``(x + y) * z``.
     """
-    count = len(leaves(expression))
-    every = (
-        kept(expression, places) for size in range(count - 1, 0, -1) for places in combinations(range(count), size)
-    )
-    return tuple(dict.fromkeys(part for part in every if part is not None))
+    every = leaves(expression)
+    found: dict[Expression, None] = {}
+    for size in range(len(every) - 1, 0, -1):
+        for places in combinations(range(len(every)), size):
+            part = _rebuilt(expression, (leaf if n in places else None for n, leaf in enumerate(every)))
+            if part is not None:
+                found[part] = None
+    return tuple(found)
 
 
 def replaced(expression: Expression, new: Sequence[Leaf]) -> Expression:
     """The same tree over other leaves, as many as it has."""
-    if len(new) != len(leaves(expression)):
+    tree = _rebuilt(expression, iter(new)) if len(new) == len(leaves(expression)) else None
+    if tree is None:
         raise InputError(f"{len(new)} leaves for an expression of {len(leaves(expression))}")
-    return _replaced(expression, iter(new))
+    return tree
 
 
-def _replaced(expression: Expression, new: Iterator[Leaf]) -> Expression:
+def _rebuilt(expression: Expression, new: Iterator[Leaf | None]) -> Expression | None:
+    """The tree over new leaves, of which some may be None; None where all are."""
     if isinstance(expression, Leaf):
         return next(new)
-    return type(expression)(tuple(_replaced(operand, new) for operand in expression.operands))
+    operands = [_rebuilt(operand, new) for operand in expression.operands]
+    remaining = [operand for operand in operands if operand is not None]
+    return joined(type(expression), remaining) if remaining else None
 
 
 SILENCE = -60.0
@@ -268,7 +248,7 @@ def draw_shares(count: int, rng: np.random.Generator) -> list[float]:
 
 def draw_spans(tree: Expression, length: int, gap: int, rng: np.random.Generator) -> tuple[tuple[int, int], ...]:
     """The span of each leaf of a tree if it fills its share of a clip of so many samples."""
-    return tuple(time_line(tree, (0, length), gap, lambda count: draw_shares(count, rng)))
+    return tuple(time_line(tree, (0, length), gap, lambda then: draw_shares(len(then.operands), rng)))
 
 
 def is_overlay(tree: Expression) -> bool:
@@ -298,23 +278,34 @@ def timed(
     is_joined = any(not isinstance(clip.tree, Leaf) and not is_overlay(clip.tree) for clip in clips)
     fade = 0 if is_looped or not is_joined else 2 * round(CROSSFADE / 2 * min(part.length for part in parts.values()))
     joint = gap if is_looped else -fade
-    sized = [_sized(clip.tree, iter([parts[entry].length for entry in clip.entries]), joint) for clip in clips]
-    lasting = max(one.length for one in sized)
+    lengths = {Leaf(str(entry)): part.length for entry, part in parts.items()}
+    trees = [replaced(clip.tree, [Leaf(str(entry)) for entry in clip.entries]) for clip in clips]
+    lasting = max(_own_length(tree, lengths, joint) for tree in trees)
     rows = []
-    for clip, one in zip(clips, sized, strict=True):
-        spans = _fitted(one, 0, lasting, joint)
-        events = [
-            Event(entry, start, stop, offset=parts[entry].offset)
-            for entry, (start, stop) in zip(clip.entries, spans, strict=True)
-        ]
-        if is_overlay(clip.tree):
+    for clip, tree in zip(clips, trees, strict=True):
+        # Each part of a sequence has its own length, or a longer one: nothing is cut.
+        spans = time_line(
+            tree, (0, lasting), joint, lambda then: [_own_length(part, lengths, joint) for part in then.operands]
+        )
+        starts = [start for start, _ in spans]
+        if is_overlay(tree):
             latest = max(0, min(round(LATEST_START * sounds.sample_rate), lasting - shortest))
-            events = [
-                Event(event.entry, int(share * latest), event.stop, offset=event.offset)
-                for event, share in zip(events, late, strict=False)
-            ]
-        rows.append(tuple(events))
+            starts = [int(share * latest) for share in late[: len(spans)]]
+        rows.append(
+            tuple(
+                Event(entry, start, stop, offset=parts[entry].offset)
+                for entry, start, (_, stop) in zip(clip.entries, starts, spans, strict=True)
+            )
+        )
     return TimedRow(tuple(rows), fade)
+
+
+def _own_length(tree: Expression, lengths: Mapping[Leaf, int], joint: int) -> int:
+    """Samples of a tree whose leaves have these lengths; a `Together` is as long as the longest of its parts."""
+    if isinstance(tree, Leaf):
+        return lengths[tree]
+    every = [_own_length(part, lengths, joint) for part in tree.operands]
+    return sum(every) + joint * (len(every) - 1) if isinstance(tree, Then) else max(every)
 
 
 def _part(entry: int, most: int, shortest: int, sounds: EventSounds, rng: np.random.Generator) -> Event:
@@ -332,39 +323,6 @@ def _part(entry: int, most: int, shortest: int, sounds: EventSounds, rng: np.ran
     enough = float(sounds.powers(Event(entry, 0, length)).mean()) * 10 ** (-_QUIET / 10)
     loud = (window for window, power in zip(windows, powers, strict=True) if power >= enough)
     return next(loud, windows[int(np.argmax(powers))])
-
-
-@dataclass(frozen=True)
-class _Sized:
-    """A tree and its own length in samples: a `Together` is as long as the longest of its parts."""
-
-    tree: Expression
-    length: int
-    parts: tuple[_Sized, ...] = ()
-
-
-def _sized(tree: Expression, lengths: Iterator[int], joint: int) -> _Sized:
-    """A tree with leaves of these lengths, and so many samples between two parts of a sequence."""
-    if isinstance(tree, Leaf):
-        return _Sized(tree, next(lengths))
-    parts = tuple(_sized(part, lengths, joint) for part in tree.operands)
-    every = [part.length for part in parts]
-    return _Sized(tree, sum(every) + joint * (len(every) - 1) if isinstance(tree, Then) else max(every), parts)
-
-
-def _fitted(sized: _Sized, start: int, length: int, joint: int) -> list[tuple[int, int]]:
-    """The span of each leaf of a tree that is given its own length or a longer one: nothing is cut."""
-    if not sized.parts:
-        return [(start, start + length)]
-    if not isinstance(sized.tree, Then):
-        return [span for part in sized.parts for span in _fitted(part, start, length, joint)]
-    sounding = length - joint * (len(sized.parts) - 1)
-    ends = [0, *accumulate(part.length for part in sized.parts)]
-    cuts = [round(sounding * end / ends[-1]) for end in ends]
-    spans: list[tuple[int, int]] = []
-    for place, part in enumerate(sized.parts):
-        spans += _fitted(part, start + cuts[place] + joint * place, cuts[place + 1] - cuts[place], joint)
-    return spans
 
 
 def mixed(row: TimedRow, sounds: EventSounds, length: int) -> list[Pcm16]:
@@ -413,8 +371,6 @@ EVENTS_MEANING = (
 
 Words = Mapping[str, str]
 """Words of a sound, by attribute."""
-
-Drawn = TypeVar("Drawn")
 
 
 class Palette:
@@ -637,7 +593,11 @@ def novel_pairs(names: Iterable[str]) -> frozenset[frozenset[str]]:
     They depend on the names alone: they are new to a model, whatever seed it was trained with.
     """
     every = sorted(set(names))
-    pairs = sorted((frozenset(pair) for pair in combinations(every, 2)), key=_digest)
+    # In the order of their digests.
+    pairs = sorted(
+        map(frozenset, combinations(every, 2)),
+        key=lambda pair: hashlib.sha256(" | ".join(sorted(pair)).encode()).hexdigest(),
+    )
     count = round(len(pairs) * NOVEL_SHARE)
     uses: Counter[str] = Counter()
     novel: set[frozenset[str]] = set()
@@ -651,40 +611,8 @@ def novel_pairs(names: Iterable[str]) -> frozenset[frozenset[str]]:
     return frozenset(novel)
 
 
-def _digest(pair: frozenset[str]) -> str:
-    return hashlib.sha256(" | ".join(sorted(pair)).encode()).hexdigest()
-
-
 MOST_DRAWS = 20_000
 """Draws of the sounds of an item; after so many refused ones, none or hardly any are left."""
 
 FEW_DRAWS = 50
 """Refused draws after which an item may repeat the sounds of an earlier one, where that is allowed."""
-
-
-def draw_until(
-    draw: Callable[[], Drawn | None],
-    drawn: set[Any],
-    scenes_of: Callable[[Drawn], Iterable[Any]],
-    repeats: bool,
-    most: int | None = None,
-) -> Drawn | None:
-    """The first draw that succeeds with scenes that were not drawn before.
-
-    Args:
-        draw: draws anew; None where a draw fails.
-        drawn: earlier scenes; the new ones are added.
-        scenes_of: the scenes of a draw.
-        repeats: whether scenes may come again where there are no others left.
-        most: draws; by default `MOST_DRAWS`.
-
-    Returns:
-        None where there is none left.
-    """
-    for attempt in range(MOST_DRAWS if most is None else most):
-        one = draw()
-        scenes = () if one is None else set(scenes_of(one))
-        if one is not None and (drawn.isdisjoint(scenes) or (repeats and attempt >= FEW_DRAWS)):
-            drawn.update(scenes)
-            return one
-    return None

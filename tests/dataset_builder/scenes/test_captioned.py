@@ -18,7 +18,6 @@ from audio_compositionality.dataset_builder.scenes.captioned import (
     TimedRow,
     draw_shares,
     draw_spans,
-    draw_until,
     leaves,
     mixed,
     novel_pairs,
@@ -327,21 +326,3 @@ class TestDraws:
         assert set(Counter(first).values()) == {3}
         assert set(first[:4]) == set("abcd")
         assert first != second
-
-    def test_do_not_repeat_a_scene_but_where_that_is_allowed(self):
-        def some():
-            return iter((None, 1, 1, 2, *(1,) * 200))
-
-        drawn, draws = set(), some()
-        taken = [draw_until(lambda: next(draws), drawn, lambda one: [one], True) for _ in range(3)]
-        assert taken == [1, 2, 1]
-        draws = iter((1,) * 30_000)
-        assert draw_until(lambda: next(draws), {1}, lambda one: [one], False) is None
-
-
-def test_no_sound_is_in_two_splits_and_other_voices_have_the_same(tones):
-    by_split = [{number for numbers in tones.by_split[split].values() for number in numbers} for split in SHARES]
-    assert sum(map(len, by_split)) == len(set().union(*by_split)) == 4_096
-    assert [len(numbers) / 4_096 for numbers in by_split] == pytest.approx(list(SHARES.values()), abs=0.01)
-    of_others = Palette(ToneSounds(ToneSpec(velocity=90)))
-    assert of_others.by_split == tones.by_split
