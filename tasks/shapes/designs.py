@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -80,31 +80,31 @@ OF_TRANSFORMS: dict[str, Any] = _AXES | {
 
 
 @dataclass(frozen=True)
-class VariedClips:
-    """The clips in which one factor, or one transform, is varied.
+class VariedClip:
+    """A clip in which one factor, or one transform, is varied.
 
     Attributes:
-        places: of the n clips among the embedded clips.
-        levels: the factor's level or the transform's strength in each clip, a number, or the name of a class; NaN for
-            an original. Empty where there is none.
-        orbits: [n], equal for clips that differ in nothing else.
-        blocks: [n], equal for clips that are never split between training and test; empty where orbits are the blocks.
-        folds: [n] in which each clip is tested; empty where nothing is fitted.
-        samples: the place of each clip's sample among `Design.scored`; empty where clips are no samples.
-        originals: [n], whether a clip is its orbit's untransformed one; empty where there is none.
-        same, different: for each original the place, among the embedded clips, of a clip of its content and of one of
-            another content; empty where there are none.
+        place: among the embedded clips.
+        orbit: equal for clips that differ in nothing else.
+        level: of the factor, or the transform's strength: a number, or the name of a class; NaN of an original, None
+            where there is none.
+        block: equal for clips that are never split between training and test; None where orbits are the blocks.
+        fold: in which the clip is tested; −1 where nothing is fitted.
+        sample: place of the clip's sample among `Design.scored`; −1 where clips are no samples.
+        is_original: whether it is its orbit's untransformed clip.
+        same, different: of an original, the places among the embedded clips of a clip of its content and of one of
+            another content; −1 where there are none.
     """
 
-    places: Sequence[int]
-    levels: Sequence[Any]
-    orbits: Sequence[Hashable]
-    blocks: Sequence[Hashable]
-    folds: NDArray[np.int64]
-    samples: Sequence[int] = ()
-    originals: Sequence[bool] = ()
-    same: Sequence[int] = ()
-    different: Sequence[int] = ()
+    place: int
+    orbit: Hashable
+    level: Any = None
+    block: Hashable = None
+    fold: int = -1
+    sample: int = -1
+    is_original: bool = False
+    same: int = -1
+    different: int = -1
 
 
 class Design(ABC):
@@ -123,7 +123,7 @@ class Design(ABC):
         """
 
     @abstractmethod
-    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, VariedClips]]:
+    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, list[VariedClip]]]:
         """Names of factors or transforms and their clips.
 
         Args:
@@ -162,14 +162,12 @@ class FactorDesign(Design):
                     f"{FOLDS}"
                 )
 
-    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, VariedClips]]:
+    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, list[VariedClip]]]:
         """Each factor, with all single sources."""
         places = [place for place, row in enumerate(rows) if is_crossed(row)]
         crossed = [rows[place] for place in places]
         for factor in FACTORS:
-            contexts = contexts_of(crossed, factor)
-            levels = factor_levels(crossed, factor)
-            yield factor, VariedClips(places, levels, contexts, contexts, dealt_folds(contexts), range(len(places)))
+            yield factor, _in_orbits(places, contexts_of(crossed, factor), factor_levels(crossed, factor))
 
     def scored(self, rows: Sequence[Row]) -> list[Row]:
         """The single sources."""
@@ -208,14 +206,14 @@ class SceneFactorDesign(FactorDesign):
         if len(stars) < FOLDS:
             raise TaskError(f"{task} has {len(stars)} stars; it needs at least {FOLDS}")
 
-    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, VariedClips]]:
+    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, list[VariedClip]]]:
         """Each factor with all single sources, then as one of `IN_SCENES` with the scenes and their clips."""
         yield from super().parts(rows)
         for factor, name in zip(FACTORS, IN_SCENES, strict=True):
             places = [place for place, row in enumerate(rows) if not is_crossed(row) and row["factor"] in (factor, "")]
             members = [rows[place] for place in places]
-            stars = [row["block"] for row in members]
-            yield name, VariedClips(places, factor_levels(members, factor), stars, stars, dealt_folds(stars))
+            clips = _in_orbits(places, [row["block"] for row in members], factor_levels(members, factor))
+            yield name, [replace(clip, sample=-1) for clip in clips]
 
 
 class TwoSourceDesign(Design):
@@ -238,13 +236,12 @@ class TwoSourceDesign(Design):
         if groups < _FEWEST_GROUPS:
             raise TaskError(f"{task} has {groups} groups of timbres; it needs at least {_FEWEST_GROUPS}")
 
-    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, VariedClips]]:
+    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, list[VariedClip]]]:
         """Both ways to learn which source is faster, each with all clips."""
         contexts = [_timbres_and_notes(row) for row in rows]
-        folds = {UNSEEN: np.array([row["group"] for row in rows], np.int64), SEEN: dealt_folds(contexts)}
-        levels, places = [row["faster"] for row in rows], range(len(rows))
-        for name, of_part in folds.items():
-            yield name, VariedClips(places, levels, contexts, contexts, of_part, places)
+        seen = _in_orbits(range(len(rows)), contexts, [row["faster"] for row in rows])
+        yield UNSEEN, [replace(clip, fold=row["group"]) for clip, row in zip(seen, rows, strict=True)]
+        yield SEEN, seen
 
     def scored(self, rows: Sequence[Row]) -> list[Row]:
         """All clips."""
@@ -257,7 +254,15 @@ class TwoSourceDesign(Design):
             clusters=numbered([_timbres_and_notes(row) for row in rows]),
             clustered_by="the timbres and notes of both sources",
             groups={"faster": tuple(row["faster"] for row in rows)},
-            contents=tuple({"audio": _both_sources(row)} for row in rows),
+            contents=tuple(
+                {
+                    "audio": [
+                        {"timbre": timbre, "pitch": f"MIDI {note}", "rate": f"{rate:g} Hz"}
+                        for timbre, note, rate in zip(row["timbres"], row["notes"], row["rates"], strict=True)
+                    ]
+                }
+                for row in rows
+            ),
         )
 
 
@@ -272,24 +277,18 @@ class TransformDesign(Design):
         """See `check_orbits`."""
         check_orbits(rows, task)
 
-    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, VariedClips]]:
+    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, list[VariedClip]]]:
         """Each transform with its copies and their originals."""
         sample_of = {row["base"]: place for place, row in enumerate(self.scored(rows))}
         for transform in transforms_of(rows):
-            places = orbit_places(rows, transform)
-            orbits = [rows[place] for place in places]
-            yield (
-                transform,
-                VariedClips(
-                    places,
-                    parameters_of(orbits),
-                    [row["base"] for row in orbits],
-                    blocks_of(orbits),
-                    row_folds(orbits),
-                    [sample_of[row["base"]] for row in orbits],
-                    [is_original(row) for row in orbits],
-                ),
-            )
+            copied = {row["base"] for row in rows if row["transform"] == transform}
+            clips = []
+            for place, row in enumerate(rows):
+                first, base = is_original(row), row["base"]
+                if base in copied and (first or row["transform"] == transform):
+                    (level,), (block,) = parameters_of([row]), blocks_of([row])
+                    clips.append(VariedClip(place, base, level, block, int(row["fold"]), sample_of[base], first))
+            yield transform, clips
 
     def scored(self, rows: Sequence[Row]) -> list[Row]:
         """The originals that have copies, in the order of the rows."""
@@ -309,7 +308,14 @@ class TransformDesign(Design):
             clusters=numbered(blocks_of(originals)),
             clustered_by="the groups of recordings" if any(row.get("group") for row in originals) else "",
             groups=groups,
-            contents=tuple({"audio": _content(row)} for row in originals),
+            contents=tuple(
+                {
+                    "audio": labels_for_people(row["metadata"])
+                    if row["metadata"]
+                    else [{"label": str(row.get("label") or "")}]
+                }
+                for row in originals
+            ),
         )
 
 
@@ -343,22 +349,21 @@ class ComparedTransformDesign(TransformDesign):
             raise TaskError(f"{task} has no clips that copies could be compared with: build the data anew")
         check_orbits(compared(rows), task)
 
-    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, VariedClips]]:
+    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, list[VariedClip]]]:
         """Each transform, with the originals, their copies and the candidates."""
-        kept = {row["id"] for row in compared(rows)}
-        places = [place for place, row in enumerate(rows) if row["id"] in kept]
-        of_kept = [rows[place] for place in places]
-        same, different = ({of_kept[k]["base"]: places[k] for k in side} for side in candidate_places(of_kept))
-        for transform, part in super().parts(of_kept):
-            bases = [base for base, is_first in zip(part.orbits, part.originals, strict=True) if is_first]
+        places, same, different = _candidate_places(rows)
+        for transform, clips in super().parts([rows[place] for place in places]):
             yield (
                 transform,
-                replace(
-                    part,
-                    places=[places[place] for place in part.places],
-                    same=[same[base] for base in bases],
-                    different=[different[base] for base in bases],
-                ),
+                [
+                    replace(
+                        clip,
+                        place=places[clip.place],
+                        same=same[clip.orbit] if clip.is_original else -1,
+                        different=different[clip.orbit] if clip.is_original else -1,
+                    )
+                    for clip in clips
+                ],
             )
 
     def scored(self, rows: Sequence[Row]) -> list[Row]:
@@ -398,28 +403,16 @@ class OnsetDesign(Design):
                 f"least {FOLDS}"
             )
 
-    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, VariedClips]]:
+    def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, list[VariedClip]]]:
         """One part, ``onsets``."""
-        kept = {row["id"] for row in compared(rows)}
-        places = [place for place, row in enumerate(rows) if row["id"] in kept]
-        of_kept = [rows[place] for place in places]
-        bases = [place for place, row in zip(places, of_kept, strict=True) if is_original(row)]
-        same, different = ([places[k] for k in side] for side in candidate_places(of_kept))
-        count = len(bases)
-        yield (
-            "onsets",
-            VariedClips(
-                [*same, *bases],
-                (),
-                [rows[place]["base"] for place in (*same, *bases)],
-                (),
-                np.zeros(0, np.int64),
-                [*range(count), *range(count)],
-                [True] * count + [False] * count,
-                same,
-                different,
-            ),
-        )
+        places, same, different = _candidate_places(rows)
+        scenes = {rows[place]["base"]: place for place in places if is_original(rows[place])}
+        originals = [
+            VariedClip(same[base], base, sample=number, is_original=True, same=same[base], different=different[base])
+            for number, base in enumerate(scenes)
+        ]
+        copies = [VariedClip(place, base, sample=number) for number, (base, place) in enumerate(scenes.items())]
+        yield "onsets", [*originals, *copies]
 
     def scored(self, rows: Sequence[Row]) -> list[Row]:
         """The scenes that have both candidates, in the order of the rows."""
@@ -446,6 +439,15 @@ def dealt_folds(groups: Sequence[Hashable]) -> NDArray[np.int64]:
     order = sorted(names, key=lambda group: hashlib.sha256(names[group].encode()).digest())
     folds = {group: place % FOLDS for place, group in enumerate(order)}
     return np.array([folds[group] for group in groups], np.int64)
+
+
+def _in_orbits(places: Sequence[int], orbits: Sequence[Hashable], levels: Sequence[Any]) -> list[VariedClip]:
+    """Clips in orbits that are blocks and are dealt to folds; each clip is a sample."""
+    folds = dealt_folds(orbits).tolist()
+    return [
+        VariedClip(place, orbit, level, orbit, fold, sample)
+        for sample, (place, orbit, level, fold) in enumerate(zip(places, orbits, levels, folds, strict=True))
+    ]
 
 
 def is_crossed(row: Row) -> bool:
@@ -488,26 +490,21 @@ def compared(rows: Sequence[Row]) -> list[Row]:
     return [row for row in rows if all(row["base"] in bases[kind] for kind in kinds)]
 
 
-def candidate_places(rows: Sequence[Row]) -> tuple[list[int], list[int]]:
-    """Places of the candidates of the same and of another content, each in the order of bases; of `compared` rows."""
-    candidates = [(place, row["candidate"] == SAME) for place, row in enumerate(rows) if is_candidate(row)]
-    return [place for place, is_same in candidates if is_same], [place for place, is_same in candidates if not is_same]
+def _candidate_places(rows: Sequence[Row]) -> tuple[list[int], dict[Hashable, int], dict[Hashable, int]]:
+    """Places of the `compared` rows, and of the candidates of the same and of another content, by base."""
+    kept = {row["id"] for row in compared(rows)}
+    places = [place for place, row in enumerate(rows) if row["id"] in kept]
+    same, different = (
+        {rows[n]["base"]: n for n in places if is_candidate(rows[n]) and (rows[n]["candidate"] == SAME) == is_same}
+        for is_same in (True, False)
+    )
+    return places, same, different
 
 
 def transforms_of(rows: Sequence[Row]) -> list[str]:
     """The transforms that have copies, in the order of `TRANSFORMS`; unlisted ones come last."""
     names = {row["transform"] for row in rows} - {""}
     return [name for name in TRANSFORMS if name in names]
-
-
-def orbit_places(rows: Sequence[Row], transform: str) -> list[int]:
-    """Places of the originals that have a copy by a transform, and of these copies, in the order of the rows."""
-    copied = {row["base"] for row in rows if row["transform"] == transform}
-    return [
-        place
-        for place, row in enumerate(rows)
-        if row["base"] in copied and (is_original(row) or row["transform"] == transform)
-    ]
 
 
 def bases_of(rows: Sequence[Row]) -> list[int]:
@@ -551,20 +548,6 @@ def check_orbits(rows: Sequence[Row], task: str) -> None:
             )
 
 
-def _content(row: Row) -> list[Mapping[str, str]]:
-    if row["metadata"]:
-        return list(labels_for_people(row["metadata"]))
-    return [{"label": str(row.get("label") or "")}]
-
-
 def _timbres_and_notes(row: Row) -> Hashable:
     """A clip of two sources without its rates: the timbre and the note of either."""
     return (*row["timbres"], *row["notes"])
-
-
-def _both_sources(row: Row) -> list[dict[str, str]]:
-    """Both sources of a clip, for people."""
-    return [
-        {"timbre": timbre, "pitch": f"MIDI {note}", "rate": f"{rate:g} Hz"}
-        for timbre, note, rate in zip(row["timbres"], row["notes"], row["rates"], strict=True)
-    ]

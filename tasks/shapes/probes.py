@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -29,7 +29,6 @@ from .designs import (
     FactorDesign,
     LabelledTransformDesign,
     OnsetDesign,
-    VariedClips,
     bases_of,
     blocks_of,
     factor_levels,
@@ -130,9 +129,14 @@ class InformativenessTask(DesignedTask):
 
         embeddings = np.asarray(outputs.clips, np.float64)
         results: dict[str, dict[str, Any]] = {}
-        for name, part in self._design.parts(self._embedded(rows)):
+        for name, clips in self._design.parts(self._embedded(rows)):
             results[name] = informativeness(
-                embeddings[part.places], part.levels, part.folds, numbered(part.blocks), **settings, return_scores=True
+                embeddings[[clip.place for clip in clips]],
+                [clip.level for clip in clips],
+                np.array([clip.fold for clip in clips]),
+                numbered([clip.block for clip in clips]),
+                **settings,
+                return_scores=True,
             )
         columns = columns_of_parts({name: result.pop("scores") for name, result in results.items()})
         named = {measure.column for measure in self.info.measures}
@@ -154,21 +158,23 @@ class EquivarianceTask(DesignedTask):
         ids = self._ids(rows)
         results: dict[str, dict[str, Any]] = {}
         scores: dict[str, dict[str, Floats]] = {"score": {}, "score_p": {}, "score_p_gain": {}}
-        for name, part in self._design.parts(self._embedded(rows)):
+        for name, clips in self._design.parts(self._embedded(rows)):
+            originals = [clip.is_original for clip in clips]
             result = results[name] = equivariance(
-                embeddings[part.places],
-                numbered(part.orbits),
-                part.levels,
-                part.folds,
-                numbered(part.blocks),
-                base=part.originals or None,
+                embeddings[[clip.place for clip in clips]],
+                numbered([clip.orbit for clip in clips]),
+                [clip.level for clip in clips],
+                np.array([clip.fold for clip in clips]),
+                numbered([clip.block for clip in clips]),
+                base=originals if any(originals) else None,
                 **settings,
                 return_scores=True,
             )
+            samples = np.array([clip.sample for clip in clips])
             for column, of_parts in scores.items():
                 values = result[column.replace("score", "scores")]
-                if part.samples and values is not None:
-                    ends = np.array([part.samples[row] for row in result["rows"]])
+                if samples.min() >= 0 and values is not None:
+                    ends = samples[result["rows"]]
                     of_parts[name] = _means(np.array(values), ends, len(ids))
         columns: dict[str, Floats] = {}
         for column, of_parts in scores.items():
@@ -200,19 +206,22 @@ class InvarianceTask(DesignedTask):
         # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.invariance import invariance
 
-        return {
-            name: invariance(
-                embeddings[part.places],
-                _original_places(part),
-                part.levels or None,
-                part.blocks or None,
-                steps=embeddings[part.different] - embeddings[part.same],
-                same=embeddings[part.same],
-                different=embeddings[part.different],
+        results = {}
+        for name, clips in self._design.parts(self._embedded(rows)):
+            originals = [clip for clip in clips if clip.is_original]
+            place_of = {clip.orbit: place for place, clip in enumerate(clips) if clip.is_original}
+            same, different = (embeddings[[getattr(one, side) for one in originals]] for side in ("same", "different"))
+            results[name] = invariance(
+                embeddings[[clip.place for clip in clips]],
+                [-1 if clip.is_original else place_of[clip.orbit] for clip in clips],
+                None if clips[0].level is None else [clip.level for clip in clips],
+                None if clips[0].block is None else [clip.block for clip in clips],
+                steps=different - same,
+                same=same,
+                different=different,
                 return_scores=True,
             )
-            for name, part in self._design.parts(self._embedded(rows))
-        }
+        return results
 
 
 class OnsetTask(InvarianceTask):
@@ -230,10 +239,11 @@ class OnsetTask(InvarianceTask):
 
         embeddings, given = np.asarray(outputs.clips, np.float64), self._embedded(rows)
         (result,) = self._results(rows, embeddings).values()
-        ((_, part),) = self._design.parts(given)
-        count = len(part.same)
-        bases, same, different = (embeddings[places] for places in (part.places[count:], part.same, part.different))
-        factors = np.array([given[place]["candidate"] for place in part.different])
+        ((_, clips),) = self._design.parts(given)
+        originals = [clip for clip in clips if clip.is_original]
+        bases = embeddings[[clip.place for clip in clips if not clip.is_original]]
+        same, different = (embeddings[[getattr(one, side) for one in originals]] for side in ("same", "different"))
+        factors = np.array([given[clip.different]["candidate"] for clip in originals])
         shares = np.array(result["scores_abx"])
         values = {measure.name: result[measure.name] for measure in self.info.measures if measure.name in result}
         for factor in DIFFERING:
@@ -368,13 +378,6 @@ def _means(scores: Floats, samples: NDArray[np.int64], count: int) -> Floats:
     """The mean score of the clips of each sample, weighted such that the mean of means is the mean of all clips."""
     totals: Floats = np.bincount(samples, scores, count).astype(np.float64)
     return totals * (count / len(scores))
-
-
-def _original_places(part: VariedClips) -> list[int]:
-    """For each clip of a part the place of its original among them, −1 for an original."""
-    clips = list(zip(part.orbits, part.originals, strict=True))
-    originals: dict[Hashable, int] = {orbit: place for place, (orbit, is_first) in enumerate(clips) if is_first}
-    return [-1 if is_first else originals[orbit] for orbit, is_first in clips]
 
 
 def _factors(rows: Sequence[Row]) -> tuple[str, ...]:
