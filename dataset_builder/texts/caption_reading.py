@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any, Literal
@@ -403,27 +403,21 @@ def texts_of_answer(answer: str, key: str) -> list[Any] | None:
         key: of a text or a list.
     """
     searched = answer.rpartition(_END_OF_THOUGHT)[2][:_LONGEST_ANSWER]
-    for content in _objects(searched):
-        if key in content:
-            value = content[key]
-            return value if isinstance(value, list) else [value]
-    return None
-
-
-def _objects(text: str) -> Iterator[dict[str, Any]]:
     decoder = json.JSONDecoder()
     start = -1
     for _ in range(_MOST_OBJECTS):
-        start = text.find("{", start + 1)
+        start = searched.find("{", start + 1)
         if start < 0:
-            return
+            return None
         try:
-            content, _ = decoder.raw_decode(text, start)
+            content, _ = decoder.raw_decode(searched, start)
         # Numbers of thousands of digits raise a ValueError, thousands of nested brackets a RecursionError.
         except (ValueError, RecursionError):
             continue
-        if isinstance(content, dict):
-            yield content
+        if isinstance(content, dict) and key in content:
+            value = content[key]
+            return value if isinstance(value, list) else [value]
+    return None
 
 
 def tidy(text: Any, spelled: str = "") -> str | None:
@@ -508,9 +502,9 @@ class Judge:
         """The sounds that a text has to name, each once."""
         return self.caption.labels
 
-    def beside(self, text: str) -> Judge:
-        """The same with one more text in the row; an empty one adds nothing."""
-        return replace(self, texts=frozenset(self.texts) | {words_in(text)}) if text else self
+    def beside(self, *texts: str) -> Judge:
+        """The same with further texts in the row; an empty one adds nothing."""
+        return replace(self, texts=frozenset(self.texts) | set(map(words_in, filter(None, texts))))
 
     def equivalent(self, text: Any, *, most_words: int = MOST_WORDS) -> Judgement:
         """A paraphrase: it has the meaning of the caption, which is true of the clip."""
@@ -538,8 +532,9 @@ class Judge:
         words = words_in(line)
         if len(words) > most_words:
             return Judgement(reason="too long")
-        if not all(_holds(words, words_in(label)) for label in self.labels):
-            return Judgement(reason="sounds")
+        for part in map(words_in, self.labels):
+            if not any(words[start : start + len(part)] == part for start in range(len(words))):
+                return Judgement(reason="sounds")
         if words in self.texts:
             return Judgement(reason="repeated")
         try:
@@ -559,11 +554,6 @@ class Judge:
 def vocabulary_of(events: Iterable[HeardEvent]) -> Vocabulary:
     """The permitted names: all sounds of the clip."""
     return Vocabulary.of(Leaf(event.label, event.attributes) for event in events)
-
-
-def _holds(words: Sequence[str], part: Sequence[str]) -> bool:
-    """Whether some words are consecutive in a text."""
-    return any(tuple(words[start : start + len(part)]) == part for start in range(len(words)))
 
 
 def negative_kind(negative: CaptionReading, caption: CaptionReading) -> Kind:

@@ -66,93 +66,74 @@ _ROWS_AT_A_TIME = 64
 _MOST_WORDS_SHOWN = 10
 
 
-@dataclass(frozen=True)
+@dataclass
 class WriterReport:
     """Counts of a model's texts and their fate.
 
     Attributes:
         model: its name.
         asked: number of requested texts.
-        taken: number of accepted ones.
-        refused: number for each reason.
+        refusals: number for each reason.
         left: rows without a request, since their own captions cannot be read.
-        overlap: share of a negative's words that are also in the caption, the mean of the negatives by ``template`` and
-            of those by ``language-model``; empty where there are none.
-        unlisted: words for which texts were ``undecided``, the most frequent first.
+        words: for which texts were ``undecided``, with their frequency.
+        shares: of each negative's words those that are also in the caption, for the writers ``template`` and
+            ``language-model``.
     """
 
     model: str
-    asked: int
-    taken: int
-    refused: Mapping[Reason, int]
-    left: int
-    overlap: Mapping[str, float]
-    unlisted: Mapping[str, int]
+    asked: int = 0
+    refusals: Counter[Reason] = field(default_factory=Counter)
+    left: int = 0
+    words: Counter[str] = field(default_factory=Counter)
+    shares: dict[str, list[float]] = field(default_factory=dict)
 
-    def values(self) -> dict[str, Any]:
-        """As JSON values."""
-        return {name: dict(value) if isinstance(value, Mapping) else value for name, value in vars(self).items()}
+    def count(self, judgement: Judgement) -> None:
+        """Count a text."""
+        self.asked += 1
+        if judgement.reason is not None:
+            self.refusals[judgement.reason] += 1
+        if judgement.word:
+            self.words[judgement.word] += 1
+
+    def compare(self, writer: str, negative: str, caption: str) -> None:
+        """Count the words of a negative that are also in the caption."""
+        one, other = Counter(bag_of_words(negative)), Counter(bag_of_words(caption))
+        self.shares.setdefault(writer, []).append(2 * (one & other).total() / (one.total() + other.total()))
+
+    @property
+    def taken(self) -> int:
+        """Number of accepted texts."""
+        return self.asked - self.refusals.total()
+
+    @property
+    def refused(self) -> dict[Reason, int]:
+        """Number of refused texts for each reason, the most frequent first."""
+        return dict(self.refusals.most_common())
+
+    @property
+    def overlap(self) -> dict[str, float]:
+        """Mean share of a negative's words that are also in the caption, by writer; empty without negatives."""
+        return {writer: sum(shares) / len(shares) for writer, shares in sorted(self.shares.items())}
+
+    @property
+    def unlisted(self) -> dict[str, int]:
+        """The words for which most texts were undecided."""
+        return dict(self.words.most_common(_MOST_WORDS_SHOWN))
 
     def sentences(self) -> Iterator[str]:
         """The report for a person."""
         share = self.taken / self.asked if self.asked else 0.0
         yield f"Of {self.asked:,} texts requested from {self.model}, {self.taken:,} are accepted ({share:.0%})."
-        if self.refused:
+        if self.refusals:
             reasons = [f"{count:,} {reason!r}" for reason, count in self.refused.items()]
             yield f"Refused: {listed(reasons, len(reasons))}; the template texts stay in their place."
-        if self.unlisted:
+        if self.words:
             yield f"Words most often refused as undecided: {listed(list(self.unlisted), _MOST_WORDS_SHOWN)}."
         if self.left:
             yield f"The captions of {self.left:,} rows cannot be read; no texts were requested for them."
-        if self.overlap:
+        if self.shares:
             shares = [f"{share:.2f} by {writer}" for writer, share in self.overlap.items()]
             yield f"Share of words that negatives have in common with the caption: {listed(shares)}."
-
-
-@dataclass
-class _Tally:
-    """Counts of judged texts."""
-
-    asked: int = 0
-    refused: Counter[Reason] = field(default_factory=Counter)
-    left: int = 0
-    unlisted: Counter[str] = field(default_factory=Counter)
-    overlap: dict[str, list[float]] = field(default_factory=dict)
-
-    def count(self, judgement: Judgement) -> None:
-        self.asked += 1
-        if judgement.reason is not None:
-            self.refused[judgement.reason] += 1
-        if judgement.word:
-            self.unlisted[judgement.word] += 1
-
-    def compare(self, writer: str, negative: str, caption: str) -> None:
-        one, other = Counter(bag_of_words(negative)), Counter(bag_of_words(caption))
-        self.overlap.setdefault(writer, []).append(2 * (one & other).total() / (one.total() + other.total()))
-
-    def report(self, model: str) -> WriterReport:
-        means = {writer: sum(shares) / len(shares) for writer, shares in sorted(self.overlap.items())}
-        return WriterReport(
-            model=model,
-            asked=self.asked,
-            taken=self.asked - self.refused.total(),
-            refused=dict(self.refused.most_common()),
-            left=self.left,
-            overlap=means,
-            unlisted=dict(self.unlisted.most_common(_MOST_WORDS_SHOWN)),
-        )
-
-
-class _Draft(Protocol):
-    """A row that is being rewritten."""
-
-    def prompts(self) -> list[str]:
-        """The prompts for the row."""
-        ...
-
-    def rewritten(self, answers: Sequence[str], tally: _Tally) -> Row:
-        """The row with the accepted parts of the answers."""
-        ...
 
 
 def rewrite(
@@ -173,142 +154,115 @@ def rewrite(
     Returns:
         as many rows, and the report on the texts.
     """
-    tally = _Tally()
+    report = WriterReport(writer.model.identity["model"])
     result: list[Row] = []
     with tqdm(total=len(rows), unit="row", desc="texts", disable=None if progress else True) as bar:
         for start in range(0, len(rows), _ROWS_AT_A_TIME):
             part = rows[start : start + _ROWS_AT_A_TIME]
-            result += _rewrite(part, writer, tally)
+            judges, prompts = [], []
+            for row in part:
+                judged: list[Judge] = []
+                if row["split"] != "test" or writer.in_test:
+                    try:
+                        judged = _judges(row)
+                    except UnreadableError:
+                        report.left += 1
+                judges.append(judged)
+                prompts.append(_prompts(row, judged))
+            answers = iter(writer.model.generate([prompt for of_row in prompts for prompt in of_row]))
+            for row, of_row, asked in zip(part, judges, prompts, strict=True):
+                answered = [next(answers) for _ in asked]
+                if not of_row:
+                    result.append({**row, "writer": row.get("writer", "template")})
+                else:
+                    rewritten = _rewritten_training if "negatives" in row else _rewritten_item
+                    result.append(rewritten(row, of_row, answered, report))
             bar.update(len(part))
-    return tuple(result), tally.report(writer.model.identity["model"])
+    return tuple(result), report
 
 
-def _rewrite(rows: Sequence[Row], writer: LanguageModelWriter, tally: _Tally) -> list[Row]:
-    drafts = [_draft(row, writer, tally) for row in rows]
-    prompts = [draft.prompts() if draft is not None else [] for draft in drafts]
-    answers = iter(writer.model.generate([prompt for of_row in prompts for prompt in of_row]))
-    result = []
-    for row, draft, asked in zip(rows, drafts, prompts, strict=True):
-        of_row = [next(answers) for _ in asked]
-        result.append(
-            {**row, "writer": row.get("writer", "template")} if draft is None else draft.rewritten(of_row, tally)
-        )
-    return result
-
-
-def _draft(row: Row, writer: LanguageModelWriter, tally: _Tally) -> _Draft | None:
-    if row["split"] == "test" and not writer.in_test:
-        return None
-    try:
-        return _TrainingDraft(row) if "negatives" in row else _ItemDraft(row)
-    except UnreadableError:
-        tally.left += 1
-        return None
-
-
-class _TrainingDraft:
-    def __init__(self, row: Row) -> None:
-        self._row = row
-        self._captions: list[str] = row["captions"]
+def _judges(row: Row) -> list[Judge]:
+    """Of each caption of a row; raises UnreadableError where one cannot be read."""
+    captions = row["captions"]
+    if "negatives" in row:
+        texts = (*captions, *row["parts"], *(negative["text"] for negative in row["negatives"]))
         events = [HeardEvent.of(event) for event in row["events"]]
-        texts = (*self._captions, *row["parts"], *(negative["text"] for negative in row["negatives"]))
-        self._judges = [Judge.of(caption, events, texts=texts) for caption in self._captions]
+        return [Judge.of(caption, events, texts=texts) for caption in captions]
+    training = row["split"] != "test"
+    return [
+        Judge.of(caption, [HeardEvent.of(event) for event in events], texts=captions, training=training)
+        for caption, events in zip(captions, row["events"], strict=True)
+    ]
 
-    @property
-    def _has_negatives(self) -> bool:
-        """A single sound has no other order."""
-        return len(leaves(self._judges[0].caption.expression)) > 1
 
-    def _is_described(self, place: int) -> bool:
-        return place > 0 and place == len(self._captions) - 1
+def _is_described(place: int, judges: Sequence[Judge]) -> bool:
+    """Whether a caption of a training row is written from the sounds and their times."""
+    return place > 0 and place == len(judges) - 1
 
-    def prompts(self) -> list[str]:
-        asked = [
-            description_prompt(judge) if self._is_described(place) else paraphrase_prompt(judge)
-            for place, judge in enumerate(self._judges)
-        ]
-        return [*asked, negatives_prompt(self._judges[0])] if self._has_negatives else asked
 
-    def rewritten(self, answers: Sequence[str], tally: _Tally) -> Row:
-        captions, written = [], set[str]()
-        for place, caption in enumerate(self._captions):
-            judge = self._beside(place, written)
-            most_words = MOST_WORDS - 1 if self._is_described(place) else MOST_WORDS
-            judgement = equivalent(answers[place], judge, most_words=most_words)
-            tally.count(judgement)
-            captions.append(judgement.text or caption)
-            written.add(judgement.text)
-        negatives = [dict(negative) for negative in self._row["negatives"]]
-        of_template = [*negatives]
-        if self._has_negatives:
-            for judgement in false_texts(answers[-1], self._beside(0, written)):
-                tally.count(judgement)
-                written.add(judgement.text)
-                self._place(judgement, negatives, of_template)
-        for negative in negatives:
-            writer = "template" if any(negative is one for one in of_template) else WRITER
-            tally.compare(writer, negative["text"], self._captions[0])
-        writer = WRITER if any(written) else "template"
-        return {**self._row, "captions": captions, "negatives": negatives, "writer": writer}
+def _prompts(row: Row, judges: Sequence[Judge]) -> list[str]:
+    if "negatives" not in row:
+        return [paraphrase_prompt(judge) for judge in judges]
+    asked = [
+        description_prompt(judge) if _is_described(place, judges) else paraphrase_prompt(judge)
+        for place, judge in enumerate(judges)
+    ]
+    # A single sound has no other order.
+    if judges and len(leaves(judges[0].caption.expression)) > 1:
+        asked.append(_prompt("negatives", judges[0], caption=judges[0].text, count=str(NEGATIVES)))
+    return asked
 
-    def _beside(self, place: int, written: set[str]) -> Judge:
-        judge = self._judges[place]
-        for text in written:
-            judge = judge.beside(text)
-        return judge
 
-    def _place(self, judgement: Judgement, negatives: list[dict[str, str]], of_template: list[dict[str, str]]) -> None:
-        """Put a negative in the place of one by template of its kind, so that kinds stay balanced; else append it."""
-        caption = self._judges[0].caption
+def _rewritten_training(row: Row, judges: Sequence[Judge], answers: Sequence[str], report: WriterReport) -> Row:
+    """A training row with the accepted parts of the answers."""
+    captions, written = [], set[str]()
+    for place, (caption, judge) in enumerate(zip(row["captions"], judges, strict=True)):
+        most_words = MOST_WORDS - 1 if _is_described(place, judges) else MOST_WORDS
+        judgement = equivalent(answers[place], judge.beside(*written), most_words=most_words)
+        report.count(judgement)
+        captions.append(judgement.text or caption)
+        written.add(judgement.text)
+    negatives = [dict(negative) for negative in row["negatives"]]
+    of_template = [*negatives]
+    for judgement in false_texts(answers[-1], judges[0].beside(*written)) if len(answers) > len(judges) else ():
+        report.count(judgement)
+        written.add(judgement.text)
         if judgement.reading is None:
-            return
-        new = {"text": judgement.text, "kind": negative_kind(judgement.reading, caption)}
+            continue
+        # In the place of one by template of its kind, so that kinds stay balanced; else at the end.
+        new = {"text": judgement.text, "kind": negative_kind(judgement.reading, judges[0].caption)}
         replaced = next((one for one in of_template if one["kind"] == new["kind"]), None)
         if replaced is None:
             negatives.append(new)
-            return
-        of_template.remove(replaced)
-        negatives[next(place for place, one in enumerate(negatives) if one is replaced)] = new
+        else:
+            of_template.remove(replaced)
+            negatives[next(place for place, one in enumerate(negatives) if one is replaced)] = new
+    for negative in negatives:
+        author = "template" if any(negative is one for one in of_template) else WRITER
+        report.compare(author, negative["text"], row["captions"][0])
+    return {**row, "captions": captions, "negatives": negatives, "writer": WRITER if any(written) else "template"}
 
 
-class _ItemDraft:
-    def __init__(self, row: Row) -> None:
-        self._row = row
-        self._captions: list[str] = row["captions"]
-        self._events = [[HeardEvent.of(event) for event in of_clip] for of_clip in row["events"]]
-        self._judges = [
-            Judge.of(caption, events, texts=self._captions, training=row["split"] != "test")
-            for caption, events in zip(self._captions, self._events, strict=True)
-        ]
-
-    def prompts(self) -> list[str]:
-        return [paraphrase_prompt(judge) for judge in self._judges]
-
-    def rewritten(self, answers: Sequence[str], tally: _Tally) -> Row:
-        judgements = []
-        for place, (answer, judge) in enumerate(zip(answers, self._judges, strict=True)):
-            judgement = equivalent(answer, judge)
-            of_others = (events for number, events in enumerate(self._events) if number != place)
-            if judgement.reading is not None and not all(
-                is_false(judgement.reading.expression, events) for events in of_others
-            ):
-                judgement = Judgement(reason="wrong")
-            judgements.append(judgement)
-        judgements[:2] = _twins(*judgements[:2])
-        for judgement in judgements:
-            tally.count(judgement)
-        taken = [judgement.text for judgement in judgements]
-        captions = [text or caption for text, caption in zip(taken, self._captions, strict=True)]
-        changes = {"captions": captions, "writer": WRITER if any(taken) else self._row["writer"]}
-        return {**self._row, **changes, **({"template": TEMPLATE} if taken[0] else {})}
-
-
-def _twins(one: Judgement, other: Judgement) -> tuple[Judgement, Judgement]:
-    """Both, if they have the same words: else wording alone would distinguish the two captions of an item."""
-    if one.text and other.text and sorted(words_in(one.text)) == sorted(words_in(other.text)):
-        return one, other
-    refused = Judgement(reason="twins")
-    return (refused if one.text else one), (refused if other.text else other)
+def _rewritten_item(row: Row, judges: Sequence[Judge], answers: Sequence[str], report: WriterReport) -> Row:
+    """An item with the accepted answers; its first two captions have the same words, or stay."""
+    judgements = []
+    for judge, answer in zip(judges, answers, strict=True):
+        judgement = equivalent(answer, judge)
+        others = (other.events for other in judges if other is not judge)
+        if judgement.reading is not None and not all(is_false(judgement.reading.expression, one) for one in others):
+            judgement = Judgement(reason="wrong")
+        judgements.append(judgement)
+    one, other = (judgement.text for judgement in judgements[:2])
+    if not (one and other and sorted(words_in(one)) == sorted(words_in(other))):
+        # Wording alone would distinguish the two captions.
+        refused = Judgement(reason="twins")
+        judgements[:2] = [refused if judgement.text else judgement for judgement in judgements[:2]]
+    for judgement in judgements:
+        report.count(judgement)
+    taken = [judgement.text for judgement in judgements]
+    captions = [text or caption for text, caption in zip(taken, row["captions"], strict=True)]
+    changes = {"captions": captions, "writer": WRITER if any(taken) else row["writer"]}
+    return {**row, **changes, **({"template": TEMPLATE} if taken[0] else {})}
 
 
 NEGATIVES = 3
@@ -373,41 +327,26 @@ def paraphrase_prompt(judge: Judge) -> str:
 
 
 def description_prompt(judge: Judge) -> str:
-    """The prompt for a caption of less than `MOST_WORDS` words, from the sounds and their times alone."""
-    return _prompt("description", judge, sounds="\n".join(_sounds(judge)))
-
-
-def negatives_prompt(judge: Judge) -> str:
-    """The prompt for `NEGATIVES` texts with the sounds of the caption that are false of the clip."""
-    return _prompt("negatives", judge, caption=judge.text, count=str(NEGATIVES))
-
-
-def _prompt(name: str, judge: Judge, **values: str) -> str:
-    mention = judge.caption.mention
-    return Template(_content()[name]).substitute(
-        values,
-        order=_content()["order"][mention],
-        joining=", ".join(_joining(mention)),
-        verbs=", ".join(_content()["verbs"]),
-    )
-
-
-@cache
-def _joining(mention: str) -> tuple[str, ...]:
-    """Words that join sounds, of sequences in one direction; none that is reserved from training."""
-    sequence = cues_of("reverse") if mention == "reverse" else cues_of("forward")
-    every = (*sequence, *cues_of("with", "together", "throughout"))
-    return tuple(dict.fromkeys(every))
-
-
-def _sounds(judge: Judge) -> list[str]:
-    """The sounds with their times, a line each, by onset."""
+    """The prompt for a caption of less than `MOST_WORDS` words, from the sounds and their times alone, by onset."""
     lines = []
     for leaf in leaves(judge.caption.expression):
         fitting = [event for event in judge.events if event.is_of(leaf)]
         times = ", ".join(f"{event.start:.1f} to {event.stop:.1f} s" for event in fitting)
         lines.append((min((event.start for event in fitting), default=0.0), f"- {named(leaf)}: {times}"))
-    return [line for _, line in sorted(lines)]
+    return _prompt("description", judge, sounds="\n".join(line for _, line in sorted(lines)))
+
+
+def _prompt(name: str, judge: Judge, **values: str) -> str:
+    mention = judge.caption.mention
+    # Words that join sounds, of sequences in one direction; none that is reserved from training.
+    sequence = cues_of("reverse" if mention == "reverse" else "forward")
+    joining = dict.fromkeys((*sequence, *cues_of("with", "together", "throughout")))
+    return Template(_content()[name]).substitute(
+        values,
+        order=_content()["order"][mention],
+        joining=", ".join(joining),
+        verbs=", ".join(_content()["verbs"]),
+    )
 
 
 @cache
@@ -480,10 +419,16 @@ class LanguageModel:
                 "Hub id of a model that transformers opens as a causal language model without code of its own, with a "
                 "tokenizer and weights in safetensors"
             ) from error
-        commit = getattr(self._model.config, "_commit_hash", None)
-        self._revision = _digest(folder) if folder else str(commit)
-        self._name = folder.resolve().name if folder else str(name)
-        self._end = _end_tokens(self._model, self._tokenizer)
+        if folder:
+            read = sorted(path for path in folder.iterdir() if path.is_file() and path.suffix in _READ)
+            digests = [f"{path.name} {sha256_of_file(path)}" for path in read]
+            self._name, self._revision = folder.resolve().name, sha256_of("\n".join(digests).encode())
+        else:
+            self._name, self._revision = str(name), str(getattr(self._model.config, "_commit_hash", None))
+        # Tokens that end an answer: the model's, else the tokenizer's, else none.
+        end = getattr(self._model.generation_config, "eos_token_id", None)
+        end = self._tokenizer.eos_token_id if end is None else end
+        self._end: list[int] = [] if end is None else [end] if isinstance(end, int) else list(end)
 
     @property
     def identity(self) -> Mapping[str, str]:
@@ -504,9 +449,32 @@ class LanguageModel:
         Raises:
             InputError: a prompt and its answer are longer than the model reads.
         """
-        answers = []
+        import torch
+        from transformers import GenerationConfig
+
+        padding = self._end[0] if self._end else 0
+        # Unset fields of a generation configuration are taken from the model's, which may sample or penalise words.
+        greedy = self._model.generation_config = GenerationConfig(  # type: ignore[no-untyped-call]
+            do_sample=False,
+            num_beams=1,
+            max_new_tokens=self._most_new_tokens,
+            eos_token_id=self._end or None,
+            pad_token_id=padding,
+        )
+        answers: list[str] = []
         for start in range(0, len(prompts), self._batch_size):
-            answers += self._generate([self._tokens(prompt) for prompt in prompts[start : start + self._batch_size]])
+            batch = [self._tokens(prompt) for prompt in prompts[start : start + self._batch_size]]
+            longest = max(map(len, batch))
+            # Left padding: all prompts end, and all answers begin, in one place.
+            rows = [[padding] * (longest - len(tokens)) + tokens for tokens in batch]
+            mask = [[0] * (longest - len(tokens)) + [1] * len(tokens) for tokens in batch]
+            with torch.inference_mode():
+                tokens = self._model.generate(
+                    input_ids=torch.tensor(rows, device=self._device),
+                    attention_mask=torch.tensor(mask, device=self._device),
+                    generation_config=greedy,
+                )
+            answers += self._tokenizer.batch_decode(tokens[:, longest:], skip_special_tokens=True)
         return answers
 
     def _tokens(self, prompt: str) -> list[int]:
@@ -528,50 +496,6 @@ class LanguageModel:
                 f"{self._most_new_tokens:,}: choose a model with a longer context"
             )
         return tokens
-
-    def _generate(self, batch: Sequence[list[int]]) -> list[str]:
-        import torch
-        from transformers import GenerationConfig
-
-        longest = max(map(len, batch))
-        padding = self._end[0] if self._end else 0
-        # Left padding: all prompts end, and all answers begin, in one place.
-        rows = [[padding] * (longest - len(tokens)) + tokens for tokens in batch]
-        mask = [[0] * (longest - len(tokens)) + [1] * len(tokens) for tokens in batch]
-        greedy = GenerationConfig(  # type: ignore[no-untyped-call]
-            do_sample=False,
-            num_beams=1,
-            max_new_tokens=self._most_new_tokens,
-            eos_token_id=self._end or None,
-            pad_token_id=padding,
-        )
-        # Unset fields of a generation configuration are taken from the model's, which may sample or penalise words.
-        self._model.generation_config = greedy
-        with torch.inference_mode():
-            tokens = self._model.generate(
-                input_ids=torch.tensor(rows, device=self._device),
-                attention_mask=torch.tensor(mask, device=self._device),
-                generation_config=greedy,
-            )
-        answers: list[str] = self._tokenizer.batch_decode(tokens[:, longest:], skip_special_tokens=True)
-        return answers
-
-
-def _end_tokens(model: Any, tokenizer: Any) -> list[int]:
-    """Tokens that end an answer: the model's, else the tokenizer's, else none."""
-    stated = getattr(model.generation_config, "eos_token_id", None)
-    if stated is None:
-        stated = tokenizer.eos_token_id
-    return [] if stated is None else [stated] if isinstance(stated, int) else list(stated)
-
-
-def _digest(folder: Path) -> str:
-    digests = [
-        f"{path.name} {sha256_of_file(path)}"
-        for path in sorted(folder.iterdir())
-        if path.is_file() and path.suffix in _READ
-    ]
-    return sha256_of("\n".join(digests).encode())
 
 
 _WRITTEN = ("captions", "negatives", "writer", "template")
@@ -599,7 +523,8 @@ class WrittenConfiguration(RenderedConfiguration):
         super().__init__(rendered.source, rendered.recipe, rendered.settings)
         self.report = report
         self._written_rows = tuple(rows)
-        self._writer = {**writer, "texts": _digest_of_rows(rows)}
+        texts = [[row["id"], *(row.get(name) for name in _WRITTEN)] for row in rows]
+        self._writer = {**writer, "texts": hashlib.sha256(json.dumps(texts).encode()).hexdigest()}
         self.fingerprint = recipe_fingerprint(self.recipe, load_recipe(self.recipe).version, self.values)
 
     @property
@@ -671,7 +596,10 @@ def written_data(
     written = {}
     for name in data.recipes:
         configuration = data.configuration(name)
-        if any(_is_written(row, writer) for row in configuration.rows):
+        if any(
+            {"captions", "events"} <= row.keys() and (row["split"] != "test" or writer.in_test)
+            for row in configuration.rows
+        ):
             rows, report = rewrite(configuration.rows, writer, progress=progress)
             written[name] = WrittenConfiguration(configuration, rows, report, writer.identity)
     if not written:
@@ -680,15 +608,6 @@ def written_data(
             "to train with, and of rows of the split test only where it is asked for"
         )
     return WrittenData(data, written)
-
-
-def _is_written(row: Row, writer: LanguageModelWriter) -> bool:
-    return {"captions", "events"} <= row.keys() and (row["split"] != "test" or writer.in_test)
-
-
-def _digest_of_rows(rows: Sequence[Row]) -> str:
-    texts = [[row["id"], *(row.get(name) for name in _WRITTEN)] for row in rows]
-    return hashlib.sha256(json.dumps(texts).encode()).hexdigest()
 
 
 class KeptAnswers:
