@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .arrays import ROWS_COMPARED, Floats, own_row_ranks, read_matrix, row_cosines, row_norms, sample_std, unit_rows
 from .evaluated import COAT as _CITATION
-from .evaluated import metric_class
+from .evaluated import count, measure, metric_class, ratio, share
 
 ZERO_STEP = 1e-9
 """A step of at most this times the larger of its two embeddings' norms counts as no step. It lies well
@@ -235,92 +235,52 @@ def _means_of_others(steps: Floats) -> Floats:
 VERSION = 1
 """It rises with every change of code or constants that can change a number."""
 
-# Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
 MEASURES = {
-    "a_coat": {
-        "heading": "A-COAT",
-        "meaning": "mean cosine of the steps B − A and D − C over the quadruples",
-        "null": "matched_null",
-        "column": "score",
-        "linear": 1.0,
-    },
-    "std": {
-        "heading": "sd",
-        "meaning": "standard deviation of the score over the quadruples",
-        "range": (0.0, 1.5),
-        "shown": False,
-    },
-    "n": {
-        "heading": "n",
-        "meaning": "number of quadruples",
-        "digits": 0,
-        "range": (1.0, 1e15),
-        "shown": False,
-    },
-    "degenerate": {
-        "heading": "zero steps",
-        "meaning": "number of quadruples with a step of zero, which score 0",
-        "digits": 0,
-        "range": (0.0, 1e15),
-        "shown": False,
-    },
-    "null": {
-        "heading": "null",
-        "meaning": "the same cosine between steps of different quadruples: what any added source does",
-    },
-    "matched_null": {
-        "heading": "matched null",
-        "meaning": "the same cosine between quadruples that add equally many sources at nearly the same level",
-    },
-    "adjusted": {
-        "heading": "adjusted",
-        "meaning": "(score − null) / (1 − null), by the null between different quadruples, matched where it can be",
-        "range": (-1e15, 1.0),
-        "column": "score_adjusted",
-        "linear": 1.0,
-        "outside": (
-            "Adjusted scores of single quadruples can lie above 1, where a quadruple's "
-            "own null is below the mean: all are divided by 1 − the mean null. The mean over all cannot."
-        ),
-    },
-    "centred": {
-        "heading": "centred",
-        "meaning": "the score after the mean step of the other quadruples is taken away",
-        "column": "score_centred",
-        "linear": 1.0,
-    },
-    "centred_std": {
-        "heading": "centred sd",
-        "meaning": "standard deviation of the centred score over the quadruples",
-        "range": (0.0, 1.5),
-        "shown": False,
-    },
-    "top1": {
-        "heading": "top-1",
-        "meaning": "how often the own step D − C is the nearest of all to B − A",
-        "range": (0.0, 1.0),
-        "null": "top1_chance",
-        "column": "score_top1",
-        "linear": 1.0,
-    },
-    "mrr": {
-        "heading": "MRR",
-        "meaning": "mean reciprocal of the rank of the own step D − C among all by nearness to B − A",
-        "range": (0.0, 1.0),
-        "null": "mrr_chance",
-        "shown": False,
-    },
-    "top1_chance": {
-        "heading": "top-1 chance",
-        "meaning": "top-1 of a random order",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "mrr_chance": {
-        "heading": "MRR chance",
-        "meaning": "MRR of a random order",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
+    "a_coat": measure(
+        "A-COAT",
+        "mean cosine of the steps B − A and D − C over the quadruples",
+        null="matched_null",
+        column="score",
+        linear=1.0,
+    ),
+    "std": measure("sd", "standard deviation of the score over the quadruples", range=(0.0, 1.5), shown=False),
+    "n": count("n", "number of quadruples"),
+    "degenerate": count("zero steps", "number of quadruples with a step of zero, which score 0", 0.0),
+    "null": measure("null", "the same cosine between steps of different quadruples: what any added source does"),
+    "matched_null": measure(
+        "matched null", "the same cosine between quadruples that add equally many sources at nearly the same level"
+    ),
+    "adjusted": ratio(
+        "adjusted",
+        "(score − null) / (1 − null), by the null between different quadruples, matched where it can be",
+        column="score_adjusted",
+        linear=1.0,
+        outside="Adjusted scores of single quadruples can lie above 1, where a quadruple's own null is below the mean: "
+        "all are divided by 1 − the mean null. The mean over all cannot.",
+    ),
+    "centred": measure(
+        "centred",
+        "the score after the mean step of the other quadruples is taken away",
+        column="score_centred",
+        linear=1.0,
+    ),
+    "centred_std": measure(
+        "centred sd", "standard deviation of the centred score over the quadruples", range=(0.0, 1.5), shown=False
+    ),
+    "top1": share(
+        "top-1",
+        "how often the own step D − C is the nearest of all to B − A",
+        null="top1_chance",
+        column="score_top1",
+        linear=1.0,
+    ),
+    "mrr": share(
+        "MRR",
+        "mean reciprocal of the rank of the own step D − C among all by nearness to B − A",
+        null="mrr_chance",
+        shown=False,
+    ),
+    "top1_chance": share("top-1 chance", "top-1 of a random order", shown=False),
+    "mrr_chance": share("MRR chance", "MRR of a random order", shown=False),
 }
 """The description of each number of `a_coat`, by name, the score first."""

@@ -54,7 +54,7 @@ from .composition import (
     fit_goals,
 )
 from .evaluated import COAT as _CITATION
-from .evaluated import metric_class
+from .evaluated import count, measure, metric_class, ratio, share
 
 LAYERS = ("pre-norm", "post-norm")
 
@@ -379,131 +379,90 @@ def _ragged_gains(gains: Sequence[Sequence[float]] | None, scenes: Scenes) -> Fl
 VERSION = 1
 """It rises with every change of code or constants that can change a number."""
 
-# Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
 MEASURES = {
-    "a_tre": {
-        "heading": "A-TRE",
-        "meaning": "mean cosine of embedding and prediction over the test scenes",
-        "null": "constant",
-        "column": "score",
-        "fitted": True,
-        "spread": "seed_std",
-    },
-    "std": {
-        "heading": "sd",
-        "meaning": "standard deviation of the score over the test scenes",
-        "range": (0.0, 1.5),
-        "fitted": True,
-        "shown": False,
-    },
-    "n": {
-        "heading": "n",
-        "meaning": "number of test scenes",
-        "digits": 0,
-        "range": (1.0, 1e15),
-        "shown": False,
-    },
-    "seed_std": {
-        "heading": "seed sd",
-        "meaning": "standard deviation of the mean score over fits with different seeds",
-        "digits": 4,
-        "range": (0.0, 1.5),
-        "fitted": True,
-    },
-    "constant": {
-        "heading": "constant",
-        "meaning": "score of the mean training embedding as the prediction for every scene",
-    },
-    "gain": {
-        "heading": "gain",
-        "meaning": "(score − constant) / (1 − constant)",
-        "range": (-1e15, 1.0),
-        "fitted": True,
-    },
-    "a_tre_centred": {
-        "heading": "centred",
-        "meaning": "score of a second fit, to what differs from the mean training embedding",
-        "column": "score_centred",
-        "fitted": True,
-        "spread": "a_tre_centred_seed_std",
-    },
-    "a_tre_centred_std": {
-        "heading": "centred sd",
-        "meaning": "standard deviation of the centred score over the test scenes",
-        "range": (0.0, 1.5),
-        "fitted": True,
-        "shown": False,
-    },
-    "a_tre_centred_seed_std": {
-        "heading": "centred seed sd",
-        "meaning": "standard deviation of the mean centred score over fits with different seeds",
-        "digits": 4,
-        "range": (0.0, 1.5),
-        "fitted": True,
-        "shown": False,
-    },
-    "ridge_r2": {
-        "heading": "ridge R²",
-        "meaning": "variance that a linear regression on counts of attributes explains",
-        "digits": 2,
-        "range": (-1e15, 1.0),
-        "null": "ridge_r2_null",
-    },
-    "ridge_r2_null": {
-        "heading": "ridge R² null",
-        "meaning": "ridge R² with the metadata permuted among scenes with equally many sources",
-        "digits": 2,
-        "range": (-1e15, 1.0),
-        "shown": False,
-    },
-    "ridge_centred": {
-        "heading": "ridge centred",
-        "meaning": "mean cosine of that regression's predictions and the centred embeddings",
-        "digits": 2,
-        "null": "ridge_centred_null",
-        "shown": False,
-    },
-    "ridge_centred_null": {
-        "heading": "ridge centred null",
-        "meaning": "ridge centred with the metadata permuted among scenes with equally many sources",
-        "digits": 2,
-        "shown": False,
-    },
-    "top1": {
-        "heading": "top-1",
-        "meaning": "how often the own embedding is the nearest of all test scenes' to the centred prediction",
-        "range": (0.0, 1.0),
-        "null": "top1_chance",
-        "fitted": True,
-        "column": "score_top1",
-    },
-    "mrr": {
-        "heading": "MRR",
-        "meaning": "mean reciprocal of the own embedding's rank among all test scenes' by nearness to the prediction",
-        "range": (0.0, 1.0),
-        "null": "mrr_chance",
-        "fitted": True,
-        "shown": False,
-    },
-    "top1_chance": {
-        "heading": "top-1 chance",
-        "meaning": "top-1 of a random order",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "mrr_chance": {
-        "heading": "MRR chance",
-        "meaning": "MRR of a random order",
-        "range": (0.0, 1.0),
-        "shown": False,
-    },
-    "collapsed": {
-        "heading": "collapsed",
-        "meaning": "whether the predictions of the raw score hardly vary",
-        "digits": 0,
-        "range": (0.0, 1.0),
-        "fitted": True,
-        "shown": False,
-    },
+    "a_tre": measure(
+        "A-TRE",
+        "mean cosine of embedding and prediction over the test scenes",
+        null="constant",
+        column="score",
+        fitted=True,
+        spread="seed_std",
+    ),
+    "std": measure(
+        "sd", "standard deviation of the score over the test scenes", range=(0.0, 1.5), fitted=True, shown=False
+    ),
+    "n": count("n", "number of test scenes"),
+    "seed_std": measure(
+        "seed sd",
+        "standard deviation of the mean score over fits with different seeds",
+        range=(0.0, 1.5),
+        digits=4,
+        fitted=True,
+    ),
+    "constant": measure("constant", "score of the mean training embedding as the prediction for every scene"),
+    "gain": ratio("gain", "(score − constant) / (1 − constant)", fitted=True),
+    "a_tre_centred": measure(
+        "centred",
+        "score of a second fit, to what differs from the mean training embedding",
+        column="score_centred",
+        fitted=True,
+        spread="a_tre_centred_seed_std",
+    ),
+    "a_tre_centred_std": measure(
+        "centred sd",
+        "standard deviation of the centred score over the test scenes",
+        range=(0.0, 1.5),
+        fitted=True,
+        shown=False,
+    ),
+    "a_tre_centred_seed_std": measure(
+        "centred seed sd",
+        "standard deviation of the mean centred score over fits with different seeds",
+        range=(0.0, 1.5),
+        digits=4,
+        fitted=True,
+        shown=False,
+    ),
+    "ridge_r2": ratio(
+        "ridge R²", "variance that a linear regression on counts of attributes explains", digits=2, null="ridge_r2_null"
+    ),
+    "ridge_r2_null": ratio(
+        "ridge R² null",
+        "ridge R² with the metadata permuted among scenes with equally many sources",
+        digits=2,
+        shown=False,
+    ),
+    "ridge_centred": measure(
+        "ridge centred",
+        "mean cosine of that regression's predictions and the centred embeddings",
+        digits=2,
+        null="ridge_centred_null",
+        shown=False,
+    ),
+    "ridge_centred_null": measure(
+        "ridge centred null",
+        "ridge centred with the metadata permuted among scenes with equally many sources",
+        digits=2,
+        shown=False,
+    ),
+    "top1": share(
+        "top-1",
+        "how often the own embedding is the nearest of all test scenes' to the centred prediction",
+        null="top1_chance",
+        fitted=True,
+        column="score_top1",
+    ),
+    "mrr": share(
+        "MRR",
+        "mean reciprocal of the own embedding's rank among all test scenes' by nearness to the prediction",
+        null="mrr_chance",
+        fitted=True,
+        shown=False,
+    ),
+    "top1_chance": share("top-1 chance", "top-1 of a random order", shown=False),
+    "mrr_chance": share("MRR chance", "MRR of a random order", shown=False),
+    "collapsed": share(
+        "collapsed", "whether the predictions of the raw score hardly vary", digits=0, fitted=True, shown=False
+    ),
 }
 """The description of each number of `a_tre`, by name, the score first."""

@@ -54,7 +54,7 @@ from .composition import (
     fit_goals,
 )
 from .evaluated import COAT as _CITATION
-from .evaluated import metric_class
+from .evaluated import MOST, count, measure, metric_class
 
 Rows = NDArray[np.int64]
 
@@ -493,91 +493,71 @@ def _fit_splits(
 VERSION = 1
 """It rises with every change of code or constants that can change a number."""
 
-# Read without importing the module, so it is one literal; ±1e15 stands for "no bound".
 MEASURES = {
-    "gap": {
-        "heading": "A-TRE gap",
-        "meaning": "centred cosine lost on combinations of two classes that training lacks; 0 is best",
-        "range": (-2.0, 2.0),
-        "column": "score",
-    },
-    "held_out": {
-        "heading": "held out",
-        "meaning": "centred cosine of embedding and prediction on combinations that training lacks",
-        "null": "number_held_out",
-        "column": "score_held_out",
-    },
-    "random": {
-        "heading": "random split",
-        "meaning": "the same on as many random scenes, whose combinations training has",
-        "null": "number_random",
-        "column": "score_random",
-    },
-    "kept": {
-        "heading": "kept",
-        "meaning": "share of what classes say beyond the number of sources that remains on unseen combinations",
-        "digits": 2,
-        "range": (-1e15, 1e15),
-    },
-    "gap_single": {
-        "heading": "gap, one source",
-        "meaning": "the gap of scenes with a single source",
-        "range": (-2.0, 2.0),
-    },
-    "interaction": {
-        "heading": "interaction",
-        "meaning": "what pairs of classes add to ridge regression in the random split, of all that is learnt by heart",
-        "range": (-2.0, 2.0),
-    },
-    "ridge_gap": {
-        "heading": "ridge gap",
-        "meaning": "the gap of ridge regression on classes alone, which cannot learn a combination",
-        "range": (-2.0, 2.0),
-    },
-    "ridge_held_out": {
-        "heading": "ridge, held out",
-        "meaning": "centred cosine of that regression on combinations that training lacks",
-        "null": "number_held_out",
-        "shown": False,
-    },
-    "ridge_random": {
-        "heading": "ridge, random split",
-        "meaning": "centred cosine of that regression in the random split",
-        "null": "number_random",
-        "shown": False,
-    },
-    "number_held_out": {
-        "heading": "number, held out",
-        "meaning": "centred cosine of the mean training scene with as many sources, with combinations held out",
-        "shown": False,
-    },
-    "number_random": {
-        "heading": "number, random split",
-        "meaning": "centred cosine of the mean training scene with as many sources, in the random split",
-        "shown": False,
-    },
-    "constant": {
-        "heading": "constant",
-        "meaning": "cosine, not centred, with the mean training embedding, with combinations held out",
-    },
-    "constant_random": {
-        "heading": "constant, random split",
-        "meaning": "cosine, not centred, with the mean training embedding, in the random split",
-        "shown": False,
-    },
-    "n": {
-        "heading": "n",
-        "meaning": "number of scenes",
-        "digits": 0,
-        "range": (1.0, 1e15),
-        "shown": False,
-    },
-    "n_train": {
-        "heading": "training scenes",
-        "meaning": "least number of training scenes of a split",
-        "digits": 0,
-        "range": (1.0, 1e15),
-        "shown": False,
-    },
+    "gap": measure(
+        "A-TRE gap",
+        "centred cosine lost on combinations of two classes that training lacks; 0 is best",
+        range=(-2.0, 2.0),
+        column="score",
+    ),
+    "held_out": measure(
+        "held out",
+        "centred cosine of embedding and prediction on combinations that training lacks",
+        null="number_held_out",
+        column="score_held_out",
+    ),
+    "random": measure(
+        "random split",
+        "the same on as many random scenes, whose combinations training has",
+        null="number_random",
+        column="score_random",
+    ),
+    "kept": measure(
+        "kept",
+        "share of what classes say beyond the number of sources that remains on unseen combinations",
+        range=(-MOST, MOST),
+        digits=2,
+    ),
+    "gap_single": measure("gap, one source", "the gap of scenes with a single source", range=(-2.0, 2.0)),
+    "interaction": measure(
+        "interaction",
+        "what pairs of classes add to ridge regression in the random split, of all that is learnt by heart",
+        range=(-2.0, 2.0),
+    ),
+    "ridge_gap": measure(
+        "ridge gap", "the gap of ridge regression on classes alone, which cannot learn a combination", range=(-2.0, 2.0)
+    ),
+    "ridge_held_out": measure(
+        "ridge, held out",
+        "centred cosine of that regression on combinations that training lacks",
+        null="number_held_out",
+        shown=False,
+    ),
+    "ridge_random": measure(
+        "ridge, random split",
+        "centred cosine of that regression in the random split",
+        null="number_random",
+        shown=False,
+    ),
+    "number_held_out": measure(
+        "number, held out",
+        "centred cosine of the mean training scene with as many sources, with combinations held out",
+        shown=False,
+    ),
+    "number_random": measure(
+        "number, random split",
+        "centred cosine of the mean training scene with as many sources, in the random split",
+        shown=False,
+    ),
+    "constant": measure(
+        "constant", "cosine, not centred, with the mean training embedding, with combinations held out"
+    ),
+    "constant_random": measure(
+        "constant, random split",
+        "cosine, not centred, with the mean training embedding, in the random split",
+        shown=False,
+    ),
+    "n": count("n", "number of scenes"),
+    "n_train": count("training scenes", "least number of training scenes of a split"),
 }
 """The description of each number of `a_tre_held_out`, by name, the score first."""

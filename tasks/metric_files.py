@@ -10,15 +10,14 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .base import Measure, Number, TaskError
+from audio_compositionality.metrics import evaluated
 
-_METRICS = "audio_compositionality.metrics"
+from .base import Measure, Number, TaskError
 
 _CONSTANTS = frozenset(("VERSION", "MEASURES", "_CITATION"))
 
@@ -48,27 +47,9 @@ def describe_metric(module: str | Path) -> MetricDescription:
     Raises:
         TaskError: there is no such file; the module lacks one of the constants, or one is no literal.
     """
-    path = _location(module) if isinstance(module, str) else module
+    path = Path(evaluated.__file__).with_name(f"{module}.py") if isinstance(module, str) else module
     if not path.is_file():
         raise TaskError(f"there is no metric {path.stem!r}: no file {path}")
-    values = _values(path)
-    constants: dict[str, Any] = {}
-    for name, value in values.items():
-        try:
-            constants[name] = ast.literal_eval(value)
-        except ValueError as error:
-            if not isinstance(module, str):
-                raise TaskError(f"{path.name}: {name} must be a literal, so that it can be read") from error
-            # Made by code: such a module of ours needs NumPy alone (tests/metrics/test_versions.py).
-            constants[name] = getattr(import_module(f"{_METRICS}.{module}"), name)
-    missing = _CONSTANTS - set(constants)
-    if missing:
-        raise TaskError(f"{path.name} lacks {', '.join(sorted(missing))}, which a metric of a task has")
-    return MetricDescription(constants["VERSION"], measures_from(constants["MEASURES"]), constants["_CITATION"])
-
-
-def _values(path: Path) -> dict[str, ast.AST]:
-    """The values of a module's constants, including those imported from a sibling."""
     tree = ast.parse(path.read_text("utf-8"))
     values = _assigned(tree)
     for node in tree.body:
@@ -77,25 +58,34 @@ def _values(path: Path) -> dict[str, ast.AST]:
                 if (name := alias.asname or alias.name) in _CONSTANTS:
                     sibling = path.with_name(f"{node.module}.py")
                     values[name] = _assigned(ast.parse(sibling.read_text("utf-8")))[alias.name]
-    return {name: value for name, value in values.items() if name in _CONSTANTS}
+    constants: dict[str, Any] = {}
+    for name in _CONSTANTS & set(values):
+        try:
+            constants[name] = ast.literal_eval(values[name])
+        except ValueError as error:
+            if not isinstance(module, str):
+                raise TaskError(f"{path.name}: {name} must be a literal, so that it can be read") from error
+            try:
+                # Fields by `measure`, `share` and the like: the module, which may import torch, is not loaded.
+                constants[name] = eval(compile(ast.Expression(values[name]), path.name, "eval"), vars(evaluated).copy())
+            except (NameError, TypeError):
+                # By other code: such a module of ours needs NumPy alone (tests/metrics/test_versions.py).
+                constants[name] = getattr(import_module(f"audio_compositionality.metrics.{module}"), name)
+    missing = _CONSTANTS - set(constants)
+    if missing:
+        raise TaskError(f"{path.name} lacks {', '.join(sorted(missing))}, which a metric of a task has")
+    return MetricDescription(constants["VERSION"], measures_from(constants["MEASURES"]), constants["_CITATION"])
 
 
-def _assigned(tree: ast.Module) -> dict[str, ast.AST]:
-    """The values of a module's names; for a name changed later the changing statement, which is no literal."""
-    values: dict[str, ast.AST] = {}
+def _assigned(tree: ast.Module) -> dict[str, Any]:
+    """The values of a module's names; for a name changed later the changing statement, which is no expression."""
+    values: dict[str, Any] = {}
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             values[node.targets[0].id] = node.value
         elif isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             values[node.target.id] = node
     return values
-
-
-def _location(name: str) -> Path:
-    package = find_spec(_METRICS)
-    if package is None or not package.submodule_search_locations:
-        raise TaskError("the package has no folder of metrics: install it again")
-    return Path(package.submodule_search_locations[0]) / f"{name}.py"
 
 
 def measures_from(descriptions: Mapping[str, Mapping[str, Any]]) -> tuple[Measure, ...]:
