@@ -22,7 +22,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .arrays import ROWS_COMPARED, Floats, own_row_ranks, read_matrix, row_cosines, row_norms, sample_std, unit_rows
+from .arrays import (
+    ROWS_COMPARED,
+    Floats,
+    adjusted_scores,
+    own_row_ranks,
+    rank_rates,
+    read_matrix,
+    row_cosines,
+    row_norms,
+    sample_std,
+    unit_rows,
+)
 from .evaluated import COAT as _CITATION
 from .evaluated import count, measure, metric_class, ratio, share
 
@@ -96,10 +107,12 @@ def a_coat(
     degenerate: NDArray[np.bool_] = np.logical_not(u.any(axis=1) & v.any(axis=1))
     nearest, reciprocal_ranks = own_row_ranks(u, v)
     centred = _centred_scores(first, second, scale, degenerate) if n > 1 else None
-    nulls = _nulls(u, v, scores) if n > 1 else None
+    # For each u_i the mean of u_i·v_j over the others j, by u_i times the sum of all v_j: no n × n matrix is needed.
+    nulls = (u @ v.sum(axis=0) - scores) / (n - 1) if n > 1 else None
     matched_nulls = _matched_nulls(u, v, *matching) if matching is not None else None
     null, matched = _mean(nulls), _mean(matched_nulls)
-    adjusted = _adjusted_scores(scores, nulls if matched is None else matched_nulls)
+    own_nulls = nulls if matched is None else matched_nulls
+    adjusted = None if own_nulls is None else adjusted_scores(scores, own_nulls)
     result: dict[str, Any] = {
         "a_coat": float(scores.mean()),
         "std": sample_std(scores),
@@ -110,10 +123,7 @@ def a_coat(
         "adjusted": _mean(adjusted),
         "centred": None if centred is None else float(centred.mean()),
         "centred_std": None if centred is None else sample_std(centred),
-        "top1": float(nearest.mean()),
-        "mrr": float(reciprocal_ranks.mean()),
-        "top1_chance": 1 / n,
-        "mrr_chance": float((1 / np.arange(1, n + 1)).sum() / n),
+        **rank_rates(nearest, reciprocal_ranks),
     }
     if return_scores:
         result["scores"] = scores.tolist()
@@ -173,13 +183,6 @@ def _without_noise(step: Floats, scale: Floats) -> Floats:
     return step
 
 
-def _nulls(u: Floats, v: Floats, scores: Floats) -> Floats:
-    """Return for each u_i the mean of u_i·v_j over the others j."""
-    # u_i times the sum of all v_j: no n × n matrix is needed.
-    nulls: Floats = (u @ v.sum(axis=0) - scores) / (len(u) - 1)
-    return nulls
-
-
 def _matched_nulls(u: Floats, v: Floats, size: Floats, level: Floats) -> Floats:
     """Return for each u_i the mean of u_i·v_j over its partners j; NaN where it has none."""
     nulls = np.full(len(u), np.nan)
@@ -205,17 +208,6 @@ def _mean(values: Floats | None) -> float | None:
     if values is None or np.isnan(values).all():
         return None
     return float(np.nanmean(values))
-
-
-def _adjusted_scores(scores: Floats, nulls: Floats | None) -> Floats | None:
-    """Return (score_i − null_i)/(1 − mean null), the mean null in place of NaN; their mean is the ratio of means."""
-    null = _mean(nulls)
-    if nulls is None or null is None:
-        return None
-    if 1 - null < 1e-12:
-        return np.zeros(len(scores))
-    adjusted: Floats = (scores - np.where(np.isnan(nulls), null, nulls)) / (1 - null)
-    return adjusted
 
 
 def _centred_scores(

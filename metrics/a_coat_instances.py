@@ -27,7 +27,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .arrays import NO_STEP, TIE, Floats, Ints, above_share, check_together, read_matrix
+from .arrays import NO_STEP, TIE, Floats, Ints, above_share, adjusted_scores, check_together, read_matrix
+from .columns import result_of
 from .evaluated import COAT as _CITATION
 from .evaluated import count, measure, metric_class, ratio, share
 
@@ -40,7 +41,6 @@ SHRINKAGE = 0.1
 FEWEST_FITTED = 5
 """Blocks that the map of a block must be fitted on at least."""
 
-_UNSAMPLED = ("top1_chance", "pairwise_chance", "n", "classes")  # results that are not means over blocks
 _CHUNK = 1 << 22  # numbers of replacements held at once
 _RESOLUTION = 1e-10  # squares of lengths from inner products are exact to about this times the largest
 
@@ -110,19 +110,15 @@ def a_coat_instances(
     n, k = scenes[0].shape[:2]
     names = _names(labels, conditions, n, k)
     columns = _block_scores(contexts, scenes, alone)
-    columns["step_adjusted"] = _adjusted_blocks(columns["step"], columns["step_null"])
+    columns["step_adjusted"] = adjusted_scores(columns["step"], columns["step_null"])
     if alone and _surely_above(columns["alone_top1"], 1 / k + MARGIN):
-        columns["kept"] = _kept_contributions(columns["top1"], columns["alone_top1"], 1 / k)
+        above = float(columns["alone_top1"].mean()) - 1 / k
+        kept = (float(columns["top1"].mean()) - 1 / k) / above
+        columns["kept"] = kept + ((columns["top1"] - 1 / k) - kept * (columns["alone_top1"] - 1 / k)) / above
     if names is not None:
         columns |= _fitted_scores(scenes, alone, *names)
-    numbers: dict[str, Any] = {name: float(column.mean()) for name, column in columns.items()}
-    numbers |= {"top1_chance": 1 / k, "pairwise_chance": 0.5, "n": n, "classes": k}
-    result = {name: numbers.get(name) for name in MEASURES}
-    if return_scores:
-        for name in (name for name in MEASURES if name not in _UNSAMPLED):
-            key = "scores" if name == "top1" else f"scores_{name}"
-            result[key] = columns[name].tolist() if name in columns else None
-    return result
+    numbers = {"top1_chance": 1 / k, "pairwise_chance": 0.5, "n": n, "classes": k}
+    return result_of(MEASURES, columns, numbers, return_scores)
 
 
 ACoatInstances = metric_class(
@@ -213,11 +209,12 @@ def _choice_scores(scenes: list[Floats], alone: list[Floats]) -> dict[str, Float
     """Forced choice between the classes, without and with contexts."""
     arrays = [*scenes, *alone]
     centred = [_unit_steps(_centred(x), _largest_norms(x)) for x in arrays]
-    swapped = [_unit_steps(_replacements(x), _largest_norms(x)) for x in arrays]
+    first, second = np.triu_indices(scenes[0].shape[1], 1)
+    swapped = [_unit_steps(x[:, first] - x[:, second], _largest_norms(x)) for x in arrays]  # all pairs of candidates
 
-    def scores(first: int, second: int) -> tuple[Floats, Floats, Floats]:
-        cosines = np.einsum("npi,npi->np", swapped[first], swapped[second])
-        return _nearest_share(_products(centred[first], centred[second])), _positive_share(cosines), cosines
+    def scores(one: int, other: int) -> tuple[Floats, Floats, Floats]:
+        cosines = np.einsum("npi,npi->np", swapped[one], swapped[other])
+        return _nearest_share(_products(centred[one], centred[other])), _positive_share(cosines), cosines
 
     result: dict[str, Floats] = {}
     result["top1"], result["pairwise"], cosines = scores(0, 1)
@@ -261,12 +258,6 @@ def _centred(x: Floats) -> Floats:
     return centred
 
 
-def _replacements(x: Floats) -> Floats:
-    """The differences of all pairs k < l of candidates, [n, K(K − 1)/2, dim]."""
-    first, second = np.triu_indices(x.shape[1], 1)
-    return x[:, first] - x[:, second]
-
-
 def _unit_steps(x: Floats, scale: Floats) -> Floats:
     """Rows of [n, m, dim] at length 1, and zero where they are at most NO_STEP times the scale of their block [n]."""
     norms = np.sqrt(np.einsum("nmi,nmi->nm", x, x))
@@ -297,39 +288,14 @@ def _positive_share(cosines: Floats) -> Floats:
     return share
 
 
-def _adjusted_blocks(steps: Floats, nulls: Floats) -> Floats:
-    """(step_i − null_i)/(1 − mean null), whose mean equals the ratio of means."""
-    null = float(nulls.mean())
-    if 1 - null < 1e-12:
-        return np.zeros(len(steps))
-    return (steps - nulls) / (1 - null)
-
-
-def _kept_contributions(scene: Floats, alone: Floats, chance: float) -> Floats:
-    """Contributions to (scene − chance)/(alone − chance), whose mean is exactly that."""
-    above = float(alone.mean()) - chance
-    kept = (float(scene.mean()) - chance) / above
-    contributions: Floats = kept + ((scene - chance) - kept * (alone - chance)) / above
-    return contributions
-
-
 def _surely_above(values: Floats, bound: float) -> bool:
     """Whether Student's 95 % interval of the mean lies above a bound; False for a single value."""
+    from scipy.special import stdtrit
+
     n, distance = len(values), float(values.mean()) - bound
     if n == 1 or distance <= 0:
         return False
-    error = float(values.std(ddof=1)) / math.sqrt(n)
-    return error == 0 or _student_coverage(distance / error, n - 1) > 0.95
-
-
-def _student_coverage(t: float, freedom: int) -> float:
-    """Probability that Student's t is between −t and t: a finite sum, Abramowitz and Stegun, 26.7.3 and 26.7.4."""
-    angle, odd = math.atan2(t, math.sqrt(freedom)), freedom % 2
-    place = np.arange(1, (freedom - odd) // 2)
-    series = 1 + float(np.cumprod((2 * place - 1 + odd) / (2 * place + odd) * math.cos(angle) ** 2).sum())
-    if not odd:
-        return math.sin(angle) * series
-    return 2 / math.pi * (angle + (math.sin(angle) * math.cos(angle) * series if freedom > 1 else 0.0))
+    return distance > float(stdtrit(n - 1, 0.975)) * float(values.std(ddof=1)) / math.sqrt(n)
 
 
 # ----- the control of a fitted map

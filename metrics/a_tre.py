@@ -36,6 +36,7 @@ from .arrays import (
     cosines_with_unit,
     nearest_name,
     own_row_ranks,
+    rank_rates,
     read_matrix,
     sample_std,
     unit_rows,
@@ -128,10 +129,14 @@ def a_tre(
     z = read_matrix("embeddings", embeddings)
     rows = _split_rows(splits, len(z))
     counts = _encode(scenes, rows, len(z))
-    features = _ridge_features(counts, _ragged_gains(gains, scenes))
+    features = counts.sum(axis=1, dtype=np.float64)
+    if gains is not None:
+        features = np.hstack([features, np.einsum("nsv,ns->nv", counts, _ragged_gains(gains, scenes))])
     width = 4 * z.shape[1] if width is None else width
     options = _options(max_steps, layer, layers, width, dropout, validate_every)
-    seeds = _checked_seeds(seeds)
+    if not len(seeds) or min(seeds) < 0:
+        raise ValueError(f"seeds must be one or more integers ≥ 0; got {seeds!r}.")
+    seeds = [int(seed) for seed in seeds]
     unit = unit_rows(z)
     mean, test = unit[rows["train"]].mean(axis=0), rows["test"]
     offsets = unit - mean
@@ -140,7 +145,10 @@ def a_tre(
         inputs = SceneTensors.of(counts, torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu")))
         raw, centred = _fit_all(inputs, {"A-TRE": unit, "A-TRE centred": directions}, rows, seeds, options, progress)
     else:
-        raw, centred = _unfitted(mean, len(seeds), len(test))
+        # There is nothing to fit: the training mean for every scene, and no centred prediction.
+        still = np.broadcast_to(mean, (len(seeds), len(test), len(mean)))
+        nothing = [Fit(0, Curve()) for _ in seeds]
+        raw, centred = _Predictions(still, nothing), _Predictions(0 * still, nothing)
 
     scores = np.stack([cosines_with_unit(p, unit[test]) for p in raw.values])
     fits_centred = np.stack([cosines_with_unit(p, directions[test]) for p in centred.values])
@@ -161,12 +169,16 @@ def a_tre(
         "a_tre_centred_seed_std": sample_std(fits_centred.mean(axis=1)) if len(seeds) > 1 else None,
         "steps_centred": [fitted.step for fitted in centred.fits],
         **_ridge(features, offsets, directions, rows, counts.any(axis=2).sum(axis=1)),
-        **_retrieval_rates(*retrieval),
+        **rank_rates(*retrieval),
         "collapsed": _collapsed(raw.values, unit[test]),
     }
     if return_scores:
         lists = {"scores": scores.mean(axis=0), "scores_centred": scores_centred, "scores_top1": retrieval[0]}
-        result |= {name: values.tolist() for name, values in lists.items()} | _curves(raw, centred)
+        result |= {name: values.tolist() for name, values in lists.items()}
+        result |= {
+            name: [asdict(fitted.curve) for fitted in predictions.fits]
+            for name, predictions in (("curves", raw), ("curves_centred", centred))
+        }
     return result
 
 
@@ -205,12 +217,6 @@ def _fit_all(
 
 
 # ----- closed-form controls and statistics, in float64
-def _ridge_features(counts: NDArray[np.float32], gains: Floats | None) -> Floats:
-    """Return label counts of scenes [n, vocabulary], followed by gain-weighted counts if gains are given."""
-    plain = counts.sum(axis=1, dtype=np.float64)
-    return plain if gains is None else np.hstack([plain, np.einsum("nsv,ns->nv", counts, gains)])
-
-
 def _ridge(
     features: Floats,
     offsets: Floats,
@@ -277,34 +283,6 @@ def _spread(unit: Floats) -> float:
     return 1 - float(np.linalg.norm(unit.mean(axis=0)))
 
 
-def _curves(raw: "_Predictions", centred: "_Predictions") -> dict[str, Any]:
-    pairs = (("curves", raw), ("curves_centred", centred))
-    return {name: [asdict(fitted.curve) for fitted in predictions.fits] for name, predictions in pairs}
-
-
-def _unfitted(mean: Floats, seeds: int, scenes: int) -> tuple["_Predictions", "_Predictions"]:
-    """Return the predictions where there is nothing to fit: the training mean for every scene, and no centred one."""
-    still = np.broadcast_to(mean, (seeds, scenes, len(mean)))
-    nothing = [Fit(0, Curve()) for _ in range(seeds)]
-    return _Predictions(still, nothing), _Predictions(0 * still, nothing)
-
-
-def _retrieval_rates(nearest: Floats, reciprocal_ranks: Floats) -> dict[str, float]:
-    n = len(nearest)
-    return {
-        "top1": float(nearest.mean()),
-        "mrr": float(reciprocal_ranks.mean()),
-        "top1_chance": 1 / n,
-        "mrr_chance": float((1 / np.arange(1, n + 1)).sum() / n),
-    }
-
-
-def _checked_seeds(seeds: Sequence[int]) -> tuple[int, ...]:
-    if not len(seeds) or min(seeds) < 0:
-        raise ValueError(f"seeds must be one or more integers ≥ 0; got {seeds!r}.")
-    return tuple(int(seed) for seed in seeds)
-
-
 def _options(
     max_steps: int, layer: str, layers: int, width: int, dropout: float, validate_every: int | None
 ) -> FitOptions:
@@ -360,10 +338,8 @@ def _encode(scenes: Scenes, rows: dict[str, NDArray[np.int64]], n: int) -> NDArr
     return counts
 
 
-def _ragged_gains(gains: Sequence[Sequence[float]] | None, scenes: Scenes) -> Floats | None:
-    """Return gains [n, sources], 0 where a scene has no such source, or None."""
-    if gains is None:
-        return None
+def _ragged_gains(gains: Sequence[Sequence[float]], scenes: Scenes) -> Floats:
+    """Return gains [n, sources], 0 where a scene has no such source."""
     check_length("gains", gains, len(scenes))
     array = np.zeros((len(scenes), max(len(scene) for scene in scenes)))
     for row, (values, scene) in enumerate(zip(gains, scenes, strict=True)):

@@ -119,3 +119,38 @@ def own_row_ranks(u: Floats, v: Floats) -> tuple[Floats, Floats]:
         nearest[block] = (better == 0) / tied
         reciprocal_ranks[block] = (harmonic[better + tied] - harmonic[better]) / tied
     return nearest, reciprocal_ranks
+
+
+def rank_rates(nearest: Floats, reciprocal_ranks: Floats) -> dict[str, float]:
+    """Return the means of `own_row_ranks`, ``top1`` and ``mrr``, and their expectations under a random order."""
+    n = len(nearest)
+    return {
+        "top1": float(nearest.mean()),
+        "mrr": float(reciprocal_ranks.mean()),
+        "top1_chance": 1 / n,
+        "mrr_chance": float((1 / np.arange(1, n + 1)).sum() / n),
+    }
+
+
+def nearest_shares(distances: Floats, truth: Floats, rounding: Floats) -> Floats:
+    """Return for each row of distances whether the true one [m, 1], one of all, is the least; t ties count 1/t each."""
+    nearer = (distances < truth - rounding).sum(axis=1)
+    tied = (distances <= truth + rounding).sum(axis=1) - nearer
+    shares: Floats = (nearer == 0) / tied
+    return shares
+
+
+def adjusted_scores(scores: Floats, nulls: Floats) -> Floats:
+    """Return (score_i − null_i)/(1 − mean null), whose mean is the ratio of means; NaN stands for the mean null."""
+    null = float(np.nanmean(nulls))
+    if 1 - null < 1e-12:
+        return np.zeros(len(scores))
+    adjusted: Floats = (scores - np.where(np.isnan(nulls), null, nulls)) / (1 - null)
+    return adjusted
+
+
+def group_sums(x: Floats, groups: Ints) -> Floats:
+    """Return the sum of the rows of each group, [groups, dim]."""
+    sums = np.zeros((int(groups.max()) + 1, x.shape[1]))
+    np.add.at(sums, groups, x)
+    return sums

@@ -23,6 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .arrays import Floats, Ints, read_matrix
+from .columns import result_of
 from .evaluated import COMPA as _CITATION
 from .evaluated import MOST, Fields, count, hidden, metric_class, share
 from .similarity import (
@@ -103,12 +104,8 @@ def audio_text_retrieval(
             if name != "median_rank":
                 of_clips = column if direction == "audio_to_text" else _clip_scores(column, clip, n)
                 columns[f"{direction}_{name}"] = of_clips
-    result = {name: numbers[name] for name in MEASURES}
-    result["intervals"] = {name: mean_interval(column) for name, column in columns.items()}
-    if return_scores:
-        for name, column in columns.items():
-            result["scores" if name == "text_to_audio_r1" else f"scores_{name}"] = column.tolist()
-    return result
+    result = result_of(MEASURES, columns, numbers, return_scores)
+    return result | {"intervals": {name: mean_interval(column) for name, column in columns.items()}}
 
 
 # Features have one length, that of the captions; the clips, which are fewer, are given to `compute`.

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import NO_STEP, Floats, above_share, check_together, read_matrix, row_cosines, row_norms, unit_rows
+from .columns import result_of
 from .evaluated import COAT as _CITATION
 from .evaluated import count, measure, metric_class, share
 
@@ -57,31 +58,6 @@ def binding(
     >>> binding([[1, 0]], [[0, 1]], [[0, 1]], [[1, 0]])["binding"]
     0.0
     """
-    pairs = _scene_pairs(x1, y1, x2, y2, x3, y3)
-    steps = [_direction(x, y) for x, y in pairs]
-    columns: dict[str, Floats] = {}
-    for names, step in zip((("binding", "cosine"), ("across", "across_cosine")), steps[1:], strict=False):
-        cosines = row_cosines(steps[0], step)
-        columns |= dict(zip(names, (above_share(cosines, np.zeros(1)), cosines), strict=True))
-    numbers: dict[str, Any] = {name: float(column.mean()) for name, column in columns.items()}
-    numbers |= {"binding_chance": 0.5, "n": len(steps[0])}
-    result = {name: numbers.get(name) for name in MEASURES}
-    if return_scores:
-        for name in ("binding", "cosine", "across", "across_cosine"):
-            key = "scores" if name == "binding" else f"scores_{name}"
-            result[key] = columns[name].tolist() if name in columns else None
-    return result
-
-
-Binding = metric_class(
-    binding,
-    dict.fromkeys(("x1", "y1", "x2", "y2"), "numbers"),
-    citation=_CITATION,
-)
-
-
-def _scene_pairs(x1: Any, y1: Any, x2: Any, y2: Any, x3: Any, y3: Any) -> list[tuple[Floats, Floats]]:
-    """The two or three pairs as finite float64 [n, dim] of one shape, the largest value about 1, or ValueError."""
     check_together({"x3": x3, "y3": y3}, "across needs both")
     inputs = {"x1": x1, "y1": y1, "x2": x2, "y2": y2} | ({} if x3 is None else {"x3": x3, "y3": y3})
     arrays = {name: read_matrix(name, x) for name, x in inputs.items()}
@@ -91,14 +67,23 @@ def _scene_pairs(x1: Any, y1: Any, x2: Any, y2: Any, x3: Any, y3: Any) -> list[t
     # By a power of two, so that nothing is rounded.
     exponent = math.frexp(max(float(np.abs(x).max()) for x in arrays.values()))[1]
     scaled = [np.ldexp(x, -exponent) for x in arrays.values()]
-    return list(zip(scaled[::2], scaled[1::2], strict=True))
+    directions = []
+    for x, y in zip(scaled[::2], scaled[1::2], strict=True):
+        step = x - y
+        step[row_norms(step) <= NO_STEP * np.maximum(row_norms(x), row_norms(y))] = 0.0
+        directions.append(unit_rows(step))
+    columns: dict[str, Floats] = {}
+    for names, direction in zip((("binding", "cosine"), ("across", "across_cosine")), directions[1:], strict=False):
+        cosines = row_cosines(directions[0], direction)
+        columns |= dict(zip(names, (above_share(cosines, np.zeros(1)), cosines), strict=True))
+    return result_of(MEASURES, columns, {"binding_chance": 0.5, "n": len(directions[0])}, return_scores)
 
 
-def _direction(x: Floats, y: Floats) -> Floats:
-    """x − y at length 1, [n, dim]; zero where it is at most NO_STEP times the longer of the two."""
-    step = x - y
-    step[row_norms(step) <= NO_STEP * np.maximum(row_norms(x), row_norms(y))] = 0.0
-    return unit_rows(step)
+Binding = metric_class(
+    binding,
+    dict.fromkeys(("x1", "y1", "x2", "y2"), "numbers"),
+    citation=_CITATION,
+)
 
 
 VERSION = 1

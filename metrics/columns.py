@@ -1,6 +1,6 @@
 """Columns beside embeddings, one entry per row: labels, blocks, folds, and copies of originals, read and checked."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,14 +61,20 @@ def read_blocks(x: Any, n: int) -> tuple[Ints, list[Any]]:
     return block, names
 
 
-def fold_rotation(x: Any, block: Ints, names: Sequence[Any]) -> list[tuple[Ints, Ints, Ints]]:
-    """Training, validation and test rows, each fold tested once; ValueError where a block is in two folds."""
+def read_folds(x: Any, block: Ints, names: Sequence[Any]) -> tuple[Ints, list[Any]]:
+    """The number of each row's fold and the folds; ValueError where they are too few, or a block is in two."""
     fold, folds = read_codes("folds", x, len(block))
     if isinstance(folds[0], str):
         raise ValueError(f"folds must be integers; row 0 has {folds[fold[0]]!r}.")
     if len(folds) < 3:
         raise ValueError(f"folds has {len(folds)} different values, {folds}; it needs 3, to train, validate and test.")
     check_within("block", names, block, "folds", fold, folds)
+    return fold, folds
+
+
+def fold_rotation(x: Any, block: Ints, names: Sequence[Any]) -> list[tuple[Ints, Ints, Ints]]:
+    """Training, validation and test rows, each fold tested once; errors as of `read_folds`."""
+    fold, folds = read_folds(x, block, names)
     following = [(fold == k, fold == (k + 1) % len(folds)) for k in range(len(folds))]
     return [
         (np.flatnonzero(~(test | validation)), np.flatnonzero(validation), np.flatnonzero(test))
@@ -142,6 +148,34 @@ def read_relations(base: Any, n: int) -> tuple[Ints, Ints, Ints]:
     if not len(copies):
         raise ValueError("base is −1 in all rows; it needs copies: of each the row of its original.")
     return originals, copies, np.searchsorted(originals, rows[copies])
+
+
+def check_copies(block: Ints, names: Sequence[Any], copies: Ints, originals: Ints) -> None:
+    """Raise ValueError where a copy is of another block than its original, whose row is given for each copy."""
+    strayed = np.flatnonzero(block[copies] != block[originals])
+    if len(strayed):
+        copy, original = copies[strayed[0]], originals[strayed[0]]
+        raise ValueError(
+            f"Row {copy} is of block {names[block[copy]]!r}, but row {original}, its original, of "
+            f"{names[block[original]]!r}; a copy must be of the block of its original."
+        )
+
+
+def result_of(
+    measures: Mapping[str, Mapping[str, Any]],
+    columns: Mapping[str, Floats],
+    numbers: Mapping[str, Any],
+    return_scores: bool,
+) -> dict[str, Any]:
+    """Return the value of each of MEASURES: a number, or the mean of its column of the samples; None where there is
+    neither. With return_scores, also the columns: lists ``scores``, ``scores_NAME`` by the names in MEASURES."""
+    values = {name: float(column.mean()) for name, column in columns.items()} | dict(numbers)
+    result = {name: values.get(name) for name in measures}
+    for name, fields in measures.items() if return_scores else ():
+        if "column" in fields:
+            key = f"scores{fields['column'].removeprefix('score')}"
+            result[key] = columns[name].tolist() if name in columns else None
+    return result
 
 
 def of_all(scores: Floats, counted: NDArray[np.bool_]) -> Floats:

@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .arrays import LARGEST, Floats, Ints
+from .columns import result_of
 from .evaluated import COMPA as _CITATION
 from .evaluated import MOST, Fields, count, hidden, metric_class, share
 from .similarity import NEAR, check_one_space, mean_interval, read_keys, unit_embeddings
@@ -118,7 +119,7 @@ def comp_a(
     has_triplets = bool(items.third.any())
     share = float(items.third.mean())
 
-    numbers: dict[str, Any] = {name: float(column.mean()) for name, column in columns.items()} | {"n": n}
+    numbers: dict[str, Any] = {"n": n}
     numbers |= {f"chance_{name}": value for name, value in CHANCE[2].items()} | {"chance_pairwise": 0.5}
     numbers |= _floors(items, codes, 2)
     samples = {name: (columns[name], codes) for name in _SHARES}
@@ -127,20 +128,17 @@ def comp_a(
         numbers |= {f"triplets_{name}": float(whole[name].mean()) for name in _SHARES}
         numbers |= {f"triplets_chance_{name}": value for name, value in CHANCE[3].items()}
         numbers |= _floors(items, of_triplets, 3) | {"triplets_n": int(items.third.sum())}
-        numbers |= {f"mixed_{name}": float(mixed[name].mean()) for name in _SHARES}
         for name in CHANCE[2]:
             numbers[f"mixed_chance_{name}"] = (1 - share) * CHANCE[2][name] + share * CHANCE[3][name]
         samples |= {f"triplets_{name}": (whole[name], of_triplets) for name in _SHARES}
         samples |= {f"mixed_{name}": (mixed[name], codes) for name in _SHARES}
-    result = {name: numbers.get(name) for name in MEASURES}
-    result["intervals"] = {name: mean_interval(*sample) for name, sample in samples.items()}
-    result["by_tag"] = _by_tag(tags, columns, n)
-    if return_scores:
-        for name, column in columns.items():
-            result["scores" if name == "group" else f"scores_{name}"] = column.tolist()
-        for name, column in mixed.items():
-            result[f"scores_mixed_{name}"] = column.tolist() if has_triplets else None
-    return result
+    if has_triplets:
+        columns |= {f"mixed_{name}": column for name, column in mixed.items()}
+    result = result_of(MEASURES, columns, numbers, return_scores)
+    return result | {
+        "intervals": {name: mean_interval(*sample) for name, sample in samples.items()},
+        "by_tag": _by_tag(tags, columns, n),
+    }
 
 
 CompA = metric_class(

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import Floats, Ints, check_length, nearest_name, unit_rows
-from .columns import of_all
+from .columns import of_all, result_of
 from .evaluated import COMPA as _CITATION
 from .evaluated import Fields, count, hidden, measure, metric_class, share
 from .similarity import NEAR, read_keys, unit_embeddings
@@ -98,14 +98,7 @@ def composed_retrieval(
         for kind in dict.fromkeys(names):
             of_kind = np.array([name == kind for name in names])
             columns[f"r1_{kind}"] = of_all(columns["r1"][of_kind], of_kind)
-    numbers: dict[str, Any] = {name: float(column.mean()) for name, column in columns.items()} | {"n": len(z)}
-    result = {name: numbers.get(name) for name in MEASURES}
-    if return_scores:
-        for name, fields in MEASURES.items():
-            if "column" in fields:
-                key = fields["column"].replace("score", "scores")
-                result[key] = columns[name].tolist() if name in columns else None
-    return result
+    return result_of(MEASURES, columns, {"n": len(z)}, return_scores)
 
 
 ComposedRetrieval = metric_class(

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .arrays import Floats, nearest_name, read_matrix, unit_rows
-from .columns import check_within, of_all, read_codes, read_column
+from .columns import check_within, of_all, read_codes, read_column, result_of
 from .evaluated import COAT as _CITATION
 from .evaluated import Fields, count, metric_class, share
 from .similarity import NEAR, won_shares
@@ -123,15 +123,7 @@ def count_instances(
     columns["worst"] = min(columns.values(), key=lambda column: float(column.mean()))
     columns["floor"] = np.full(len(rungs), np.quantile(worst, 0.95, method="higher"))
     columns |= {"exact": exact, "exact_chance": np.array([1 / len(rows) for rows in rungs])}
-    numbers: dict[str, Any] = {name: float(column.mean()) for name, column in columns.items()}
-    numbers |= {"chance": 0.5, "n": len(rungs)}
-    result = {name: numbers.get(name) for name in MEASURES}
-    if return_scores:
-        for name, fields in MEASURES.items():
-            if "column" in fields:
-                key = f"scores{fields['column'].removeprefix('score')}"
-                result[key] = columns[name].tolist() if name in columns else None
-    return result
+    return result_of(MEASURES, columns, {"chance": 0.5, "n": len(rungs)}, return_scores)
 
 
 CountInstances = metric_class(

@@ -29,8 +29,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .arrays import ROUNDING, Floats, Ints, read_matrix
-from .columns import UNBOUNDED, copy_parameters, owner_means, quarter_numbers, read_blocks, read_relations
+from .arrays import ROUNDING, Floats, Ints, group_sums, read_matrix
+from .columns import UNBOUNDED, check_copies, copy_parameters, owner_means, quarter_numbers, read_blocks, read_relations
 from .evaluated import AXES as _CITATION
 from .evaluated import MOST, count, measure, metric_class, ratio, share
 from .factors import (
@@ -196,31 +196,38 @@ def _pair_numbers(data: ProbeData, factors: Sequence[Factor]) -> dict[str, Any]:
     for over in factors:
         rest = [factor for factor in factors if factor is not over]
         for factor, unseen, seen in zip(rest, *_transfers(data, rest, over), strict=True):
-            column, values = _placed(unseen, n)
+            # Deviations of the rows' contributions from the mean over halves, whose own mean is 0; and that mean.
+            column, of_halves = np.zeros(n), []
+            for rows, answers in unseen:
+                scores, contributions = tested_score(answers)
+                column[rows] += (contributions - scores.mean()) * n / len(rows) / len(unseen)
+                of_halves.append(scores)
+            values = np.mean(of_halves, axis=0)
             columns += column / len(pairs)
             states += values / len(pairs)
+            met = [seen_score(part, data.folds[rows]) for rows, part in seen]
+            weights = [weight for _, weight in met]
             pairs[factor.name, over.name] |= {
                 "unseen": float(values.mean()),
-                "seen": _weighted([seen_score(part, data.folds[rows]) for rows, part in seen]),
+                "seen": float(np.average([value for value, _ in met], weights=weights)) if any(weights) else None,
                 "unseen_r2": pooled_r2([part for _, part in unseen]),
                 "seen_r2": pooled_r2([part for _, part in seen]),
                 "scores": (column + float(values.mean())).tolist(),
             }
-    answers = answers_across_folds(data, factors, everything, everything)
-    for (one, other), leak in _leaks(factors, answers, data.folds).items():
+    everywhere = answers_across_folds(data, factors, everything, everything)
+    for (one, other), leak in _leaks(factors, everywhere, data.folds).items():
         pairs[one, other]["leak"] = leak
     shares = _shares(data.x, factors)
     for key, overlap in _overlaps(data.x, factors).items():
         pairs[key] |= overlap | {"main": shares.get(key[:1]), "pairs_share": shares.get(tuple(sorted(key)))}
-    main, crossed = (_sum([share for key, share in shares.items() if len(key) == size]) for size in (1, 2))
-    numbers = {name: _average([pair[name] for pair in pairs.values()]) for name in PAIR_NUMBERS}
+    main, crossed = (float(sum(share for key, share in shares.items() if len(key) == size)) for size in (1, 2))
     return {
-        **numbers,
+        **{name: _average([pair[name] for pair in pairs.values()]) for name in PAIR_NUMBERS},
         "spread": float(states.std(ddof=1)) if data.states > 1 else None,
-        "main": main,
-        "pairs_share": crossed,
+        "main": main if shares else None,
+        "pairs_share": crossed if shares else None,
         # Nothing varies where embeddings are all the same.
-        "rest": None if main is None else max(float(data.x.any()) - main - (crossed or 0.0), 0.0),
+        "rest": max(float(data.x.any()) - main - crossed, 0.0) if shares else None,
         "n": n,
         "scores": (columns + float(states.mean())).tolist(),
         "by_pair": list(pairs.values()),
@@ -241,7 +248,14 @@ def _transfers(data: ProbeData, factors: Sequence[Factor], over: Factor) -> tupl
     for turn, (met, new) in enumerate(_halves(len(over.levels), data.seed)):
         train, test = (np.flatnonzero(np.isin(over.codes, half)) for half in (met, new))
         for factor in factors:
-            _check_seen(factor, over, train, met)
+            missing = np.setdiff1d(factor.codes, factor.codes[train])
+            if factor.classes and len(missing):
+                levels = ", ".join(over.levels[level] for level in met)
+                raise ValueError(
+                    f"Class {factor.levels[missing[0]]!r} of factor {factor.name!r} never goes with {over.name} "
+                    f"{levels}: it would be seen in test only; a class must go with more than half of the levels of "
+                    f"{over.name!r}."
+                )
         groups = np.array_split(met, min(len(met), LEFT_OUT)) if len(met) > 1 else []
         left_out = [train[np.isin(over.codes[train], group)] for group in groups]
         left_out = left_out or [train[data.folds[train] == fold] for fold in np.unique(data.folds[train])]
@@ -268,16 +282,6 @@ def _halves(count: int, seed: int) -> list[tuple[Ints, Ints]]:
     return list(halves.values())
 
 
-def _placed(tested: Tested, n: int) -> tuple[Floats, Floats]:
-    """Deviations of the rows' contributions from the mean over halves, whose own mean is 0; and that mean, [states]."""
-    column, values = np.zeros(n), []
-    for rows, answers in tested:
-        scores, contributions = tested_score(answers)
-        column[rows] += (contributions - scores.mean()) * n / len(rows) / len(tested)
-        values.append(scores)
-    return column, np.mean(values, axis=0)
-
-
 def _check_learnt(factors: Sequence[Factor], folds: Ints) -> None:
     """Raise ValueError where a class could not be trained on when it is tested."""
     for factor in factors:
@@ -290,16 +294,6 @@ def _check_learnt(factors: Sequence[Factor], folds: Ints) -> None:
                 )
 
 
-def _check_seen(factor: Factor, over: Factor, train: Ints, met: Ints) -> None:
-    missing = np.setdiff1d(factor.codes, factor.codes[train])
-    if factor.classes and len(missing):
-        levels = ", ".join(over.levels[level] for level in met)
-        raise ValueError(
-            f"Class {factor.levels[missing[0]]!r} of factor {factor.name!r} never goes with {over.name} {levels}: it "
-            f"would be seen in test only; a class must go with more than half of the levels of {over.name!r}."
-        )
-
-
 def _leaks(
     factors: Sequence[Factor], answers: Sequence[ProbeAnswers] | None, folds: Ints
 ) -> dict[tuple[str, str], float | None]:
@@ -308,20 +302,17 @@ def _leaks(
     for one, part in zip(factors, answers or (), strict=bool(answers)):
         moves = {factor.name: _moved(part.deviations, factor, factors, folds) for factor in factors}
         unit = moves.pop(one.name)
-        if unit is None or not _is_read(part, unit, folds):
+        if unit is None:
+            continue
+        # Whether answers predict the factor, and move with it by more than rounding.
+        score, count = seen_score(part, folds)
+        centred = part.deviations - part.deviations.mean(axis=1, keepdims=True)
+        spread = float(np.square(centred).sum(axis=(0, 2)).mean())
+        if not count or score <= READ / np.sqrt(count) or unit <= FAINTEST * spread:
             continue
         for name, move in moves.items():
             leaks[one.name, name] = None if move is None else min(move / unit, UNBOUNDED)
     return leaks
-
-
-def _is_read(answers: ProbeAnswers, moved: float, folds: Ints) -> bool:
-    """Whether answers predict a factor, and move with it by more than rounding."""
-    score, count = seen_score(answers, folds)
-    spread = float(
-        np.square(answers.deviations - answers.deviations.mean(axis=1, keepdims=True)).sum(axis=(0, 2)).mean()
-    )
-    return bool(count) and score > READ / np.sqrt(count) and moved > FAINTEST * spread
 
 
 def _ordered(factors: Sequence[Factor]) -> list[tuple[str, str]]:
@@ -339,10 +330,8 @@ def _moved(answers: Floats, changed: Factor, factors: Sequence[Factor], folds: I
 
 def _pair_squares(x: Floats, groups: Ints) -> tuple[float, int]:
     """Sum of |x_i − x_j|² over pairs of rows of one group, and the number of pairs."""
-    sums = np.zeros((int(groups.max()) + 1, x.shape[1]))
-    np.add.at(sums, groups, x)
     counts = np.bincount(groups)
-    squares = counts @ np.bincount(groups, np.square(x).sum(axis=1)) - float(np.square(sums).sum())
+    squares = counts @ np.bincount(groups, np.square(x).sum(axis=1)) - float(np.square(group_sums(x, groups)).sum())
     return float(squares), int((counts * (counts - 1) // 2).sum())
 
 
@@ -364,14 +353,22 @@ def _shares(x: Floats, factors: Sequence[Factor]) -> dict[tuple[str, ...], float
 
 def _mean_squares(x: Floats, groups: Ints) -> float:
     """Sum over rows of the squared length of the mean of the row's group."""
-    sums = np.zeros((int(groups.max()) + 1, x.shape[1]))
-    np.add.at(sums, groups, x)
-    return float((np.square(sums).sum(axis=1) / np.bincount(groups)).sum())
+    return float((np.square(group_sums(x, groups)).sum(axis=1) / np.bincount(groups)).sum())
 
 
 def _overlaps(x: Floats, factors: Sequence[Factor]) -> dict[tuple[str, str], dict[str, float]]:
     """For pairs of factors the overlap of the directions of their main effects, and of random directions."""
-    directions = _directions(x, factors)
+    designs = [np.eye(len(factor.levels))[factor.codes] for factor in factors]
+    design = np.hstack(designs)
+    effects = np.linalg.lstsq(design - design.mean(axis=0), x, rcond=ROUNDING)[0]
+    # For each factor the strongest orthonormal directions of its main effects, [at most DIRECTIONS, dim].
+    directions, spread, start = {}, float(np.sqrt(np.square(x).sum())), 0
+    for factor, columns in zip(factors, designs, strict=True):
+        levels, counts = effects[start : start + columns.shape[1]], columns.sum(axis=0)
+        start += columns.shape[1]
+        weighted = (levels - counts @ levels / counts.sum()) * np.sqrt(counts)[:, None]
+        _, sizes, axes = np.linalg.svd(weighted, full_matrices=False)
+        directions[factor.name] = axes[:DIRECTIONS][sizes[:DIRECTIONS] > ROUNDING * spread]
     overlaps = {}
     for one, other in _ordered(factors):
         u, v = directions[one], directions[other]
@@ -383,35 +380,10 @@ def _overlaps(x: Floats, factors: Sequence[Factor]) -> dict[tuple[str, str], dic
     return overlaps
 
 
-def _directions(x: Floats, factors: Sequence[Factor]) -> dict[str, Floats]:
-    """For each factor the strongest orthonormal directions of its main effects, [at most DIRECTIONS, dim]."""
-    designs = [np.eye(len(factor.levels))[factor.codes] for factor in factors]
-    design = np.hstack(designs)
-    effects = np.linalg.lstsq(design - design.mean(axis=0), x, rcond=ROUNDING)[0]
-    directions, spread, start = {}, float(np.sqrt(np.square(x).sum())), 0
-    for factor, columns in zip(factors, designs, strict=True):
-        levels, counts = effects[start : start + columns.shape[1]], columns.sum(axis=0)
-        start += columns.shape[1]
-        weighted = (levels - counts @ levels / counts.sum()) * np.sqrt(counts)[:, None]
-        _, sizes, axes = np.linalg.svd(weighted, full_matrices=False)
-        directions[factor.name] = axes[:DIRECTIONS][sizes[:DIRECTIONS] > ROUNDING * spread]
-    return directions
-
-
 def _average(values: Sequence[float | None]) -> float | None:
     """Mean of the numbers; None where there is none."""
     numbers = [value for value in values if value is not None]
     return float(np.mean(numbers)) if numbers else None
-
-
-def _weighted(values: Sequence[tuple[float, int]]) -> float | None:
-    """Mean of numbers, each with its weight; None where there is none."""
-    weights = [weight for _, weight in values]
-    return float(np.average([value for value, _ in values], weights=weights)) if any(weights) else None
-
-
-def _sum(values: Sequence[float]) -> float | None:
-    return float(sum(values)) if values else None
 
 
 # ----- a change of clips
@@ -430,16 +402,21 @@ def _shift_numbers(
     rows = np.arange(len(z))
     rows[copies] = originals[owners]
     block, names = read_blocks(rows if blocks is None else blocks, len(z))
-    strayed = np.flatnonzero(block != block[rows])
-    if len(strayed):
-        copy = strayed[0]
-        raise ValueError(
-            f"Row {copy} is of block {names[block[copy]]!r}, but row {rows[copy]}, its original, of "
-            f"{names[block[rows[copy]]]!r}; a copy must be of the block of its original."
-        )
+    check_copies(block, names, copies, originals[owners])
     data = ProbeData(standardised_rows(z), z, fold_codes(folds, block, names, options["seed"]), **options)
     for factor in factors:
-        _check_originals(factor, originals, copies)
+        levels = np.unique(factor.codes[originals])
+        if len(levels) < 2:
+            raise ValueError(
+                f"All originals have the label {factor.levels[levels[0]]} of factor {factor.name!r}; two levels are "
+                "needed."
+            )
+        new = copies[~np.isin(factor.codes[copies], levels)]
+        if factor.classes and len(new):
+            raise ValueError(
+                f"Row {new[0]}, a copy, has the label {factor.levels[factor.codes[new[0]]]!r} of factor "
+                f"{factor.name!r}, which no original has: it would be seen in test only."
+            )
     _check_learnt([factor.at(originals) for factor in factors], data.folds[originals])
     answers = answers_across_folds(data, factors, originals, np.arange(len(z)))
     # The other originals are for training.
@@ -457,20 +434,6 @@ def _shift_numbers(
         "scores_shift_after": columns[1].tolist(),
         "by_pair": pairs,
     }
-
-
-def _check_originals(factor: Factor, originals: Ints, copies: Ints) -> None:
-    levels = np.unique(factor.codes[originals])
-    if len(levels) < 2:
-        raise ValueError(
-            f"All originals have the label {factor.levels[levels[0]]} of factor {factor.name!r}; two levels are needed."
-        )
-    new = copies[~np.isin(factor.codes[copies], levels)]
-    if factor.classes and len(new):
-        raise ValueError(
-            f"Row {new[0]}, a copy, has the label {factor.levels[factor.codes[new[0]]]!r} of factor {factor.name!r}, "
-            "which no original has: it would be seen in test only."
-        )
 
 
 def _shift(
@@ -510,6 +473,13 @@ VERSION = 2
 
 _BASES = {"rotated": ("rotated", "after a random rotation"), "pca": ("PCA", "on principal components")}
 """Bases of the embeddings in which the scores of the literature are computed a second and a third time."""
+
+_QUARTERS = (
+    ("first", "with the least parameters"),
+    ("second", "that are second by their parameters"),
+    ("third", "that are third by their parameters"),
+    ("last", "with the greatest parameters"),
+)
 
 MEASURES = {
     "unseen": ratio(
@@ -562,24 +532,12 @@ MEASURES = {
         "RMSE of probes on changed copies less that on originals, in standard deviations of the label",
         range=(-MOST, MOST),
     ),
-    "shift_quarter_1": measure(
-        "first quarter", "shift of the quarter of copies with the least parameters", range=(-MOST, MOST)
-    ),
-    "shift_quarter_2": measure(
-        "second quarter",
-        "shift of the quarter of copies that are second by their parameters",
-        range=(-MOST, MOST),
-        shown=False,
-    ),
-    "shift_quarter_3": measure(
-        "third quarter",
-        "shift of the quarter of copies that are third by their parameters",
-        range=(-MOST, MOST),
-        shown=False,
-    ),
-    "shift_quarter_4": measure(
-        "last quarter", "shift of the quarter of copies with the greatest parameters", range=(-MOST, MOST)
-    ),
+    **{
+        f"shift_quarter_{number}": measure(
+            f"{ordinal} quarter", f"shift of the quarter of copies {which}", range=(-MOST, MOST), shown=number in (1, 4)
+        )
+        for number, (ordinal, which) in enumerate(_QUARTERS, 1)
+    },
     "n": count("n", "number of clips; of originals where there are copies", 2.0),
     **LITERATURE_MEASURES,
     **{

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .arrays import ROUNDING, Floats, Ints
-from .columns import FEWEST_BLOCKS, check_varied, check_within, read_codes, read_column, read_entries
+from .columns import FEWEST_BLOCKS, check_varied, read_column, read_entries, read_folds
 from .probing import (
     KERNEL_PENALTIES,
     KERNEL_WIDTHS,
@@ -116,15 +116,7 @@ def fold_codes(folds: Any, block: Ints, names: Sequence[Any], seed: int) -> Ints
         dealt[np.random.default_rng(seed).permutation(len(names))] = np.arange(len(names)) % FOLDS
         codes: Ints = dealt[block]
         return codes
-    fold, values = read_codes("folds", folds, len(block))
-    if isinstance(values[0], str):
-        raise ValueError(f"folds must be integers; row 0 has {values[fold[0]]!r}.")
-    if len(values) < 3:
-        raise ValueError(
-            f"folds has {len(values)} different values, {values}; it needs 3, to train, validate and test."
-        )
-    check_within("block", names, block, "folds", fold, values)
-    return fold
+    return read_folds(folds, block, names)[0]
 
 
 @dataclass(frozen=True)

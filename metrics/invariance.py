@@ -33,10 +33,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .arrays import ROUNDING, ROWS_COMPARED, TIE, Floats, Ints, read_matrix, row_cosines, row_norms, unit_rows
+from .arrays import (
+    ROUNDING,
+    ROWS_COMPARED,
+    TIE,
+    Floats,
+    Ints,
+    group_sums,
+    nearest_shares,
+    read_matrix,
+    row_cosines,
+    row_norms,
+    unit_rows,
+)
 from .columns import (
     FEWEST_BLOCKS,
     UNBOUNDED,
+    check_copies,
     copy_parameters,
     owner_means,
     quarter_numbers,
@@ -50,6 +63,8 @@ COINCIDES = 1e-5
 """Two clips whose embeddings differ by at most this times the largest value are one to an encoder, as two clips of one
 level are to a level meter: the effect of resampling on their ends changes the level by 1e-6 at most (of the 48 pairs of
 the recipe `transforms`, brought from 32 kHz to 16, 22.05 and 48)."""
+
+QUARTERS = ("quarter_1", "quarter_2", "quarter_3", "quarter_4")
 
 
 def invariance(
@@ -113,8 +128,20 @@ def invariance(
     """
     z = read_matrix("embeddings", embeddings)
     originals, copies, owners = read_relations(base, len(z))
-    _check_copied(originals, owners)
-    groups = _original_blocks(blocks, originals, copies, owners, len(z))
+    without = np.delete(originals, owners)
+    if len(without):
+        raise ValueError(
+            f"base of row {without[0]} is −1, an original, but no row is a copy of it; {len(without)} of "
+            f"{len(originals)} originals are so. Leave them out, or give their copies."
+        )
+    if blocks is not None:
+        block, names = read_blocks(blocks, len(z))
+        check_copies(block, names, copies, originals[owners])
+        groups = block[originals]
+    elif len(originals) < FEWEST_BLOCKS:
+        raise ValueError(f"There are {len(originals)} originals; at least {FEWEST_BLOCKS} are needed.")
+    else:
+        groups = np.arange(len(originals))
     quarters = None if parameters is None else quarter_numbers(copy_parameters(parameters, copies, len(z)))
     moves = None if steps is None else read_matrix("steps", steps)
     if moves is not None and moves.shape[1] != z.shape[1]:
@@ -123,29 +150,41 @@ def invariance(
     scores_abx = _abx(z, originals, copies, owners, same, different)
     unit = float(np.abs(z).max()) or 1.0
     z = z / unit
-    mean = z[originals].mean(axis=0)
-    centred = z - mean
+    centred = z - z[originals].mean(axis=0)
     if np.abs(centred).max() <= ROUNDING:
         centred[:] = 0.0
     start, end = centred[originals], centred[copies]
     distances = np.square(end - start[owners]).sum(axis=1)
     moved, apart = owner_means(distances, owners), _mean_distances(start, groups)
-    nearest = owner_means(_nearest_originals(end, start, owners), owners)
-    scores = _contributions(moved, apart)
+    # The contribution of each original to 1 − E moved/E apart, which is exactly their mean.
+    mean = float(apart.mean())
+    scores = np.zeros(len(moved))
+    if mean > 0:
+        share_moved = float(moved.mean()) / mean
+        scores = 1 - share_moved - (moved - moved.mean() - 2 * share_moved * (apart - mean)) / mean
+    nearest = np.empty(len(end))
+    lengths = np.square(start).sum(axis=1)
+    for first in range(0, len(end), ROWS_COMPARED):
+        rows = slice(first, first + ROWS_COMPARED)
+        sizes = np.square(end[rows]).sum(axis=1)[:, None] + lengths
+        to_originals = sizes - 2 * end[rows] @ start.T
+        own = to_originals[np.arange(len(to_originals)), owners[rows]][:, None]
+        nearest[rows] = nearest_shares(to_originals, own, TIE * sizes)
     result: dict[str, Any] = {
         "invariance": float(scores.mean()),
         "abx": None if scores_abx is None else float(scores_abx.mean()),
         **_mean_cosines("cosine", z[originals], z[copies], owners, groups),
         **_mean_cosines("centred_cosine", start, end, owners, groups),
-        "top1": float(nearest.mean()),
+        "top1": float(owner_means(nearest, owners).mean()),
         "top1_chance": 1 / len(originals),
-        **{
-            f"quarter_{number + 1}": None if quarters is None else _quarter(distances[quarters == number], apart)
-            for number in range(4)
-        },
+        **dict.fromkeys(QUARTERS),
         "selectivity": None if moves is None else _ratio(float(np.square(moves / unit).sum(axis=1).mean()), moved),
         "n": len(originals),
     }
+    for number, name in enumerate(QUARTERS if quarters is not None else ()):
+        part = distances[quarters == number]
+        if len(part):
+            result[name] = 1 - float(part.mean()) / mean if mean else 0.0
     if return_scores:
         result |= {"scores": scores.tolist(), "scores_abx": None if scores_abx is None else scores_abx.tolist()}
     return result
@@ -176,66 +215,16 @@ Invariance = metric_class(
 )
 
 
-def _check_copied(originals: Ints, owners: Ints) -> None:
-    without = np.delete(originals, owners)
-    if len(without):
-        raise ValueError(
-            f"base of row {without[0]} is −1, an original, but no row is a copy of it; {len(without)} of "
-            f"{len(originals)} originals are so. Leave them out, or give their copies."
-        )
-
-
-def _original_blocks(blocks: Any, originals: Ints, copies: Ints, owners: Ints, n: int) -> Ints:
-    """Number of the block of each original."""
-    if blocks is None and len(originals) < FEWEST_BLOCKS:
-        raise ValueError(f"There are {len(originals)} originals; at least {FEWEST_BLOCKS} are needed.")
-    if blocks is None:
-        groups: Ints = np.arange(len(originals))
-        return groups
-    block, names = read_blocks(blocks, n)
-    strayed = np.flatnonzero(block[copies] != block[originals[owners]])
-    if len(strayed):
-        copy, original = copies[strayed[0]], originals[owners[strayed[0]]]
-        raise ValueError(
-            f"Row {copy} is of block {names[block[copy]]!r}, but row {original}, its original, of "
-            f"{names[block[original]]!r}; a copy must be of the block of its original."
-        )
-    return block[originals]
-
-
 def _mean_distances(x: Floats, groups: Ints) -> Floats:
     """For each row the mean of |x_i − x_j|² over the rows of other groups."""
     lengths, counts = np.square(x).sum(axis=1), np.bincount(groups)
-    sums = _group_sums(x, groups)
+    sums = group_sums(x, groups)
     # All distances of a row together, from sums over the others: no n × n matrix is needed.
     count = len(x) - counts[groups]
     near = lengths.sum() - np.bincount(groups, lengths)[groups]
     across = np.einsum("ij,ij->i", x, sums.sum(axis=0) - sums[groups])
     means: Floats = np.maximum(lengths + (near - 2 * across) / count, 0.0)
     return means
-
-
-def _group_sums(x: Floats, groups: Ints) -> Floats:
-    sums = np.zeros((int(groups.max()) + 1, x.shape[1]))
-    np.add.at(sums, groups, x)
-    return sums
-
-
-def _contributions(moved: Floats, apart: Floats) -> Floats:
-    """The contribution of each original to 1 − E moved/E apart, which is exactly their mean."""
-    mean = float(apart.mean())
-    if mean == 0:
-        return np.zeros(len(moved))
-    ratio = float(moved.mean()) / mean
-    contributions: Floats = 1 - ratio - (moved - moved.mean() - 2 * ratio * (apart - mean)) / mean
-    return contributions
-
-
-def _quarter(distances: Floats, apart: Floats) -> float | None:
-    if not len(distances):
-        return None
-    mean = float(apart.mean())
-    return 1 - float(distances.mean()) / mean if mean else 0.0
 
 
 def _ratio(steps: float, moved: Floats) -> float:
@@ -248,28 +237,13 @@ def _ratio(steps: float, moved: Floats) -> float:
 def _mean_cosines(name: str, start: Floats, end: Floats, owners: Ints, groups: Ints) -> dict[str, float]:
     """Mean cosine of copies and their originals, and of originals of different groups."""
     u, v = unit_rows(start), unit_rows(end)
-    sums = _group_sums(u, groups)
+    sums = group_sums(u, groups)
     count = len(u) - np.bincount(groups)[groups]
     nulls = np.einsum("ij,ij->i", u, sums.sum(axis=0) - sums[groups]) / count
     return {
         name: float(owner_means(row_cosines(u[owners], v), owners).mean()),
         f"{name}_null": float(np.clip(nulls.mean(), -1.0, 1.0)),
     }
-
-
-def _nearest_originals(end: Floats, start: Floats, owners: Ints) -> Floats:
-    """For each copy 1 where its original is the nearest of all, shared among ties, else 0."""
-    lengths = np.square(start).sum(axis=1)
-    nearest = np.zeros(len(end))
-    for first in range(0, len(end), ROWS_COMPARED):
-        rows = slice(first, first + ROWS_COMPARED)
-        sizes = np.square(end[rows]).sum(axis=1)[:, None] + lengths
-        distances = sizes - 2 * end[rows] @ start.T
-        pair = distances[np.arange(len(distances)), owners[rows]][:, None]
-        nearer = (distances < pair - TIE * sizes).sum(axis=1)
-        tied = (distances <= pair + TIE * sizes).sum(axis=1) - nearer
-        nearest[rows] = (nearer == 0) / tied
-    return nearest
 
 
 def _abx(z: Floats, originals: Ints, copies: Ints, owners: Ints, same: Any, different: Any) -> Floats | None:

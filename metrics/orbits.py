@@ -64,7 +64,14 @@ def pair_changes(level: Floats, start: Ints, end: Ints, originals: NDArray[np.bo
 def read_pairs(raw: Floats, orbits: Any, parameters: Any, base: Any, rotation: Any, seed: int) -> Paired:
     """Check the inputs and make pairs."""
     orbit, orbit_names = read_codes("orbits", orbits, len(raw))
-    _check_orbits(orbit, orbit_names, rotation)
+    single = np.flatnonzero(np.bincount(orbit) == 1)
+    if len(single):
+        row = int(np.flatnonzero(orbit == single[0])[0])
+        raise ValueError(f"Orbit {orbit_names[single[0]]!r} has one row, {row}; a change takes two or more.")
+    fold = np.empty(len(orbit), dtype=np.int64)
+    for number, (_, _, test) in enumerate(rotation):
+        fold[test] = number
+    check_within("orbit", orbit_names, orbit, "folds", fold, range(len(rotation)))
     originals = None if base is None else _originals(base, orbit, orbit_names)
     level, labels = _levels(parameters, orbit, originals)
     start, end = _pairs(orbit, originals, seed)
@@ -105,18 +112,6 @@ def _originals(base: Any, orbit: Ints, names: Sequence[Any]) -> NDArray[np.bool_
     if len(wrong):
         raise ValueError(f"Orbit {names[wrong[0]]!r} has {counts[wrong[0]]} originals in base; it must have one.")
     return originals
-
-
-def _check_orbits(orbit: Ints, names: Sequence[Any], rotation: Sequence[tuple[Ints, Ints, Ints]]) -> None:
-    """Raise ValueError where an orbit has one row, or lies in two folds."""
-    single = np.flatnonzero(np.bincount(orbit) == 1)
-    if len(single):
-        row = int(np.flatnonzero(orbit == single[0])[0])
-        raise ValueError(f"Orbit {names[single[0]]!r} has one row, {row}; a change takes two or more.")
-    fold = np.empty(len(orbit), dtype=np.int64)
-    for number, (_, _, test) in enumerate(rotation):
-        fold[test] = number
-    check_within("orbit", names, orbit, "folds", fold, range(len(rotation)))
 
 
 def _levels(parameters: Any, orbit: Ints, originals: NDArray[np.bool_] | None) -> tuple[Floats, NDArray[Any]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .arrays import TIE, Floats, Ints, row_cosines, unit_rows
+from .arrays import TIE, Floats, Ints, nearest_shares, row_cosines, unit_rows
 from .orbits import Paired, PairFold, ProbeSettings, Starts, Trials, means_by
 from .probing import STATES, Part, descend, fit_groups, linear_layers
 
@@ -234,7 +234,7 @@ def _nearest_levels(data: Paired, start: Ints, end: Ints, predicted: Floats) -> 
         if len(rows) > 2:
             distances[start[pairs][:, None] == rows] = np.inf
         truth = distances[end[pairs][:, None] == rows][:, None]
-        nearest[pairs] = _nearest_shares(distances, truth, rounding)
+        nearest[pairs] = nearest_shares(distances, truth, rounding)
         chance[pairs] = 1 / (len(rows) - (len(rows) > 2))
     return nearest, chance
 
@@ -255,18 +255,10 @@ def _nearest_contexts(data: Paired, start: Ints, end: Ints, predicted: Floats) -
     distances[data.orbit[end][:, None] == data.orbit[rows]] = np.inf
     truth = np.square(predicted - data.z[end]).sum(axis=1)[:, None]
     candidates = np.hstack([truth, np.minimum.reduceat(distances, first, axis=1)])
-    return _nearest_shares(candidates, truth, rounding), 1 / np.isfinite(candidates).sum(axis=1)
+    return nearest_shares(candidates, truth, rounding), 1 / np.isfinite(candidates).sum(axis=1)
 
 
 def _distances_to(predicted: Floats, rows: Floats) -> tuple[Floats, Floats]:
     """Squared distances [m, rows], and a bound of their rounding [m, 1]."""
     sizes = np.square(predicted).sum(axis=1)[:, None] + np.square(rows).sum(axis=1)
     return sizes - 2 * predicted @ rows.T, TIE * sizes.max(axis=1, keepdims=True)
-
-
-def _nearest_shares(distances: Floats, truth: Floats, rounding: Floats) -> Floats:
-    """Whether the distance to the true end [m, 1], one of all, is the least; t ties count 1/t each."""
-    nearer = (distances < truth - rounding).sum(axis=1)
-    tied = (distances <= truth + rounding).sum(axis=1) - nearer
-    shares: Floats = (nearer == 0) / tied
-    return shares

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .arrays import Floats, read_matrix, unit_rows
+from .columns import result_of
 from .evaluated import COMPA as _CITATION
 from .evaluated import count, metric_class, share
 from .similarity import (
@@ -88,15 +89,9 @@ def zero_shot_audio(
     s, classes = _class_similarities(audio, text, labels, class_of_text, similarity)
     relevant, has_lists = _labels(labels, classes, len(s))
     columns, chances = _class_scores(s, relevant, has_lists)
-    numbers: dict[str, Any] = {name: float(column.mean()) for name, column in columns.items()}
-    numbers |= {f"chance_{name}": chance for name, chance in chances.items()} | {"n": len(s), "classes": len(classes)}
-    result = {name: numbers.get(name) for name in MEASURES}
-    result["intervals"] = {name: mean_interval(column) for name, column in columns.items()}
-    if return_scores:
-        for name in _SCORES:
-            key = "scores" if name == "top1" else f"scores_{name}"
-            result[key] = columns[name].tolist() if name in columns else None
-    return result
+    numbers = {f"chance_{name}": chance for name, chance in chances.items()} | {"n": len(s), "classes": len(classes)}
+    result = result_of(MEASURES, columns, numbers, return_scores)
+    return result | {"intervals": {name: mean_interval(column) for name, column in columns.items()}}
 
 
 # Features have one length, that of the clips; the texts of the classes are given to `compute`.

@@ -27,12 +27,16 @@ from audio_compositionality.push_scripts.spaces import metric_files
 from audio_compositionality.tasks.base import Measure
 from audio_compositionality.tasks.metric_files import describe_metric, measures_from
 
-from . import examples
-
 
 def load_metric(metric: str | Path, cache: Path) -> Any:
     """A metric as `evaluate` makes it, by its name or its path."""
     return evaluate.load(str(metric_file(metric) if isinstance(metric, str) else metric), cache_dir=str(cache))
+
+
+def example_of(metric: str) -> dict[str, Any]:
+    """Arguments of a metric, as small as they show something: the `example` of its tests."""
+    example: dict[str, Any] = import_module(f".test_{metric}", __package__).example()
+    return example
 
 
 class MetricContract:
@@ -93,9 +97,7 @@ class MetricContract:
         return function
 
     def example(self) -> dict[str, Any]:
-        make = getattr(examples, self.name, None) or self.module.example
-        example: dict[str, Any] = make()
-        return example
+        return example_of(self.name)
 
     def compute(self, **changes: Any) -> dict[str, Any]:
         return self.function(**self.example() | dict(self.options) | changes)

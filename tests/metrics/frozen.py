@@ -17,7 +17,7 @@ from audio_compositionality.tasks.metric_files import describe_metric
 
 FILE = Path(__file__).with_suffix(".json")
 
-WORDS = {"VERSION", "MEASURES", "PAGE", "_DESCRIPTION", "_CITATION", "_INPUTS", "example"}
+WORDS = {"VERSION", "MEASURES", "_CITATION"}
 """What changes no number."""
 
 

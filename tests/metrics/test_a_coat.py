@@ -1,6 +1,6 @@
 """A-COAT against SciPy, brute force and the properties that its definition implies."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -12,6 +12,18 @@ from audio_compositionality.metrics import arrays
 from audio_compositionality.metrics.a_coat import a_coat, a_coat_scores
 
 from .contract import MetricContract
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `a_coat`: a partly additive encoder of 40 quadruples in 8 dimensions."""
+    rng = np.random.default_rng(0)
+    size, level = rng.integers(1, 4, 40), rng.uniform(-20, 0, 40)
+    energy, t = rng.normal(size=8), rng.normal(size=(40, 8))
+    step = t + 0.5 * size[:, None] * energy
+    a, c = rng.normal(size=(2, 40, 8))
+    b, d = (x + step + rng.normal(0, 0.5, (40, 8)) for x in (a, c))
+    arrays = {"a": a, "b": b, "c": c, "d": d, "t_size": size, "t_level": level}
+    return {name: x.round(3) for name, x in arrays.items()}
 
 
 class TestContract(MetricContract):

@@ -22,6 +22,22 @@ ARRAYS = ("a", "b", "c", "d", "alone_b", "alone_d")
 FITTED = ("fitted_top1", "fitted_part_top1", "fitted_alone_top1", "fitted_pairwise")
 
 
+def example() -> dict[str, Any]:
+    """Return arguments of `a_coat_instances`: an encoder that hears classes, 12 blocks of 4 in 6 dimensions."""
+    rng = np.random.default_rng(0)
+    classes, voices = rng.normal(size=(12, 6)), rng.normal(size=(24, 6))
+    labels = np.stack([rng.choice(12, 4, replace=False) for _ in range(12)])
+    a, c = rng.normal(size=(2, 12, 6))
+    alone = [classes[labels] + voices[side::2, None] + rng.normal(0, 0.4, (12, 4, 6)) for side in (0, 1)]
+    b, d = (0.7 * context[:, None] + 0.6 * source for context, source in zip((a, c), alone, strict=True))
+    arrays = {"a": a, "b": b + rng.normal(0, 0.2, b.shape), "c": c, "d": d + rng.normal(0, 0.2, d.shape)}
+    arrays |= {"alone_b": alone[0], "alone_d": alone[1]}
+    return {name: x.round(3) for name, x in arrays.items()} | {
+        "labels": [[f"class {label}" for label in row] for row in labels],
+        "conditions": [[f"voice {2 * block}", f"voice {2 * block + 1}"] for block in range(12)],
+    }
+
+
 class TestContract(MetricContract):
     name = "a_coat_instances"
     embeddings = ARRAYS
@@ -162,13 +178,6 @@ def test_chunks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = a_coat_instances(**inputs, return_scores=True)
     monkeypatch.setattr(module, "_CHUNK", 5 * 10 * 7)
     assert a_coat_instances(**inputs, return_scores=True) == whole
-
-
-@pytest.mark.parametrize("freedom", [1, 2, 3, 4, 7, 23, 24, 95, 400])
-@pytest.mark.parametrize("t", [0.01, 0.7, 2.0, 12.7, 1e6])
-def test_student_s_coverage_is_scipy_s(freedom: int, t: float) -> None:
-    expected = student.cdf(t, freedom) - student.cdf(-t, freedom)
-    assert module._student_coverage(t, freedom) == pytest.approx(expected, abs=1e-12)
 
 
 def test_kept_is_none_where_the_interval_of_alone_reaches_the_margin() -> None:

@@ -4,7 +4,7 @@ import copy
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -21,6 +21,23 @@ from .contract import MetricContract
 from .scenes import additive, make_scenes
 
 QUICK = {"progress": False, "device": "cpu", "max_steps": 3}
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `a_tre`: a partly additive encoder of 200 scenes of one to three sources in 8 dimensions."""
+    rng = np.random.default_rng(0)
+    labels = {"timbre_label": ("bell", "brass", "reed"), "pitch_label": ("low", "high"), "rate_label": ("slow", "fast")}
+    labels["amplitude_label"] = ("soft", "loud")
+    vectors = {(name, label): rng.normal(size=8) for name, choices in labels.items() for label in choices}
+    mean = rng.normal(size=8)
+    embeddings, scenes = [], []
+    splits = ["train"] * 140 + ["validation"] * 30 + ["test"] * 30
+    for _ in splits:
+        sources = [{name: str(rng.choice(labels[name])) for name in labels} for _ in range(rng.integers(1, 4))]
+        total = sum(vectors[pair] for source in sources for pair in source.items())
+        embeddings.append((mean + total + rng.normal(0, 0.5, 8)).round(3))
+        scenes.append(sources)
+    return {"embeddings": np.array(embeddings), "scenes": scenes, "splits": splits}
 
 
 class TestContract(MetricContract):

@@ -3,7 +3,8 @@
 import itertools
 import json
 from collections import Counter
-from typing import ClassVar
+from collections.abc import Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -23,6 +24,29 @@ from .scenes import NAMES, additive
 from .scenes import make_scenes as scenes_of
 
 QUICK = {"composition": "transformer", "max_steps": 2, "progress": False, "device": "cpu"}
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `a_tre_held_out`: 200 different scenes of one to three sources in 8 dimensions, of an encoder
+    that is additive in classes, except for timbre and pitch, with one vector per combination."""
+    rng = np.random.default_rng(0)
+    labels: dict[str, Sequence[str]] = {"timbre_label": ("bell", "brass", "reed"), "rate_label": ("slow", "fast")}
+    labels |= {"pitch_label": ("low", "mid", "high"), "amplitude_label": ("soft", "loud")}
+    vectors = {(name, label): rng.normal(size=8) for name, choices in labels.items() for label in choices}
+    combined = {pair: rng.normal(size=8) for pair in itertools.product(labels["timbre_label"], labels["pitch_label"])}
+    mean = rng.normal(size=8)
+    embeddings: list[np.ndarray] = []
+    scenes: list[list[dict[str, str]]] = []
+    while len(scenes) < 200:
+        sources = [{name: str(rng.choice(labels[name])) for name in labels} for _ in range(rng.integers(1, 4))]
+        sources.sort(key=lambda source: list(source.values()))
+        if sources in scenes:
+            continue
+        parts = [vectors[pair] for source in sources for pair in source.items()]
+        parts += [combined[source["timbre_label"], source["pitch_label"]] for source in sources]
+        embeddings.append((mean + np.sum(parts, axis=0) + rng.normal(0, 0.5, 8)).round(3))
+        scenes.append(sources)
+    return {"embeddings": np.array(embeddings), "scenes": scenes}
 
 
 class TestContract(MetricContract):

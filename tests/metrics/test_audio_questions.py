@@ -2,14 +2,41 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
+from audio_compositionality.metrics.answer_words import LETTERS
 from audio_compositionality.metrics.audio_questions import audio_questions
 from audio_compositionality.metrics.polybench import polybench
 
 from . import examples
 from .contract import MetricContract
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `audio_questions`: 16 questions in every rotation of their options, two in three right."""
+    rng = np.random.default_rng(0)
+    texts = {"source": ["bell", "brass", "organ"], "mood": ["sad", "happy", "calm", "tense"]}
+    rows: dict[str, list[Any]] = {
+        name: [] for name in ("predictions", "references", "options", "kinds", "ids", "groups")
+    }
+    for number in range(8):
+        for kind, options in texts.items():
+            answer = options[number % len(options)]
+            for turn in range(len(options)):
+                shown = options[turn:] + options[:turn]
+                place = shown.index(answer) if rng.random() < 2 / 3 else int(rng.integers(len(shown)))
+                rows["predictions"].append(
+                    f"{LETTERS[place]}. {shown[place]}" if rng.random() < 0.9 else "I cannot say."
+                )
+                rows["references"].append(answer)
+                rows["options"].append(shown)
+                rows["kinds"].append(kind)
+                rows["ids"].append(f"{kind} {number}")
+                rows["groups"].append(f"clip {number}")
+    return rows
 
 
 class TestContract(MetricContract):

@@ -17,6 +17,15 @@ from .contract import MetricContract
 NAMES = ("r1", "r5", "r10", "map10", "median_rank")
 
 
+def example() -> dict[str, Any]:
+    """Return arguments of `audio_text_retrieval`: a model that finds many of 30 captions of 12 clips, 6 dimensions."""
+    rng = np.random.default_rng(0)
+    clip = np.concatenate([np.arange(12), np.arange(12), np.arange(6)])
+    audio = rng.normal(size=(12, 6))
+    text = audio[clip] + 0.8 * rng.normal(size=(30, 6))
+    return {"audio": audio.round(3), "text": text.round(3), "clip_of_text": clip}
+
+
 class TestContract(MetricContract):
     name = "audio_text_retrieval"
     embeddings = ("text", "audio")

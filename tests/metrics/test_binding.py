@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -11,6 +11,14 @@ from scipy.spatial.distance import cosine
 from audio_compositionality.metrics.binding import binding
 
 from .contract import MetricContract
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `binding`: an encoder that recognises some bindings, in 40 trials of 8 dimensions."""
+    rng = np.random.default_rng(0)
+    same, bound = rng.normal(size=(2, 40, 8))
+    weights = {"x1": 1, "y1": -1, "x2": 1, "y2": -1, "x3": 0.3, "y3": -0.3}
+    return {name: (same + weight * bound + rng.normal(size=(40, 8))).round(3) for name, weight in weights.items()}
 
 
 class TestContract(MetricContract):

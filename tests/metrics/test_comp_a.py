@@ -20,6 +20,16 @@ NEAR = 1e-6
 SHARES = ("group", "text", "audio", "match", "text_pairwise", "audio_pairwise")
 
 
+def example() -> dict[str, Any]:
+    """Return arguments of `comp_a`: a model that is right in most items, 16 pairs and 8 triplets in 6 dimensions."""
+    rng = np.random.default_rng(0)
+    item = np.repeat(np.arange(24), [3 if number % 3 == 0 else 2 for number in range(24)])
+    scene, twin, unheard = rng.normal(size=(24, 6))[item], rng.normal(size=(len(item), 6)), rng.normal(size=(24, 6))
+    audio = scene + 0.7 * twin
+    text = scene + 0.7 * twin + 0.5 * unheard[item] + 0.7 * rng.normal(size=audio.shape)
+    return {"audio": audio.round(3), "text": text.round(3), "item": [f"item {number}" for number in item]}
+
+
 class TestContract(MetricContract):
     name = "comp_a"
     embeddings = ("audio", "text")

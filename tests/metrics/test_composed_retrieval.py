@@ -15,6 +15,18 @@ from audio_compositionality.metrics.composed_retrieval import KINDS, composed_re
 from .contract import MetricContract
 
 
+def example() -> dict[str, Any]:
+    """Return arguments of `composed_retrieval`: a model that composes some of 30 queries, in 8 dimensions."""
+    rng = np.random.default_rng(0)
+    kinds = [KINDS[row % 3] for row in range(30)]
+    candidates = [rng.normal(size=(6 if kind == "without" else 8, 8)).round(3) for kind in kinds]
+    target = rng.integers(6, size=30)
+    source, noise = rng.normal(size=(2, 30, 8))
+    change = np.stack([x[place] for x, place in zip(candidates, target, strict=True)]) - source + noise
+    arrays = {"source": source.round(3), "change": change.round(3), "target": target}
+    return {**arrays, "candidates": [x.tolist() for x in candidates], "kinds": kinds}
+
+
 class TestContract(MetricContract):
     name = "composed_retrieval"
     embeddings = ("source", "change")

@@ -13,6 +13,20 @@ from audio_compositionality.metrics.count_instances import HELD, count_instances
 from .contract import MetricContract
 
 
+def example() -> dict[str, Any]:
+    """Return arguments of `count_instances`: a noisy encoder of 24 ladders of 4 clips and captions."""
+    rng = np.random.default_rng(0)
+    counts, ladders = np.tile([2, 3, 4, 5], 24), np.repeat(np.arange(24), 4)
+    words = rng.normal(size=(6, 6))[counts]
+    return {
+        "embeddings": (words + rng.normal(size=(96, 6))).round(3),
+        "texts": (words + rng.normal(0, 0.2, (96, 6))).round(3),
+        "counts": counts,
+        "ladders": [f"ladder-{ladder}" for ladder in ladders],
+        "held": [list(HELD)[ladder % 4] for ladder in ladders],
+    }
+
+
 class TestContract(MetricContract):
     name = "count_instances"
     embeddings = ("embeddings", "texts")

@@ -2,7 +2,7 @@
 
 import itertools
 import json
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -21,6 +21,20 @@ from audio_compositionality.metrics import literature, probing
 from audio_compositionality.metrics.disentanglement import disentanglement
 
 from .contract import MetricContract, load_metric
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `disentanglement`: 48 clips of crossed factors in 8 dimensions, partly entangled."""
+    rng = np.random.default_rng(0)
+    clips = [(timbre, pitch, rate) for timbre in range(3) for pitch in range(4) for rate in range(4)]
+    timbres = rng.normal(size=(3, 8))
+    axes = np.linalg.qr(rng.normal(size=(8, 8)))[0]
+    z = [timbres[t] + p * axes[0] + r * axes[1] + 0.4 * p * r * axes[2] for t, p, r in clips]
+    return {
+        "embeddings": (np.array(z) + rng.normal(0, 0.2, (48, 8))).round(3),
+        "factors": [{"timbre": ("bell", "horn", "reed")[t], "pitch": 60 + 2 * p, "rate": 2.0**r} for t, p, r in clips],
+        "blocks": np.array([4 * t + p for t, p, _ in clips]),
+    }
 
 
 class TestContract(MetricContract):

@@ -19,6 +19,16 @@ ORIGIN = ("r_cosine", "identity_cosine")
 """What depends on the origin of embeddings."""
 
 
+def example() -> dict[str, Any]:
+    """Return arguments of `equivariance`: a noisy encoder of 20 contexts, each at four levels of one parameter."""
+    rng = np.random.default_rng(0)
+    orbits, parameters = np.repeat(np.arange(20), 4), np.tile([0.0, 2.0, 4.0, 6.0], 20)
+    context, direction = rng.normal(size=(20, 6)), rng.normal(size=6)
+    z = context[orbits] + parameters[:, None] / 4 * direction + rng.normal(0, 0.4, (80, 6))
+    names = [f"context-{orbit}" for orbit in orbits]
+    return {"embeddings": z.round(3), "orbits": names, "parameters": parameters, "folds": orbits % 5, "blocks": orbits}
+
+
 class TestContract(MetricContract):
     name = "equivariance"
     embeddings = ("embeddings",)

@@ -17,6 +17,15 @@ from .contract import MetricContract, load_metric
 from .probes_by_hand import KERNELS, PENALTIES, best_of_folds, kernel_fit, ridge_fit
 
 
+def example() -> dict[str, Any]:
+    """Return arguments of `informativeness`: a noisy encoder of 60 clips in 20 blocks, and one number of each."""
+    rng = np.random.default_rng(0)
+    blocks = np.repeat(np.arange(20), 3)
+    labels = rng.integers(0, 8, 60) * 1.5
+    z = rng.normal(size=(60, 6)) + labels[:, None] * rng.normal(0, 0.3, 6)
+    return {"embeddings": z.round(3), "labels": labels, "folds": blocks % 5, "blocks": [f"speaker-{b}" for b in blocks]}
+
+
 class TestContract(MetricContract):
     name = "informativeness"
     embeddings = ("embeddings",)

@@ -1,6 +1,6 @@
 """Invariance against SciPy, brute force and the properties that its definition implies."""
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -11,6 +11,21 @@ from audio_compositionality.metrics import invariance as module
 from audio_compositionality.metrics.invariance import invariance, selectivity
 
 from .contract import MetricContract
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `invariance`: 20 originals in 8 dimensions, two copies of each, moved by their parameter."""
+    rng = np.random.default_rng(0)
+    originals = rng.normal(size=(20, 8)) + 1
+    owners = np.repeat(np.arange(20), 2)
+    parameters = rng.uniform(0, 1, 40)
+    copies = originals[owners] + parameters[:, None] * rng.normal(size=(40, 8))
+    return {
+        "embeddings": np.vstack([originals, copies]).round(3),
+        "base": np.concatenate([np.full(20, -1), owners]),
+        "parameters": np.concatenate([np.full(20, np.nan), parameters.round(3)]),
+        "blocks": np.concatenate([np.arange(20), owners]) // 2,
+    }
 
 
 class TestContract(MetricContract):

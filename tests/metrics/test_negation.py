@@ -16,6 +16,18 @@ from .contract import MetricContract
 NEAR = 1e-6
 
 
+def example() -> dict[str, Any]:
+    """Return arguments of `negation`: a model that is right in most of 24 items, in 6 dimensions."""
+    rng = np.random.default_rng(0)
+    item, place = np.arange(48) // 2, np.arange(24)
+    scene, twin = rng.normal(size=(24, 6))[item], rng.normal(size=(48, 6))
+    audio, text = scene + twin, scene + twin + 0.8 * rng.normal(size=(48, 6))
+    names = [f"item {number}" for number in item]
+    kinds = [KINDS[number] for number in place % 4]
+    negated = np.where(place % 4 == 2, -1, place // 4 % 2).tolist()
+    return {"audio": audio.round(3), "text": text.round(3), "item": names, "negated": negated, "kinds": kinds}
+
+
 class TestContract(MetricContract):
     name = "negation"
     embeddings = ("audio", "text")

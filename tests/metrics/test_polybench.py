@@ -13,7 +13,7 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score, f1_score, matthews_corrcoef, recall_score
 
 from audio_compositionality.metrics.answer_words import LETTERS
-from audio_compositionality.metrics.polybench import polybench
+from audio_compositionality.metrics.polybench import POLARITIES, polybench
 from audio_compositionality.metrics.questions import REPLACED, TASKS
 
 from .contract import MetricContract
@@ -28,6 +28,51 @@ TEXTS = {
     "duration_longest": ["bell", "brass", "organ"],
 }
 Rows = dict[str, list[Any]]
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `polybench`: 28 questions in every rotation of their options, two in three right."""
+    rng = np.random.default_rng(0)
+    texts = {
+        "counting": ["1", "2", "3", "4"],
+        "duration": ["bell", "brass", "organ"],
+        "concurrency": ["Yes", "No"],
+        "classification": ["bell", "brass", "organ", "reed"],
+        "detection": ["0.0–1.0 s", "2.0–3.0 s", "4.5–5.5 s", "7.0–8.0 s"],
+        "counting_together": ["2", "3", "4"],
+        "duration_longest": ["bell", "brass", "organ"],
+    }
+    styles = ("{0}", "{0}. {1}", "({0})", "{1}", "The answer is {1}.", "I cannot determine this.")
+    rows: dict[str, list[Any]] = {
+        name: []
+        for name in (
+            "predictions",
+            "references",
+            "options",
+            "tasks",
+            "ids",
+            "groups",
+            "polarity",
+            "polyphony",
+            "overlap",
+        )
+    }
+    for number, (task, options) in itertools.product(range(4), texts.items()):
+        answer, is_alone = options[number % len(options)], bool(number & 2)
+        for turn in range(len(options)):
+            shown = options[turn:] + options[:turn]
+            place = shown.index(answer) if rng.random() < 2 / 3 else int(rng.integers(len(shown)))
+            style = styles[min(int(rng.integers(20)) // 4, 4) if rng.random() < 0.95 else 5]
+            rows["predictions"].append(style.format(LETTERS[place], shown[place]))
+            rows["references"].append(answer)
+            rows["options"].append(shown)
+            rows["tasks"].append(task)
+            rows["ids"].append(f"{task} {number}")
+            rows["groups"].append(f"{task}, scene {number // 2}")
+            rows["polarity"].append(POLARITIES[is_alone])
+            rows["polyphony"].append(2 + number % 2)
+            rows["overlap"].append(0.5 * number)
+    return rows
 
 
 class TestContract(MetricContract):

@@ -22,7 +22,7 @@ from audio_compositionality import metrics
 from audio_compositionality.metrics import list_metrics, metric_file
 from audio_compositionality.push_scripts.spaces import metric_card, metric_files
 
-from . import examples
+from .contract import example_of
 
 FOLDER = Path(metrics.__file__).parent
 ROOT = Path(__file__).parents[2]
@@ -108,7 +108,7 @@ class TestFolder:
         function = getattr(module, name)
         arguments = inspect.signature(function).parameters
         few = {key: value for key, value in QUICK.items() if key in arguments}
-        result = function(**getattr(examples, name)(), **few, return_scores=True)
+        result = function(**example_of(name), **few, return_scores=True)
         assert named(inputs) == set(arguments)
         assert named(outputs) == set(result)
 

@@ -6,14 +6,23 @@ from functools import cached_property
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import evaluate
+import numpy as np
 
 from audio_compositionality.push_scripts.spaces import folder_files
 
 from .contract import MetricContract
 
 PATH = Path(__file__).parents[1] / "examples" / "toy_task" / "toy_pairs" / "toy_pairs.py"
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `toy_pairs`: octaves that are their tones with noise."""
+    rng = np.random.default_rng(0)
+    low = rng.normal(size=(8, 4))
+    return {"low": low.round(3), "high": (low + rng.normal(0, 0.5, (8, 4))).round(3)}
 
 
 class TestContract(MetricContract):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
@@ -102,6 +103,21 @@ READ = {
     "precisely 1 to precisely 3": (1, 3),
 }
 """Answers and what they say."""
+
+
+def example() -> dict[str, Any]:
+    """Return arguments of `when`: 24 clips of three sounds, most answers about right, some of another sound."""
+    rng = np.random.default_rng(0)
+    rows: dict[str, list[Any]] = {name: [] for name in ("predictions", "onset", "offset", "duration", "spans")}
+    for _ in range(24):
+        onsets = np.sort(rng.uniform(0.0, 5.0, 3)).round(2)
+        spans = [[float(onset), round(float(onset) + float(rng.uniform(0.6, 2.4)), 2)] for onset in onsets]
+        asked, said = rng.integers(3), rng.random()
+        first, last = spans[asked] if said < 0.7 else spans[rng.integers(3)]
+        answer = f"It is heard from {first + 0.1:.1f} to {last:.1f} seconds." if said < 0.9 else "I cannot tell."
+        for name, value in zip(rows, (answer, *spans[asked], 8.0, spans), strict=True):
+            rows[name].append(value)
+    return rows
 
 
 class TestContract(MetricContract):

@@ -16,6 +16,14 @@ from audio_compositionality.metrics.zero_shot_audio import zero_shot_audio
 from .contract import MetricContract
 
 
+def example() -> dict[str, Any]:
+    """Return arguments of `zero_shot_audio`: a model that knows 6 classes, 40 clips in 8 dimensions."""
+    rng = np.random.default_rng(0)
+    text, labels = rng.normal(size=(6, 8)), np.arange(40) % 6
+    audio = text[labels] + 1.2 * rng.normal(size=(40, 8))
+    return {"audio": audio.round(3), "labels": labels, "text": text.round(3)}
+
+
 class TestContract(MetricContract):
     name = "zero_shot_audio"
     embeddings = ("audio", "text")

@@ -41,12 +41,6 @@ Args:
     return_scores: also return the n cosines as `scores`.
 """
 
-PAGE = {
-    "introduction": "# Octave similarity\n\nIs a tone near its octave?\n",
-    "warning": "A made-up score: it shows how a task is made.\n",
-    "inputs": {"low": "embeddings of tones", "high": "embeddings of their octaves"},
-}
-
 
 def toy_pairs(low: ArrayLike, high: ArrayLike, return_scores: bool = False) -> dict[str, Any]:
     """Score embeddings [n, dim] of n tones and of their octaves, n at least 2.
@@ -89,13 +83,6 @@ def _matrix(name: str, x: Any) -> np.ndarray:
 def _cosine(a: np.ndarray, b: np.ndarray) -> float:
     norms = float(np.linalg.norm(a) * np.linalg.norm(b))
     return float(a @ b) / norms if norms > 0 else 0.0
-
-
-def example() -> dict[str, Any]:
-    """Return arguments of `toy_pairs`: octaves that are their tones with noise."""
-    rng = np.random.default_rng(0)
-    low = rng.normal(size=(8, 4))
-    return {"low": low.round(3), "high": (low + rng.normal(0, 0.5, (8, 4))).round(3)}
 
 
 class ToyPairs(evaluate.Metric):
