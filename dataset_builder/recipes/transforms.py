@@ -15,8 +15,8 @@ from ..scenes.bases import (
     RecentOrbits,
     TransformSpec,
     Version,
-    bases_of,
     draw_copies,
+    drawn_bases,
     render_base,
 )
 from ..scenes.effects import ParameterRange, Transform
@@ -107,7 +107,7 @@ class Transforms(Recipe[TransformSpec]):
     def draw(self, spec: TransformSpec, sounds: Sounds) -> Iterator[Drawn]:
         """Each base, its copies and its candidates, then the clips without copies."""
         recent = RecentOrbits()
-        for number, base in enumerate(bases_of(spec)):
+        for number, base in enumerate(drawn_bases(spec)):
             original, *candidates = base.versions
             copies = list(draw_copies(base, spec)) if candidates else []
             rows: list[tuple[str, Row, Version]] = [("base", {}, original)]

@@ -271,7 +271,7 @@ _TONELESS: Row = {"metadata": [], "levels": None, "values": None}
 """The columns of recordings in rows of scenes, and those of tones in rows of recordings."""
 
 
-def bases_of(spec: TransformSpec) -> Iterator[Base]:
+def drawn_bases(spec: TransformSpec) -> Iterator[Base]:
     """The clips of a spec: first those with copies, then the further ones."""
     return _scenes_of(spec) if spec.is_of_tones else _sounds_of(spec)
 

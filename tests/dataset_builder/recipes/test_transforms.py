@@ -9,7 +9,7 @@ from scipy.stats import kstest
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.recipes.transforms import RECIPE
 from audio_compositionality.dataset_builder.rendered import RenderedData
-from audio_compositionality.dataset_builder.scenes.bases import DIFFERING, TransformSpec, bases_of
+from audio_compositionality.dataset_builder.scenes.bases import DIFFERING, TransformSpec, drawn_bases
 from audio_compositionality.dataset_builder.scenes.effects import load_transform
 from audio_compositionality.dataset_builder.sounds.tones import default_voices
 from audio_compositionality.support.errors import InputError
@@ -158,13 +158,13 @@ class TestSound:
                 assert ratio == pytest.approx(row["parameter"], abs=0.1)
 
     def test_the_level_of_a_base_is_that_of_its_source(self, small):
-        for base in list(bases_of(SMALL))[::2]:
+        for base in list(drawn_bases(SMALL))[::2]:
             clip = small[f"{base.name}-base"][1]
             assert np.abs(clip - base.versions[0].sound() * 32_766 * 10 ** (-12 / 20)).max() <= 0.51
 
     def test_the_level_of_further_single_sources_is_theirs_too(self):
         rendering = RECIPE.render(SMALL.changed(untransformed=2, transforms=("gain",)))
-        for place, base in zip((-2, -1), list(bases_of(rendering.spec))[-2:], strict=True):
+        for place, base in zip((-2, -1), list(drawn_bases(rendering.spec))[-2:], strict=True):
             (clip,) = rendering.clips(len(rendering.rows) + place)
             assert rendering.rows[place]["id"] == f"{base.name}-base"
             assert np.abs(clip - base.versions[0].sound() * 32_766 * 10 ** (-12 / 20)).max() <= 0.51
@@ -174,7 +174,7 @@ class TestSound:
         # Those of full begin with those of mini; of the transforms, noise alone raises a peak by so much.
         rendering = RECIPE.render(RECIPE.presets["full"].changed(transforms=("noise",)))
         places = {row["base"]: place for place, row in enumerate(rendering.rows) if is_base(row)}
-        for base in bases_of(rendering.spec):
+        for base in drawn_bases(rendering.spec):
             levels = base.versions[0].said["levels"]
             if len(base.versions) > 1 and levels and levels["amplitude"] >= 5:
                 (clip,) = rendering.clips(places[base.name])
