@@ -274,6 +274,7 @@ def _entry(data: RenderedData, job: _Job) -> BuiltRecipe:
         settings=configuration.values,
         fingerprint=configuration.fingerprint,
         rows_sha256=sha256_of_json([str(job.features), list(job.rows)]),
+        rows_digest=configuration.rows_digest,
         audio_format=job.audio_format,
         description=configuration.description,
         shards={},
@@ -314,7 +315,7 @@ def _claim(
     kept = dict(before)
     for name, entry in entries.items():
         present = kept.get(name)
-        if present is not None and present.rows_sha256 != entry.rows_sha256:
+        if present is not None and (present.rows_sha256, present.rows_digest) != (entry.rows_sha256, entry.rows_digest):
             raise DatasetError(
                 f"{folder} holds other rows or columns of {name} under the same settings and version {entry.version}: "
                 "the recipe draws otherwise now, so raise its version, or --force to replace what was built"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, is_dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
@@ -81,6 +84,10 @@ class Rendering(Protocol):
         """The clips of a row, each int16 [samples], in the order of `Recipe.clip_names`."""
         ...
 
+    def plan(self, index: int) -> Any:
+        """What decides the sound of a row beside its columns, such as its events; see `digest_of_rows`."""
+        return None
+
     def rate(self, index: int) -> int:
         """Hz of the clips of a row."""
         return self.sample_rate
@@ -100,7 +107,10 @@ class Configuration(Protocol):
     Attributes:
         recipe: name of the recipe.
         source: where the data were opened from: a preset, a folder, a Hub id.
-        fingerprint: names the samples; equal fingerprints mean equal samples.
+        fingerprint: names the samples; equal fingerprints mean equal samples, as long as a recipe's version rises with
+            every change of its rows.
+        rows_digest: hexadecimal, of the rows and what decides their sound; see `digest_of_rows`. It differs where a
+            recipe draws otherwise under an unchanged version.
         rows: all rows without their audio: ``id``, ``split``, and the recipe's further features.
         clip_ids: of all clips, row by row.
     """
@@ -110,6 +120,9 @@ class Configuration(Protocol):
 
     @property
     def fingerprint(self) -> str: ...  # noqa: D102
+
+    @property
+    def rows_digest(self) -> str: ...  # noqa: D102
 
     @property
     def rows(self) -> Sequence[Row]: ...  # noqa: D102
@@ -226,6 +239,49 @@ def check_range(wanted: range | None, count: int) -> range:
 def recipe_fingerprint(recipe: str, version: int, values: Mapping[str, Any]) -> str:
     """SHA-256 over a recipe's name, its version and its settings as JSON: equal fingerprints mean equal samples."""
     return digest_of(recipe=recipe, version=version, settings=values)
+
+
+def digest_of_rows(rows: Iterable[Row], plans: Iterable[Any] = ()) -> str:
+    """SHA-256 of rows and of what decides their sound, in hexadecimal: independent of columns' order.
+
+    Numbers count to 9 digits, so that the last bits of a processor's sums do not change the digest.
+
+    Args:
+        rows: without their audio.
+        plans: as `Rendering.plan` gives them: events and other dataclasses, sequences and mappings of texts and
+            numbers, and partial functions, which count by their name and arguments. Arrays of more than
+            100 values count by their shape, sum and first moment, any other object by its type alone.
+    """
+    digest = hashlib.sha256()
+    for part in (*rows, *plans):
+        digest.update(json.dumps(_digestible(part), sort_keys=True).encode() + b"\n")
+    return digest.hexdigest()
+
+
+_WHOLE_ARRAY = 100
+"""Values of an array that all count in a digest."""
+
+
+def _digestible(value: Any) -> Any:
+    """A value as JSON."""
+    if value is None or isinstance(value, str | int):
+        return value
+    if isinstance(value, float):
+        return f"{value:.9g}"
+    if isinstance(value, list | tuple):
+        return [_digestible(part) for part in value]
+    if isinstance(value, Mapping):
+        return {str(name): _digestible(part) for name, part in value.items()}
+    if isinstance(value, np.ndarray) and value.size > _WHOLE_ARRAY:
+        moments = [float(value.sum()), float(value.ravel() @ np.arange(1, value.size + 1))]
+        return _digestible([value.shape, *moments])
+    if isinstance(value, np.ndarray | np.generic):
+        return _digestible(value.tolist())
+    if isinstance(value, partial):
+        return [value.func.__name__, _digestible(value.args), _digestible(value.keywords)]
+    if is_dataclass(value):
+        return _digestible(list(vars(value).values()))
+    return type(value).__name__
 
 
 PAUSE = 1.0

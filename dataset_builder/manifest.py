@@ -75,6 +75,7 @@ class BuiltRecipe:
         fingerprint: of the recipe's name, version and settings.
         rows_sha256: of the columns and of all rows without their audio: where it differs under one fingerprint, the
             code of the recipe has changed without its version.
+        rows_digest: see `Configuration.rows_digest`.
         audio_format: ``flac`` or ``wav``.
         description: Markdown of the card.
         shards: by path below the folder; empty until the configuration has been built.
@@ -84,6 +85,7 @@ class BuiltRecipe:
     settings: Mapping[str, Any]
     fingerprint: str
     rows_sha256: str
+    rows_digest: str
     audio_format: str
     description: str
     shards: Mapping[str, Shard]

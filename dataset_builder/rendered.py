@@ -12,7 +12,17 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.spec import Spec, read_values
 from audio_compositionality.support.text import nearest
 
-from .data import Clip, DatasetError, HeldData, Rendering, Row, check_range, recipe_fingerprint, to_waveform
+from .data import (
+    Clip,
+    DatasetError,
+    HeldData,
+    Rendering,
+    Row,
+    check_range,
+    digest_of_rows,
+    recipe_fingerprint,
+    to_waveform,
+)
 from .recipes import has_preset, list_recipes, load_recipe
 from .recipes.base import Recipe
 
@@ -47,6 +57,11 @@ class RenderedConfiguration:
     def rows(self) -> Sequence[Row]:
         """All rows without their audio."""
         return self.rendering.rows
+
+    @cached_property
+    def rows_digest(self) -> str:
+        """SHA-256 of the rows and what decides their sound; see `digest_of_rows`."""
+        return digest_of_rows(self.rows, map(self.rendering.plan, range(len(self.rows))))
 
     @property
     def values(self) -> dict[str, Any]:

@@ -34,6 +34,7 @@ from .manifest import (
     FINGERPRINT_KEY,
     MANIFEST_NAME,
     AudioColumn,
+    BuiltRecipe,
     Manifest,
     Shard,
     audio_columns,
@@ -77,11 +78,11 @@ class StoredShards:
 
     Attributes:
         shards: in the order of its rows.
-        fingerprint: of the manifest; None without one.
+        built: the entry of the manifest; None without one.
     """
 
     shards: tuple[StoredShard, ...]
-    fingerprint: str | None = None
+    built: BuiltRecipe | None = None
 
 
 class LocalFolder:
@@ -235,9 +236,7 @@ def _shards_by_manifest(place: Place, manifest: Manifest) -> dict[str, StoredSha
         if finished and strange is not None:
             raise DatasetError(f"{strange} is not a shard of this data set: it is not in the manifest")
     return {
-        name: StoredShards(
-            tuple(StoredShard(shard.split, path, shard) for path, shard in built.shards.items()), built.fingerprint
-        )
+        name: StoredShards(tuple(StoredShard(shard.split, path, shard) for path, shard in built.shards.items()), built)
         for name, built in manifest.recipes.items()
     }
 
@@ -541,19 +540,24 @@ class StoredConfiguration:
         self.recipe = recipe
         self.source = place.source
         self.shards = tuple(ShardReader(place, shard, recipe) for shard in stored.shards)
-        self._stated_fingerprint = stored.fingerprint
+        self._built = stored.built
         self._recipe = load_recipe(recipe) if recipe in list_recipes() else None
         self._resampling_said = False
 
     @cached_property
     def fingerprint(self) -> str:
         """The manifest's; without a manifest, SHA-256 over the names of the splits and the digests of the shards."""
-        if self._stated_fingerprint is not None:
-            return self._stated_fingerprint
+        if self._built is not None:
+            return self._built.fingerprint
         digest = hashlib.sha256(f"{self.recipe}\n".encode())
         for reader in self.shards:
             digest.update(f"{reader.shard.split} {sha256_of_file(reader.path)}\n".encode())
         return digest.hexdigest()
+
+    @cached_property
+    def rows_digest(self) -> str:
+        """The manifest's, which is that of the rendered rows; without a manifest, the fingerprint."""
+        return self.fingerprint if self._built is None else self._built.rows_digest
 
     @cached_property
     def columns(self) -> tuple[AudioColumn, ...]:

@@ -147,7 +147,7 @@ class RecordedClips:
         self.rows: Sequence[dict[str, Any]] = tuple({"id": id, "split": "test"} for id in self.clip_ids)
         paths = sorted({clip.path for clip in self._clips})
         self.files = len(paths)
-        self.fingerprint = self._fingerprint(paths, progress)
+        self.fingerprint = self.rows_digest = self._fingerprint(paths, progress)
 
     def clips(self, wanted: range | None = None, *, keep_invalid: bool = False) -> Iterator[Clip]:
         """Clips in the order of `clip_ids`; see `Configuration.clips`.

@@ -318,6 +318,10 @@ class CaptionedRendering(DrawnRendering):
         """Rows without audio, each made on first access: their texts take longer than their scenes."""
         return LazyRows(len(self.scenes), self._row)
 
+    def plan(self, index: int) -> TimedRow:
+        """The times of the sounds in the clips of a row."""
+        return self.timed(index)
+
     def timed(self, index: int) -> TimedRow:
         """The times of the sounds in the clips of a row."""
         scene = self.scenes[index]

@@ -469,6 +469,10 @@ class DrawnRendering(Rendering):
     def _events(self) -> EventSounds:
         return EventSounds(self.sounds, self.sample_rate)
 
+    def plan(self, index: int) -> Any:
+        """The events of each clip of a row, or the function that makes its clips."""
+        return self.drawn[index].clips
+
     def clips(self, index: int) -> Sequence[Pcm16]:
         """The clips of a row, each int16 [samples], under one gain."""
         clips, mixed = self.drawn[index].clips, self.drawn[index].mixed

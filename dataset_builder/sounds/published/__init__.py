@@ -166,6 +166,11 @@ class ReadConfiguration:
         """Ids of all clips, row by row."""
         return tuple(id for id, _ in self._clips)
 
+    @property
+    def rows_digest(self) -> str:
+        """The fingerprint, which is of the rows as they were read."""
+        return self.fingerprint
+
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over the rows and the content of the files, independent of their places."""
