@@ -75,11 +75,6 @@ class _Prepared:
     errors: dict[int, str]
 
 
-@dataclass(frozen=True)
-class _End:
-    error: BaseException | None = None
-
-
 def embed_batches(
     encoder: Model, batches: Iterable[GivenBatch], *, skip_invalid: bool = False
 ) -> Generator[EmbeddedBatch]:
@@ -118,24 +113,29 @@ def embed_batches_at_layers(
     with _Feeder(deepest(encoders), batches, skip_invalid) as feeder:
         for prepared in feeder:
             with _blame(prepared.ids):
-                embedded = _second_stage_at_layers(encoders, prepared)
+                arrays = _in_one_pass(encoders, prepared)
+                if arrays is not None:
+                    embedded = [_embedded(prepared, array) for array in arrays]
+                else:
+                    # A clip without an embedding at one layer may have one at others: layer by layer.
+                    each = [replace(prepared, errors=dict(prepared.errors)) for _ in encoders]
+                    pairs = zip(encoders, each, strict=True)
+                    embedded = [_embedded(mine, _second_stage(encoder, mine)) for encoder, mine in pairs]
             yield embedded
 
 
-def _second_stage_at_layers(encoders: Sequence[LayeredEncoder[Any]], prepared: _Prepared) -> list[EmbeddedBatch]:
+def _in_one_pass(encoders: Sequence[LayeredEncoder[Any]], prepared: _Prepared) -> list[FloatArray] | None:
+    """The embeddings at each layer; None where a clip may have to be left out."""
+    if prepared.features is None:
+        return None
+    try:
+        arrays = embed_layers(encoders, prepared.features)
+    except ClipError:
+        if prepared.batch is None:
+            raise
+        return None
     rows = len(prepared.ids)
-    if prepared.features is not None:
-        try:
-            arrays = embed_layers(encoders, prepared.features)
-        except ClipError:
-            if prepared.batch is None:
-                raise
-        else:
-            checked = (check_embeddings(array, one, rows) for array, one in zip(arrays, encoders, strict=True))
-            return [_embedded(prepared, array) for array in checked]
-    # A clip without an embedding at one layer may have one at others: layer by layer.
-    each = [replace(prepared, errors=dict(prepared.errors)) for _ in encoders]
-    return [_embedded(mine, _second_stage(one, mine)) for one, mine in zip(encoders, each, strict=True)]
+    return [check_embeddings(array, encoder, rows) for array, encoder in zip(arrays, encoders, strict=True)]
 
 
 def _embedded(prepared: _Prepared, embeddings: FloatArray) -> EmbeddedBatch:
@@ -146,33 +146,22 @@ def _embedded(prepared: _Prepared, embeddings: FloatArray) -> EmbeddedBatch:
     return EmbeddedBatch(prepared.ids, embeddings, prepared.errors)
 
 
-def _first_stage(encoder: Model, batch: GivenBatch, skip_invalid: bool) -> _Prepared:
-    rows = len(batch.waveforms)
-    if len(batch.ids) != rows:
-        raise InputError(f"a batch has {len(batch.ids)} ids for {rows} waveforms; there must be one each")
-    if not skip_invalid:
-        return _Prepared(batch.ids, encoder.prepare(batch.waveforms, batch.sample_rate), None, {})
-    errors = dict(batch.errors)
-    features = _leave_out(batch, errors, lambda clips: encoder.prepare(clips, batch.sample_rate))
-    return _Prepared(batch.ids, features, batch, errors)
-
-
 def _second_stage(encoder: Model, prepared: _Prepared) -> FloatArray:
     rows = len(prepared.ids)
-    if prepared.batch is None:
-        return _embed(encoder, prepared.features, rows)
+    batch = prepared.batch
+    if batch is None:
+        return check_embeddings(encoder.forward(prepared.features), encoder, rows)
     if prepared.features is not None:
         try:
-            return _embed(encoder, prepared.features, rows)
+            return check_embeddings(encoder.forward(prepared.features), encoder, rows)
         except ClipError as error:
             _note_error(error, prepared.errors, rows)
+
+        def embed(clips: NDArray[Any]) -> FloatArray:
+            return check_embeddings(encoder.forward(encoder.prepare(clips, batch.sample_rate)), encoder, rows)
+
         # Another clip has to take the place of this one: from its waveform on.
-        rate = prepared.batch.sample_rate
-        embeddings = _leave_out(
-            prepared.batch,
-            prepared.errors,
-            lambda clips: _embed(encoder, encoder.prepare(clips, rate), rows),
-        )
+        embeddings = _leave_out(batch, prepared.errors, embed)
         if embeddings is not None:
             return embeddings
     return np.full((rows, output_dim_of(encoder)), np.nan, np.float32)
@@ -208,10 +197,6 @@ def _first_valid(errors: Mapping[int, str], rows: int) -> int:
     return next(row for row in range(rows) if row not in errors)
 
 
-def _embed(encoder: Model, features: Any, rows: int) -> FloatArray:
-    return check_embeddings(encoder.forward(features), encoder, rows)
-
-
 @contextmanager
 def _blame(ids: Sequence[str]) -> Iterator[None]:
     """Name the clip, or the batch, in an error."""
@@ -234,7 +219,7 @@ class _Feeder:
         self._encoder = encoder
         self._batches = batches
         self._skip_invalid = skip_invalid
-        self._ready: queue.Queue[_Prepared | _End] = queue.Queue(AHEAD)
+        self._ready: queue.Queue[_Prepared | BaseException | None] = queue.Queue(AHEAD)
         self._stopped = threading.Event()
         # A daemon: a batch that takes forever must not keep the interpreter from leaving on Ctrl-C.
         self._thread = threading.Thread(target=self._work, name="embed_batches", daemon=True)
@@ -252,31 +237,42 @@ class _Feeder:
     def __iter__(self) -> Iterator[_Prepared]:
         while True:
             item = self._ready.get()
-            if isinstance(item, _End):
-                if item.error is not None:
-                    raise item.error
+            if item is None:
                 return
+            if isinstance(item, BaseException):
+                raise item
             yield item
 
     def _work(self) -> None:
-        error = None
+        """Prepare the batches; the end is the error that stopped it, or None."""
+        encoder = self._encoder
+        error: BaseException | None = None
         iterator: Iterator[GivenBatch] = iter(())
         try:
             iterator = iter(self._batches)
             for batch in iterator:
                 if self._stopped.is_set():
                     break
+                rate, rows, errors = batch.sample_rate, len(batch.waveforms), dict(batch.errors)
                 with _blame(batch.ids):
-                    prepared = _first_stage(self._encoder, batch, self._skip_invalid)
+                    if len(batch.ids) != rows:
+                        raise InputError(
+                            f"a batch has {len(batch.ids)} ids for {rows} waveforms; there must be one each"
+                        )
+                    if self._skip_invalid:
+                        features = _leave_out(batch, errors, lambda clips, rate=rate: encoder.prepare(clips, rate))
+                        prepared = _Prepared(batch.ids, features, batch, errors)
+                    else:
+                        prepared = _Prepared(batch.ids, encoder.prepare(batch.waveforms, rate), None, {})
                 self._put(prepared)
         except BaseException as caught:
             error = caught
         finally:
             # A generator's cleanup must run in the thread that ran it.
             getattr(iterator, "close", lambda: None)()
-        self._put(_End(error))
+        self._put(error)
 
-    def _put(self, item: _Prepared | _End) -> None:
+    def _put(self, item: _Prepared | BaseException | None) -> None:
         while not self._stopped.is_set():
             try:
                 self._ready.put(item, timeout=0.1)
