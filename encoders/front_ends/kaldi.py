@@ -5,16 +5,15 @@ The computation is that of Kaldi's ``compute-fbank-feats`` (https://kaldi-asr.or
 wholly within the clip, each with its mean removed, pre-emphasised and tapered; the power spectrum at the next power
 of two; triangles on the mel scale 1127·ln(1 + f/700); the logarithm, floored at the float32 epsilon.
 
-Where torchaudio is installed it computes them; what is written here differs from it by rounding.
+It differs from torchaudio's by rounding. torchaudio is not asked, so that results do not depend on what is installed.
 """
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from transformers.audio_utils import mel_filter_bank
@@ -34,16 +33,6 @@ TAPER_POWERS: dict[Taper, float] = {"hanning": 1.0, "povey": 0.85}
 """Tapers are powers of the symmetric Hann window; Povey's is Kaldi's default."""
 
 
-def torchaudio_fbank() -> Callable[..., Any] | None:
-    """``torchaudio.compliance.kaldi.fbank``; None where torchaudio is not installed, or was left out for its build."""
-    try:
-        from torchaudio.compliance import kaldi
-    except ImportError:
-        return None
-    fbank: Callable[..., Any] = kaldi.fbank
-    return fbank
-
-
 class FilterBank(torch.nn.Module):
     """Log-mel filter bank of clips at 16 kHz: [n, samples] to [n, frames, mels].
 
@@ -59,8 +48,6 @@ class FilterBank(torch.nn.Module):
 
     def __init__(self, mels: int, taper: Taper, dtype: torch.dtype = torch.float32) -> None:
         super().__init__()
-        self._fbank = torchaudio_fbank()
-        self._mels, self._taper_name = mels, taper
         self._size = 2 ** math.ceil(math.log2(FRAME))
         hann = torch.hann_window(FRAME, periodic=False, dtype=torch.float64)
         self.register_buffer("_taper", (hann ** TAPER_POWERS[taper]).to(dtype))
@@ -81,22 +68,9 @@ class FilterBank(torch.nn.Module):
 
     def forward(self, clips: torch.Tensor) -> torch.Tensor:
         """Log-mel spectrogram, float32 [n, frames, mels], of clips [n, samples] of a frame at least."""
-        if self._fbank is not None:
-            return torch.stack([self._log_mel_of_torchaudio(clip.to(self._taper.dtype)) for clip in clips])
         # On the CPU one clip after another takes three quarters of the time: what is in between stays in the cache.
         parts = [clips[row : row + 1] for row in range(len(clips))] if clips.device.type == "cpu" else [clips]
         return torch.cat([self._log_mel(part.to(self._taper.dtype)).float() for part in parts])
-
-    def _log_mel_of_torchaudio(self, clip: torch.Tensor) -> torch.Tensor:
-        assert self._fbank is not None
-        log_mel: torch.Tensor = self._fbank(
-            clip[None],
-            num_mel_bins=self._mels,
-            sample_frequency=float(SAMPLE_RATE),
-            window_type=self._taper_name,
-            dither=0.0,
-        )
-        return log_mel.float()
 
     def _log_mel(self, clips: torch.Tensor) -> torch.Tensor:
         means = clips.unfold(1, FRAME, HOP).mean(dim=2, keepdim=True)

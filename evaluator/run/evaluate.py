@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import platform
-import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -406,6 +405,4 @@ def intervals_of(task: Task, scores: Scores, described: Samples) -> dict[str, tu
 
 def library_versions() -> dict[str, str]:
     """Versions of this package, Python and the libraries that compute, as a result states them."""
-    # torchaudio is used where it is installed and a front end requested it.
-    names = [*_VERSIONS, *(["torchaudio"] if "torchaudio.compliance.kaldi" in sys.modules else [])]
-    return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in names}}
+    return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in _VERSIONS}}

@@ -74,8 +74,7 @@ def test_a_clone_works_beside_a_build_that_does_not_fit_and_says_so_in_one_line(
     package(tmp_path / "torchaudio", "__version__ = '2.11.0+cu999'\n", "_torchaudio.abi3.so")
     code = """if True:
         import audio_compositionality, evaluate, torch
-        from audio_compositionality.encoders.front_ends.kaldi import FilterBank, torchaudio_fbank
-        assert torchaudio_fbank() is None
+        from audio_compositionality.encoders.front_ends.kaldi import FilterBank
         print(*FilterBank(40, "povey")(torch.zeros(1, 560)).shape)"""
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     finished = subprocess.run(
