@@ -11,7 +11,6 @@ import pytest
 import torch
 
 from audio_compositionality.encoders.base import ClipError, Model, ModelCard, StagedEncoder
-from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.pipeline import EmbeddedBatch, embed_batches
 
 
@@ -61,13 +60,6 @@ def test_order_is_kept_and_an_uneven_last_batch_counts() -> None:
     out = embed_all(Peak(), batches(4, 4, 4, 3))
     assert out.dtype == np.float32
     np.testing.assert_allclose(out, np.repeat(np.arange(15)[:, None] / 1000, 2, axis=1), rtol=1e-6)
-
-
-def test_equals_embed_for_a_real_encoder() -> None:
-    clips = np.random.default_rng(0).normal(0, 0.1, (5, 3200)).astype(np.float32)
-    encoder = load_model("log-mel-statistics")
-    parts = [Batch(["a", "b", "c"], clips[:3], 16_000), Batch(["d", "e"], clips[3:], 16_000)]
-    np.testing.assert_allclose(embed_all(encoder, parts), encoder.embed(clips, 16_000), rtol=1e-6, atol=1e-6)
 
 
 def test_input_is_made_ready_while_the_model_runs_but_not_far_ahead() -> None:

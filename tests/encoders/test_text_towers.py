@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,13 +18,11 @@ from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
 from audio_compositionality.encoders.base import ModelError
-from audio_compositionality.encoders.loading import checkpoints
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.networks.small_networks import SmallText
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.encoders.text_towers import SentenceEncoder, TextedEncoder
 from audio_compositionality.metrics.answers import embedding_match
-from audio_compositionality.support.files import sha256_of_file
 
 from .contract import TEXTS, Saved, TextContract, relative_error
 
@@ -257,18 +254,6 @@ def test_of_the_hub_the_tower_is_fetched_with_the_first_text(
     assert encoder.embed(clips, 48_000).shape == (1, 24)
     with pytest.raises(ModelError, match=r"cannot get model-00002-of-00002\.safetensors of 'some/clap'"):
         encoder.embed_text(TEXTS)
-
-
-def test_texts_of_the_published_pytorch_file(worded: Saved, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    shutil.copytree(worded("clap"), tmp_path / "old")
-    path = tmp_path / "old" / "pytorch_model.bin"
-    torch.save(load_file(tmp_path / "old" / "model.safetensors"), path)
-    (tmp_path / "old" / "model.safetensors").unlink()
-    repository = "laion/clap-htsat-unfused"
-    file = replace(checkpoints.PUBLISHED_PICKLES[repository], digest=f"sha256:{sha256_of_file(path)}")
-    monkeypatch.setitem(checkpoints.PUBLISHED_PICKLES, repository, file)
-    embeddings = load(f"laion-clap={tmp_path / 'old'}").embed_text(TEXTS)
-    np.testing.assert_array_equal(embeddings, load(worded("clap")).embed_text(TEXTS))
 
 
 # Encoders of sentences

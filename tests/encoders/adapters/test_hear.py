@@ -177,13 +177,3 @@ def test_the_model_path_must_be_an_encoder() -> None:
         hear.load_model()
     with pytest.raises(ValueError, match="did you mean 'whisper-base'"):
         hear.load_model("wisper-base")
-
-
-def test_ours_in_theirs_in_ours(module: Write) -> None:
-    text = (
-        "from audio_compositionality.encoders.adapters.hear import get_scene_embeddings, load_model as load\n"
-        "def load_model(path=''): return load('log-mel-statistics')\n"
-    )
-    clips = different_clips(44_100, 1)
-    expected = load_model("log-mel-statistics").embed(clips, 44_100)
-    np.testing.assert_array_equal(load_model(f"hear:{module(text, 'fake_hear_around')}").embed(clips, 44_100), expected)

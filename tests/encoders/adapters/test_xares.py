@@ -145,14 +145,3 @@ def test_a_class_without_an_encoder() -> None:
 
     with pytest.raises(ValueError, match="EmptyEncoder names no model: set model_name"):
         EmptyEncoder()
-
-
-def test_ours_in_theirs_in_ours(tmp_path: Path, saved: Saved) -> None:
-    (tmp_path / "around.py").write_text(
-        "from audio_compositionality.encoders.adapters import xares\n\n\n"
-        f"class AroundEncoder(xares.XaresEncoder):\n    model_name = {str(saved('whisper'))!r}\n"
-    )
-    clips = different_clips(16_000, 2)
-    encoder = load_model(f"xares:{tmp_path / 'around.py'}:AroundEncoder")
-    expected = load_model(str(saved("whisper"))).embed(clips, 16_000)
-    np.testing.assert_allclose(encoder.embed(clips, 16_000), expected, atol=1e-5)

@@ -244,12 +244,6 @@ def load(name: str) -> TextedEncoder:
     return encoder
 
 
-def test_it_is_small_and_says_that_it_is_untrained() -> None:
-    card = load("tiny-clap").card
-    assert (card.id, card.revision, card.paradigm, card.weights_sha256) == ("tiny-clap", "v1", "untrained", None)
-    assert sum(weight.numel() for weight in tiny_clap().parameters()) < 1_000_000
-
-
 def test_what_is_saved_is_the_same_model_to_transformers_and_as_a_folder(tmp_path: Path) -> None:
     state = torch.random.get_rng_state()
     save_clap(tiny_clap(), tmp_path)
@@ -268,12 +262,6 @@ def test_what_is_saved_is_the_same_model_to_transformers_and_as_a_folder(tmp_pat
         sounds = model.get_audio_features(**features).pooler_output.numpy()
     np.testing.assert_allclose(encoder.embed_text(TEXTS), texts, atol=1e-6)
     np.testing.assert_allclose(encoder.embed(clips, 16_000), sounds, atol=1e-6)
-
-
-def test_weights_are_those_of_the_seed() -> None:
-    first, again, other = (tiny_clap(seed).state_dict() for seed in (0, 0, 1))
-    assert all(torch.equal(first[name], again[name]) for name in first)
-    assert not torch.equal(first["text_projection.linear1.weight"], other["text_projection.linear1.weight"])
 
 
 def test_no_word_is_unknown() -> None:

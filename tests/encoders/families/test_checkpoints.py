@@ -116,12 +116,10 @@ UNTAPERED = torch.from_numpy(
 @pytest.mark.parametrize(
     ("name", "key", "value", "message"),
     [
-        ("audiomae", "head.weight", torch.zeros(527, 768), "1 unexpected: head.weight"),
         # A checkpoint fine-tuned with average pooling normalises after the mean, by fc_norm.
         ("audiomae", "norm.bias", "fc_norm.bias", "1 missing: layernorm.bias; 1 unexpected: fc_norm.bias"),
         ("beats-iter3", TABLE.format(0), None, "1 missing: encoder.relative_attention_bias.weight$"),
         ("beats-iter3", "encoder.pos_conv.0.weight_g", None, "1 missing: encoder.pos_conv.weight$"),
-        ("beats-iter3", "predictor.weight", torch.zeros(527, 768), "1 unexpected: predictor.weight"),
         ("beats-iter3", TABLE.format(7), torch.ones(320, 12), r"layers\.7.*relative_attention_bias\.weight differs"),
         (
             "ms-clap-2023",
@@ -129,21 +127,8 @@ UNTAPERED = torch.from_numpy(
             None,
             r"3 missing: htsat\.audio_encoder\.layers\.1\.blocks\.0\.attention\.self\.key",
         ),
-        (
-            "ms-clap-2023",
-            HTSAT + "layers.0.downsample.norm.weight",
-            None,
-            r"1 missing: htsat\.audio_encoder\.layers\.0\.downsample\.norm\.weight",
-        ),
         ("ms-clap-2023", HTSAT + MEL, None, "1 missing: log_mel.filters"),
         ("ms-clap-2023", HTSAT + STFT.format("real"), None, r"conv_real\.weight' are missing"),
-        ("ms-clap-2023", HTSAT + "bn0.weight", torch.zeros(8), r"batch_norm\.weight \(stored \(8,\)"),
-        (
-            "ms-clap-2023",
-            HTSAT + "layers.0.blocks.2.norm1.weight",
-            torch.zeros(96),
-            r"1 unexpected: .*blocks\.2\.layernorm_before",
-        ),
         (
             "ms-clap-2023",
             HTSAT + STFT.format("imag"),
@@ -157,28 +142,10 @@ UNTAPERED = torch.from_numpy(
             r"have the shape \(257, 1, 512\), but must be there in the shape \(513, 1, 1024\)",
         ),
         ("ms-clap-2022", BASE + "conv_block6.bn2.weight", None, r"1 missing: blocks\.5\.bn2\.weight"),
-        (
-            "ms-clap-2022",
-            "audio_encoder.projection.linear1.weight",
-            None,
-            r"1 missing: projection\.linear1\.weight",
-        ),
-        ("ms-clap-2022", BASE + MEL, None, r"1 missing: log_mel\.filters"),
-        ("ms-clap-2022", BASE + STFT.format("real"), None, r"conv_real\.weight' are missing"),
-        ("ms-clap-2022", BASE + "conv_block7.conv1.weight", torch.zeros(1), r"1 unexpected: blocks\.6\.conv1\.weight"),
         ("ms-clap-2022", BASE + "fc1.bias", torch.zeros(7), r"fc1\.bias \(stored \(7,\), model \(2048,\)\)"),
         ("panns-cnn14", "fc1.bias", None, r"1 missing: fc1\.bias"),
-        ("panns-cnn14", MEL, None, r"1 missing: log_mel\.filters"),
         ("panns-cnn14", "conv_block7.conv1.weight", torch.zeros(1), r"1 unexpected: blocks\.6\.conv1\.weight"),
-        (
-            "panns-cnn14",
-            "conv_block2.conv1.weight",
-            torch.zeros(6, 5, 3, 3),
-            r"blocks\.1\.conv1\.weight \(stored \(6, 5",
-        ),
-        ("panns-cnn14", STFT.format("real"), UNTAPERED, "differ by .*trained with another front end"),
         ("panns-cnn14", STFT.format("real"), torch.full((513, 1, 1024), torch.nan), "differ by nan"),
-        ("panns-cnn14", STFT.format("real"), None, r"conv_real\.weight' are missing"),
         ("passt-s", "dist_token", None, "1 missing: dist_token"),
         ("passt-s", "blocks.12.norm1.bias", torch.zeros(768), r"1 unexpected: blocks\.12\.norm1\.bias"),
         # As in the models for 20 s.

@@ -347,16 +347,6 @@ def test_blocks_that_a_layer_does_not_need_are_not_run(saved: Saved) -> None:
     assert [blocks(layer) for layer in (None, 2, 1, 0)] == [2, 2, 2, 1]
 
 
-def test_padding_of_the_extractor_is_left_out(saved: Saved) -> None:
-    """That of w2v-BERT pairs frames of 10 ms and pads an odd last one."""
-    clips = different_clips(16_000, 0.71)
-    inputs = extracted(saved("w2v-bert"), clips, 16_000)
-    assert (inputs["attention_mask"] == 0).sum(1).tolist() == [1, 1, 1]
-    with torch.no_grad():
-        hidden = transformers.AutoModel.from_pretrained(saved("w2v-bert")).eval()(**inputs).last_hidden_state.numpy()
-    assert relative_error(load_model(str(saved("w2v-bert"))).embed(clips, 16_000), hidden.mean(axis=1)) > 1e-3
-
-
 # Lengths
 
 
@@ -390,14 +380,6 @@ def test_clips_longer_than_the_window_are_refused(family: str, seconds: float, l
     encoder = load_model(encoder_name(family, saved(family)))
     with pytest.raises(ValueError, match=f"clips last {seconds} s, but '.*{family}' takes {longest} at most"):
         encoder.embed(different_clips(16_000, seconds), 16_000)
-
-
-def test_clips_of_different_lengths(saved: Saved) -> None:
-    encoder = load_model(str(saved("whisper")))
-    lengths = (16_000, 32_000, 16_000)
-    clips = [clip[:length] for clip, length in zip(different_clips(16_000, 2.0), lengths, strict=True)]
-    alone = np.concatenate([encoder.embed(clip[None], 16_000) for clip in clips])
-    np.testing.assert_allclose(encoder.embed(clips, 16_000), alone, rtol=1e-4, atol=1e-6)
 
 
 def test_a_clip_that_cannot_be_normalised_is_named(saved: Saved) -> None:
@@ -446,14 +428,6 @@ def test_a_front_end_that_does_not_fit_is_refused(
         load_model(str(changed_extractor(save(family, tmp_path / "changed"), **settings)))
 
 
-@pytest.mark.parametrize("do_normalize", [True, False])
-def test_the_normalisation_of_the_checkpoint_is_kept(do_normalize: bool, tmp_path: Path, save: Save) -> None:
-    folder = changed_extractor(save("wav2vec2-masked", tmp_path / "model"), do_normalize=do_normalize)
-    encoder, clips = load_model(str(folder)), different_clips(16_000, 0.5)[:2]
-    change = relative_error(encoder.embed(clips / 2 + 0.1, 16_000), encoder.embed(clips, 16_000))
-    assert change < 1e-4 if do_normalize else change > 1e-2
-
-
 @pytest.mark.parametrize("settings", [{"mean": -6.0, "std": 3.0}, {"do_normalize": False}])
 def test_the_normalisation_of_a_spectrogram_is_the_extractors(
     settings: dict[str, object], save: Save, tmp_path: Path
@@ -472,19 +446,14 @@ def test_the_normalisation_of_a_spectrogram_is_the_extractors(
     [
         ("wav2vec2", "encoder.layers.1.final_layer_norm.bias"),
         ("wav2vec2-masked", "wav2vec2.encoder.layers.0.attention.k_proj.weight"),
-        ("sew-d", "encoder.encoder.layer.1.attention.self.query_proj.weight"),
-        ("speech-to-text", "encoder.conv.conv_layers.1.weight"),
         # The file keeps the names of an older version, which transformers translates.
         ("ast", "audio_spectrogram_transformer.encoder.layer.1.layernorm_after.bias"),
         ("clap", "audio_projection.linear1.weight"),
         ("whisper", "model.encoder.layers.1.self_attn.v_proj.weight"),
         ("encodec", "encoder.layers.3.conv.bias"),
-        ("dac", "encoder.block.2.conv1.weight"),
         ("mimi", "encoder_transformer.layers.1.mlp.fc1.weight"),
         ("pe-audio", "audio_encoder.layers.1.mlp.up_proj.weight"),
-        ("pe-audio-encoder", "layers.1.mlp.up_proj.weight"),
         ("qwen2-audio", "audio_tower.layers.1.fc1.weight"),
-        ("qwen2-audio-encoder", "layers.1.fc1.weight"),
     ],
 )
 def test_missing_reshaped_and_left_over_weights_are_named(family: str, stored: str, save: Save, tmp_path: Path) -> None:
@@ -531,29 +500,6 @@ def test_only_the_part_that_embeds_is_kept_and_needed(
     np.testing.assert_array_equal(part.embed(clips, rate), encoder.embed(clips, rate))
 
 
-def test_the_attention_of_whisper_is_fused(saved: Saved) -> None:
-    assert load_model(str(saved("whisper")))._model.config._attn_implementation == "sdpa"
-
-
-@pytest.mark.parametrize("family", ["wav2vec2", "encodec"])
-def test_weight_norm_under_its_names_of_published_checkpoints(
-    family: str, save: Save, saved: Saved, tmp_path: Path
-) -> None:
-    folder = save(family, tmp_path / "old")
-    old = {
-        key.replace("parametrizations.weight.original0", "weight_g").replace(
-            "parametrizations.weight.original1", "weight_v"
-        ): weight
-        for key, weight in load_file(folder / "model.safetensors").items()
-    }
-    assert any(key.endswith("weight_g") for key in old)
-    save_file(old, folder / "model.safetensors", {"format": "pt"})
-    encoder = load_model(str(folder))
-    clips = different_clips(encoder.card.sample_rate, 0.5)
-    expected = load_model(str(saved(family))).embed(clips, encoder.card.sample_rate)
-    np.testing.assert_array_equal(encoder.embed(clips, encoder.card.sample_rate), expected)
-
-
 @pytest.mark.parametrize("prefix", ["audio_model.", "audio_video_encoder.embedder."])
 def test_the_audio_of_an_audio_visual_model(prefix: str, saved: Saved, save: Save, tmp_path: Path) -> None:
     """Two of its parts share the encoder, so that it may be stored under either name. Settings are as on the Hub."""
@@ -586,14 +532,6 @@ def test_only_the_shards_of_the_tower_are_read(saved: Saved, tmp_path: Path) -> 
     clips = different_clips(16_000, 0.5)
     expected = load_model(f"tower:{saved('qwen2-audio')}").embed(clips, 16_000)
     np.testing.assert_array_equal(load_model(f"tower:{tmp_path}").embed(clips, 16_000), expected)
-
-
-def test_nan_weights_are_found_out(saved: Saved) -> None:
-    encoder = load_model(str(saved("wav2vec2")))
-    with torch.no_grad():
-        encoder._model.encoder.layer_norm.bias.fill_(float("nan"))
-    with pytest.raises(ValueError, match="'wav2vec2' returned 32 of 32 values that are NaN"):
-        encoder.embed(different_clips(16_000, 1.0), 16_000)
 
 
 # Models that are no encoders
@@ -671,10 +609,7 @@ def test_an_extractor_that_does_not_belong_to_the_model(
 # The front end of Whisper
 
 
-MakeClips = Callable[[int, float], np.ndarray]
-
-
-@pytest.mark.parametrize("samples", [1, 159, 160, 161, 200, 201, 4_321, 16_000, 47_599, 47_600, 47_840, 48_000])
+@pytest.mark.parametrize("samples", [1, 160, 201, 16_000, 47_600, 48_000])
 def test_log_mel_is_that_of_transformers_to_the_bit(samples: int) -> None:
     extractor = transformers.WhisperFeatureExtractor(chunk_length=3)
     rng = np.random.default_rng(samples)

@@ -4,7 +4,6 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 import transformers
@@ -15,8 +14,6 @@ from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.support.files import sha256_of_file
 
 from ..contract import HubCache, Save, Saved
-
-MakeClips = Callable[[int, float], np.ndarray]
 
 
 def change_weights(folder: Path, change: Callable[[dict[str, torch.Tensor]], None]) -> None:
@@ -209,19 +206,6 @@ def test_loading_is_silent_and_leaves_the_settings_of_transformers(
     assert capfd.readouterr() == ("", "")
 
 
-def test_untrained_whisper_keeps_its_sinusoids_and_initialisation(saved: Saved) -> None:
-    model = load_model(f"untrained:{saved('whisper')}")._model
-    positions = np.arange(150)[:, None]
-    # Section 2.2 of arXiv 2212.04356: sinusoidal position embeddings, sines in the first half.
-    angles = positions * np.exp(-np.log(10_000) / 15 * np.arange(16))[None]
-    expected = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
-    np.testing.assert_allclose(model.embed_positions.weight.detach().numpy(), expected, atol=1e-4)
-    layer = model.layers[0]
-    assert layer.fc1.weight.std().item() == pytest.approx(model.config.init_std, rel=0.1)
-    assert not layer.fc1.bias.any()
-    assert torch.equal(layer.final_layer_norm.weight, torch.ones(32))
-
-
 def test_a_revision_follows_weights_and_settings(save: Save, tmp_path: Path) -> None:
     """But no other weights beside them; that of an untrained twin, the settings alone."""
     first = save("wav2vec2", tmp_path / "a")
@@ -246,19 +230,3 @@ def test_a_revision_follows_weights_and_settings(save: Save, tmp_path: Path) -> 
         path.write_text(json.dumps({**json.loads(path.read_text()), **settings}))
         assert all(one != other for one, other in zip(revisions(), last, strict=True))
     assert load_model(str(first)).card.weights_sha256 == digest
-
-
-@pytest.mark.parametrize("family", ["wav2vec2", "hubert", "wavlm", "ast", "clap", "whisper"])
-def test_all_weights_of_an_untrained_twin_are_drawn_by_the_seed(family: str, saved: Saved) -> None:
-    trained = load_model(str(saved(family)))._model
-    state = torch.random.get_rng_state()
-    fresh, again, other = (load_model(f"untrained:{saved(family)}", seed=seed)._model for seed in (0, 0, 1))
-    assert torch.equal(torch.random.get_rng_state(), state)
-    weights = fresh.state_dict()
-    assert {k: v.shape for k, v in weights.items()} == {k: v.shape for k, v in trained.state_dict().items()}
-    assert all(torch.equal(v, again.state_dict()[k]) and v.isfinite().all() for k, v in weights.items())
-    for name, module in fresh.named_modules():
-        if isinstance(module, (torch.nn.Linear, torch.nn.Conv1d, torch.nn.Conv2d)):
-            assert module.weight.std() > 0
-            assert not torch.equal(module.weight, other.get_submodule(name).weight)
-            assert not torch.equal(module.weight, trained.get_submodule(name).weight)

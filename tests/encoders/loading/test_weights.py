@@ -129,9 +129,7 @@ TENSORS = {"layer.weight": torch.arange(6.0).reshape(2, 3), "layer.bias": torch.
     [
         TENSORS,
         {"model": TENSORS},
-        {"cfg": {"layers": 12, "name": "x"}, "model": TENSORS},
         {"epoch": 3, "state_dict": {**TENSORS}},
-        {"iteration": 600_000, "model": TENSORS, "sampler": {"indexes": np.arange(5), "pointer": 3, "p": np.ones(2)}},
     ],
 )
 def test_tensors_of_a_pytorch_file(content: object, tmp_path: Path) -> None:
