@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from .files import partial_path, permit_as_new, sha256_of_file, write_whole
+from .files import partial_path, permit_as_new, sha256_of_file
 from .text import first_line
 
 NO_DIGEST = "0" * 64
@@ -174,38 +174,9 @@ def parsed_line(line: bytes, belongs_to: str) -> Any:
     return json.loads(text)
 
 
-def write_digests(path: Path, files: Iterable[Path]) -> None:
-    """Write the digests of files below the folder of `path`, for `check_digests`."""
-    write_whole(path, sealed_json({"files": digests_of(path.parent, files)}))
-
-
 def digests_of(folder: Path, files: Iterable[Path]) -> dict[str, str]:
     """SHA-256 of files by their paths relative to a folder, in the order of these."""
     return {file.relative_to(folder).as_posix(): sha256_of_file(file) for file in sorted(files)}
-
-
-def check_digests(path: Path, files: Iterable[Path]) -> None:
-    """Refuse files that differ from those given to `write_digests`.
-
-    Args:
-        path: of the digests.
-        files: now in its folder.
-
-    Raises:
-        DamagedError: one was changed, is missing, or is new; or the digests themselves are damaged.
-    """
-    try:
-        stated = parsed_sealed_json(path.read_bytes(), path)["files"]
-    except FileNotFoundError as error:
-        raise DamagedError(f"{path} is not there") from error
-    present = digests_of(path.parent, files)
-    for name in sorted({*stated, *present}):
-        if name not in present:
-            raise DamagedError(f"{path.parent / name} is not there")
-        if name not in stated:
-            raise DamagedError(f"{path.parent / name} was not written with the others")
-        if stated[name] != present[name]:
-            raise DamagedError(f"{path.parent / name} is damaged: its SHA-256 is not that in {path.name}")
 
 
 def _line_digest(text: str, belongs_to: str) -> str:

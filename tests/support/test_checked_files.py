@@ -11,7 +11,6 @@ from audio_compositionality.support.checked_files import (
     NO_DIGEST,
     DamagedError,
     TornError,
-    check_digests,
     check_sealed_file,
     is_sealed,
     parsed_line,
@@ -20,7 +19,6 @@ from audio_compositionality.support.checked_files import (
     sealed,
     sealed_json,
     sealed_line,
-    write_digests,
     write_sealed_file,
 )
 
@@ -114,22 +112,3 @@ def test_lines_are_torn_changed_or_of_something_else():
             assert parsed_line(changed, "mine") in ([1, "a", {"b": None}], "\U0001f600")
         except DamagedError:
             continue
-
-
-def test_digests_of_files(tmp_path):
-    files = [tmp_path / "a.wav", tmp_path / "folder" / "b.wav"]
-    files[1].parent.mkdir()
-    for path in files:
-        path.write_bytes(path.name.encode())
-    write_digests(tmp_path / "digests.json", files)
-    check_digests(tmp_path / "digests.json", reversed(files))
-    with pytest.raises(DamagedError, match=r"b\.wav is not there"):
-        check_digests(tmp_path / "digests.json", files[:1])
-    with pytest.raises(DamagedError, match=r"digests\.json was not written with the others"):
-        check_digests(tmp_path / "digests.json", [*files, tmp_path / "digests.json"])
-    files[1].write_bytes(b"b.waw")
-    with pytest.raises(DamagedError, match=r"b\.wav is damaged: its SHA-256 is not that in digests\.json"):
-        check_digests(tmp_path / "digests.json", files)
-    (tmp_path / "digests.json").write_bytes(b"{}")
-    with pytest.raises(DamagedError, match=r"digests\.json is damaged"):
-        check_digests(tmp_path / "digests.json", files)

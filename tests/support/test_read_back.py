@@ -23,19 +23,16 @@ from audio_compositionality import metrics
 from audio_compositionality.dataset_builder import build
 from audio_compositionality.dataset_builder.build import BEGUN_NAME, build_dataset
 from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.recorded import open_recordings
 from audio_compositionality.dataset_builder.texts.rewriting import KeptAnswers
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.push_scripts.dataset import check_built_folder
 from audio_compositionality.support.errors import AudioCompositionalityError
-from studies.sounds.maker import make_folder
 
 from ..dataset_builder.recipes.toy import Toys, registered
 from ..dataset_builder.texts.scripted import Scripted
 from ..evaluator.run.toys import Captions, ManyTexts, Orders, Questions, Tells, TextEncoder
-from ..studies.test_sounds_folder import Beeps
 
 QUIET = RunOptions(progress=False, device="cpu")
 
@@ -127,16 +124,6 @@ def written_again(folder: Path) -> str:
     return digest(model.generate([f"prompt {n}" for n in range(9)]))
 
 
-def make_sounds(folder: Path) -> None:
-    make_folder(Beeps(times=[]), folder / "beeps", progress=False)
-
-
-def open_sounds(folder: Path) -> str:
-    make_sounds(folder)
-    recordings = open_recordings(folder / "beeps", progress=False)
-    return digest(recordings.fingerprint, [(entry.label, entry.condition) for entry in recordings.entries])
-
-
 def install_metrics(folder: Path) -> None:
     metrics._install(metrics.metric_file("a_coat"), folder / "modules")
 
@@ -155,7 +142,6 @@ SCENES: dict[str, tuple[Callable[[Path], Any], Callable[[Path], str]]] = {
     "answers from the store": (ask, ask_on),
     "answers of a run that was stopped": (ask_and_stop, ask_on),
     "captions that a model wrote": (written, written_again),
-    "sounds that were made": (make_sounds, open_sounds),
     "modules of metrics": (install_metrics, installed_metrics),
 }
 """What is done the first time, and the second time, which gives a digest of what a user takes from it."""
