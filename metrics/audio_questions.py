@@ -20,17 +20,17 @@ from .answer_words import LETTERS as LETTERS
 from .answers import REFUSED as REFUSED
 from .arrays import Floats as Floats
 from .evaluated import count, metric_class, share
-from .question_shares import (
+from .questions import (
     ANSWER_MEASURES,
+    GROUP_MEASURES,
+    ORDER_MEASURES,
     Intervals,
-    group_numbers,
-    groups_right,
-    order_numbers,
-    order_scores,
-    positions,
+    Pairs,
+    read_questions,
     share_row,
+    shared_numbers,
+    shared_ratios,
 )
-from .questions import read_questions
 
 _CITATION = """\
 @misc{audio_questions_2026,
@@ -93,38 +93,22 @@ def audio_questions(
     given = {"predictions": predictions, "references": references, "options": options}
     given |= {} if kinds is None else {"kinds": kinds}
     a = read_questions(given, ids, {"groups": groups}, parsed, of_polybench=False)
-    everything, correct = np.ones(a.n, bool), a.per_question(a.right)
-    draws, result = Intervals(a.group), dict[str, Any]()
-    row = share_row(a, everything, draws)
-    table = {kind: share_row(a, a.task == place, draws) for place, kind in enumerate(a.tasks)}
-    shares = {"accuracy": [(correct, np.ones(a.n))]}
-    if a.has_groups:
-        shares["groups_right"] = [groups_right(a, everything)]
-    if (a.orders > 1).any():
-        several = (a.orders > 1).astype(np.float64)
-        shares |= {name: [(values * several, several)] for name, values in order_scores(a).items()}
-    intervals = dict[str, Any]()
-    for name, pairs in shares.items():
+    everything, draws, intervals = np.ones(a.n, bool), Intervals(a.group), dict[str, Any]()
+    ratios: dict[str, Pairs] = {"accuracy": [(a.correct, np.ones(a.n))]} | shared_ratios(a, everything)
+    for name, pairs in ratios.items():
         draws.ask(pairs, intervals, name)
+    table = {kind: share_row(a, mask, draws) for kind, mask in a.asked.items()}
     draws.fill()
     best = [max(part["chance"], part["majority"], part["best_position"]) for part in table.values()]
-    sizes = [part["n"] for part in table.values()]
-    numbers: dict[str, Any] = {
-        **row,
-        **order_numbers(a, everything),
-        **{name: float(pairs[0][0].sum() / pairs[0][1].sum()) for name, pairs in shares.items()},
-        **(group_numbers(a, everything) if a.has_groups else {}),
-        "position_distance": positions(a, np.ones(a.m, bool))["position_distance"],
-        "without_listening": float(np.average(best, weights=sizes)),
+    numbers = shared_numbers(a, everything, ratios) | {
+        "without_listening": float(np.average(best, weights=[part["n"] for part in table.values()])),
         "accuracy_of_kinds": float(np.mean([part["accuracy"] for part in table.values()])),
     }
     result = {name: numbers.get(name) for name in MEASURES}
     result |= {"interval": intervals.pop("accuracy"), "intervals": intervals, "by_kind": table}
-    result["position"] = positions(a, np.ones(a.m, bool))["position"]
+    result["position"] = numbers["position"]
     if return_scores:
-        result["scores"] = correct.tolist()
-        result["choices"] = [None if choice < 0 else int(choice) for choice in a.choice]
-        result["rules"] = list(a.rules)
+        result |= {"scores": a.correct.tolist(), "choices": a.choices, "rules": list(a.rules)}
     return result
 
 
@@ -157,32 +141,7 @@ MEASURES = {
         "share of groups, such as all questions about a clip, with every question answered correctly",
         null="groups_right_chance",
     ),
-    "groups_right_chance": share(
-        "chance of groups right",
-        "groups right by drawing an option each time: the mean of the product of 1/k",
-        shown=False,
-    ),
-    "groups": count("groups", "number of groups", 0.0),
-    "consistency": share(
-        "consistency",
-        "share of pairs of orders of a question that get the same answer, the mean over the questions",
-        null="consistency_chance",
-        shown=False,
-    ),
-    "consistency_chance": share("chance of consistency", "consistency of drawing an option", shown=False),
-    "all_orders_right": share(
-        "right in all orders",
-        "share of questions answered correctly in every order of their options",
-        null="all_orders_right_chance",
-        shown=False,
-    ),
-    "all_orders_right_chance": share(
-        "chance of right in all orders", "right in all orders by drawing an option each time", shown=False
-    ),
-    "position_distance": share(
-        "position habit",
-        "by how much the positions that are taken differ from taking each as often: 0 without a habit",
-        shown=False,
-    ),
+    **GROUP_MEASURES,
+    **ORDER_MEASURES,
 }
 """The description of each number of `audio_questions`, by name, the score first."""

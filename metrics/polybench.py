@@ -18,33 +18,39 @@ questions of a group.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from .answer_judgements import JudgedAnswer as JudgedAnswer
 from .answer_mentions import Mention as Mention
 from .answer_words import folded_words
 from .answers import POLARITIES as POLARITIES
-from .arrays import Floats, Ints
+from .arrays import Floats as Floats
 from .evaluated import Fields, count, hidden, metric_class, share
-from .question_shares import (
+from .questions import (
     ANSWER_MEASURES,
+    GROUP_MEASURES,
+    ORDER_MEASURES,
+    TASKS,
     Intervals,
+    Mask,
     Pairs,
+    Questions,
     adjusted,
     group_numbers,
     groups_right,
-    mean_of_ratios,
+    in_means,
     order_numbers,
-    order_scores,
     positions,
+    read_questions,
     share_row,
+    shared_numbers,
+    shared_ratios,
+    sums_at,
 )
-from .question_shares import RESAMPLES as RESAMPLES
-from .questions import TASKS, Questions, in_means, read_questions, sums_at
+from .questions import RESAMPLES as RESAMPLES
 
 _CITATION = """\
 @misc{polybench_2026,
@@ -143,29 +149,50 @@ def polybench(
     of_questions |= {"templates": templates, "overlap": overlap}
     a = read_questions(given, ids, of_questions, parsed)
 
-    ratios, draws, intervals = _ratios(a), Intervals(a.group), dict[str, Any]()
+    ranked = in_means(a.asked)
+    of_means = np.any([a.asked[task] for task in ranked], axis=0)
+    ones = {task: mask.astype(np.float64) for task, mask in a.asked.items()}
+    ratios: dict[str, Pairs] = {
+        "accuracy": [(a.correct * ones[task], ones[task]) for task in ranked],
+        "accuracy_micro": [(a.correct, np.ones(a.n))],
+        **{task: [(a.correct * mask, mask)] for task, mask in ones.items()},
+        **shared_ratios(a, of_means),
+    }
+    if a.has_groups:
+        ratios |= {f"groups_right_{task}": [groups_right(a, mask)] for task, mask in a.asked.items()}
+    states, rates = _states(a)
+    ratios |= rates
+    draws, intervals = Intervals(a.group), dict[str, Any]()
     for name, pairs in ratios.items():
         draws.ask(pairs, intervals, name)
-    table = {task: _task_row(a, a.task == place, draws) for place, task in enumerate(TASKS) if (a.task == place).any()}
-    numbers = _overall(a, table)
-    numbers |= {name: mean_of_ratios(pairs) for name, pairs in ratios.items()}
-    numbers |= _states(a)
+    table = dict[str, dict[str, Any]]()
+    for task, mask in a.asked.items():
+        # In place: the row is written to when the draws are done.
+        row = table[task] = share_row(a, mask, draws)
+        row |= _f1(a, mask)
+        if a.has_groups:
+            right, number = groups_right(a, mask)
+            row |= group_numbers(a, mask) | {"groups_right": float(right.sum() / number.sum())}
+            draws.ask([(right, number)], row, "interval_groups_right")
+        row |= order_numbers(a, mask) | positions(a, mask[a.question])
+    numbers = shared_numbers(a, of_means, ratios) | states
+    for name in ("chance", "majority", "best_position", "macro_f1", "weighted_f1"):
+        numbers[name] = float(np.mean([table[task][name] for task in ranked]))
+    numbers["adjusted"] = adjusted(numbers["accuracy"], numbers["chance"])
+    for task, row in table.items():
+        numbers |= {f"{name}_{task}": row[name] for name in ("chance", "majority", "macro_f1")}
     result = {name: numbers.get(name) for name in MEASURES}
-    result |= {"interval": None, "intervals": intervals, "by_task": table}
-    result["position"] = positions(a, np.ones(a.m, bool))["position"]
+    result |= {"interval": None, "intervals": intervals, "by_task": table, "position": numbers["position"]}
     for name, key in (("by_polyphony", "polyphony"), ("by_source", "sources"), ("by_template", "templates")):
         result[name] = {str(value): share_row(a, mask, draws) for value, mask in _values(a.labels.get(key))}
     result["by_overlap"] = _by_overlap(a, draws)
     draws.fill()
     result["interval"] = intervals.pop("accuracy")
     if return_scores:
-        correct = a.per_question(a.right)
-        counts = np.bincount(a.task[a.ranked], minlength=len(TASKS))
-        weights = np.where(a.ranked, a.n / (counts > 0).sum() / np.maximum(counts, 1)[a.task], 0)
-        result["scores"] = (correct * weights).tolist()
-        result["scores_correct"] = correct.tolist()
-        result["choices"] = [None if choice < 0 else int(choice) for choice in a.choice]
-        result["rules"] = list(a.rules)
+        sizes = np.array([a.asked[task].sum() if task in a.asked else 1 for task in TASKS])
+        weights = np.where(of_means, a.n / len(ranked) / sizes[a.task], 0)
+        result |= {"scores": (a.correct * weights).tolist(), "scores_correct": a.correct.tolist()}
+        result |= {"choices": a.choices, "rules": list(a.rules)}
     return result
 
 
@@ -178,101 +205,58 @@ Polybench = metric_class(
 
 
 # ----- scores
-def _overall(a: Questions, table: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Numbers over all tasks together, other than shares."""
-    everything = np.ones(a.n, bool)
-    row = share_row(a, everything)
-    means = ("accuracy", "chance", "majority", "best_position", "macro_f1", "weighted_f1")
-    ranked = in_means(table)
-    numbers: dict[str, Any] = {name: float(np.mean([table[task][name] for task in ranked])) for name in means}
-    numbers |= {name: row[name] for name in ("n", "answers", "unparsed", "refused", "accuracy_parsed")}
-    numbers["adjusted"] = adjusted(numbers["accuracy"], numbers["chance"])
-    numbers |= {name: value for name, value in order_numbers(a, everything).items() if name.endswith("chance")}
-    numbers["position_distance"] = positions(a, np.ones(a.m, bool))["position_distance"]
-    if a.has_groups:
-        numbers |= group_numbers(a, a.ranked)
-    for task, part in table.items():
-        numbers |= {f"{name}_{task}": part[name] for name in ("chance", "majority", "macro_f1")}
-    return numbers
-
-
-def _task_row(a: Questions, mask: NDArray[np.bool_], draws: Intervals) -> dict[str, Any]:
-    """All fields of one task."""
-    row = share_row(a, mask, draws)
-    row |= _f1(a, mask)
-    if a.has_groups:
-        right, count = groups_right(a, mask)
-        row |= group_numbers(a, mask) | {"groups_right": float(right.sum() / count.sum())}
-        draws.ask([(right, count)], row, "interval_groups_right")
-    # In place: the table is written to when the draws are done.
-    row |= order_numbers(a, mask) | positions(a, mask[a.question])
-    return row
-
-
-def _f1(a: Questions, mask: NDArray[np.bool_]) -> dict[str, float]:
+def _f1(a: Questions, mask: Mask) -> dict[str, float]:
     """F1 of each right answer's text as a class, or of its position, averaged."""
     rows = np.flatnonzero(mask[a.question])
-    truth: list[Any]
-    taken: list[Any]
-    by_position = TASKS[a.task[mask][0]] == "detection"
-    truth = [int(a.place[row]) if by_position else a.text[a.question[row]] for row in rows]
-    taken = [(int(a.choice[row]) if by_position else a.text_taken[row]) if a.choice[row] >= 0 else None for row in rows]
-    weight = a.weight[rows]
+    truth: list[Any] = [a.text[a.question[row]] for row in rows]
+    taken: list[Any] = [a.text_taken[row] for row in rows]
+    if TASKS[a.task[mask][0]] == "detection":
+        truth, taken = a.place[rows].tolist(), [a.choices[row] for row in rows]
     codes = {label: code for code, label in enumerate(dict.fromkeys(truth))}
-    true, said = (
-        np.array([codes[label] for label in truth]),
-        np.array([codes.get(label, len(codes)) for label in taken]),
-    )
-    support, predicted = (np.bincount(x, weight, minlength=len(codes) + 1)[: len(codes)] for x in (true, said))
-    hits = np.bincount(true, weight * (true == said), minlength=len(codes))
+    true = np.array([codes[label] for label in truth])
+    said = np.array([codes.get(label, len(codes)) for label in taken])
+    weight, size = a.weight[rows], len(codes)
+    support, predicted = (np.bincount(x, weight, minlength=size + 1)[:size] for x in (true, said))
+    hits = np.bincount(true, weight * (true == said), minlength=size)
     scores = 2 * hits / (support + predicted)
     return {"macro_f1": float(scores.mean()), "weighted_f1": float(np.average(scores, weights=support))}
 
 
-def _states(a: Questions) -> dict[str, Any]:
-    """Counts of answers about concurrency by the true and the stated state, and the scores that follow."""
-    truth, said, says_yes = _true_and_said(a)
-    if not len(truth):
-        return {}
+def _states(a: Questions) -> tuple[dict[str, Any], dict[str, Pairs]]:
+    """Counts of answers about concurrency by the true and the stated state, the scores that follow, and the shares of
+    them that have an interval."""
+    rows = np.flatnonzero(a.task[a.question] == TASKS.index("concurrency"))
+    if not len(rows):
+        return {}, {}
+    says_overlap = a.says_overlap[a.question[rows]]
+    is_yes = np.array([folded_words(a.text[a.question[row]]) == ("yes",) for row in rows], bool)
+    says_yes = np.array([folded_words(a.text_taken[row] or "") == ("yes",) for row in rows], bool)
+    truth, said = (np.where(yes == says_overlap, 0, 1) for yes in (is_yes, says_yes))
+    said[a.choice[rows] < 0] = 2
     # Rows: overlap, alone; columns: overlap, alone, unparsed.
     counts = np.bincount(truth * 3 + said, minlength=6).reshape(2, 3)
     (tp, fn, unparsed_overlap), (fp, tn, unparsed_alone) = counts.tolist()
-    positives, negatives = counts.sum(axis=1).tolist()
-    sensitivity = tp / positives if positives else None
-    specificity = tn / negatives if negatives else None
-    parsed = int((said < 2).sum())
+    ratios: dict[str, Pairs] = {}
+    for state, name in enumerate(("sensitivity", "specificity")):
+        if (truth == state).any():
+            places, is_true = a.question[rows], truth == state
+            ratios[name] = [(sums_at(places, is_true & (said == state), a.n), sums_at(places, is_true, a.n))]
+    if len(ratios) == 2:
+        ratios["balanced_accuracy"] = [pair for pairs in ratios.values() for pair in pairs]
+    # R_K, unparsed being a third class.
+    total, true, stated = counts.sum(), np.append(counts.sum(axis=1), 0), counts.sum(axis=0)
+    spread = (total**2 - true @ true) * (total**2 - stated @ stated)
     f1 = 2 * tp + fp + fn + unparsed_overlap
     return {
         **{"tp": tp, "fp": fp, "tn": tn, "fn": fn},
         **{"unparsed_overlap": unparsed_overlap, "unparsed_alone": unparsed_alone},
-        **{"sensitivity": sensitivity, "specificity": specificity},
-        "balanced_accuracy": None if sensitivity is None or specificity is None else (sensitivity + specificity) / 2,
         "f1": 2 * tp / f1 if f1 else 0.0,
-        "mcc": _correlation(np.vstack([counts, np.zeros(3)])),
-        "yes_rate": float(says_yes[said < 2].mean()) if parsed else None,
-    }
+        "mcc": float((np.trace(counts) * total - true @ stated) / math.sqrt(spread)) if spread > 0 else 0.0,
+        "yes_rate": float(says_yes[said < 2].mean()) if (said < 2).any() else None,
+    }, ratios
 
 
-def _true_and_said(a: Questions) -> tuple[Ints, Ints, NDArray[np.bool_]]:
-    """For answers about concurrency: the true state, the stated one (2: none), and whether the answer was Yes."""
-    rows = np.flatnonzero(a.task[a.question] == TASKS.index("concurrency"))
-    says_overlap = a.says_overlap[a.question[rows]]
-    is_yes = np.array([folded_words(a.text[a.question[row]]) == ("yes",) for row in rows], bool)
-    says_yes = np.array([folded_words(a.text_taken[row] or "") == ("yes",) for row in rows], bool)
-    said = np.where(says_yes == says_overlap, 0, 1)
-    said[a.choice[rows] < 0] = 2
-    return np.where(is_yes == says_overlap, 0, 1), said, says_yes
-
-
-def _correlation(counts: Floats) -> float:
-    """R_K of a table of true and said classes; 0 where it is not defined."""
-    total, true, said = counts.sum(), counts.sum(axis=1), counts.sum(axis=0)
-    covariance = np.trace(counts) * total - true @ said
-    spread = (total**2 - true @ true) * (total**2 - said @ said)
-    return float(covariance / math.sqrt(spread)) if spread > 0 else 0.0
-
-
-def _values(labels: list[Any] | None) -> Iterator[tuple[Any, NDArray[np.bool_]]]:
+def _values(labels: list[Any] | None) -> Iterator[tuple[Any, Mask]]:
     """Every value of a column, and its questions; numbers in their order, then texts."""
     for value in sorted(set(labels or []), key=lambda entry: (isinstance(entry, str), entry)):
         yield value, np.array([entry == value for entry in labels or []])
@@ -293,35 +277,6 @@ def _by_overlap(a: Questions, draws: Intervals) -> dict[str, Any]:
         table[str(place)] = share_row(a, bins == place, draws)
         table[str(place)] |= {"least": float(seconds.min()), "most": float(seconds.max())}
     return table
-
-
-# ----- intervals
-def _ratios(a: Questions) -> dict[str, Pairs]:
-    """All shares that have an interval."""
-    correct, ones = a.per_question(a.right), np.ones(a.n)
-    of_task = {
-        task: (a.task == place).astype(np.float64) for place, task in enumerate(TASKS) if (a.task == place).any()
-    }
-    ratios: dict[str, Pairs] = {"accuracy": [(correct * of_task[task], of_task[task]) for task in in_means(of_task)]}
-    ratios["accuracy_micro"] = [(correct, ones)]
-    ratios |= {task: [(correct * mask, mask)] for task, mask in of_task.items()}
-    if a.has_groups:
-        ratios["groups_right"] = [groups_right(a, a.ranked)]
-        ratios |= {f"groups_right_{task}": [groups_right(a, mask > 0)] for task, mask in of_task.items()}
-    if (a.orders > 1).any():
-        several = (a.orders > 1).astype(np.float64)
-        ratios |= {name: [(values * several, several)] for name, values in order_scores(a).items()}
-    truth, said, _ = _true_and_said(a)
-    asked = np.flatnonzero(a.task[a.question] == TASKS.index("concurrency"))
-    rates = {}
-    for state, name in enumerate(("sensitivity", "specificity")):
-        if (truth == state).any():
-            places, is_true = a.question[asked], truth == state
-            rates[name] = (sums_at(places, is_true & (said == state), a.n), sums_at(places, is_true, a.n))
-    ratios |= {name: [pair] for name, pair in rates.items()}
-    if len(rates) == 2:
-        ratios["balanced_accuracy"] = list(rates.values())
-    return ratios
 
 
 VERSION = 2
@@ -405,38 +360,13 @@ MEASURES |= {
         "correctly; over the tasks of the accuracy",
         null="groups_right_chance",
     ),
-    "groups_right_chance": share(
-        "chance of groups right",
-        "groups right by drawing an option each time: the mean of the product of 1/k",
-        shown=False,
-    ),
-    "groups": count("groups", "number of groups", 0.0),
+    **GROUP_MEASURES,
     "correctness": share(
         "correctness",
         "share of orders of the options in which a question is answered correctly, the mean over the questions",
         shown=False,
     ),
-    "consistency": share(
-        "consistency",
-        "share of pairs of orders of a question that get the same answer, the mean over the questions",
-        null="consistency_chance",
-        shown=False,
-    ),
-    "consistency_chance": share("chance of consistency", "consistency of drawing an option", shown=False),
-    "all_orders_right": share(
-        "right in all orders",
-        "share of questions answered correctly in every order of their options",
-        null="all_orders_right_chance",
-        shown=False,
-    ),
-    "all_orders_right_chance": share(
-        "chance of right in all orders", "right in all orders by drawing an option each time", shown=False
-    ),
-    "position_distance": share(
-        "position habit",
-        "by how much the positions that are taken differ from taking each as often: 0 without a habit",
-        shown=False,
-    ),
+    **ORDER_MEASURES,
     "tp": count("true overlaps", "number of answers about concurrency that say overlap where there is one", 0.0),
     "fp": count("false overlaps", "number of answers about concurrency that say overlap where there is none", 0.0),
     "tn": count("true alone", "number of answers about concurrency that say alone where nothing overlaps", 0.0),
