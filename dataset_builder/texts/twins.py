@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations, product
 from math import ceil, floor
 
 import numpy as np
@@ -104,17 +105,19 @@ class TwinQuestion:
 
     Attributes:
         anchor: label in question; or empty.
-        options: in their order; each is the answer in one clip.
         answers: one of the options for each clip.
-        template: the wording.
+        polarity: for Yes and No, the state that Yes affirms; else empty.
         other: label that the anchor is compared with; or empty.
+        options: in their order; each is the answer in one clip. Empty until the question has a wording.
+        template: the wording; likewise.
     """
 
     anchor: str
-    options: tuple[str, ...]
-    answers: tuple[str, ...]
-    template: str
+    answers: Sequence[str]
+    polarity: str = ""
     other: str = ""
+    options: tuple[str, ...] = ()
+    template: str = ""
 
 
 @dataclass(frozen=True)
@@ -161,21 +164,6 @@ class TwinGroup:
 
 
 @dataclass(frozen=True)
-class DrawnQuestion:
-    """A drawn question, before it has a wording.
-
-    Attributes:
-        anchor, answers, other: as in `TwinQuestion`.
-        polarity: for Yes and No, the state that Yes affirms; else empty.
-    """
-
-    anchor: str
-    answers: Sequence[str]
-    polarity: str = ""
-    other: str = ""
-
-
-@dataclass(frozen=True)
 class TimeLines:
     """A drawn group, before it has wordings, levels and a name.
 
@@ -187,7 +175,7 @@ class TimeLines:
     """
 
     clips: Sequence[Tracks]
-    asked: Sequence[DrawnQuestion]
+    asked: Sequence[TwinQuestion]
     is_level: bool = False
     apart: Sequence[Spans] | None = None
 
@@ -212,32 +200,16 @@ class Turn:
     """The place of a group among all, and its share of the balanced choices.
 
     Attributes:
-        kind: of the group.
-        split: train or test.
         number: of the set that it is in.
-        seed: of all choices.
         labels: of the group, in its order.
         block: steps; where statistics must not reveal the answer, sounds last a whole number of blocks.
         rng: of this group.
     """
 
-    kind: Kind
-    split: str
     number: int
-    seed: int
     labels: list[str]
     block: float
     rng: np.random.Generator
-
-    @property
-    def at(self) -> tuple[int, int]:
-        """Numbers of the split and the kind in random streams."""
-        return SPLITS.index(self.split), self.kind.place
-
-    @property
-    def name(self) -> str:
-        """Of the group."""
-        return f"{self.split}-{self.number:05d}-{self.kind.task.replace('/', '-')}"
 
 
 def draw_groups(
@@ -265,75 +237,45 @@ def draw_groups(
         raise InputError(
             f"labels are {shown(list(labels))}; questions need {FEWEST_LABELS} or more, all of which read differently"
         )
-    for number in range(sets):
-        for kind in kinds:
-            at = (SPLITS.index(split), kind.place)
-            rng = random_generator(seed, _GROUPS, *at, number)
-            turn = Turn(kind, split, number, seed, _labels_of(labels, number, seed, at), block, rng)
-            lines = kind.draw(turn)
-            group = _group_of(turn, lines)
-            if lines.apart is None:
-                yield (group,)
-            else:
-                yield _arranged(group, TOGETHER, None), _arranged(group, APART, lines.apart)
-
-
-def _labels_of(labels: Sequence[str], number: int, seed: int, at: tuple[int, int]) -> list[str]:
-    """The labels in the order of a group: in as many groups as there are labels, each stands at each place once."""
-    turn, first = divmod(number, len(labels))
-    order = random_generator(seed, _LABELS, *at, turn).permutation(len(labels))
-    return [labels[k] for k in np.roll(order, -first)]
-
-
-def _group_of(turn: Turn, lines: TimeLines) -> TwinGroup:
-    """A group: its number decides wording and levels; the order of options and the softer tracks are drawn."""
-    kind = kind_named(turn.kind.task, _ALL_KINDS)
-    variants = [track[1] for track in lines.clips[0]]
-    levels = dict.fromkeys(variants, 0.0) if lines.is_level else _levels_of(variants, turn.number, turn.rng)
-    clips = tuple(
-        TwinClip(
-            f"{turn.name}-{place}", tuple(Track(label, which, levels[which], spans) for label, which, spans in tracks)
-        )
-        for place, tracks in enumerate(lines.clips, 1)
-    )
-    questions = []
-    for asked in lines.asked:
-        distinct = sorted(set(asked.answers))
-        options = tuple(distinct[k] for k in turn.rng.permutation(len(distinct)))
-        wording = _wording_of(turn, kind.task, kind.variant, asked.polarity)
-        questions.append(TwinQuestion(asked.anchor, options, tuple(asked.answers), wording, asked.other))
-    return TwinGroup(
-        turn.name, turn.split, turn.number, kind.task, kind.variant, clips, tuple(questions), turn.kind.place
-    )
-
-
-def _wording_of(turn: Turn, task: str, variant: str, polarity: str) -> str:
-    """The wording of a group: in as many groups as its polarity has wordings, each comes once."""
-    every = question_templates(task, variant)
-    side = list(dict.fromkeys(template.polarity for template in every)).index(polarity)
-    wordings = [template.name for template in every if template.polarity == polarity]
-    wording: str = dealt(wordings, turn.number, turn.seed, _TEMPLATES, *turn.at, side)
-    return wording
-
-
-def _levels_of(variants: Sequence[int], number: int, rng: np.random.Generator) -> dict[int, float]:
-    """The level of each variant: some, but not all, are softer, by the level difference of the group."""
-    distinct = rng.permutation(sorted(set(variants))).tolist()
-    softer = distinct[: int(rng.integers(1, len(distinct)))]
-    difference = LEVELS[number % len(LEVELS)]
-    return {variant: -difference if variant in softer else 0.0 for variant in distinct}
-
-
-def _arranged(group: TwinGroup, arrangement: str, spans: Sequence[Spans] | None) -> TwinGroup:
-    """A group under another name, each track at other spans where these are given."""
-    name = f"{group.name}-{arrangement}"
-    clips = []
-    for place, clip in enumerate(group.clips, 1):
-        tracks = clip.tracks
-        if spans is not None:
-            tracks = tuple(replace(track, spans=moved) for track, moved in zip(tracks, spans, strict=True))
-        clips.append(TwinClip(f"{name}-{place}", tracks))
-    return replace(group, name=name, clips=tuple(clips), arrangement=arrangement)
+    for number, kind in product(range(sets), kinds):
+        at, of = (SPLITS.index(split), kind.place), kind_named(kind.task, _ALL_KINDS)
+        rng = random_generator(seed, _GROUPS, *at, number)
+        # In as many groups as there are labels, each stands at each place once.
+        turn, first = divmod(number, len(labels))
+        order = np.roll(random_generator(seed, _LABELS, *at, turn).permutation(len(labels)), -first)
+        lines = kind.draw(Turn(number, [labels[k] for k in order], block, rng))
+        variants = sorted({variant for _, variant, _ in lines.clips[0]})
+        levels = dict.fromkeys(variants, 0.0)
+        if not lines.is_level:
+            # Some variants, but not all, are softer, by the level difference of the group.
+            distinct = rng.permutation(variants).tolist()
+            softer = distinct[: int(rng.integers(1, len(distinct)))]
+            levels |= dict.fromkeys(softer, -LEVELS[number % len(LEVELS)])
+        questions = []
+        for asked in lines.asked:
+            distinct = sorted(set(asked.answers))
+            options = tuple(distinct[k] for k in rng.permutation(len(distinct)))
+            # In as many groups as a polarity has wordings, each comes once.
+            every = question_templates(of.task, of.variant)
+            side = list(dict.fromkeys(template.polarity for template in every)).index(asked.polarity)
+            wordings = [template.name for template in every if template.polarity == asked.polarity]
+            template = dealt(wordings, number, seed, _TEMPLATES, *at, side)
+            questions.append(replace(asked, options=options, template=template))
+        groups = []
+        for arrangement in ("",) if lines.apart is None else ARRANGEMENTS:
+            name = "-".join(filter(None, (split, f"{number:05d}", kind.task.replace("/", "-"), arrangement)))
+            clips = []
+            for place, tracks in enumerate(lines.clips, 1):
+                every_span = [spans for _, _, spans in tracks] if arrangement != APART else lines.apart or ()
+                of_clip = zip(tracks, every_span, strict=True)
+                made = tuple(Track(label, which, levels[which], spans) for (label, which, _), spans in of_clip)
+                clips.append(TwinClip(f"{name}-{place}", made))
+            groups.append(
+                TwinGroup(
+                    name, split, number, of.task, of.variant, tuple(clips), tuple(questions), kind.place, arrangement
+                )
+            )
+        yield tuple(groups)
 
 
 _SETTINGS = QuestionSettings(counts=(1, 2, 3, 4), duration_options=3)
@@ -359,11 +301,12 @@ def questions_of(group: TwinGroup, annotations: Sequence[Annotation]) -> tuple[Q
         facts = _ALL_KINDS[group.kind].facts(annotation, frozenset(annotation.labels) | asked, _SETTINGS)
         for ask, suffix in zip(group.questions, ("-a", "-b") if len(group.questions) > 1 else ("",), strict=True):
             template, answer = template_of(ask.template), ask.answers[place]
-            borne_out = {
-                _said(fact.answer, template.polarity, fact.width)
-                for fact in facts
-                if fact.anchor == ask.anchor and (not ask.other or ask.other in fact.options)
-            }
+            borne_out = set()
+            for fact in facts:
+                if fact.anchor == ask.anchor and (not ask.other or ask.other in fact.options):
+                    option = window_text(int(fact.answer), fact.width) if fact.width else in_sentence(fact.answer)
+                    agrees = YES if fact.answer == template.polarity else NO
+                    borne_out.add(agrees if template.polarity else option)
             if borne_out != {answer}:
                 raise QuestionError(
                     f"{clip.name}: what is heard does not bear out the answer {answer!r}; it says "
@@ -388,13 +331,6 @@ def questions_of(group: TwinGroup, annotations: Sequence[Annotation]) -> tuple[Q
                 )
             )
     return tuple(questions)
-
-
-def _said(answer: str, polarity: str, width: int) -> str:
-    """The answer to a fact as an option."""
-    if polarity:
-        return YES if answer == polarity else NO
-    return window_text(int(answer), width) if width else in_sentence(answer)
 
 
 def gap_of(question: Question, annotation: Annotation) -> float | None:
@@ -449,7 +385,7 @@ def _longest(turn: Turn) -> TimeLines:
     shapes = [winner, *(shorter[int(rng.integers(len(shorter)))] for _ in range(2))]
     runs = [_placed(shape, rng) for shape in shapes]
     # About one draw in ten: equally often beside either of the others.
-    while len({len(_blocks_of(one) & _blocks_of(other)) for one, other in _pairs(runs)}) > 1:
+    while len({len(set(_blocks(one)) & set(_blocks(other))) for one, other in combinations(runs, 2)}) > 1:
         runs = [_placed(shape, rng) for shape in shapes]
     shift = _shift(rng, block)
     spans: list[Spans] = [tuple(_span(first, last, block, shift) for first, last in of_track) for of_track in runs]
@@ -466,12 +402,8 @@ def _placed(lengths: Sequence[int], rng: np.random.Generator) -> list[Interval]:
     return [(start, start + length) for start, length in zip(starts.tolist(), order, strict=True)]
 
 
-def _pairs(runs: Sequence[Sequence[Interval]]) -> list[tuple[Sequence[Interval], Sequence[Interval]]]:
-    return [(runs[0], runs[1]), (runs[0], runs[2]), (runs[1], runs[2])]
-
-
-def _blocks_of(runs: Sequence[Interval]) -> set[int]:
-    return {block for first, last in runs for block in range(first, last)}
+def _blocks(runs: Sequence[Interval]) -> list[int]:
+    return [block for first, last in runs for block in range(first, last)]
 
 
 def _shift(rng: np.random.Generator, block: float) -> int:
@@ -490,7 +422,11 @@ def _together(turn: Turn) -> TimeLines:
     Whatever the answer, each of four labels sounds at three times: at two of them in one voice, and at one in two.
     """
     labels, rng, block = turn.labels, turn.rng, turn.block
-    slots, shift = _slots(rng), _shift(rng, block)
+    # The first block of each time; at least one block of silence lies between two.
+    spare = _BLOCKS - _SLOTS * _SLOT - (_SLOTS - 1)
+    silences = np.cumsum(rng.multinomial(spare, [1 / (_SLOTS + 1)] * (_SLOTS + 1)))
+    slots = [place * (_SLOT + 1) + int(silences[place]) for place in range(_SLOTS)]
+    shift = _shift(rng, block)
     voices = [[int(voice) for voice in rng.permutation(4)[: 4 if place < 2 else 2]] for place in range(_SLOTS)]
     order = rng.permutation(_SLOTS).tolist()
     counts = [2 + int(count) for count in rng.permutation(3)]
@@ -505,14 +441,7 @@ def _together(turn: Turn) -> TimeLines:
                 (names[who], voice, (span,)) for who, voice in zip(rng.permutation(cast), voices[place], strict=True)
             ]
         clips.append(clip)
-    return TimeLines(clips, [DrawnQuestion("", [str(count) for count in counts])], is_level=True)
-
-
-def _slots(rng: np.random.Generator) -> list[int]:
-    """The first block of each time; at least one block of silence lies between two."""
-    spare = _BLOCKS - _SLOTS * _SLOT - (_SLOTS - 1)
-    dealt = np.cumsum(rng.multinomial(spare, [1 / (_SLOTS + 1)] * (_SLOTS + 1)))
-    return [place * (_SLOT + 1) + int(dealt[place]) for place in range(_SLOTS)]
+    return TimeLines(clips, [TwinQuestion("", [str(count) for count in counts])], is_level=True)
 
 
 def _cast(count: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
@@ -528,26 +457,18 @@ def _cast(count: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
     elif count == 2:
         full, doubled = [(0, 0, 1, 1), (2, 2, 3, 3)], []
     elif rng.random() < 0.5:
-        full = [(0, 0, *_two_of([1, 2, 3], rng)), (1, 1, *_two_of([0, 2, 3], rng))]
+        full = [(k, k, *rng.permutation([other for other in range(4) if other != k])[:2].tolist()) for k in (0, 1)]
     else:
-        full, doubled = [(0, 0, *_two_of([1, 2, 3], rng)), (1, 1, 2, 2)], [(3, 3)]
+        full, doubled = [(0, 0, *rng.permutation([1, 2, 3])[:2].tolist()), (1, 1, 2, 2)], [(3, 3)]
     single = Counter(who for cast in full for who in cast if cast.count(who) == 1)
     left = [who for who in range(4) for _ in range(2 - single[who])]
-    return [*(full[place] for place in rng.permutation(2)), *doubled, *_couples(left, rng)]
-
-
-def _two_of(labels: Sequence[int], rng: np.random.Generator) -> list[int]:
-    two: list[int] = rng.permutation(labels)[:2].tolist()
-    return two
-
-
-def _couples(labels: Sequence[int], rng: np.random.Generator) -> list[tuple[int, ...]]:
-    """Labels in pairs, in a drawn order without a pair of equal labels."""
+    voices = [*(full[place] for place in rng.permutation(2)), *doubled]
     while True:
-        order = rng.permutation(labels).tolist()
+        # In a drawn order without a pair of equal labels.
+        order = rng.permutation(left).tolist()
         couples = [tuple(order[place : place + 2]) for place in range(0, len(order), 2)]
         if all(one != other for one, other in couples):
-            return couples
+            return [*voices, *couples]
 
 
 _SOONEST = 44
@@ -575,7 +496,7 @@ def _counted(spans: Sequence[Spans], turn: Turn, apart: Sequence[Spans] | None =
         # Each label at least once; those that come more often are drawn.
         dealt = turn.rng.permutation([*range(count), *turn.rng.integers(count, size=4 - count)])
         clips.append([(some[which], track, spans[track]) for track, which in enumerate(dealt)])
-    return TimeLines(clips, [DrawnQuestion("", [str(count) for count in counts])], apart=apart)
+    return TimeLines(clips, [TwinQuestion("", [str(count) for count in counts])], apart=apart)
 
 
 def _duration(turn: Turn) -> TimeLines:
@@ -595,7 +516,7 @@ def _rotated(
         order = np.roll(turn.labels[:3], shift).tolist()
         clips.append([(label, track, spans[track]) for track, label in enumerate(order)])
         answers.append(in_sentence(order[0]))
-    return TimeLines(clips, [DrawnQuestion("", answers)], is_level, apart)
+    return TimeLines(clips, [TwinQuestion("", answers)], is_level, apart)
 
 
 def _overlapping(lengths: Sequence[int], first: int, rng: np.random.Generator) -> list[Spans]:
@@ -636,7 +557,7 @@ def _concurrency(turn: Turn) -> TimeLines:
     asked = []
     for anchor, polarity in zip((labels[0], labels[2]), polarities, strict=True):
         states = [OVERLAP if anchor == first else ALONE for first, _ in exchanged]
-        asked.append(DrawnQuestion(anchor, [YES if state == polarity else NO for state in states], polarity))
+        asked.append(TwinQuestion(anchor, [YES if state == polarity else NO for state in states], polarity))
     return TimeLines(clips, asked)
 
 
@@ -659,7 +580,7 @@ def _classification(turn: Turn) -> TimeLines:
         tracks = [(order[track], 1 + track, spans[track]) for track in range(3)]
         clips.append([(labels[0], 0, ((anchor, anchor + length),)), *tracks])
         answers.append(in_sentence(order[0]))
-    return TimeLines(clips, [DrawnQuestion(labels[0], answers)])
+    return TimeLines(clips, [TwinQuestion(labels[0], answers)])
 
 
 def _detection(turn: Turn) -> TimeLines:
@@ -685,7 +606,7 @@ def _detection(turn: Turn) -> TimeLines:
                 of_label.append((onset, onset + length))
         clips.append([(labels[k], k, tuple(spans[k])) for k in range(2)])
         answers.append(window_text(windows[together], width))
-    return TimeLines(clips, [DrawnQuestion("", answers)])
+    return TimeLines(clips, [TwinQuestion("", answers)])
 
 
 _LEAST_GAP = 25
@@ -765,7 +686,7 @@ def _either_way(turn: Turn, clips: Sequence[Tracks], atom: str) -> TimeLines:
         is_right = [(polarity == states[0]) == (clip == which) for clip in (0, 1)]
         answers = [YES if right else NO for right in (is_right if first_is_first else is_right[::-1])]
         compared = turn.labels[1 - which] if atom == SEQUENCE else ""
-        asked.append(DrawnQuestion(turn.labels[which], answers, polarity, compared))
+        asked.append(TwinQuestion(turn.labels[which], answers, polarity, compared))
     return TimeLines(clips if first_is_first else clips[::-1], asked)
 
 
