@@ -22,22 +22,8 @@ from ..sounds.annotations import Annotation, Rules, readings
 from ..sounds.splits import check_shares, split_of_groups
 from ..sounds.strong_labels import AUDIOTIME, WARNING, AnnotatedRecordings, has_negatives
 from .question_controls import Balance, balance_of, balance_table, require_balance
-from .question_tasks import TWO_COUNTS, QuestionKind, kind_named
-from .questions import (
-    Draft,
-    Fact,
-    Question,
-    QuestionError,
-    QuestionSettings,
-    QuestionSpec,
-    agreed,
-    check_labels,
-    dealt_to_units,
-    ordered_options,
-    question_templates,
-    row_of,
-    templates_digest,
-)
+from .question_tasks import TWO_COUNTS, Draft, Fact, QuestionKind, QuestionSettings, QuestionSpec, kind_named
+from .questions import Question, QuestionError, check_labels, question_templates, row_of, templates_digest
 
 if TYPE_CHECKING:
     from ..recipes.base import Recipe
@@ -207,12 +193,14 @@ def draw_questions(
             # The random choices of one kind of questions are independent of the other kinds.
             digest = hashlib.sha256("\n".join((source, kind.task, kind.variant)).encode()).digest()
             rng = np.random.default_rng([seed, int.from_bytes(digest[:8], "little")])
-            questions += _worded(kind.drafts(facts_of(of_source, kind, settings), rng, settings), kind, source, rng)
+            drafts = kind.drafts(facts_of(of_source, kind, settings), rng, settings)
+            questions += _worded(drafts, kind, source, rng)
     return tuple(questions)
 
 
 def facts_of(annotations: Sequence[Annotation], kind: QuestionKind, settings: QuestionSettings) -> list[Fact]:
-    """The facts about recordings of one data set on which all readings of uncertain events agree.
+    """The facts about recordings of one data set on which all readings of uncertain events agree, with the rivals that
+    all of them have.
 
     Recordings with two related labels are left out: one of them is a more general name of the other's sound.
     """
@@ -222,41 +210,66 @@ def facts_of(annotations: Sequence[Annotation], kind: QuestionKind, settings: Qu
     # Negative clips stand for the absence of overlap, and for nothing else.
     for annotation in annotations if kind.task == "concurrency" else positive:
         labels = set(annotation.labels)
-        if not any(settings.related.get(label, frozenset()) & labels for label in labels):
-            facts += agreed([kind.facts(way, vocabulary, settings) for way in readings(annotation)])
+        if any(settings.related.get(label, frozenset()) & labels for label in labels):
+            continue
+        first, *rest = [kind.facts(way, vocabulary, settings) for way in readings(annotation)]
+        by_claim = [{fact.claim: fact for fact in of_reading} for of_reading in rest]
+        for fact in first:
+            same = [of_reading[fact.claim] for of_reading in by_claim if fact.claim in of_reading]
+            if len(same) == len(by_claim):
+                rivals = fact.rivals.intersection(*(other.rivals for other in same))
+                facts.append(replace(fact, rivals=rivals, near=fact.near & rivals))
     return facts
 
 
 def _worded(drafts: Sequence[Draft], kind: QuestionKind, source: str, rng: np.random.Generator) -> list[Question]:
-    """Questions from drafts: wordings are distributed over units, answers over places."""
-    wordings, orders = question_templates(kind.task, kind.variant), ordered_options(drafts, rng)
+    """Questions from drafts: answers are at each place, and wordings in units, equally often.
+
+    Within a unit with as many questions as options, the answer is at each place once; among all questions with equally
+    many options, the numbers of answers at two places differ by at most one. All questions of a unit have one wording.
+    """
+    by_size: dict[int, list[int]] = defaultdict(list)
+    for number in sorted(range(len(drafts)), key=lambda number: drafts[number].unit):
+        by_size[len(drafts[number].options)].append(number)
+    orders: dict[int, tuple[str, ...]] = {}
+    for size, members in sorted(by_size.items()):
+        rounds = -(-len(members) // size)
+        places = np.concatenate([rng.permutation(size) for _ in range(rounds)])
+        for number, place in zip(members, places, strict=False):
+            draft = drafts[number]
+            rest = sorted(option for option in draft.options if option != draft.answer)
+            mixed = [rest[k] for k in rng.permutation(len(rest))]
+            orders[number] = (*mixed[:place], draft.answer, *mixed[place:])
+    templates = question_templates(kind.task, kind.variant)
     questions: list[Question] = []
     taken: Counter[str] = Counter()
-    for polarity in sorted({wording.polarity for wording in wordings}):
+    for polarity in sorted({template.polarity for template in templates}):
+        wordings = [template for template in templates if template.polarity == polarity]
         numbers = [number for number, draft in enumerate(drafts) if draft.polarity == polarity]
-        units = [drafts[number].unit for number in numbers]
-        hand = dealt_to_units([wording for wording in wordings if wording.polarity == polarity], units, rng)
-        for number, wording in zip(numbers, hand, strict=True):
+        units = sorted({drafts[number].unit for number in numbers})
+        hand = rng.permutation(np.resize(rng.permutation(len(wordings)), len(units)))
+        of_unit = {unit: wordings[k] for unit, k in zip(units, hand, strict=True)}
+        for number in numbers:
             draft = drafts[number]
-            fact, (recording, start) = draft.fact, draft.fact.key
+            fact, (recording, start), wording = draft.fact, draft.fact.key, of_unit[draft.unit]
             id = ":".join(filter(None, (f"{recording}@{start:g}", kind.task, kind.variant, fact.anchor)))
             taken[id] += 1
             questions.append(
                 Question(
-                    id if taken[id] == 1 else f"{id}:{taken[id]}",
-                    kind.task,
-                    kind.variant,
-                    wording.question(fact.anchor),
-                    orders[number],
-                    draft.answer,
-                    fact.anchor,
-                    wording.name,
-                    fact.group,
-                    recording,
-                    polarity,
-                    start,
-                    source,
-                    draft.unit,
+                    id=id if taken[id] == 1 else f"{id}:{taken[id]}",
+                    task=kind.task,
+                    variant=kind.variant,
+                    question=wording.question(fact.anchor),
+                    options=orders[number],
+                    answer=draft.answer,
+                    anchor=fact.anchor,
+                    template=wording.name,
+                    group=fact.group,
+                    recording=recording,
+                    polarity=polarity,
+                    start=start,
+                    source=source,
+                    unit=draft.unit,
                 )
             )
     return sorted(questions, key=lambda question: question.id)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from audio_compositionality.support.table import Cell, Column, Row, Table
 
 from ..sounds.annotations import Annotation, readings
-from .questions import Question, QuestionError, in_sentence
+from .questions import ALONE, NO, YES, Question, QuestionError, in_sentence
 
 FOLDS = 5
 
@@ -146,23 +146,33 @@ def balance_table(balances: Sequence[Balance]) -> Table:
     return Table("Balance of the questions", columns, tuple(rows), tuple(legend), "balance")
 
 
-def present_share(question: Question, annotation: Annotation) -> float:
-    """Expected share of right answers from the labels that are present, without their times.
+def options_left(
+    kind: str, options: Sequence[str], heard: Collection[str], anchor: str = "", polarity: str = ""
+) -> list[str]:
+    """The options that may be right if these labels, as they are spoken, are present, and nothing is known of times.
 
-    Labels are those of the plain reading. The number of kinds is known, and is the largest possible polyphony. A sound
-    that is the only kind overlaps nothing. An absent sound neither overlaps nor lasts.
+    The number of kinds is known, and is the largest possible polyphony. A sound that is the only kind overlaps nothing.
+    An absent sound neither overlaps nor lasts. All options where this excludes none, or all.
     """
+    task, left = kind.partition("/")[0], list(options)
+    if kind == "counting/kinds":
+        left = [option for option in options if option == str(len(heard))]
+    elif kind == "counting/together":
+        left = [option for option in options if option.isdecimal() and int(option) <= len(heard)]
+    elif task in {"duration", "classification"}:
+        left = [option for option in options if option in heard]
+    elif task == "presence":
+        left = [YES if (anchor in heard) == (polarity == "present") else NO]
+    elif task == "concurrency" and len(heard) < 2:
+        left = [YES if polarity == ALONE else NO]
+    return left
+
+
+def present_share(question: Question, annotation: Annotation) -> float:
+    """Expected share of right answers from the labels of the plain reading, without their times; see `options_left`."""
     plain, *_ = readings(annotation)
     heard = {in_sentence(label) for label in plain.labels}
-    possible = list(question.options)
-    if question.kind == "counting/kinds":
-        possible = [str(len(heard))]
-    elif question.kind == "counting/together":
-        possible = [option for option in question.options if option.isdecimal() and int(option) <= len(heard)]
-    elif question.task == "concurrency" and len(heard) < 2:
-        possible = [question.answer]
-    elif question.task in {"classification", "duration"}:
-        possible = [option for option in question.options if option in heard]
+    possible = options_left(question.kind, question.options, heard, question.anchor, question.polarity)
     return 1 / len(possible) if question.answer in possible else 0.0
 
 
@@ -192,7 +202,11 @@ def _cross_fitted(questions: Sequence[Question], families: tuple[str, ...], memb
     order = np.random.default_rng(0).permutation(len(names))
     fold_of = {names[k]: number % FOLDS for number, k in enumerate(order)}
     matrix = DictVectorizer().fit_transform(
-        [features for question in questions for features in option_features(question, families)]
+        [
+            features
+            for one in questions
+            for features in option_features(one.options, families, one.template, one.anchor, one.polarity)
+        ]
     )
     target = np.array([option == question.answer for question in questions for option in question.options])
     owner = np.repeat(np.arange(len(questions)), [len(question.options) for question in questions])
@@ -220,9 +234,17 @@ def _right(scores: NDArray[np.float64], target: NDArray[np.bool_], owner: NDArra
 _NUMBER = re.compile(r"\d+(?:\.(\d+))?")
 
 
-def option_features(question: Question, families: Iterable[str]) -> list[Features]:
-    """For each option, the features of its text, by family and name."""
-    options, size = question.options, len(question.options)
+def option_features(
+    options: Sequence[str], families: Iterable[str], template: str = "", anchor: str = "", polarity: str = ""
+) -> list[Features]:
+    """For each option of a question, the features of its text, by family and name.
+
+    Args:
+        options: in their order.
+        families: of `FAMILIES`.
+        template, anchor, polarity: of the question; see `Question`.
+    """
+    size = len(options)
     numbers = [_NUMBER.search(option) for option in options]
     keys = [
         (number is None, float(number[0]) if number else 0.0, o) for number, o in zip(numbers, options, strict=True)
@@ -232,8 +254,8 @@ def option_features(question: Question, families: Iterable[str]) -> list[Feature
         rest = sorted(other for other in options if other != option)
         of_family = {
             "option": [option],
-            "wording": [f"{question.template} {option}", f"{question.polarity} {option}"],
-            "anchor": [f"{question.anchor} {option}", f"{question.anchor} {question.polarity} {option}"],
+            "wording": [f"{template} {option}", f"{polarity} {option}"],
+            "anchor": [f"{anchor} {option}", f"{anchor} {polarity} {option}"],
             "rank": [f"{sorted(keys).index(keys[place])} of {size}"],
             "position": [f"{place} of {size}"],
             "set": [*(f"{option} {other}" for other in rest), f"{option} {rest}"],

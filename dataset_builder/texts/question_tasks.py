@@ -14,8 +14,10 @@ from itertools import combinations, permutations
 from typing import Any
 
 import numpy as np
+from pydantic import Field, field_validator
 
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.spec import Spec
 from audio_compositionality.support.text import nearest
 
 from ..sounds.annotations import (
@@ -37,15 +39,13 @@ from ..sounds.annotations import (
 )
 from .questions import (
     ALONE,
+    MOST_OPTIONS,
     NO,
     NO_TIME,
     ORDER,
     OVERLAP,
     SIMULTANEITY,
     YES,
-    Draft,
-    Fact,
-    QuestionSettings,
     in_sentence,
 )
 
@@ -54,6 +54,100 @@ OPTIONS = 4
 
 TWO_COUNTS = "two counts that {least} clips have each"
 """The need of `_drafts_of_counts`."""
+
+
+class QuestionSpec(Spec):
+    """The user's settings of questions."""
+
+    ask: tuple[str, ...] = Field(
+        ("counting", "duration", "concurrency", "classification", "detection"),
+        description="Kinds of questions, each a task or `task/variant`.",
+    )
+    counts: tuple[int, ...] | None = Field(
+        None, description="Options where something is counted; by default those that `least_clips` clips have."
+    )
+    least_clips: int = Field(10, ge=1, description="See `counts`.")
+    duration_options: int = Field(
+        2, ge=2, le=MOST_OPTIONS, description="Options where durations are compared; own scenes have 3."
+    )
+
+    @field_validator("counts")
+    @classmethod
+    def _can_be_options(cls, counts: tuple[int, ...] | None) -> tuple[int, ...] | None:
+        if counts is not None and (not 2 <= len(set(counts)) <= MOST_OPTIONS or min(counts) < 1):
+            raise InputError(
+                f"counts are {counts}; they are 2 to {MOST_OPTIONS} different whole numbers, each 1 or more"
+            )
+        return counts
+
+
+class QuestionSettings(QuestionSpec):
+    """The settings of questions, and the known relations of labels."""
+
+    related: Mapping[str, frozenset[str]] = Field(
+        {},
+        description="By label, the labels that say more or less of the same sound, such as its ancestors in an "
+        "ontology; they never meet in a question.",
+    )
+    negatives: bool = Field(
+        False,
+        description="Whether the sounds without overlap that concurrency asks about are those of negative clips; all "
+        "other questions are about the clips that are not negative.",
+    )
+
+
+# ----- facts that can be asked, and questions before they have a wording
+@dataclass(frozen=True)
+class Fact:
+    """A fact about a clip that a question can ask.
+
+    Attributes:
+        key: recording and start of the clip.
+        group: of the clip.
+        answer: the right one: a label, a count, a state, or a time in steps.
+        anchor: label in question; or empty.
+        options: labels that all have to be options; empty where they are chosen.
+        rivals: labels that may be options beside the answer.
+        near: rivals that are present in the clip, and so hard to distinguish from the answer.
+        hardness: of facts of one kind, the harder ones are asked first.
+        width: for detection, steps of a window.
+        length: for detection, steps of the clip.
+    """
+
+    key: tuple[str, float]
+    group: str
+    answer: str
+    anchor: str = ""
+    options: frozenset[str] = frozenset()
+    rivals: frozenset[str] = frozenset()
+    near: frozenset[str] = frozenset()
+    hardness: int = 0
+    width: int = 0
+    length: int = 0
+
+    @property
+    def claim(self) -> tuple[str, str, frozenset[str], int]:
+        """The claim of the fact: equal in two readings of a clip that agree."""
+        return self.anchor, self.answer, self.options, self.width
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A question before it has a wording and an order.
+
+    Attributes:
+        fact: of the question.
+        options: as written, in any order.
+        answer: one of them.
+        polarity: as in `Question`.
+        unit: as in `Question`.
+    """
+
+    fact: Fact
+    options: tuple[str, ...]
+    answer: str
+    unit: str
+    polarity: str = ""
 
 
 class _Heard:

@@ -1,27 +1,24 @@
-"""Questions with options about a clip: facts, wordings from ``wordings.yaml`` and their inverse, balance, and rows."""
+"""Questions with options about a clip: wordings from ``wordings.yaml`` and their inverse, and rows.
+
+`question_tasks` has the kinds of questions, `label_questions` asks them about annotated recordings, and `twins` about
+scenes that are drawn for them; `question_controls` tests that their text does not reveal the answers.
+"""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple, TypeVar
-
-import numpy as np
-from pydantic import Field, field_validator
+from typing import NamedTuple
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import packaged_yaml, sha256_of_json
-from audio_compositionality.support.spec import Spec
 from audio_compositionality.support.text import nearest
 
 from ..data import AUDIO, NUMBER, TEXT, WHOLE, DataColumn, DatasetError, Row, check_columns
 from ..sounds.annotations import Annotation, AnnotationError, LabelledEvent, overlap_seconds, polyphony, readings
 from ..sounds.splits import alike
-
-Item = TypeVar("Item")
 
 YES, NO = "Yes", "No"
 
@@ -251,148 +248,6 @@ class Question:
     def kind(self) -> str:
         """Task and variant, as one name."""
         return f"{self.task}/{self.variant}"
-
-
-@dataclass(frozen=True)
-class Fact:
-    """A fact about a clip that a question can ask.
-
-    Attributes:
-        key: recording and start of the clip.
-        group: of the clip.
-        answer: the right one: a label, a count, a state, or a time in steps.
-        anchor: label in question; or empty.
-        options: labels that all have to be options; empty where they are chosen.
-        rivals: labels that may be options beside the answer.
-        near: rivals that are present in the clip, and so hard to distinguish from the answer.
-        hardness: of facts of one kind, the harder ones are asked first.
-        width: for detection, steps of a window.
-        length: for detection, steps of the clip.
-    """
-
-    key: tuple[str, float]
-    group: str
-    answer: str
-    anchor: str = ""
-    options: frozenset[str] = frozenset()
-    rivals: frozenset[str] = frozenset()
-    near: frozenset[str] = frozenset()
-    hardness: int = 0
-    width: int = 0
-    length: int = 0
-
-    @property
-    def claim(self) -> tuple[str, str, frozenset[str], int]:
-        """The claim of the fact: equal in two readings of a clip that agree."""
-        return self.anchor, self.answer, self.options, self.width
-
-
-@dataclass(frozen=True)
-class Draft:
-    """A question before it has a wording and an order.
-
-    Attributes:
-        fact: of the question.
-        options: as written, in any order.
-        answer: one of them.
-        polarity: as in `Question`.
-        unit: as in `Question`.
-    """
-
-    fact: Fact
-    options: tuple[str, ...]
-    answer: str
-    unit: str
-    polarity: str = ""
-
-
-class QuestionSpec(Spec):
-    """The user's settings of questions."""
-
-    ask: tuple[str, ...] = Field(
-        ("counting", "duration", "concurrency", "classification", "detection"),
-        description="Kinds of questions, each a task or `task/variant`.",
-    )
-    counts: tuple[int, ...] | None = Field(
-        None, description="Options where something is counted; by default those that `least_clips` clips have."
-    )
-    least_clips: int = Field(10, ge=1, description="See `counts`.")
-    duration_options: int = Field(
-        2, ge=2, le=MOST_OPTIONS, description="Options where durations are compared; own scenes have 3."
-    )
-
-    @field_validator("counts")
-    @classmethod
-    def _can_be_options(cls, counts: tuple[int, ...] | None) -> tuple[int, ...] | None:
-        if counts is not None and (not 2 <= len(set(counts)) <= MOST_OPTIONS or min(counts) < 1):
-            raise InputError(
-                f"counts are {counts}; they are 2 to {MOST_OPTIONS} different whole numbers, each 1 or more"
-            )
-        return counts
-
-
-class QuestionSettings(QuestionSpec):
-    """The settings of questions, and the known relations of labels."""
-
-    related: Mapping[str, frozenset[str]] = Field(
-        {},
-        description="By label, the labels that say more or less of the same sound, such as its ancestors in an "
-        "ontology; they never meet in a question.",
-    )
-    negatives: bool = Field(
-        False,
-        description="Whether the sounds without overlap that concurrency asks about are those of negative clips; all "
-        "other questions are about the clips that are not negative.",
-    )
-
-
-def agreed(facts_by_reading: Sequence[Sequence[Fact]]) -> list[Fact]:
-    """The facts of the first reading that all others share, with their common rivals."""
-    first, *rest = facts_by_reading
-    by_claim = [{fact.claim: fact for fact in facts} for facts in rest]
-    kept = []
-    for fact in first:
-        same = [facts[fact.claim] for facts in by_claim if fact.claim in facts]
-        if len(same) == len(by_claim):
-            rivals = fact.rivals.intersection(*(other.rivals for other in same))
-            near = fact.near.intersection(rivals)
-            kept.append(replace(fact, rivals=rivals, near=near))
-    return kept
-
-
-def dealt_to_units(things: Sequence[Item], units: Sequence[str], rng: np.random.Generator) -> list[Item]:
-    """A thing for each place, the same within a unit, in random order; all things occur equally often.
-
-    Args:
-        things: to distribute.
-        units: the unit of each place.
-        rng: of the distribution.
-    """
-    distinct = sorted(set(units))
-    hand = [things[k] for k in rng.permutation(np.resize(rng.permutation(len(things)), len(distinct)))]
-    of_unit = dict(zip(distinct, hand, strict=True))
-    return [of_unit[unit] for unit in units]
-
-
-def ordered_options(drafts: Sequence[Draft], rng: np.random.Generator) -> list[tuple[str, ...]]:
-    """The options of each question in order: answers are at each place equally often.
-
-    Within a unit with as many questions as options, the answer is at each place once; among all questions with equally
-    many options, the numbers of answers at two places differ by at most one.
-    """
-    by_size: dict[int, list[int]] = defaultdict(list)
-    for number in sorted(range(len(drafts)), key=lambda number: drafts[number].unit):
-        by_size[len(drafts[number].options)].append(number)
-    orders: list[tuple[str, ...]] = [()] * len(drafts)
-    for size, members in sorted(by_size.items()):
-        rounds = -(-len(members) // size)
-        places = np.concatenate([rng.permutation(size) for _ in range(rounds)])
-        for number, place in zip(members, places, strict=False):
-            draft = drafts[number]
-            rest = sorted(option for option in draft.options if option != draft.answer)
-            mixed = [rest[k] for k in rng.permutation(len(rest))]
-            orders[number] = (*mixed[:place], draft.answer, *mixed[place:])
-    return orders
 
 
 QUESTION_TEXTS = (

@@ -75,7 +75,7 @@ MODELS = (
         "questions: learns from what there is at one moment, whenever that is, which option is right",
         is_reference=True,
     ),
-    _listing("usual-times", "times:UsualTimes", "when: the interval that overlaps most with those to learn from"),
+    _listing("usual-times", "text_only:UsualTimes", "when: the interval that overlaps most with those to learn from"),
     _listing("present", "symbolic:Present", "questions: reads the labels without their times", kind="control"),
     _listing(
         "oracle",

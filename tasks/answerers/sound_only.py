@@ -20,12 +20,10 @@ from audio_compositionality.dataset_builder.texts.questions import YES
 from audio_compositionality.encoders.base import FloatArray, resample
 
 from .chooser import SAMPLE_RATE, Chooser, Prompted, answerer_card, asked_in, drawn, letters, prompted
-from .text_only import most_likely, text_features
+from .text_only import Classifiers, fitted, likeliest, text_features
 
 if TYPE_CHECKING:
     from sklearn.ensemble import RandomForestClassifier
-    from sklearn.feature_extraction import DictVectorizer
-    from sklearn.linear_model import LogisticRegression
 
 
 STATISTICS = ("level", "crest", "centroid", "bandwidth", "rolloff", "flatness", "crossings", "deviation", "change")
@@ -77,42 +75,26 @@ class Statistics(Chooser):
 
     def __init__(self) -> None:
         """It has yet to learn."""
-        self._models: dict[str, tuple[DictVectorizer, LogisticRegression]] = {}
+        self._models: Classifiers = {}
         self._mean = self._deviation = np.ones(len(STATISTICS))
 
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
-        """See `Model.learn`."""
-        from sklearn.feature_extraction import DictVectorizer
-        from sklearn.linear_model import LogisticRegression
-
+        """See `Model.learn`; a clip that cannot be used is not learnt from."""
         pairs = [(row, _clip_values(clip)) for row, clip in zip(rows, clips, strict=True)]
         pairs = [(row, values) for row, values in pairs if np.isfinite(values).all()]
         table = np.array([values for _, values in pairs]).reshape(-1, len(STATISTICS))
         self._mean, self._deviation = table.mean(axis=0), table.std(axis=0) + 1e-6
-        features: dict[str, list[Features]] = defaultdict(list)
-        right: dict[str, list[bool]] = defaultdict(list)
+        examples = []
         for row, values in pairs:
             asked = asked_in(row["question"], row["options"])
-            features[asked.kind] += self._features(asked, values)
-            right[asked.kind] += [option == row["answer"] for option in asked.options]
-        self._models = {}
-        for kind in features:
-            vectorizer = DictVectorizer()
-            matrix = vectorizer.fit_transform(features[kind])
-            self._models[kind] = vectorizer, LogisticRegression(max_iter=500).fit(matrix, right[kind])
+            examples.append((asked, self._features(asked, values), row["answer"]))
+        self._models = fitted(examples, 500)
 
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
         """See `Model.answer`."""
-        clip_of = iter(self.single_clips(clips))
-        return letters(prompts, lambda asked, prompt: self._place(asked, prompt, next(clip_of)))
-
-    def _place(self, asked: Prompted, prompt: str, clip: Any) -> int:
-        if asked.kind not in self._models:
-            # As `Blind`: below chance level it would be no bar.
-            return drawn(len(asked.options), prompt)
-        vectorizer, model = self._models[asked.kind]
-        return most_likely(
-            model.decision_function(vectorizer.transform(self._features(asked, _clip_values(clip)))), prompt
+        values = iter([_clip_values(clip) for clip in self.single_clips(clips)])
+        return letters(
+            prompts, lambda asked, prompt: likeliest(self._models, asked, self._features(asked, next(values)), prompt)
         )
 
     def _features(self, asked: Prompted, values: NDArray[np.float64]) -> list[Features]:

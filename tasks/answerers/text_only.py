@@ -1,4 +1,4 @@
-"""Text-only answerers: they show how much the words alone give away.
+"""Answerers without sound: they show how much the words alone give away, and one interval for all questions of when.
 
 `majority` and `blind` learn from the questions of the split ``train`` and their answers. Where the questions are
 balanced, all of them are at chance level.
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from audio_compositionality.dataset_builder.texts.question_controls import FAMILIES, Features, option_features
-from audio_compositionality.dataset_builder.texts.questions import Question
+from audio_compositionality.encoders.base import Model
 
 from .chooser import Chooser, Prompted, answerer_card, asked_in, drawn, letters
 
@@ -92,6 +92,44 @@ class Majority(Chooser):
         return options.index(best)
 
 
+Classifiers = dict[str, tuple["DictVectorizer", "LogisticRegression"]]
+"""For each kind of question, who gives the log-odds of an option to be right, from its features."""
+
+
+def fitted(examples: Iterable[tuple[Prompted, list[Features], str]], iterations: int) -> Classifiers:
+    """A logistic regression over the options for each kind of question.
+
+    Args:
+        examples: questions, the features of each of their options, and their right answers.
+        iterations: of the fit, at most.
+    """
+    from sklearn.feature_extraction import DictVectorizer
+    from sklearn.linear_model import LogisticRegression
+
+    features: dict[str, list[Features]] = defaultdict(list)
+    right: dict[str, list[bool]] = defaultdict(list)
+    for asked, of_options, answer in examples:
+        features[asked.kind] += of_options
+        right[asked.kind] += [option == answer for option in asked.options]
+    classifiers: Classifiers = {}
+    for kind in features:
+        vectorizer = DictVectorizer()
+        model = LogisticRegression(max_iter=iterations).fit(vectorizer.fit_transform(features[kind]), right[kind])
+        classifiers[kind] = vectorizer, model
+    return classifiers
+
+
+def likeliest(classifiers: Classifiers, asked: Prompted, features: list[Features], prompt: str) -> int:
+    """The place of the likeliest option; one drawn for the prompt where several differ by less than a fit's precision,
+    and for a kind that was not learnt: below chance level an answerer would be no bar."""
+    if asked.kind not in classifiers:
+        return drawn(len(asked.options), prompt)
+    vectorizer, model = classifiers[asked.kind]
+    rounded = np.round(model.decision_function(vectorizer.transform(features)), 3)
+    best = np.flatnonzero(rounded == rounded.max())
+    return int(best[drawn(len(best), prompt)])
+
+
 class Blind(Chooser):
     """Logistic regression over text features of each option of a question.
 
@@ -103,48 +141,45 @@ class Blind(Chooser):
 
     def __init__(self) -> None:
         """It has yet to learn."""
-        self._models: dict[str, tuple[DictVectorizer, LogisticRegression]] = {}
+        self._models: Classifiers = {}
 
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
         """See `Model.learn`; no clip is asked for."""
-        from sklearn.feature_extraction import DictVectorizer
-        from sklearn.linear_model import LogisticRegression
-
-        features: dict[str, list[Features]] = defaultdict(list)
-        right: dict[str, list[bool]] = defaultdict(list)
-        for row in rows:
-            asked = asked_in(row["question"], row["options"])
-            features[asked.kind] += text_features(asked)
-            right[asked.kind] += [option == row["answer"] for option in asked.options]
-        self._models = {}
-        for kind in features:
-            vectorizer = DictVectorizer()
-            model = LogisticRegression(max_iter=200).fit(vectorizer.fit_transform(features[kind]), right[kind])
-            self._models[kind] = vectorizer, model
+        given = [(asked_in(row["question"], row["options"]), row["answer"]) for row in rows]
+        self._models = fitted([(asked, text_features(asked), answer) for asked, answer in given], 200)
 
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
         """See `Model.answer`."""
-        return letters(prompts, self._place)
-
-    def _place(self, asked: Prompted, prompt: str) -> int:
-        if asked.kind not in self._models:
-            return drawn(len(asked.options), prompt)
-        vectorizer, model = self._models[asked.kind]
-        return most_likely(model.decision_function(vectorizer.transform(text_features(asked))), prompt)
+        return letters(prompts, lambda asked, prompt: likeliest(self._models, asked, text_features(asked), prompt))
 
 
 def text_features(asked: Prompted, families: Iterable[str] = FAMILIES) -> list[Features]:
     """Text features of each option, by families; fewer for a question that cannot be read."""
-    template, anchor, polarity = "", "", ""
-    if asked.wording is not None:
-        template = asked.wording.template.name
-        anchor, polarity = asked.wording.asked.anchor, asked.wording.asked.polarity
-    question = Question("", "", "", "", asked.options, "", anchor, template, "", "", polarity)
-    return option_features(question, families)
+    if asked.wording is None:
+        return option_features(asked.options, families)
+    what, template = asked.wording
+    return option_features(asked.options, families, template.name, what.anchor, what.polarity)
 
 
-def most_likely(scores: Any, prompt: str) -> int:
-    """The place of the highest score; one drawn for the prompt where several differ by less than a fit's precision."""
-    rounded = np.round(np.asarray(scores, np.float64), 3)
-    best = np.flatnonzero(rounded == rounded.max())
-    return int(best[drawn(len(best), prompt)])
+class UsualTimes(Model):
+    """Answers every question with the interval that overlaps most with the true ones to learn from."""
+
+    card = answerer_card("usual-times", "the interval that overlaps most with those to learn from")
+
+    needs_columns = frozenset({"onset", "offset", "duration"})
+
+    def __init__(self) -> None:
+        """It has yet to learn."""
+        self._answer = ""
+
+    def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
+        """See `Model.learn`; no clip is asked for."""
+        from audio_compositionality.metrics.when import best_constant
+
+        truth = np.array([(row["onset"], row["offset"]) for row in rows], np.float64)
+        first, last = best_constant(truth, max(float(row["duration"]) for row in rows))[0]
+        self._answer = f"{first:.3f} to {last:.3f} s"
+
+    def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
+        """See `Model.answer`."""
+        return [self._answer for _ in prompts]

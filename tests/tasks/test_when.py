@@ -12,7 +12,7 @@ from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.run.evaluate import evaluate, evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.metrics.when import when
-from audio_compositionality.tasks.answerers.times import UsualTimes
+from audio_compositionality.tasks.answerers.text_only import UsualTimes
 from audio_compositionality.tasks.base import Outputs, TaskError
 from audio_compositionality.tasks.registry import load_task
 from audio_compositionality.tasks.shapes.moments import best_runs

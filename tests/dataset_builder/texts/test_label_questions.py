@@ -19,7 +19,8 @@ from audio_compositionality.dataset_builder.sounds.strong_labels import open_ann
 from audio_compositionality.dataset_builder.texts import question_tasks as kinds
 from audio_compositionality.dataset_builder.texts.label_questions import AnnotatedQuestions, AnnotatedSpec
 from audio_compositionality.dataset_builder.texts.question_controls import LeakError
-from audio_compositionality.dataset_builder.texts.questions import Draft, QuestionError, annotation_of, question_of
+from audio_compositionality.dataset_builder.texts.question_tasks import Draft
+from audio_compositionality.dataset_builder.texts.questions import QuestionError, annotation_of, question_of
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.table import to_text
 

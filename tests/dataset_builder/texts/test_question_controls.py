@@ -17,7 +17,8 @@ from audio_compositionality.dataset_builder.texts.question_controls import (
     present_share,
     require_balance,
 )
-from audio_compositionality.dataset_builder.texts.questions import QuestionSettings, question_templates
+from audio_compositionality.dataset_builder.texts.question_tasks import QuestionSettings
+from audio_compositionality.dataset_builder.texts.questions import question_templates
 from audio_compositionality.support.table import to_text
 
 from .answer_check import check_questions

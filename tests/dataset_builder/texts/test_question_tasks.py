@@ -17,6 +17,7 @@ from audio_compositionality.dataset_builder.texts.label_questions import (
     split_by_recording,
 )
 from audio_compositionality.dataset_builder.texts.question_tasks import (
+    QuestionSettings,
     kind_named,
     window_start,
     window_steps,
@@ -27,7 +28,6 @@ from audio_compositionality.dataset_builder.texts.questions import (
     YES,
     Question,
     QuestionError,
-    QuestionSettings,
     in_sentence,
     question_templates,
     template_of,

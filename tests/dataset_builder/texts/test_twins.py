@@ -9,8 +9,14 @@ import pytest
 
 from audio_compositionality.dataset_builder.sounds.annotations import Annotation, LabelledEvent, polyphony
 from audio_compositionality.dataset_builder.texts.question_controls import balance_of, require_balance
-from audio_compositionality.dataset_builder.texts.question_tasks import ATOM_KINDS, ATOMS, TASKS, kind_named
-from audio_compositionality.dataset_builder.texts.questions import QuestionError, QuestionSettings, in_sentence
+from audio_compositionality.dataset_builder.texts.question_tasks import (
+    ATOM_KINDS,
+    ATOMS,
+    TASKS,
+    QuestionSettings,
+    kind_named,
+)
+from audio_compositionality.dataset_builder.texts.questions import QuestionError, in_sentence
 from audio_compositionality.dataset_builder.texts.twins import (
     ARRANGEMENTS,
     ATOMIC,

@@ -8,7 +8,8 @@ import numpy as np
 
 from audio_compositionality.dataset_builder.sounds.annotations import Annotation, LabelledEvent
 from audio_compositionality.dataset_builder.texts.label_questions import draw_questions
-from audio_compositionality.dataset_builder.texts.questions import QuestionSettings, row_of
+from audio_compositionality.dataset_builder.texts.question_tasks import QuestionSettings
+from audio_compositionality.dataset_builder.texts.questions import row_of
 from audio_compositionality.encoders.base import LETTERS
 from audio_compositionality.tasks.shapes.asking import direct_prompt
 
