@@ -9,8 +9,8 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from multiprocessing.connection import Connection
@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.evaluator.results.result import ResultError
-from audio_compositionality.evaluator.submissions.copies import Duplicate, Earlier, duplicates_of, may_be_copied
+from audio_compositionality.evaluator.results.result import Result, ResultError
 from audio_compositionality.evaluator.submissions.layout import (
     EMBEDDINGS,
     FILE_LIMITS,
+    OUTPUTS,
     RESULT,
     EntryFolder,
     outputs_in,
@@ -150,60 +150,86 @@ class LeftError(Exception):
 
 
 @dataclass(frozen=True)
+class KnownEntry:
+    """A verified entry, as later ones are compared with it.
+
+    Attributes:
+        folder: its path in the repository.
+        result: the recomputed one.
+        outputs: SHA-256 of its file of embeddings or answers.
+        date: of the check, UTC, ISO 8601: a submission's own date is only its submitter's word.
+    """
+
+    folder: str
+    result: Result
+    outputs: str
+    date: str
+
+
+def original_of(entry: KnownEntry, earlier: Iterable[KnownEntry]) -> tuple[KnownEntry, str] | None:
+    """The first entry that one reproduces, and what the two have in common, in words; None where it reproduces none.
+
+    Both are of the same task and data, and have either the same outputs, byte for byte, or models under the same
+    control and with the same options that state the same digest of their weights.
+    """
+    model = entry.result.model
+    for other in sorted(earlier, key=lambda one: one.date):
+        if other.result.key != entry.result.key:
+            continue
+        if other.outputs == entry.outputs:
+            return other, "the same outputs, byte for byte"
+        theirs = other.result.model
+        is_same_form = [model.options, model.id.rpartition(":")[0]] == [theirs.options, theirs.id.rpartition(":")[0]]
+        if model.weights_sha256 is not None and model.weights_sha256 == theirs.weights_sha256 and is_same_form:
+            return other, "the same digest of the weights"
+    return None
+
+
+@dataclass(frozen=True)
 class Examined:
     """A recomputed entry.
 
     Attributes:
         folder: its path in the repository.
         verification: the outcome of the recomputation.
-        date: of the check, UTC, as in the record: a submission's own date is only its submitter's word.
-        reproduces: the earlier entry that this one reproduces; None where it is no reproduction.
+        date: of the check, UTC, as in the record.
     """
 
     folder: str
     verification: Verification
     date: datetime
-    reproduces: Duplicate | None = None
 
     @property
-    def earlier(self) -> Earlier | None:
+    def known(self) -> KnownEntry:
         """The entry in comparisons with later ones."""
-        sketch, result = self.verification.sketch, self.verification.result
-        return (
-            None
-            if sketch is None
-            else Earlier(self.folder, result.task, result.model, self.date.isoformat(timespec="seconds"), sketch)
-        )
+        result = self.verification.recomputed or self.verification.result
+        return known_entry(self.folder, result, self.verification.digests, self.date.isoformat(timespec="seconds"))
 
 
+def known_entry(folder: str, result: Result, digests: Mapping[str, str], date: str) -> KnownEntry:
+    """A `KnownEntry`, from the SHA-256 of the files of a submission."""
+    return KnownEntry(folder, result, next(digests[name] for name in OUTPUTS if name in digests), date)
+
+
+@dataclass(frozen=True)
 class Examiner:
-    """Examines the entries of a results repository."""
+    """Examines the entries of a results repository.
 
-    def __init__(
-        self,
-        hub: Hub,
-        repository: Repository,
-        secret: str,
-        device: str | None,
-        recompute: Recompute,
-        check_claim: CheckClaim,
-    ) -> None:
-        """Nothing is fetched yet.
+    Attributes:
+        hub: with a token that may read the repository.
+        repository: of results.
+        secret: for signing the checker's records.
+        device: torch device of fits.
+        recompute: recomputes an entry.
+        check_claim: checks an entry that cannot be recomputed.
+    """
 
-        Args:
-            hub: with a token that may read the repository.
-            repository: of results.
-            secret: for signing the checker's records.
-            device: torch device of fits.
-            recompute: recomputes an entry.
-            check_claim: checks an entry that cannot be recomputed.
-        """
-        self._hub = hub
-        self._repository = repository
-        self._secret = secret
-        self._device = device
-        self._recompute = recompute
-        self._check_claim = check_claim
+    hub: Hub
+    repository: Repository
+    secret: str
+    device: str | None
+    recompute: Recompute
+    check_claim: CheckClaim
 
     def examine(self, commit: str, entry: EntryFolder, *, keep: bool = False) -> Examined:
         """Read an entry, and recompute it. Its data are a preset's, or published by the organisation.
@@ -224,14 +250,21 @@ class Examiner:
         result = read_result(files[RESULT])
         data = None
         if preset_with(result.recipe, result.fingerprint) is None:
-            published = dataset_of(self._repository.namespace)
-            data = published.id if self._hub.exists(published) else None
+            published = dataset_of(self.repository.namespace)
+            data = published.id if self.hub.exists(published) else None
+        has_outputs = outputs_in(files) is not None
         try:
-            if outputs_in(files) is None:
-                lacking = self._claim_checked(files, entry.path, data)
+            if not has_outputs:
+                lacking = self.check_claim(files, entry.path, data)
                 raise LeftError(f"it has no {lacking}, so it can only be shown as *reported*")
-            verification = self._recomputed(files, entry.path, data)
+            with tempfile.TemporaryDirectory(prefix="audio-compositionality-") as folder:
+                for name, content in files.items():
+                    Path(folder, name).write_bytes(content)
+                verification = self.recompute(Path(folder), name=entry.path, data=data, device=self.device)
             return Examined(entry.path, verification, datetime.now(UTC))
+        except (OverdueError, DiedError) as error:
+            done = "recomputed" if has_outputs else "checked"
+            raise LeftError(f"it could not be {done} here: {error}") from error
         except DatasetError as error:
             # Not the submission's fault: it is checked again in the next round.
             raise HubError(f"the data {data or result.dataset} cannot be opened: {error}") from error
@@ -249,20 +282,6 @@ class Examiner:
             raise HubError(f"could not commit {examined.folder}: its files are not those that were checked")
         return files
 
-    def compared(self, examined: Examined, earlier: Iterable[Earlier]) -> Examined:
-        """An entry with its original: an earlier entry for the same task whose model states the same weights.
-
-        Raises:
-            LeftError: its embeddings or answers may be another model's; the maintainers decide.
-        """
-        sketch, result = examined.verification.sketch, examined.verification.result
-        duplicates = [] if sketch is None else duplicates_of(sketch, result.model, earlier)
-        if may_be_copied(duplicates):
-            raise LeftError(_counted([duplicate for duplicate in duplicates if duplicate.relation == "other"]))
-        of_task = [duplicate for duplicate in duplicates if duplicate.earlier.task == result.task]
-        reproduced = [duplicate for duplicate in of_task if duplicate.relation == "weights"]
-        return replace(examined, reproduces=next(iter(reproduced), None))
-
     def verified(self, commit: str, entry: EntryFolder, verified: EntryFolder) -> VerifiedClaim | None:
         """The checker's result for an entry of main, where the board counts it as verified."""
 
@@ -270,27 +289,12 @@ class Examiner:
             return self._fetch(commit, path, limit, keep=True)
 
         try:
-            return read_signed_claim(verified, fetch, read_listed_claim(entry, fetch), self._secret)
+            return read_signed_claim(verified, fetch, read_listed_claim(entry, fetch), self.secret)
         except ResultError:
             return None
 
-    def _recomputed(self, files: Mapping[str, bytes], name: str, data: str | None) -> Verification:
-        with tempfile.TemporaryDirectory(prefix="audio-compositionality-") as folder:
-            for file, content in files.items():
-                Path(folder, file).write_bytes(content)
-            try:
-                return self._recompute(Path(folder), name=name, data=data, device=self._device)
-            except (OverdueError, DiedError) as error:
-                raise LeftError(f"it could not be recomputed here: {error}") from error
-
-    def _claim_checked(self, files: Mapping[str, bytes], name: str, data: str | None) -> str:
-        try:
-            return self._check_claim(files, name, data)
-        except (OverdueError, DiedError) as error:
-            raise LeftError(f"it could not be checked here: {error}") from error
-
     def _fetch(self, commit: str, path: str, limit: int, *, keep: bool = False) -> bytes:
-        file = self._hub.download(self._repository, path, commit, limit=limit)
+        file = self.hub.download(self.repository, path, commit, limit=limit)
         try:
             return file.read_bytes()
         finally:
@@ -303,11 +307,6 @@ class Examiner:
 def as_code(text: object) -> str:
     """Strangers' text as code in a comment: neither formatted nor a mention of anybody."""
     return f"`{shortened(str(text), 300).replace('`', chr(0x2018))}`"
-
-
-def _counted(duplicates: Sequence[Duplicate]) -> str:
-    more = f", and {len(duplicates) - 1} more" if len(duplicates) > 1 else ""
-    return f"{as_code(duplicates[0])}{more}"
 
 
 def check_claim(files: Mapping[str, bytes], name: str, data: str | None) -> str:

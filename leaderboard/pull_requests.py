@@ -19,12 +19,11 @@ import time
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 
 from audio_compositionality.evaluator.results.result import Result, ResultError
-from audio_compositionality.evaluator.submissions.copies import Earlier
 from audio_compositionality.evaluator.submissions.layout import (
     MAX_ENTRIES,
     EntryFolder,
@@ -51,10 +50,13 @@ from .examination import (
     CheckClaim,
     Examined,
     Examiner,
+    KnownEntry,
     LeftError,
     Recompute,
     as_code,
     check_claim_in_own_process,
+    known_entry,
+    original_of,
     recompute_in_own_process,
 )
 
@@ -94,39 +96,49 @@ class CheckOutcome:
         return f"{self.subject}: {self.action}" + "".join(f"; {reason}" for reason in self.reasons)
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Job:
-    """A pull request whose entries are being checked.
+    """The entries of a pull request, under check in one round or several.
 
     Attributes:
-        author: of the pull request.
         head: the commit under check.
         entries: all entries that it adds.
-        wanted: the entries that main lacked.
-        examined: the recomputed ones among these, in their order.
+        waiting: those that main lacked and that are not checked yet.
+        number: of the entries that main lacked.
+        examined: the recomputed ones, in their order.
         left: reasons for a decision of the maintainers on some.
         reasons: faults of others.
-        checked: number of checked entries of `wanted`.
     """
 
-    author: str
     head: str
-    entries: tuple[EntryFolder, ...]
-    wanted: tuple[EntryFolder, ...]
-    examined: tuple[Examined, ...] = ()
-    left: tuple[str, ...] = ()
-    reasons: tuple[str, ...] = ()
-    checked: int = 0
-
-    @property
-    def is_done(self) -> bool:
-        """Whether all entries were checked."""
-        return self.checked == len(self.wanted)
+    entries: list[EntryFolder]
+    waiting: list[EntryFolder]
+    number: int
+    examined: list[Examined] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
+    reasons: list[str] = field(default_factory=list)
 
     @property
     def progress(self) -> str:
         """Progress in words."""
-        return f"{self.checked} of {len(self.wanted)} entries checked"
+        return f"{self.number - len(self.waiting)} of {self.number} entries checked"
+
+
+@dataclass
+class _Seen:
+    """What is remembered of an open pull request.
+
+    Attributes:
+        author: of the pull request.
+        checked: its last commit whose check has ended; empty before.
+        job: its entries under check; None where no check has begun.
+        goes_on: whether its check goes on in the next round.
+    """
+
+    author: str
+    checked: str = ""
+    job: _Job | None = None
+    goes_on: bool = False
 
 
 class Checks:
@@ -156,26 +168,22 @@ class Checks:
         """
         self._hub = hub
         self._repository = results_of(org)
-        self._secret = secret
         self._examiner = Examiner(hub, self._repository, secret, device, recompute, check_claim)
         self._budget = budget or Budget()
+        # Open pull requests that were looked at, the one of longest ago first.
+        self._seen: dict[int, _Seen] = {}
         # Verified entries of main, by their folders, which are derived from their content.
-        self._recognised: dict[str, Earlier] = {}
-        # The checked commit of each open pull request, or none; those looked at longest ago come first.
-        self._heads: dict[int, str] = {}
+        self._known: dict[str, KnownEntry] = {}
+        # Entries of main that need no further check, and the number of failed checks of others.
         self._settled: set[str] = set()
-        # Number of failed checks of each entry of main.
         self._failures = Counter[str]()
-        # Unfinished pull requests by number, and those among them that go on.
-        self._jobs: dict[int, _Job] = {}
-        self._going_on: set[int] = set()
         self._main_goes_on = False
 
     @property
     def goes_on(self) -> bool:
-        """Whether there is more to check at once, in main or in pull requests whose authors have time left."""
+        """Whether the next round should start immediately."""
         return self._main_goes_on or any(
-            not self._budget.is_spent(self._jobs[number].author) for number in self._going_on
+            seen.goes_on and not self._budget.is_spent(seen.author) for seen in self._seen.values()
         )
 
     def check_pull_requests(self, *, again: bool = True) -> list[CheckOutcome]:
@@ -195,21 +203,18 @@ class Checks:
         requests = {request.number: request for request in self._hub.pull_requests(self._repository)}
         user = self._hub.user()
         history = set(self._hub.commits(self._repository)) if requests else set()
-        self._heads = {number: head for number, head in self._heads.items() if number in requests}
-        self._jobs = {number: job for number, job in self._jobs.items() if number in requests}
+        self._seen = {number: seen for number, seen in self._seen.items() if number in requests}
         # An author's unfinished pull request comes before another of the same author.
-        self._going_on &= set(self._jobs)
-        begun = {self._jobs[number].author: number for number in self._going_on}
+        begun = {seen.author: number for number, seen in self._seen.items() if seen.goes_on}
         outcomes: dict[int, CheckOutcome] = {}
         looks, busy = 0, set[str]()
-        for number in [*(number for number in requests if number not in self._heads), *self._heads]:
-            request, subject = requests[number], f"#{number}"
-            if self._heads.get(number) and not again:
+        for number in [*(number for number in requests if number not in self._seen), *self._seen]:
+            request, subject, seen = requests[number], f"#{number}", self._seen.get(number)
+            if seen is not None and seen.checked and not again:
                 outcomes[number] = CheckOutcome(subject, "checked")
-                continue
             # No call to the Hub for authors that wait: hundreds of their pull requests delay nobody else.
-            if self._budget.is_spent(request.author):
-                far = [self._jobs[number].progress] if number in self._jobs else []
+            elif self._budget.is_spent(request.author):
+                far = [seen.job.progress] if seen is not None and seen.job is not None else []
                 outcomes[number] = CheckOutcome(subject, "waiting", (*far, _SPENT))
             elif (
                 looks < MAX_LOOKS
@@ -257,11 +262,11 @@ class Checks:
 
     def _look(self, request: PullRequest, user: str, history: Collection[str], busy: set[str]) -> CheckOutcome:
         """Decide whether to check a pull request; its author is busy then."""
-        subject, number = f"#{request.number}", request.number
-        self._heads[number] = self._heads.pop(number, "")
-        self._going_on.discard(number)
+        subject, number, author = f"#{request.number}", request.number, request.author
+        seen = self._seen[number] = self._seen.pop(number, _Seen(author))
+        seen.goes_on = False
         head = self._hub.head(self._repository, request.revision)
-        if self._heads[number] == head:
+        if seen.checked == head:
             return CheckOutcome(subject, "checked")
         marker = f"\n{_MARKER.format(head=head)}"
         said = [comment.text for comment in self._hub.comments(self._repository, number) if comment.author == user]
@@ -275,136 +280,117 @@ class Checks:
         elif self._hub.status(self._repository, number) != "open":
             return CheckOutcome(subject, "waiting", ("it is a draft",))
         else:
-            busy.add(request.author)
-            with self._budget.spending(request.author):
-                outcome = self._check(request, head, history)
-            if number in self._going_on:
-                self._tell_progress(request, self._jobs[number])
+            busy.add(author)
+            with self._budget.spending(author):
+                outcome = self._check(request, seen, head, history)
+            if seen.goes_on and seen.job is not None:
+                # A comment at first, and when the author has no time left.
+                spent = self._budget.is_spent(author)
+                if spent or seen.job.number - len(seen.job.waiting) == 1:
+                    when = f"goes on when there is time again: {_SPENT}" if spent else "goes on in the next round"
+                    text = f"{seen.job.progress} of commit {head[:8]}; {when}."
+                    self._hub.comment(self._repository, number, text)
         if outcome.action != "waiting":
-            self._heads[number] = head
-            self._jobs.pop(number, None)
+            seen.checked, seen.job = head, None
         return outcome
 
-    def _check(self, request: PullRequest, head: str, history: Collection[str]) -> CheckOutcome:
+    def _check(self, request: PullRequest, seen: _Seen, head: str, history: Collection[str]) -> CheckOutcome:
+        """Check the next entry of a pull request, and after the last one add all, or comment on why not."""
         hub, repository, subject = self._hub, self._repository, f"#{request.number}"
-        marker = _MARKER.format(head=head)
-
-        def say(*parts: str) -> None:
-            hub.comment(repository, request.number, "\n\n".join([part for part in parts if part] + [marker]))
-
-        def refuse(reasons: Sequence[str]) -> CheckOutcome:
-            advice = "Push a commit that fixes it; it will be checked again automatically."
-            say("This cannot be added as it is:", _listed(reasons), advice)
-            return CheckOutcome(subject, "refused", tuple(reasons))
-
-        job = self._jobs.get(request.number)
+        job, reasons = seen.job, list[str]()
         if job is None or job.head != head:
-            job, problems = self._begun(request, head, history)
-            if problems:
-                return refuse(problems)
-            self._jobs[request.number] = job
-        if not job.is_done:
-            job = self._jobs[request.number] = self._with_next(job)
-        if not job.is_done:
-            self._going_on.add(request.number)
-            return CheckOutcome(subject, "waiting", (f"{job.progress}, goes on in the next round",))
-        if job.reasons:
-            return refuse(job.reasons)
-        main = self._hub.head(repository)
-        examined, left, present = self._without_copies(job, main)
-        numbers = figures(one.verification for one in examined)
-        if left:
+            base = next((commit for commit in hub.commits(repository, request.revision) if commit in history), None)
+            if base is None:
+                entries, reasons = [], ["its history has no commit in common with main"]
+            else:
+                main = hub.files(repository, hub.head(repository))
+                entries, reasons = new_entries(hub.files(repository, base), hub.files(repository, head), main)
+                present = _paths(main)
+            lacking = [] if reasons else [entry for entry in entries if entry.path not in present]
+            job = _Job(head, entries, lacking, len(lacking))
+        if not reasons:
+            seen.job = job
+            if job.waiting:
+                self._check_next(job)
+            if job.waiting:
+                seen.goes_on = True
+                return CheckOutcome(subject, "waiting", (f"{job.progress}, goes on in the next round",))
+            reasons = job.reasons
+        if reasons:
+            advice = "Push a commit that fixes it; it will be checked again automatically."
+            self._comment(request, head, "This cannot be added as it is:", _listed(reasons), advice)
+            return CheckOutcome(subject, "refused", tuple(reasons))
+        # Main may have received some of them, or their originals, meanwhile.
+        commit = hub.head(repository)
+        main = hub.files(repository, commit)
+        present = _paths(main)
+        examined = [one for one in job.examined if one.folder not in present]
+        scores = scores_in_markdown(one.verification for one in examined)
+        if job.left:
             text = "Maintainers decide about this. The checker verifies the entries that they merge, where it can."
-            say(text, _listed(left), numbers)
-            return CheckOutcome(subject, "left", tuple(left))
+            self._comment(request, head, text, _listed(job.left), scores)
+            return CheckOutcome(subject, "left", tuple(job.left))
+        known = self._known_in(commit, main)
         if hub.head(repository, request.revision) != head or hub.status(repository, request.number) != "open":
             return CheckOutcome(subject, "waiting", ("it changed during the check",))
-        by = f"(#{request.number} by {shortened(request.author, 100)})"
-        commits = [
-            self._add(f"Add {_named(one.verification.result)} {by}", one.verification, one, request, head)
-            for one in examined
-        ]
-        links = ", ".join(f"[{commit.oid[:8]}]({commit.url})" for commit in commits)
-        say(
-            f"{_ADDED} in {links}." if commits else f"{_ADDED} before.",
-            numbers,
-            _listed(
-                [
-                    f"{as_code(one.folder)} is a reproduction: {as_code(one.reproduces)}"
-                    for one in examined
-                    if one.reproduces is not None
-                ]
-            ),
+        links, reproductions = [], []
+        for one in examined:
+            original = original_of(one.known, known)
+            if original is not None:
+                first, common = original[0].folder, original[1]
+                reproductions.append(f"{as_code(one.folder)} is a reproduction of {as_code(first)}: {common}")
+            by = f"(#{request.number} by {shortened(request.author, 100)})"
+            added = self._add(
+                f"Add {_named(one.verification.result)} {by}",
+                one,
+                submitter=request.author,
+                reproduces=None if original is None else original[0].folder,
+                head=head,
+            )
+            links.append(f"[{added.oid[:8]}]({added.url})")
+            known.append(one.known)
+        self._comment(
+            request,
+            head,
+            f"{_ADDED} in {', '.join(links)}." if links else f"{_ADDED} before.",
+            scores,
+            _listed(reproductions),
             _listed([f"{as_code(entry.path)} existed already" for entry in job.entries if entry.path in present]),
             "Entries are committed as they were checked; the pull request is closed, not merged.",
         )
         hub.close(repository, request.number)
         return CheckOutcome(subject, "added")
 
-    def _begun(self, request: PullRequest, head: str, history: Collection[str]) -> tuple[_Job, list[str]]:
-        """The job of a pull request, or the reasons against one."""
-        hub, repository = self._hub, self._repository
-        base = next((commit for commit in hub.commits(repository, request.revision) if commit in history), None)
-        if base is None:
-            return _Job(request.author, head, (), ()), ["its history has no commit in common with main"]
-        main = hub.files(repository, hub.head(repository))
-        entries, reasons = new_entries(hub.files(repository, base), hub.files(repository, head), main)
-        present = _paths(main)
-        wanted = tuple(entry for entry in entries if entry.path not in present)
-        return _Job(request.author, head, tuple(entries), wanted), reasons
-
-    def _with_next(self, job: _Job) -> _Job:
-        """The job with one more entry checked."""
-        entry, after = job.wanted[job.checked], replace(job, checked=job.checked + 1)
+    def _check_next(self, job: _Job) -> None:
+        """Check the next entry of a job; of trouble with the Hub, it waits for the next round."""
+        entry = job.waiting[0]
         try:
             one = self._examiner.examine(job.head, entry)
-            problems = [f"{as_code(entry.path)}: {as_code(problem)}" for problem in one.verification.problems]
-            return replace(after, examined=(*job.examined, one), reasons=(*job.reasons, *problems))
+            job.examined.append(one)
+            job.reasons += [f"{as_code(entry.path)}: {as_code(problem)}" for problem in one.verification.problems]
         except LeftError as error:
-            return replace(after, left=(*job.left, f"{as_code(entry.path)}: {error}"))
+            job.left.append(f"{as_code(entry.path)}: {error}")
         except HubError:
             raise
         except AudioCompositionalityError as error:
-            return replace(after, reasons=(*job.reasons, f"{as_code(entry.path)}: {as_code(error)}"))
+            job.reasons.append(f"{as_code(entry.path)}: {as_code(error)}")
+        del job.waiting[0]
 
-    def _without_copies(self, job: _Job, commit: str) -> tuple[list[Examined], list[str], set[str]]:
-        """The entries of a job that main still lacks and that are no copies; reasons for a decision of the maintainers
-        about others; and the folders of main.
+    def _comment(self, request: PullRequest, head: str, *parts: str) -> None:
+        """Comment on a pull request, with the marker of the checked commit."""
+        text = "\n\n".join([*filter(None, parts), _MARKER.format(head=head)])
+        self._hub.comment(self._repository, request.number, text)
 
-        They are compared when all are checked: main may have received their originals meanwhile.
-        """
-        main = self._hub.files(self._repository, commit)
-        earlier, present = self._earlier(commit, main), _paths(main)
-        examined, left = list[Examined](), list(job.left)
-        for one in job.examined:
-            if one.folder not in present:
-                try:
-                    before = [*earlier, *filter(None, (other.earlier for other in examined))]
-                    examined.append(self._examiner.compared(one, before))
-                except LeftError as error:
-                    left.append(f"{as_code(one.folder)}: {error}")
-        return examined, left, present
-
-    def _tell_progress(self, request: PullRequest, job: _Job) -> None:
-        """Comment on the progress of a pull request: at first, and when its author has no time left."""
-        spent = self._budget.is_spent(job.author)
-        if spent or job.checked == 1:
-            when = f"goes on when there is time again: {_SPENT}" if spent else "goes on in the next round"
-            text = f"{job.progress} of commit {job.head[:8]}; {when}."
-            self._hub.comment(self._repository, request.number, text)
-
-    def _earlier(self, commit: str, main: Files) -> list[Earlier]:
-        """All verified entries of main, for comparison."""
+    def _known_in(self, commit: str, main: Files) -> list[KnownEntry]:
+        """All verified entries of main."""
         results, verified, _ = folders_of(main)
         for key, entry in results.items():
-            if key in verified and entry.is_verifiable and entry.path not in self._recognised:
+            if key in verified and entry.is_verifiable and entry.path not in self._known:
                 checked = self._examiner.verified(commit, entry, verified[key])
                 if checked is not None:
-                    result, record = checked.result, checked.record
-                    self._recognised[entry.path] = Earlier(
-                        entry.path, result.task, result.model, record.date, record.sketch
-                    )
-        return list(self._recognised.values())
+                    record = checked.record
+                    self._known[entry.path] = known_entry(entry.path, checked.result, record.submission, record.date)
+        return list(self._known.values())
 
     def _merged(self, commit: str, entry: EntryFolder, verified: EntryFolder | None) -> CheckOutcome:
         """Verify an entry of main."""
@@ -412,34 +398,38 @@ class Checks:
             return CheckOutcome(entry.path, "checked")
         try:
             entry.check()
-            verification = self._examiner.examine(commit, entry, keep=True).verification
+            one = self._examiner.examine(commit, entry, keep=True)
         except LeftError as error:
             return CheckOutcome(entry.path, "left", (str(error),))
         except HubError:
             raise
         except AudioCompositionalityError as error:
             return CheckOutcome(entry.path, "refused", (_line(error),))
-        if verification.problems:
-            return CheckOutcome(entry.path, "refused", tuple(map(_line, verification.problems)))
-        self._add(f"Verify {_named(verification.result)}", verification)
+        if one.verification.problems:
+            return CheckOutcome(entry.path, "refused", tuple(map(_line, one.verification.problems)))
+        self._add(f"Verify {_named(one.verification.result)}", one)
         return CheckOutcome(entry.path, "verified")
 
     def _add(
         self,
         message: str,
-        verification: Verification,
-        examined: Examined | None = None,
-        request: PullRequest | None = None,
-        head: str = "",
+        one: Examined,
+        *,
+        submitter: str | None = None,
+        reproduces: str | None = None,
+        head: str | None = None,
     ) -> Commit:
-        """Commit a verification, with the files of the entry where main lacks them, as they were at a head."""
-        submitter = None if request is None else request.author
-        date = None if examined is None else examined.date
-        first = None if examined is None or examined.reproduces is None else examined.reproduces.earlier.name
-        signed = verification_files(verification, secret=self._secret, submitter=submitter, date=date, reproduces=first)
-        folders = {verification_folder(verification): signed}
-        if examined is not None:
-            folders[examined.folder] = self._examiner.files(head, examined)
+        """Commit a verification; with a head also the files of the entry, which main lacks, as they were there."""
+        signed = verification_files(
+            one.verification,
+            secret=self._examiner.secret,
+            submitter=submitter,
+            date=one.date,
+            reproduces=reproduces,
+        )
+        folders = {verification_folder(one.verification): signed}
+        if head is not None:
+            folders[one.folder] = self._examiner.files(head, one)
         files = {f"{folder}/{name}": content for folder, held in folders.items() for name, content in held.items()}
         return self._hub.commit(self._repository, files, message)
 
@@ -487,7 +477,7 @@ def new_entries(base: Files, head: Files, main: Files) -> tuple[list[EntryFolder
     return list(entries.values()), reasons
 
 
-def figures(verifications: Iterable[Verification]) -> str:
+def scores_in_markdown(verifications: Iterable[Verification]) -> str:
     """The recomputed scores beside the reported ones, as a list in Markdown."""
     lines = []
     for one in verifications:
@@ -615,8 +605,6 @@ class Checker:
         self._not_verified: dict[str, CheckOutcome] = {}
         # Time of the next look for new commits of checked pull requests.
         self._next = 0.0
-        # Seconds until the next round.
-        self._pause = interval
 
     def start(self) -> None:
         """Begin; the first round is now."""
@@ -654,27 +642,23 @@ class Checker:
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            lines = self._lines()
+            pause = self._interval
+            try:
+                outcomes = self.round()
+                lines = [shortened(str(outcome), 300) for outcome in outcomes] or ["no pull request is open"]
+                if self._checks.goes_on:
+                    pause = 0.0
+                if any(outcome.action in ("added", "verified") for outcome in outcomes):
+                    self._changed()
+            except HubError as error:
+                lines = [f"the Hub cannot be used: {shortened(str(error), 300)}"]
+            except Exception:
+                _log.exception("a round of checks failed")
+                lines = ["the round failed; the log of this Space says why"]
             for line in lines:
                 _log.info("%s", line)
             kept = "\n".join([*lines[:MOST_TOLD], *(["…"] if len(lines) > MOST_TOLD else [])])
             left = [shortened(str(outcome), 300) for outcome in self._not_verified.values()][:MOST_TOLD]
             not_verified = "\n".join(["", "On main, and not verified:", *left]) if left else ""
             self._state = f"Last round {datetime.now(UTC):%Y-%m-%d %H:%M} UTC:\n{kept}{not_verified}"
-            self._stop.wait(self._pause)
-
-    def _lines(self) -> list[str]:
-        """The report of a round; runs the round."""
-        self._pause = self._interval
-        try:
-            outcomes = self.round()
-            if self._checks.goes_on:
-                self._pause = 0.0
-        except HubError as error:
-            return [f"the Hub cannot be used: {shortened(str(error), 300)}"]
-        except Exception:
-            _log.exception("a round of checks failed")
-            return ["the round failed; the log of this Space says why"]
-        if any(outcome.action in ("added", "verified") for outcome in outcomes):
-            self._changed()
-        return [shortened(str(outcome), 300) for outcome in outcomes] or ["no pull request is open"]
+            self._stop.wait(pause)

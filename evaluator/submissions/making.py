@@ -60,66 +60,50 @@ def make_submission(
     """
     local, samples = load_result(Path(path))
     task = load_task(local.task)
-    _check_data(local, data, task.info.recipe)
+    configuration = data.configuration(task.info.recipe)
+    if local.fingerprint != configuration.fingerprint:
+        raise ResultError(
+            f"the result is of data with the fingerprint {local.fingerprint[:12]}…, {data.source} has "
+            f"{configuration.fingerprint[:12]}…: give the data it was computed from"
+        )
     opened = open_with_choices(local, data)
     problem = policy_problem(local, opened)
     if problem is not None:
         raise ResultError(f"{path}: {problem}")
-    result = _stated(local, _shown_source(opened), paradigm, licence)
-    files: dict[str, bytes] = {}
-    submission = Submission(files, result, samples, None, local)
+    # The submitter's statements are validated like all values; folders of the submitter's machine are not told.
+    stated = {name: text for name, text in (("paradigm", paradigm), ("licence", licence)) if text is not None}
+    for name, text in stated.items():
+        if not (0 < len(text) <= 500 and text.isprintable()):
+            raise ResultError(f"the {name} is {shortened(repr(text), 80)}; give 1 to 500 printable characters")
+    source, preset = opened.configuration.source, preset_with(configuration.recipe, configuration.fingerprint)
+    is_folder = Path(source).is_dir()
+    dataset = preset or shortened(Path(source).resolve().name or "data" if is_folder else source, 200)
+    model = ScoredModel.model_validate(local.model.model_dump() | stated)
+    result = local.model_copy(update={"dataset": dataset, "model": model})
+    submission = Submission({}, result, samples, None, local)
     if with_outputs:
-        submission = _with_outputs(submission, path, opened, store)
+        if opened.prompts:
+            answers = RawAnswers.of(question_ids(opened), stored_answers(result, opened, store))
+            submission = replace(submission, files={ANSWERS: answers.dumps()}, answers=answers)
+            _check_size(path, ANSWERS, len(submission.files[ANSWERS]))
+        else:
+            ids = opened.embedded_ids
+            _check_size(path, EMBEDDINGS, len(ids) * (model.output_dim or 0) * 2)
+            embeddings = stored_embeddings(result, opened, store)
+            rounded = RoundedEmbeddings.of(ids, embeddings, len(opened.unique_texts))
+            submission = replace(submission, files={EMBEDDINGS: rounded.dumps()}, embeddings=rounded)
+            _check_size(path, EMBEDDINGS, len(submission.files[EMBEDDINGS]))
         outputs = submitted_outputs(submission, opened)
         assert outputs is not None
         computed, samples = rescored(result, opened, outputs, device_name(device), progress)
         result = computed.model_copy(update={"versions": local.versions, "seconds": local.seconds})
-        files = dict(submission.files)
-    files |= {RESULT: result.dumps().encode(), SAMPLES: samples.dumps().encode()}
+    files = {**submission.files, RESULT: result.dumps().encode(), SAMPLES: samples.dumps().encode()}
     try:
         # The checks of strangers' submissions run here already.
         _ = read_claim(files[RESULT], sha256_by_name(files)).folder
     except ResultError as error:
         raise ResultError(f"{path}: {error}") from None
     return replace(submission, files=files, result=result, samples=samples)
-
-
-def _with_outputs(submission: Submission, path: str | Path, opened: OpenedTask, store: str | Path | None) -> Submission:
-    """A submission with the model's outputs, as they are sent.
-
-    Raises:
-        ResultError, StoreError: see `make_submission`.
-    """
-    ids, model = opened.embedded_ids, submission.result.model
-    if opened.prompts:
-        answers = RawAnswers.of(question_ids(opened), stored_answers(submission.result, opened, store))
-        content = answers.dumps()
-        _check_size(path, ANSWERS, len(content))
-        return replace(submission, files={ANSWERS: content}, answers=answers)
-    _check_size(path, EMBEDDINGS, len(ids) * (model.output_dim or 0) * 2)
-    rounded = RoundedEmbeddings.of(ids, stored_embeddings(submission.result, opened, store), len(opened.unique_texts))
-    content = rounded.dumps()
-    _check_size(path, EMBEDDINGS, len(content))
-    return replace(submission, files={EMBEDDINGS: content}, embeddings=rounded)
-
-
-def _check_data(result: Result, data: Data, recipe: str) -> None:
-    fingerprint = data.configuration(recipe).fingerprint
-    if result.fingerprint != fingerprint:
-        raise ResultError(
-            f"the result is of data with the fingerprint {result.fingerprint[:12]}…, {data.source} has "
-            f"{fingerprint[:12]}…: give the data it was computed from"
-        )
-
-
-def _stated(local: Result, dataset: str, paradigm: str | None, licence: str | None) -> Result:
-    """The result with the submitter's statements about data and model, validated like all values."""
-    stated = {"paradigm": paradigm, "licence": licence}
-    model = local.model.model_dump() | {name: text for name, text in stated.items() if text is not None}
-    for name, text in stated.items():
-        if text is not None and not (0 < len(text) <= 500 and text.isprintable()):
-            raise ResultError(f"the {name} is {shortened(repr(text), 80)}; give 1 to 500 printable characters")
-    return local.model_copy(update={"dataset": dataset, "model": ScoredModel.model_validate(model)})
 
 
 def _check_size(path: str | Path, name: str, size: int) -> None:
@@ -129,16 +113,6 @@ def _check_size(path: str | Path, name: str, size: int) -> None:
             f"{path}: its {what} have {size:,} bytes{' in 16 bits' if name == EMBEDDINGS else ''}, at most {limit:,} "
             f"can be submitted; without {what} the result can be submitted, and stays self-reported"
         )
-
-
-def _shown_source(opened: OpenedTask) -> str:
-    """The source of the data, without folders of the submitter's machine."""
-    configuration = opened.configuration
-    preset = preset_with(configuration.recipe, configuration.fingerprint)
-    if preset is not None:
-        return preset
-    source = configuration.source
-    return shortened(Path(source).resolve().name or "data" if Path(source).is_dir() else source, 200)
 
 
 def rescored(

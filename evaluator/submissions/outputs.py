@@ -7,9 +7,8 @@ import json
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +23,7 @@ MAX_DIM = 8_192
 """Longest embedding that can be submitted."""
 
 MAX_HEADER = 2_000
-"""Most bytes of the header of the file, which is JSON: names, types and shapes of a few tensors, and one digest."""
+"""Most bytes of the header of the file, which is JSON: names, types and shapes of six tensors."""
 
 LARGEST_EXPONENT = 15
 """Values are scaled to less than 2^15: half the range of float16, so that none is rounded to infinity, and as far as
@@ -33,10 +32,15 @@ possible from 2^-14, below which float16 has fewer than 11 bits."""
 EXPONENTS = range(-170, 120)
 """Exponents of the scale: those of float32 embeddings, from 2^-149 to 2^128, and a few more."""
 
-_TYPES = {"values": "F16", "offset": "F32", "scale": "F64"}
-_TEXT_TYPES = {**_TYPES, "text_offset": "F32"}
-_BYTES = {"F16": 2, "F32": 4, "F64": 8}
-_STATED = re.compile("([0-9a-f]{64})(?: ([1-9][0-9]{0,8}))?", re.ASCII)
+_FORM = {
+    "clips": "uint8 of 1 dimension",
+    "offset": "float32 of 1 dimension",
+    "scale": "float64 of 0 dimensions",
+    "text_offset": "float32 of 1 dimension",
+    "texts": "int64 of 0 dimensions",
+    "values": "float16 of 2 dimensions",
+}
+"""The tensors of a file of embeddings."""
 
 
 def clips_digest(ids: Sequence[str]) -> str:
@@ -58,15 +62,15 @@ class RoundedEmbeddings:
         offset: float32 [dim], the mean embedding of the clips.
         scale: a power of two.
         texts: number of rows of texts, the last ones.
-        text_offset: float32 [dim], the mean embedding of the texts, which lie apart from clips; None without texts.
+        text_offset: float32 [dim], the mean embedding of the texts, which lie apart from clips; [0] without texts.
     """
 
     clips: str
     values: NDArray[np.float16]
     offset: NDArray[np.float32]
     scale: float
-    texts: int = 0
-    text_offset: NDArray[np.float32] | None = None
+    texts: int
+    text_offset: NDArray[np.float32]
 
     @classmethod
     def of(cls, ids: Sequence[str], embeddings: NDArray[np.floating], texts: int = 0) -> RoundedEmbeddings:
@@ -80,10 +84,10 @@ class RoundedEmbeddings:
         """
         exact = embeddings.astype(np.float64)
         clips = len(exact) - texts
-        offset = exact[:clips].mean(axis=0).astype(np.float32)
-        text_offset = exact[clips:].mean(axis=0).astype(np.float32) if texts else None
+        offset, text_offset = exact[:clips].mean(axis=0).astype(np.float32), np.zeros(0, np.float32)
         exact[:clips] -= offset
-        if text_offset is not None:
+        if texts:
+            text_offset = exact[clips:].mean(axis=0).astype(np.float32)
             exact[clips:] -= text_offset
         largest = float(np.abs(exact).max(initial=0.0))
         scale = math.ldexp(1.0, math.frexp(largest)[1] - LARGEST_EXPONENT) if largest else 1.0
@@ -94,97 +98,59 @@ class RoundedEmbeddings:
         restored: NDArray[np.float64] = self.values.astype(np.float64) * self.scale
         clips = len(restored) - self.texts
         restored[:clips] += self.offset
-        if self.text_offset is not None:
+        if self.texts:
             restored[clips:] += self.text_offset
         return restored
 
     def dumps(self) -> bytes:
-        """As a file of safetensors: tensors ``values``, ``offset`` and ``scale`` (float64 []), and the digest of the
-        clips as ``clips`` in its metadata; with texts also ``text_offset``, and their number as ``texts``. Its bytes
-        depend on its content alone (and the version of safetensors)."""
+        """As a file of safetensors with the tensors of `_FORM`: ``clips`` is the digest of the clips, in 32 bytes. Its
+        bytes depend on its content alone (and the version of safetensors)."""
         tensors = {
-            "values": np.ascontiguousarray(self.values, "<f2"),
+            "clips": np.frombuffer(bytes.fromhex(self.clips), np.uint8),
             "offset": np.ascontiguousarray(self.offset, "<f4"),
             "scale": np.array(self.scale, "<f8"),
+            "text_offset": np.ascontiguousarray(self.text_offset, "<f4"),
+            "texts": np.array(self.texts, "<i8"),
+            "values": np.ascontiguousarray(self.values, "<f2"),
         }
-        if self.text_offset is None:
-            return save(tensors, {"clips": self.clips})
-        # A single entry: safetensors writes several in any order.
-        return save(
-            tensors | {"text_offset": np.ascontiguousarray(self.text_offset, "<f4")},
-            {"clips": f"{self.clips} {self.texts}"},
-        )
+        return save(tensors)
 
     @classmethod
     def loads(cls, content: bytes) -> RoundedEmbeddings:
-        """From a file that a stranger wrote: its header is checked before its tensors are read.
+        """From a file that a stranger wrote.
 
         Raises:
             ResultError: it is no such file: damaged, other names, types or shapes, values that are not finite, or a
                 scale that is no power of two.
         """
-        digest, texts = _check_header(content)
+        length = int.from_bytes(content[:8], "little")
+        if length > MAX_HEADER:
+            raise ResultError(f"its header has {length:,} bytes; at most {MAX_HEADER:,} are allowed")
         try:
             tensors = load(content)
-        except SafetensorError as error:
+        except (SafetensorError, KeyError, TypeError, ValueError) as error:
             raise ResultError(f"it is not a safetensors file: {shortened(str(error), 200)}") from None
-        values, offset, scale = tensors["values"], tensors["offset"], float(tensors["scale"])
-        text_offset = tensors.get("text_offset")
-        offsets = [offset] if text_offset is None else [offset, text_offset]
-        if not all(np.isfinite(tensor).all() for tensor in (values, *offsets)):
+        form = {
+            name: f"{tensor.dtype.name} of {tensor.ndim} dimension{'s' * (tensor.ndim != 1)}"
+            for name, tensor in sorted(tensors.items())
+        }
+        if form != _FORM:
+            found, right = ("; ".join(f"{name}, {text}" for name, text in of.items()) for of in (form, _FORM))
+            raise ResultError(f"its tensors are {shortened(found, 300)}; it must have {right}")
+        (rows, dim), texts, scale = tensors["values"].shape, int(tensors["texts"]), float(tensors["scale"])
+        if not (rows >= 1 and 1 <= dim <= MAX_DIM):
+            raise ResultError(f"it has {rows:,} embeddings of {dim:,} numbers each; 1 to {MAX_DIM:,} are allowed")
+        if not 0 <= texts < rows:
+            raise ResultError(f"it has {rows:,} embeddings, of which {texts:,} cannot be of texts")
+        for name, size in (("offset", dim), ("text_offset", dim if texts else 0), ("clips", 32)):
+            if len(tensors[name]) != size:
+                raise ResultError(f"its {name} has {len(tensors[name]):,} numbers, not {size:,}")
+        if not all(np.isfinite(tensors[name]).all() for name in ("values", "offset", "text_offset")):
             raise ResultError("its embeddings are not finite")
         if not (0 < scale < math.inf) or math.frexp(scale)[0] != 0.5 or math.frexp(scale)[1] - 1 not in EXPONENTS:
             raise ResultError(f"its scale is {scale!r}, not 2^{EXPONENTS.start} to 2^{EXPONENTS.stop - 1}")
-        return cls(digest, values, offset, scale, texts, text_offset)
-
-
-def _check_header(content: bytes) -> tuple[str, int]:
-    """The digest of the clips and the number of texts that a file states; ResultError if it could be anything other
-    than `dumps` writes.
-
-    A file is the length of its header in 8 bytes, the header in JSON, and the tensors (safetensors, "Format").
-    """
-    length = int.from_bytes(content[:8], "little")
-    if len(content) < 8 or length > min(MAX_HEADER, len(content) - 8):
-        raise ResultError(f"its header has {length:,} bytes; at most {MAX_HEADER:,} are allowed, within the file")
-    header = read_strict_json(content[8 : 8 + length])
-    types = _TEXT_TYPES if isinstance(header, dict) and "text_offset" in header else _TYPES
-    if not isinstance(header, dict) or set(header) != {"__metadata__", *types}:
-        raise ResultError(f"its header does not name {', '.join(_TYPES)} and nothing else, or text_offset beside them")
-    shapes = {name: _shape_of(name, header[name]) for name in types}
-    clips, dim = shapes["values"] if len(shapes["values"]) == 2 else (0, 0)
-    if not (clips >= 1 and 1 <= dim <= MAX_DIM):
-        raise ResultError(f"it has {clips:,} embeddings of {dim:,} numbers each; 1 to {MAX_DIM:,} are allowed")
-    if shapes["offset"] != (dim,) or shapes["scale"] != ():
-        raise ResultError(f"its offset has the shape {shapes['offset']}, its scale {shapes['scale']}, not ({dim},), ()")
-    if shapes.get("text_offset", (dim,)) != (dim,):
-        raise ResultError(f"its text_offset has the shape {shapes['text_offset']}, not ({dim},)")
-    size = sum(math.prod(shape) * _BYTES[types[name]] for name, shape in shapes.items())
-    if len(content) != 8 + length + size:
-        raise ResultError(f"it has {len(content):,} bytes, where its header states {8 + length + size:,}")
-    metadata = header["__metadata__"]
-    stated = metadata.get("clips") if isinstance(metadata, dict) and len(metadata) == 1 else None
-    match = _STATED.fullmatch(stated) if isinstance(stated, str) else None
-    if match is None or (match[2] is None) == ("text_offset" in types):
-        raise ResultError(
-            "its metadata are not the SHA-256 of its clips, with the number of its texts, and nothing else"
-        )
-    texts = int(match[2] or 0)
-    if texts >= clips:
-        raise ResultError(f"it has {clips:,} embeddings, of which {texts:,} cannot be of texts")
-    return match[1], texts
-
-
-def _shape_of(name: str, described: Any) -> tuple[int, ...]:
-    """The shape of a tensor, from its description in the header."""
-    if not isinstance(described, Mapping) or set(described) != {"dtype", "shape", "data_offsets"}:
-        raise ResultError(f"its header does not describe {name} as safetensors does")
-    shape = described["shape"]
-    if described["dtype"] != _TEXT_TYPES[name]:
-        raise ResultError(f"{name} is of type {shortened(str(described['dtype']), 20)}, not {_TEXT_TYPES[name]}")
-    if not isinstance(shape, list) or len(shape) > 2 or not all(type(n) is int and 0 <= n < 2**31 for n in shape):
-        raise ResultError(f"{name} has the shape {shortened(repr(shape), 60)}, which is not allowed")
-    return tuple(shape)
+        digest = tensors["clips"].tobytes().hex()
+        return cls(digest, tensors["values"], tensors["offset"], scale, texts, tensors["text_offset"])
 
 
 # ----- Answers
@@ -261,9 +227,28 @@ class RawAnswers:
         pairs = []
         for number, line in enumerate(lines, 1):
             try:
-                pairs.append(_read(line))
+                values = read_strict_json(line)
+                if not isinstance(values, dict) or set(values) != {"id", "answer"}:
+                    raise ResultError(
+                        f"it is {stated_text(values)}; it must be an object with id and answer, and nothing else"
+                    )
+                for name, limit in (("id", MAX_ID), ("answer", MAX_ANSWER)):
+                    text = values[name]
+                    if not isinstance(text, str):
+                        raise ResultError(f"its {name} is {stated_text(text)}; it must be a text")
+                    if len(text) > limit:
+                        raise ResultError(f"its {name} has {len(text):,} characters; at most {limit:,} are allowed")
+                    if (unsafe := _UNSAFE.search(text)) is not None:
+                        code = f"U+{ord(unsafe.group()):04X}"
+                        raise ResultError(f"its {name} has the character {code}, which is not allowed")
+                id, answer = values["id"], values["answer"]
+                if not (id and id.isprintable()):
+                    raise ResultError(f"its id is {stated_text(id)}; it must have one or more printable characters")
+                if _line(id, answer) != f"{line}\n":
+                    raise ResultError("it is not written as `submit` writes it: a name, a blank or an escape differs")
             except ResultError as error:
                 raise ResultError(f"line {number:,}: {error}") from None
+            pairs.append((id, answer))
         id, count = Counter(id for id, _ in pairs).most_common(1)[0]
         if count > 1:
             raise ResultError(f"it has {count:,} answers to {shortened(id, 100)}; each question has one")
@@ -288,25 +273,3 @@ class RawAnswers:
 
 def _line(id: str, text: str) -> str:
     return json.dumps({"id": id, "answer": text}) + "\n"
-
-
-def _read(line: str) -> tuple[str, str]:
-    """The id and the answer of a line."""
-    values = read_strict_json(line)
-    if not isinstance(values, dict) or set(values) != {"id", "answer"}:
-        raise ResultError(f"it is {stated_text(values)}; it must be an object with id and answer, and nothing else")
-    for name, limit in (("id", MAX_ID), ("answer", MAX_ANSWER)):
-        text = values[name]
-        if not isinstance(text, str):
-            raise ResultError(f"its {name} is {stated_text(text)}; it must be a text")
-        if len(text) > limit:
-            raise ResultError(f"its {name} has {len(text):,} characters; at most {limit:,} are allowed")
-        unsafe = _UNSAFE.search(text)
-        if unsafe is not None:
-            raise ResultError(f"its {name} has the character U+{ord(unsafe.group()):04X}, which is not allowed")
-    id, answer = values["id"], values["answer"]
-    if not (id and id.isprintable()):
-        raise ResultError(f"its id is {stated_text(id)}; it must have one or more printable characters")
-    if _line(id, answer) != f"{line}\n":
-        raise ResultError("it is not written as `submit` writes it: a name, a blank or an escape differs")
-    return id, answer

@@ -13,7 +13,6 @@ import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictStr, StringConstraints, model_validator
@@ -33,7 +32,6 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.base import TaskError, TaskInfo
 from audio_compositionality.tasks.registry import load_task
 
-from .copies import Sketch, sketch_problem
 from .differences import Difference, differences_of, sample_differences, sample_problem
 from .layout import (
     FILES,
@@ -48,12 +46,11 @@ from .layout import (
     check_size,
     folder_of,
     id_of,
-    read_files,
     sha256_by_name,
 )
 from .submission import Claim, Submission, is_date, read_result, read_sample_table
 
-RECORD_SCHEMA_VERSION = 2
+RECORD_SCHEMA_VERSION = 3
 """Version of the record's schema. It rises with any change to the fields."""
 
 SECRET_VARIABLE = "AUDIO_COMPOSITIONALITY_SECRET"
@@ -75,20 +72,18 @@ class VerificationRecord(Strict):
         id: of the submission.
         submission: SHA-256 of the submission's files, by their names; the id is derived from them.
         files: SHA-256 of the files beside the record: the checker's result and samples.
-        sketch: recognises the embeddings or answers.
         versions: of the libraries of the recomputation, as in a `Result`.
         date: of the check, UTC, ISO 8601.
         submitter: the submitter's name on the Hub; None where unknown.
-        reproduces: folder of the first verified entry with the same outputs whose model states the same weights; None
-            where it is no reproduction.
+        reproduces: folder of the first verified entry with the same outputs or the same weights; None where it is no
+            reproduction.
         signature: HMAC-SHA256 of everything else, see `sign`; None for an unsigned record.
     """
 
-    schema_version: Literal[2]
+    schema_version: Literal[3]
     id: Annotated[str, StringConstraints(strict=True, pattern="^[0-9a-f]{16}$")]
     submission: dict[StrictStr, Sha256]
     files: dict[StrictStr, Sha256]
-    sketch: Sketch
     versions: Annotated[dict[Text, Text], Field(max_length=100)]
     date: Date
     submitter: Submitter | None
@@ -204,33 +199,21 @@ def check_record(record: VerificationRecord, claim: Claim, recomputed: bytes, *,
     """
     if record.submission != dict(claim.digests):
         raise ResultError(f"{VERIFICATION}: it is the record of other files")
-    result = _recomputed(record, recomputed)
-    if is_signed and claim.result.task_version != load_task(claim.result.task).info.version:
-        if result.key != claim.result.key:
-            raise ResultError("it is the verification of other files")
-        return result
-    _check_stated(claim.result, result)
-    _check_differences(differences_of(_info(result), claim.result, result))
-    return result
-
-
-def _recomputed(record: VerificationRecord, content: bytes) -> Result:
-    if sha256_by_name({RESULT: content})[RESULT] != record.files[RESULT]:
+    if sha256_by_name({RESULT: recomputed})[RESULT] != record.files[RESULT]:
         raise ResultError(f"{RESULT} is not the file named in {VERIFICATION}")
-    result = read_result(content)
+    claimed, result = claim.result, read_result(recomputed)
     if record.files[SAMPLES] != result.samples_sha256:
         raise ResultError(f"{RESULT} has other samples than {VERIFICATION} names")
-    return result
-
-
-def _check_stated(claimed: Result, recomputed: Result) -> None:
-    """Refuse two results of different models, data or tasks."""
-    other = [name for name in (*STATED, "date") if getattr(claimed, name) != getattr(recomputed, name)]
-    for name in ("measures", "intervals"):
-        if set(getattr(claimed, name)) != set(getattr(recomputed, name)):
-            other.append(name)
+    if is_signed and claimed.task_version != load_task(claimed.task).info.version:
+        if result.key != claimed.key:
+            raise ResultError("it is the verification of other files")
+        return result
+    other = [name for name in (*STATED, "date") if getattr(claimed, name) != getattr(result, name)]
+    other += [name for name in ("measures", "intervals") if set(getattr(claimed, name)) != set(getattr(result, name))]
     if other:
         raise ResultError(f"{RESULT} beside {VERIFICATION} is not of the submission; different: {', '.join(other)}")
+    _check_differences(differences_of(_info(result), claimed, result))
+    return result
 
 
 def _info(result: Result) -> TaskInfo:
@@ -254,30 +237,15 @@ def _check_differences(differences: tuple[Difference, ...]) -> None:
 
 @dataclass(frozen=True)
 class VerifiedClaim:
-    """The checker's files for a submission: the record, and the recomputed result."""
+    """The checker's files for a submission: the record, the recomputed result and its samples, where they were read."""
 
     record: VerificationRecord
     result: Result
-
-
-def read_verified_claim(content: bytes, recomputed: bytes, claim: Claim, name: str | None) -> VerifiedClaim:
-    """The checker's files for a submission, without samples; the signature is not verified.
-
-    Args:
-        content: of its ``verification.json``.
-        recomputed: of the ``result.json`` beside it.
-        claim: the submission, as it is listed.
-        name: path of the folder in the repository, which has to match its content; None where it has none.
-
-    Raises:
-        ResultError: see `VerificationRecord.loads` and `check_record`; or the content belongs to another path.
-    """
-    record = VerificationRecord.loads(content)
-    return _placed(record, check_record(record, claim, recomputed), name)
+    samples: SampleTable | None = None
 
 
 def read_signed_claim(folder: EntryFolder, fetch: Fetch, claim: Claim, secret: str | None) -> VerifiedClaim:
-    """The checker's files for a submission, from a folder in a listing of the repository.
+    """The checker's files for a submission, without samples, from a folder in a listing of the repository.
 
     Raises:
         ResultError: it is no checker's record, of other files, contradicts itself or the report, or is not
@@ -287,27 +255,18 @@ def read_signed_claim(folder: EntryFolder, fetch: Fetch, claim: Claim, secret: s
     record = VerificationRecord.loads(folder.read(VERIFICATION, fetch))
     if not check(record, secret):
         raise ResultError("no secret is set here, so its signature cannot be checked")
-    return _placed(record, check_record(record, claim, folder.read(RESULT, fetch), is_signed=True), folder.path)
-
-
-def _placed(record: VerificationRecord, result: Result, name: str | None) -> VerifiedClaim:
-    check_place(folder_of(result, record.id, "verified"), name)
+    result = check_record(record, claim, folder.read(RESULT, fetch), is_signed=True)
+    check_place(folder_of(result, record.id, "verified"), folder.path)
     return VerifiedClaim(record, result)
 
 
-@dataclass(frozen=True)
-class VerifiedEntry(VerifiedClaim):
-    """A verified claim with the recomputed samples."""
-
-    samples: SampleTable
-
-
-def parse_verification(files: Mapping[str, bytes], name: str | None, submission: Submission) -> VerifiedEntry:
-    """The checker's files for a submission, from their content, with all possible comparisons.
+def parse_verification(files: Mapping[str, bytes], name: str | None, submission: Submission) -> VerifiedClaim:
+    """The checker's files for a submission, from their content, with all possible comparisons; the signature is not
+    verified.
 
     Args:
         files: content by name.
-        name: see `read_verified_claim`.
+        name: path of the folder in the repository, which has to match its content; None where it has none.
         submission: the submission of the record.
 
     Raises:
@@ -315,18 +274,12 @@ def parse_verification(files: Mapping[str, bytes], name: str | None, submission:
             contradicts the submission.
     """
     check_names(files, FILES["verified"], optional=())
-    verified = read_verified_claim(files[VERIFICATION], files[RESULT], submission.claim, name)
-    info, samples = _info(verified.result), read_sample_table(files[SAMPLES], verified.result)
+    record = VerificationRecord.loads(files[VERIFICATION])
+    result = check_record(record, submission.claim, files[RESULT])
+    check_place(folder_of(result, record.id, "verified"), name)
+    samples = read_sample_table(files[SAMPLES], result)
     problem = sample_problem(submission.samples, samples)
     if problem is not None:
         raise ResultError(f"{SAMPLES} beside {VERIFICATION}: {problem}")
-    _check_differences(sample_differences(info, submission.samples, samples))
-    problem = sketch_problem(verified.record.sketch, submission, samples, info)
-    if problem is not None:
-        raise ResultError(f"{VERIFICATION}: {problem} of the submission")
-    return VerifiedEntry(verified.record, verified.result, samples)
-
-
-def read_verification(folder: Path, submission: Submission, name: str | None = None) -> VerifiedEntry:
-    """Read a folder written by the checker; see `parse_verification`."""
-    return parse_verification(read_files(folder, FILES["verified"]), name, submission)
+    _check_differences(sample_differences(_info(result), submission.samples, samples))
+    return VerifiedClaim(record, result, samples)

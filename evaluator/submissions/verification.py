@@ -1,7 +1,8 @@
 """Verified means recomputed: a result's scores are computed again from a model's outputs, and compared with its claim.
 
-Whether embeddings and answers are those of the named model, and not made up, say from the labels that they are
-scored with, cannot be seen in them: it stays the submitter's word.
+It proves that these embeddings or answers give these scores. It does not show who produced them: whether they are those
+of the named model, those of another one, or made up from the labels that they are scored with, cannot be seen in them
+and stays the submitter's word.
 """
 
 from __future__ import annotations
@@ -22,11 +23,10 @@ from audio_compositionality.support.text import number_text, plain, shortened
 from audio_compositionality.tasks.base import Outputs
 from audio_compositionality.tasks.registry import list_tasks, load_task
 
-from .copies import Sketch, sketch_of_submission
 from .differences import Difference, differences_of, sample_differences, sample_problem
-from .layout import RESULT, SAMPLES, VERIFICATION, folder_of, parse_path, sha256_by_name
+from .layout import FILES, RESULT, SAMPLES, VERIFICATION, folder_of, parse_path, read_files, sha256_by_name
 from .making import rescored, stored_outputs
-from .record import RECORD_SCHEMA_VERSION, VerificationRecord, check, read_verification, secret_from_environment, sign
+from .record import RECORD_SCHEMA_VERSION, VerificationRecord, check, parse_verification, secret_from_environment, sign
 from .submission import (
     Submission,
     open_result_task,
@@ -50,8 +50,6 @@ class Verification:
         samples: its samples; None likewise.
         differences: the numbers of both.
         problems: why the claim does not hold, in words; empty where it does.
-        sketch: recognises the embeddings or answers; None for a local result, and where nothing was
-            computed.
     """
 
     id: str | None
@@ -61,7 +59,6 @@ class Verification:
     samples: SampleTable | None = None
     differences: tuple[Difference, ...] = ()
     problems: tuple[str, ...] = ()
-    sketch: Sketch | None = None
 
     @property
     def verified(self) -> bool:
@@ -106,12 +103,8 @@ def verify(
     if outputs is None:
         lacking = f"it has no {'answers' if opened.prompts else 'embeddings'}"
         return Verification(submission.id, result, digests, problems=(problem or lacking,))
-    verification = _compared(
-        Verification(submission.id, result, digests), submission.samples, opened, outputs, device, progress
-    )
-    if verification.samples is None:
-        return verification
-    return replace(verification, sketch=sketch_of_submission(submission, verification.samples, opened))
+    claim = Verification(submission.id, result, digests)
+    return _compared(claim, submission.samples, opened, outputs, device, progress)
 
 
 def verify_local(
@@ -192,8 +185,8 @@ def verification_files(
     """
     from audio_compositionality.evaluator.run.evaluate import library_versions
 
-    recomputed, samples, sketch = verification.recomputed, verification.samples, verification.sketch
-    if not verification.verified or recomputed is None or samples is None or sketch is None or not verification.id:
+    recomputed, samples = verification.recomputed, verification.samples
+    if not verification.verified or recomputed is None or samples is None or not verification.id:
         raise InputError("only a verified submission has a record")
     files = {RESULT: recomputed.dumps().encode(), SAMPLES: samples.dumps().encode()}
     values = {
@@ -201,7 +194,6 @@ def verification_files(
         "id": verification.id,
         "submission": dict(verification.digests),
         "files": sha256_by_name(files),
-        "sketch": sketch.model_dump(),
         "versions": library_versions(),
         "date": (date or datetime.now(UTC)).astimezone(UTC).isoformat(timespec="seconds"),
         "submitter": submitter,
@@ -351,11 +343,22 @@ def _score(verification: Verification) -> str:
 
 def verification_table(verification: Verification, where: str) -> Table:
     """The claimed and the recomputed numbers, with the verdict as a legend."""
-    result = verification.result
+    rows = []
+    for difference in verification.differences:
+        claimed, recomputed, tolerance = difference.claimed, difference.recomputed, difference.tolerance
+        apart = None if claimed is None or recomputed is None else abs(claimed - recomputed)
+        # Two whole numbers are shown as such; others have the digits of the column.
+        is_whole = all(number is not None and number == round(number) for number in (claimed, recomputed))
+        cells = (
+            Cell(difference.name),
+            *(Cell(number, number_text(number, 0) if is_whole else None) for number in (claimed, recomputed)),
+            *(Cell(number, None if number is None else f"{number:.1e}") for number in (apart, tolerance)),
+            Cell("only reported" if tolerance is None else "holds" if difference.holds else "differs"),
+        )
+        rows.append(Row(cells))
     legend = [plain(problem) for problem in verification.problems]
     legend.append(f"verified: {_score(verification)}" if verification.verified else "not verified")
-    rows = tuple(Row(_cells(difference)) for difference in verification.differences)
-    return Table(_caption(result.task, result.model.id, where), _COLUMNS, rows, tuple(legend))
+    return Table(_caption(verification.result, where), _COLUMNS, tuple(rows), tuple(legend))
 
 
 def interval_phrase(interval: tuple[float, float] | None) -> str:
@@ -363,23 +366,8 @@ def interval_phrase(interval: tuple[float, float] | None) -> str:
     return "" if interval is None else f", 95 % interval {interval[0]:.4f} to {interval[1]:.4f}"
 
 
-def _caption(task: str, model: str, where: str) -> str:
-    return f"{load_task(task).info.title} of {shortened(model, 150)}: {where}"
-
-
-def _cells(difference: Difference) -> tuple[Cell, ...]:
-    claimed, recomputed, tolerance = difference.claimed, difference.recomputed, difference.tolerance
-    apart = None if claimed is None or recomputed is None else abs(claimed - recomputed)
-    verdict = "only reported" if tolerance is None else "holds" if difference.holds else "differs"
-    small = (Cell(x, None if x is None else f"{x:.1e}") for x in (apart, tolerance))
-    numbers = (Cell(x, _count(x, claimed, recomputed)) for x in (claimed, recomputed))
-    return Cell(difference.name), *numbers, *small, Cell(verdict)
-
-
-def _count(value: float | None, *both: float | None) -> str | None:
-    """The text of a whole number, where both are whole; None for others, which have the column's digits."""
-    whole = value is not None and all(x is not None and x == round(x) for x in both)
-    return number_text(value, 0) if whole else None
+def _caption(result: Result, where: str) -> str:
+    return f"{load_task(result.task).info.title} of {shortened(result.model.id, 150)}: {where}"
 
 
 def _record_table(folder: Path, secret: str | None, where: str) -> Table:
@@ -396,9 +384,9 @@ def _record_table(folder: Path, secret: str | None, where: str) -> Table:
         submission = read_submission(folder.absolute().parents[3] / submitted, submitted)
     except ResultError as error:
         raise ResultError(f"its submission {submitted} cannot be used: {error}") from None
-    entry = read_verification(folder, submission, name)
+    entry = parse_verification(read_files(folder, FILES["verified"]), name, submission)
     checked = check(entry.record, secret)
-    caption = f"Record of {_caption(entry.result.task, entry.result.model.id, where)}"
+    caption = f"Record of {_caption(entry.result, where)}"
     columns = (Column("record", numeric=False), Column("content", numeric=False))
     facts = {
         "date": entry.record.date,

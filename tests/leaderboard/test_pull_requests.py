@@ -6,18 +6,23 @@ import hashlib
 import math
 import os
 import time
-from datetime import UTC, datetime
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from board_entries import below, entry, folder, made_up
 
-from audio_compositionality.evaluator.results.result import ResultError
+from audio_compositionality.evaluator.results.result import Result, ResultError
 from audio_compositionality.evaluator.submissions.layout import MAX_ENTRIES
 from audio_compositionality.hub.content import RemoteFile
 from audio_compositionality.hub.errors import HubError
-from audio_compositionality.leaderboard.examination import DiedError, Examined, OverdueError, as_code, in_own_process
+from audio_compositionality.leaderboard.examination import (
+    DiedError,
+    KnownEntry,
+    OverdueError,
+    as_code,
+    in_own_process,
+    original_of,
+)
 from audio_compositionality.leaderboard.pull_requests import Budget, new_entries
 
 README = {"README.md": b"card", ".gitattributes": b"*.safetensors"}
@@ -129,10 +134,28 @@ def test_quoted_text_neither_formats_nor_calls():
     assert len(as_code("x" * 10_000)) < 400
 
 
-def test_who_came_first_is_told_by_the_check_and_not_by_the_claim():
-    claim = SimpleNamespace(task="a_coat", model=SimpleNamespace(id="org/copy"), date="1999-01-01T00:00:00+00:00")
-    one = Examined("results/x", SimpleNamespace(sketch=object(), result=claim), datetime(2026, 1, 2, tzinfo=UTC))
-    assert one.earlier.date == "2026-01-02T00:00:00+00:00"
+def test_the_original_is_the_first_that_was_checked_with_the_same_outputs_or_weights():
+    def known(name, outputs, day, date="2026-01-01T00:00:00+00:00", **model):
+        result = Result.loads(made_up(name, model=model, date=date)["result.json"])
+        return KnownEntry(f"results/{name}", result, outputs, f"2026-02-{day:02}T00:00:00+00:00")
+
+    weights = {"weights_sha256": "a" * 64}
+    new = known("org/new", "x", 9, **weights)
+    # The submission's own date is its submitter's word.
+    late = known("org/late", "x", 5, date="1999-01-01T00:00:00+00:00")
+    first, same = known("org/first", "x", 2), known("org/same", "y", 3, **weights)
+    assert original_of(new, [late, first, same]) == (first, "the same outputs, byte for byte")
+    assert original_of(new, [same]) == (same, "the same digest of the weights")
+    options = {"layer": 3, "pooling": None, "precision": "float32", "compile": False}
+    other_task = Result.loads(made_up("org/new", task="a_tre", model=weights)["result.json"])
+    for other in (
+        known("org/other", "y", 1),
+        known("untrained:org/new", "y", 1, **weights),
+        known("org/layer", "y", 1, options=options, **weights),
+        KnownEntry("results/x", other_task, "x", first.date),
+    ):
+        assert original_of(new, [other]) is None
+    assert original_of(known("org/none", "z", 9), [known("org/other", "y", 1)]) is None
 
 
 @pytest.mark.slow

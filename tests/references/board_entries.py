@@ -15,7 +15,6 @@ from submissions import sha256sum, written
 
 from audio_compositionality.evaluator.compare.statistics import mean_intervals
 from audio_compositionality.evaluator.results.result import Result, SampleTable
-from audio_compositionality.evaluator.submissions.copies import Sketch
 from audio_compositionality.evaluator.submissions.verification import Verification, verification_files
 from audio_compositionality.tasks.registry import load_task
 
@@ -140,13 +139,11 @@ def verification(
     """What a checker that found this score, or the reported one, writes for the files of an entry, by path."""
     result = Result.loads(files["result.json"])
     changed = {} if score is None else {next(iter(result.measures)): score}
-    digest = sha256(files["embeddings.safetensors"]).hexdigest()
     checked = Verification(
         id=sha256(sha256sum(files).encode()).hexdigest()[:16],
         result=result,
         digests={name: sha256(content).hexdigest() for name, content in files.items()},
         recomputed=result.model_copy(update={"measures": {**result.measures, **changed}}),
         samples=SampleTable.loads(files["samples.csv"]),
-        sketch=Sketch(clips=2, of=digest, values=digest, radii=[], shape=None, choices=None),
     )
     return below(folder(files, "verified"), verification_files(checked, secret=secret, submitter=submitter))

@@ -82,15 +82,12 @@ def with_sample_bytes(files: Mapping[str, bytes], content: bytes) -> dict[str, b
     return {**with_json(files, samples_sha256=digest), "samples.csv": content}
 
 
-def read_embeddings(files: Mapping[str, bytes]) -> tuple[dict[str, np.ndarray], str]:
-    """The tensors of the embeddings, and the digest of their clips."""
-    content = files["embeddings.safetensors"]
-    header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])
-    return load(content), header["__metadata__"]["clips"]
+def read_embeddings(files: Mapping[str, bytes]) -> dict[str, np.ndarray]:
+    """The tensors of the embeddings."""
+    return load(files["embeddings.safetensors"])
 
 
-def with_embeddings(files: Mapping[str, bytes], clips: str | None = None, **tensors: np.ndarray) -> dict[str, bytes]:
-    """The same submission with other tensors in its embeddings, or the digest of other clips."""
-    before, digest = read_embeddings(files)
-    content = save({**before, **tensors}, {"clips": clips or digest})
-    return {**files, "embeddings.safetensors": bytes(content)}
+def with_embeddings(files: Mapping[str, bytes], **tensors: np.ndarray | None) -> dict[str, bytes]:
+    """The same submission with other tensors in its embeddings; None drops one."""
+    changed = {name: tensor for name, tensor in {**read_embeddings(files), **tensors}.items() if tensor is not None}
+    return {**files, "embeddings.safetensors": bytes(save(changed))}

@@ -9,7 +9,6 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 from hypothesis import strategies as st
-from safetensors.numpy import load, save
 from submissions import (
     place,
     read_embeddings,
@@ -178,35 +177,30 @@ def test_samples_that_are_not_those_of_the_result_are_refused(files):
 
 
 def test_embeddings_of_another_form_are_refused(files, of_texts):
-    plain, clips = read_embeddings(files)
+    plain, texts = read_embeddings(files), of_texts.files
     values, nan = plain["values"], plain["values"].copy()
     nan[5, 5] = np.nan
     for change, message in (
         ({"values": nan}, "not finite"),
-        ({"values": values.astype(np.float32)}, "values is of type F32, not F16"),
-        ({"values": values.reshape(-1)}, "0 embeddings of 0 numbers"),
-        ({"values": values[None]}, "values has the shape"),
+        ({"values": values.astype(np.float32)}, "values, float32 of 2 dimensions; it must have"),
+        ({"values": values.reshape(-1)}, "values, float16 of 1 dimension; it must have"),
+        ({"values": values.view(np.uint16)}, "its tensors are"),
         ({"values": np.zeros((2, 8_193), np.float16)}, "8,193 numbers each; 1 to 8,192 are allowed"),
-        ({"values": values[:, :11]}, r"its offset has the shape \(12,\)"),
+        ({"values": values[:0]}, "0 embeddings of 12 numbers"),
+        ({"values": values[:, :11]}, "its offset has 12 numbers, not 11"),
         ({"offset": np.full(12, np.nan, np.float32)}, "not finite"),
-        ({"scale": np.array([1.0])}, "its scale"),
+        ({"scale": np.array([1.0])}, "its tensors are"),
         *(({"scale": np.array(scale)}, "its scale is .*, not 2") for scale in (3.0, 2.0**1000, 0.0, -2.0, np.nan)),
-        ({"more": values}, "does not name values, offset, scale and nothing else"),
-        ({"clips": "0" * 63 + "\u0660"}, "its metadata are not the SHA-256"),
+        ({"more": values}, "its tensors are .*more"),
+        ({"texts": None}, "its tensors are"),
+        ({"clips": plain["clips"][:31]}, "its clips has 31 numbers, not 32"),
+        ({"text_offset": plain["offset"]}, "its text_offset has 12 numbers, not 0"),
+        *(({"texts": np.array(texts)}, f"of which {texts} cannot be of texts") for texts in (48, -1)),
     ):
         refused(with_embeddings(files, **change), rf"embeddings\.safetensors: .*{message}")
-    texts = load(of_texts.files[NAMES[2]])
-    alone = {name: tensor for name, tensor in texts.items() if name != "text_offset"}
-    for tensors, metadata, message in (
-        (plain, {"clips": clips, "name": "x"}, "metadata are not"),
-        (plain, None, "header does not name"),
-        (alone, {"clips": f"{clips} 13"}, "its metadata are not the SHA-256"),
-        (texts | {"text_offset": texts["text_offset"][:11]}, {"clips": f"{clips} 13"}, r"text_offset has .*\(11,\)"),
-        *((texts, {"clips": clips + end}, "metadata are not") for end in ("", " 0", " -1", "  5", " 5 5", " \u0665")),
-        (texts, {"clips": f"{clips} 25"}, "of which 25 cannot be of texts"),
-    ):  # fmt: skip
-        with pytest.raises(ResultError, match=message):
-            RoundedEmbeddings.loads(bytes(save(tensors, metadata)))
+    offset = read_embeddings(texts)["text_offset"]
+    refused(with_embeddings(texts, text_offset=offset[:11]), "its text_offset has 11 numbers, not 12")
+    refused(with_embeddings(texts, text_offset=np.full(12, np.inf, np.float32)), "not finite")
 
 
 def test_a_header_that_says_something_else_than_the_file_is_refused(files):
@@ -215,20 +209,16 @@ def test_a_header_that_says_something_else_than_the_file_is_refused(files):
     header, body = content[8:end], content[end:]
     for before, after in (
         (b'"shape":[48,12]', b'"shape":[99,12]'),
-        (b'"shape":[48,12]', b'"shape":[-8,12]'),
-        (b'"shape":[48,12]', b'"shape":[true,9]'),
-        (b'"dtype":"F16"', b'"dtype":["F16"]'),
-        (b'"dtype":"F16"', b'"dtype":"F16","dtype":"F16"'),
+        (b'"dtype":"F16"', b'"dtype":"F8_E8M0"'),
         (b'"data_offsets":[0,8]', b'"data_offsets":[8,16]'),
-        (b'"data_offsets":[0,8]', b'"data_offsets":"all of them"'),
         (header, b"[" * 2_000),
-        (header, b"null"),
+        (header, header + b" " * MAX_HEADER),
     ):
         assert before in header
         other = header.replace(before, after, 1)
         with pytest.raises(ResultError):
             RoundedEmbeddings.loads(len(other).to_bytes(8, "little") + other + body)
-    lengths = (length.to_bytes(8, "little") + content[8:] for length in (0, 7, MAX_HEADER + 1, 2**64 - 1))
+    lengths = (length.to_bytes(8, "little") + content[8:] for length in (0, 7, 2**64 - 1))
     for other in (*lengths, b"", content[:-1], content + b"\0"):
         with pytest.raises(ResultError):
             RoundedEmbeddings.loads(other)
