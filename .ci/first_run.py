@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 
 from audio_compositionality.evaluator.compare.comparison import compare_results
-from audio_compositionality.evaluator.compare.conclusions import verdicts_of
-from audio_compositionality.evaluator.compare.verdicts import Standing
+from audio_compositionality.evaluator.compare.model_verdicts import verdicts_of
+from audio_compositionality.evaluator.compare.task_verdicts import Standing
 
 
 def main(results: str, printed: str) -> None:

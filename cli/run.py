@@ -20,7 +20,7 @@ from .scoring import kept_outputs, print_end, print_result
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
     from audio_compositionality.encoders.base import Model
-    from audio_compositionality.evaluator.compare.conclusions import Verdicts
+    from audio_compositionality.evaluator.compare.model_verdicts import Verdicts
     from audio_compositionality.evaluator.run.planning import Named, Plan
     from audio_compositionality.evaluator.run.processes import Processes
     from audio_compositionality.tasks.base import Task

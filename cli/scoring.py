@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data_spec import DataSpec
     from audio_compositionality.encoders.base import Model
     from audio_compositionality.encoders.options import EncoderOptions, LanguageOptions
-    from audio_compositionality.evaluator.compare.conclusions import Verdicts
+    from audio_compositionality.evaluator.compare.model_verdicts import Verdicts
     from audio_compositionality.evaluator.results.result import Result
     from audio_compositionality.evaluator.run.options import RunOptions
     from audio_compositionality.evaluator.run.processes import Processes
@@ -431,7 +431,7 @@ def print_end(
         the verdicts on all models with results in the folder.
     """
     from audio_compositionality.evaluator.compare.comparison import compare_results
-    from audio_compositionality.evaluator.compare.conclusions import verdicts_of
+    from audio_compositionality.evaluator.compare.model_verdicts import verdicts_of
     from audio_compositionality.evaluator.compare.tables import results_tables
     from audio_compositionality.tasks.registry import load_task
 

@@ -6,19 +6,38 @@ import json
 import logging
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property, lru_cache, partial
+from pathlib import Path
 
 from audio_compositionality.dataset_builder.rendered import is_preset, rendered_preset
-from audio_compositionality.evaluator.compare.beside import order_beside, trimmed_samples, verdict_beside
-from audio_compositionality.evaluator.compare.comparison import OpenedData, describe_data
+from audio_compositionality.evaluator.compare.comparison import Comparison, OpenedData, compare_loaded, describe_data
 from audio_compositionality.evaluator.compare.frame import ScoresByMeasure, stated_scores
-from audio_compositionality.evaluator.compare.loading import ModelKind, model_kind
-from audio_compositionality.evaluator.compare.verdicts import FROM_STATED, TWIN, Bar, BarVerdict, Standing
-from audio_compositionality.evaluator.results.result import Result, ResultError
+from audio_compositionality.evaluator.compare.loading import (
+    ComparedResult,
+    ModelKind,
+    descriptions_in,
+    levels_in,
+    model_kind,
+)
+from audio_compositionality.evaluator.compare.model_verdicts import leading_sentences
+from audio_compositionality.evaluator.compare.statistics import UNBOUNDED
+from audio_compositionality.evaluator.compare.task_verdicts import (
+    DESCRIPTION,
+    FLOOR,
+    TWIN,
+    Standing,
+    TaskVerdict,
+    VerdictRow,
+    baseline_standing,
+    baseline_words,
+    task_verdict,
+    task_verdicts,
+)
+from audio_compositionality.evaluator.results.result import CLUSTER, Result, ResultError, SampleTable
 from audio_compositionality.evaluator.submissions.layout import SAMPLES, EntryFolder, folders_of
 from audio_compositionality.evaluator.submissions.record import VerifiedClaim, read_signed_claim
 from audio_compositionality.evaluator.submissions.submission import (
@@ -31,6 +50,7 @@ from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.content import RemoteFile
 from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.support.text import shortened
+from audio_compositionality.tasks.base import ENERGY, TaskInfo
 from audio_compositionality.tasks.registry import load_task
 
 VERIFIED, REPORTED = "verified", "reported"
@@ -145,29 +165,24 @@ class Shown:
 
     entry: Entry
     count: int
-    verdict: BarVerdict | None = None
+    verdict: TaskVerdict | None = None
 
-    @property
-    def twin(self) -> Bar | None:
-        """Where the model stands against its twin; None where nothing is judged."""
-        return None if self.verdict is None else self.verdict.bar(TWIN)
-
-    @property
-    def stated_words(self) -> str:
-        """That the verdict is from stated intervals; empty where it is not."""
-        return FROM_STATED if self.verdict is not None and self.verdict.is_stated else ""
+    @cached_property
+    def twin(self) -> tuple[VerdictRow, ...]:
+        """The verdict's rows against the model's twin; empty where nothing is judged."""
+        return () if self.verdict is None else self.verdict.baselines[TWIN]
 
     @property
     def is_learnt(self) -> bool:
         """Whether the model is shown to be above its twin."""
-        return self.twin is not None and self.twin.standing is Standing.ABOVE
+        return baseline_standing(self.twin) is Standing.ABOVE
 
-    @property
+    @cached_property
     def tier(self) -> int:
-        """The row's tier, whatever its score: 0 above all bars, 1 above its twin, 2 not shown to be learnt."""
+        """The row's tier, whatever its score: 0 above all baselines, 1 above its twin, 2 not shown to be learnt."""
         if not self.is_learnt:
             return LAST_TIER
-        return 0 if self.verdict is not None and self.verdict.is_evidence else 1
+        return 0 if self.verdict is not None and self.verdict.standing is Standing.ABOVE else 1
 
 
 @dataclass(frozen=True)
@@ -371,6 +386,124 @@ def _settings(entry: Entry) -> str:
     return json.dumps(entry.result.settings, sort_keys=True)
 
 
+# ----- Verdicts: those of a comparison in the terminal or in a report, of the results that count beside a model
+
+
+MOST_TESTED = 10_000
+"""Most samples of a paired test: those of MMAU, the largest set of questions; the bootstrap takes a second a measure
+then."""
+
+
+def trimmed_samples(info: TaskInfo, samples: SampleTable) -> SampleTable:
+    """The columns that a verdict depends on, of a stranger's table.
+
+    Raises:
+        ResultError: they cannot be tested: too many samples, or numbers too large to be squared.
+    """
+    if len(samples.ids) > MOST_TESTED:
+        raise ResultError(f"it has {len(samples.ids):,} samples; at most {MOST_TESTED:,} are tested")
+    columns = {name: samples.columns[name] for name in (*_scores(info, samples), CLUSTER) if name in samples.columns}
+    if any(abs(column).max() > UNBOUNDED for column in columns.values()):
+        raise ResultError(f"it has scores beyond {UNBOUNDED:g}")
+    return SampleTable(samples.ids, columns)
+
+
+def verdict_beside(info: TaskInfo, result: Result, beside: Sequence[Result], data: OpenedData) -> TaskVerdict:
+    """A verdict on a model by the results that count beside it.
+
+    It is that of `task_verdicts` on these results alone, so that p values are corrected over their pairs and not over
+    all models of the board: anybody can add entries, and nobody's may change the verdict on the model of another. With
+    a result whose samples could not be read, or are others, nothing is compared: the standing against it cannot be
+    told.
+
+    Args:
+        info: of the task, in the version of the results.
+        result: of a model that is neither a baseline nor untrained; with its samples, where they could be read.
+        beside: the results that count beside it, of the same version of the task and data: of its twins, controls and
+            baselines, with their samples, where they could be read.
+        data: theirs, opened where they can be.
+    """
+    model, words = result.model.id, baseline_words(info) | dict(info.bars)
+    paired = [one for one in beside if _is_paired(info, result, one)]
+    comparison = _comparison([(one.model.id, one) for one in (result, *paired)], data)
+    unknown = partial(VerdictRow, model=model, task=info.name, standing=Standing.UNKNOWN)
+    if comparison is None:
+        outcome = "the samples of this entry cannot be read, or are not those of the data"
+        rows = [
+            unknown(baseline=name, words=words[name], reference=words[name], outcome=outcome)
+            for name in baseline_words(info)
+        ]
+        return task_verdict(info, _compared(model, result), rows)
+    trained = [one.result for one in comparison.results if one.kind is ModelKind.TRAINED]
+    verdicts = zip(trained, task_verdicts(comparison), strict=True)
+    (verdict,) = (verdict for one, verdict in verdicts if one is result)
+    rows = list(verdict.rows)
+    for one in beside:
+        if any(one is other for other in paired):
+            continue
+        compared = [_compared(one.model.id, one)]
+        is_of = {
+            TWIN: one.model.id == info.twin[0] + model,
+            DESCRIPTION: bool(descriptions_in(compared, info)),
+            FLOOR: info.floor == ENERGY and bool(levels_in(compared)),
+            **{name: one.model.id == (name + model if name.endswith(":") else name) for name in info.bars},
+        }
+        for name in (name for name, is_baseline in is_of.items() if is_baseline):
+            outcome = f"the samples of {one.model.id} cannot be read, or are others"
+            rows = [row for row in rows if not (row.is_missing and row.baseline == name)]
+            rows.append(unknown(baseline=name, words=words[name], reference=one.model.id, outcome=outcome))
+    rows.sort(key=lambda row: list(words).index(row.baseline))
+    # Without the comparison, which holds all scores.
+    return replace(verdict, rows=tuple(rows), comparison=None)
+
+
+def order_beside(
+    info: TaskInfo, results: Mapping[str, Result], evident: Collection[str], data: OpenedData
+) -> tuple[str, ...]:
+    """The order of models, as far as a paired test tells them apart; see `leading_sentences`.
+
+    Args:
+        info: of the task, in the version of the results.
+        results: of models that are neither baselines nor untrained, by the labels to name them by; those of other
+            samples than the one with the highest score, or without samples, are left out.
+        evident: labels of the models that are above every baseline: no others are put in order.
+        data: of the results.
+    """
+    named = {label: one for label, one in results.items() if label in evident}
+    every = list((named if len(named) > 1 else results).items())
+    every.sort(key=lambda item: -float(item[1].measures.get(info.ranks_by) or 0.0))
+    sampled = [(label, one) for label, one in every if one.samples is not None]
+    paired = [(label, one) for label, one in sampled if _is_paired(info, sampled[0][1], one)]
+    comparison = _comparison(paired, data) if len(paired) > 1 else None
+    return () if comparison is None else tuple(leading_sentences(comparison, evident))
+
+
+def _is_paired(info: TaskInfo, one: Result, other: Result) -> bool:
+    """Whether two results have scores of the same samples by the measures that a verdict depends on."""
+    if one.samples is None or other.samples is None:
+        return False
+    has_same_scores = _scores(info, one.samples) == _scores(info, other.samples)
+    return has_same_scores and set(one.samples.ids) == set(other.samples.ids)
+
+
+def _scores(info: TaskInfo, samples: SampleTable) -> list[str]:
+    """The columns behind the measures that a verdict depends on, as far as a table has them."""
+    names = {measure.column for measure in (info.judge, *info.recommended)}
+    return sorted(name for name in samples.columns if name in names)
+
+
+def _comparison(results: Sequence[tuple[str, Result]], data: OpenedData) -> Comparison | None:
+    """The comparison of results, with their labels; None where one has no samples, or not those of the data."""
+    try:
+        return compare_loaded([_compared(label, one) for label, one in results], data)
+    except ResultError:
+        return None
+
+
+def _compared(label: str, result: Result) -> ComparedResult:
+    return ComparedResult(label, result, Path(), result.samples or SampleTable((), {}))
+
+
 def is_older(task: str, data: DataKey) -> bool:
     """Whether entries are of another version of their task than the installed one."""
     return data.version != load_task(task).info.version
@@ -452,7 +585,7 @@ class BoardReader:
         # All tests, once and here: no visitor waits for them.
         _ = board.orders
         self._last = board
-        return self._last
+        return board
 
     def _read_new(self, commit: str, places: Mapping[str, ListedEntry]) -> None:
         """Read the places that have changed since they were last read."""
@@ -479,7 +612,7 @@ class BoardReader:
         try:
             return replace(read, entry=self._sampled(commit, read.entry, place))
         except ResultError as error:
-            why = Rejected(read.entry.samples, f"verdicts on the entry are {FROM_STATED}: {_line(error)}")
+            why = Rejected(read.entry.samples, f"there is no verdict with the entry: {_line(error)}")
             again = None if isinstance(error, _NotGivenError) else read.place
             return _Read(again, read.entry, (*read.rejected, why))
 

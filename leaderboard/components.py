@@ -11,7 +11,7 @@ from typing import Any
 import gradio as gr
 
 from audio_compositionality.evaluator.compare.summary import SIGNS
-from audio_compositionality.evaluator.compare.verdicts import FROM_STATED, LEAST_DIFFERENCE, Standing
+from audio_compositionality.evaluator.compare.task_verdicts import LEAST_DIFFERENCE, Standing
 from audio_compositionality.hub.errors import Repository
 from audio_compositionality.support.table import Column
 from audio_compositionality.tasks.base import TaskInfo
@@ -162,7 +162,7 @@ class TableTab:
     def __init__(self, tasks: Sequence[TaskInfo]) -> None:
         self._lay_out_choices(tasks, {"interactive": True})
         self.table = gr.Dataframe(
-            **looks(tasks[0]),
+            **dataframe_options(tasks[0]),
             interactive=False,
             type="array",
             pinned_columns=1,
@@ -327,7 +327,7 @@ def task_choices(tasks: Sequence[TaskInfo]) -> list[tuple[str, str]]:
     return [(task.title, task.name) for task in tasks]
 
 
-def looks(task: TaskInfo) -> dict[str, Any]:
+def dataframe_options(task: TaskInfo) -> dict[str, Any]:
     """Headings, kinds and widths of the columns of a task's table, for `gr.Dataframe`."""
     shown = columns(task)
     return {
@@ -364,8 +364,8 @@ none here, is *not shown to be learnt*, and no score places it above one that is
 A model is compared with the entries beside it sample by sample, by the paired test of `audio-compositionality compare`
 and `report`, which say the same of the same results: samples that share sounds count as one, p values are corrected
 over these entries (Benjamini and Hochberg), not over all models, so that nobody's entry changes the verdict on
-another's model, and a difference of less than {LEAST_DIFFERENCE:g} does not count. Where an entry's samples cannot be
-read or are others, two means are compared by an unpaired z-test, and the row says so: *{FROM_STATED}*.
+another's model, and a difference of less than {LEAST_DIFFERENCE:g} does not count. With an entry whose samples cannot
+be read or are others nothing is compared: *cannot tell*.
 Beside a verified model only verified entries count: twins that its submitter or the maintainers added, those of others
 only where there are none of these, and baselines that the maintainers added. Beside a reported one, reported entries
 count as well. That a twin is what its name says is the submitter's word.
@@ -444,12 +444,11 @@ Scores without a fit agree to 1e-6, the others to the spread of their fits. A ve
 numbers, and its record is signed by this leaderboard. So the numbers are those of these embeddings or answers, on
 these data, with these settings.
 
-It does **not** show that they come from the named model, in the stated revision and with the stated options. That is
-the submitter's word, like everything that is not computed from them: parameters, paradigm, licence, options, and the
-date of the result. To check it, run `audio-compositionality evaluate` on the model and compare. Embeddings or answers
-that copy another model's entry, or nearly so, are left to the maintainers, with the name of the first owner; also
-after a rotation, noise or other dimensions, and with answers in another wording. A model that states the same weights
-is marked as a reproduction.
+It does **not** show who produced them: whether they come from the named model, in the stated revision and with the
+stated options, or from another model's entry. That is the submitter's word, like everything that is not computed from
+them: parameters, paradigm, licence, options, and the date of the result. To check it, run `audio-compositionality
+evaluate` on the model and compare. An entry with the same outputs as an earlier one, byte for byte, or with the same
+digest of the weights is marked as a reproduction.
 
 ## Nothing is replaced
 

@@ -14,8 +14,8 @@ from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.hub.names import results_of
 from audio_compositionality.support.errors import InputError
 
-from .answers import PageAnswers, Selection
 from .board import MAX_AGE, BoardReader, BoardSource
+from .callbacks import PageCallbacks, Selection
 from .components import BOARD_CSS, TITLE, ModelTab, OverviewTab, TableTab, how_to_submit, introduction
 from .plots import Plots
 from .pull_requests import Checker, Checks
@@ -24,7 +24,7 @@ AT_ONCE, DRAWN_AT_ONCE, WAITING = 16, 4, 500
 """Events answered at the same time, drawings among them, and events in the queue: more are turned away."""
 
 
-def page_blocks(answers: PageAnswers, results: Repository, org: str) -> gr.Blocks:
+def page_blocks(answers: PageCallbacks, results: Repository, org: str) -> gr.Blocks:
     """The page as Gradio's blocks.
 
     Args:
@@ -55,12 +55,12 @@ class _Components:
 
     @property
     def filled(self) -> list[Any]:
-        """The components that `PageAnswers.refreshed` and then `PageAnswers.overview` fill."""
+        """The components that `PageCallbacks.refreshed` and then `PageCallbacks.overview` fill."""
         return [*self.filled_table, *self.overview.filled]
 
     @property
     def filled_table(self) -> list[Any]:
-        """The components that `PageAnswers.refreshed` fills."""
+        """The components that `PageCallbacks.refreshed` fills."""
         return [self.state, self.rejected, self.checks, self.timer, self.model.name, *self.shown.filled]
 
     @property
@@ -69,7 +69,7 @@ class _Components:
         return [*self.overview.filters, *self.shown.filters]
 
 
-def _lay_out(answers: PageAnswers, results: Repository, org: str) -> _Components:
+def _lay_out(answers: PageCallbacks, results: Repository, org: str) -> _Components:
     # The page's own names and links; the content comes with the event `load`.
     gr.Markdown(introduction(results))
     with gr.Tabs(selected="overview") as tabs:
@@ -104,7 +104,7 @@ def _lay_out(answers: PageAnswers, results: Repository, org: str) -> _Components
     return _Components(tabs, overview, shown, model, rejected, checks, state, again, gr.Timer(MAX_AGE))
 
 
-def _connect(blocks: gr.Blocks, components: _Components, answers: PageAnswers) -> None:
+def _connect(blocks: gr.Blocks, components: _Components, answers: PageCallbacks) -> None:
     shown, model, overview = components.shown, components.model, components.overview
     filled, filters = components.filled, components.filters
     start = len(overview.filters)
@@ -188,7 +188,7 @@ def launch(space_id: str, *, checks: bool = False, **options: Any) -> None:
     if checker is not None:
         checker.start()
     state = checker.state if checker else (lambda: problem)
-    answers = PageAnswers(source, Plots(hub, results), results, org, state)
+    answers = PageCallbacks(source, Plots(hub, results), results, org, state)
     show(page_blocks(answers, results, org), **options)
 
 

@@ -12,15 +12,15 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from audio_compositionality.evaluator.compare.conclusions import (
+from audio_compositionality.evaluator.compare.loading import ModelKind, asked_of
+from audio_compositionality.evaluator.compare.model_verdicts import (
     MOST_LINES,
     OF_OUR_DATA,
     knows_generator,
     tasks_sentence,
 )
-from audio_compositionality.evaluator.compare.loading import ModelKind, asked_of
 from audio_compositionality.evaluator.compare.summary import SIGNS
-from audio_compositionality.evaluator.compare.verdicts import BarVerdict, Standing
+from audio_compositionality.evaluator.compare.task_verdicts import Standing, TaskVerdict
 from audio_compositionality.support.text import number_text, shortened
 from audio_compositionality.tasks.base import TaskInfo
 from audio_compositionality.tasks.benchmarks import benchmark_info
@@ -90,8 +90,7 @@ class StandingCell:
     Attributes:
         number: the score by the measure that the first task is ranked by; a dash where there is no entry.
         standing: of the model in the first task; None where nothing is judged.
-        several: whether the standing is from stated intervals, and where the model has entries of several tasks, in
-            how many it is above all bars, in words.
+        several: where the model has entries of several tasks, in how many it is above all baselines, in words.
     """
 
     number: str
@@ -236,7 +235,7 @@ def _cell(column: StandingColumn, model: Submitted) -> StandingCell:
     number = "–" if value is None else f"{value:.3g}" if abs(value) >= 1e12 else number_text(value, 3, minus="−")
     if row.verdict is None:
         return StandingCell(number, None, several)
-    return StandingCell(number, row.verdict.standing, "; ".join(filter(None, (row.stated_words, several))))
+    return StandingCell(number, row.verdict.standing, several)
 
 
 def standing_html(columns: Sequence[StandingColumn], rows: Sequence[StandingRow]) -> str:
@@ -338,7 +337,7 @@ def _conclusion(board: Board, model: str, sender: str, rows: Sequence[_DataRow])
         return f"{name} is {_BESIDE[kind]}."
     if not current:
         return f"{name} has no entry of an installed version of a task: nothing may be concluded."
-    groups: dict[str, list[tuple[str, BarVerdict]]] = {}
+    groups: dict[str, list[tuple[str, TaskVerdict]]] = {}
     for info, title, verdict in _judged_rows(board, current):
         groups.setdefault(asked_of(info), []).append((title, verdict))
     is_ours = any(knows_generator(row.entry.result.model.trained_on) for *_, row in current)
@@ -351,14 +350,12 @@ def _conclusion(board: Board, model: str, sender: str, rows: Sequence[_DataRow])
     return " ".join(sentences)
 
 
-def _judged_rows(board: Board, rows: Sequence[_DataRow]) -> list[tuple[TaskInfo, str, BarVerdict]]:
+def _judged_rows(board: Board, rows: Sequence[_DataRow]) -> list[tuple[TaskInfo, str, TaskVerdict]]:
     """Task, title and verdict of each judged row; the title tells apart rows of one task and data."""
     judged = [(info, key, row, row.verdict) for info, key, row in rows if row.verdict is not None]
     counts = Counter((info.name, key) for info, key, _, _ in judged)
     titled = []
     for info, key, row, verdict in judged:
-        beside = [f"entry {row.entry.id[-16:][:8]}"] if counts[info.name, key] > 1 else []
-        beside += [row.stated_words] if row.stated_words else []
-        title = f"{info.title} on {data_name(board, info.name, key)}"
-        titled.append((info, f"{title} ({', '.join(beside)})" if beside else title, verdict))
+        entry = f" (entry {row.entry.id[-16:][:8]})" if counts[info.name, key] > 1 else ""
+        titled.append((info, f"{info.title} on {data_name(board, info.name, key)}{entry}", verdict))
     return titled

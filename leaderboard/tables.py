@@ -13,11 +13,11 @@ from urllib.parse import quote
 from huggingface_hub import constants
 
 from audio_compositionality.encoders.loading.names import hub_id_of
-from audio_compositionality.evaluator.compare.conclusions import OF_OUR_DATA, knows_generator
 from audio_compositionality.evaluator.compare.frame import FrameRow, stated_scores
 from audio_compositionality.evaluator.compare.loading import ModelKind
+from audio_compositionality.evaluator.compare.model_verdicts import OF_OUR_DATA, knows_generator
 from audio_compositionality.evaluator.compare.summary import SIGNS
-from audio_compositionality.evaluator.compare.verdicts import BarCheck, Standing
+from audio_compositionality.evaluator.compare.task_verdicts import Standing, VerdictRow, deciding_row
 from audio_compositionality.evaluator.results.result import Skipped
 from audio_compositionality.hub.errors import Repository
 from audio_compositionality.support.table import Cell, Column, Row, Table, to_csv
@@ -194,15 +194,17 @@ def verdict_words(row: Shown) -> str:
     return f"{standing_words(standing)}: {NOT_LEARNT}"
 
 
-def _twin_check(row: Shown) -> BarCheck | None:
-    return None if row.twin is None else row.twin.deciding
+def _twin_row(row: Shown) -> VerdictRow | None:
+    """The comparison with the twin that decides; None where there is no twin."""
+    deciding = deciding_row(row.twin) if row.twin else None
+    return None if deciding is None or deciding.is_missing else deciding
 
 
 def _twin_words(row: Shown) -> str:
-    check = _twin_check(row)
-    if check is None:
-        return "–" if row.twin is None else "no twin"
-    return " ".join(filter(None, (check.difference_text, check.interval_text))) or "cannot tell"
+    deciding = _twin_row(row)
+    if deciding is None:
+        return "no twin" if row.twin else "–"
+    return " ".join(filter(None, (deciding.difference_text, deciding.interval_text))) or "cannot tell"
 
 
 def _shown(task: TaskInfo) -> Values:
@@ -226,7 +228,7 @@ def _shown(task: TaskInfo) -> Values:
         (_text("date", "of the evaluation"), lambda row: row.entry.result.date[:10]),
         (
             _text("notes", "differences from other entries"),
-            lambda row: ", ".join(filter(None, (*notes(row.entry, task), row.stated_words))),
+            lambda row: ", ".join(notes(row.entry, task)),
         ),
         (_count("entries", "results that differ in nothing but their date"), lambda row: row.count),
         (_text("entry", "its name in the repository of results"), lambda row: row.entry.id),
@@ -252,9 +254,9 @@ def _in_files(task: TaskInfo, commit: str) -> Values:
     """The columns of CSV beside the displayed ones."""
     hidden = [measure for measure in task.measures if not measure.shown and measure.name != task.ranks_by]
     sampled, ends = _sampled(task), (("95 % low", attrgetter("low")), ("95 % high", attrgetter("high")))
-    twin = ("difference to its twin", "difference"), ("difference 95 % low", 0), ("difference 95 % high", 1)
+    twin = {"difference to its twin": "difference", "difference 95 % low": "low", "difference 95 % high": "high"}
     return _by_heading(
-        *((Column(heading), partial(_twin_number, what=what)) for heading, what in twin),
+        *((Column(heading), partial(_twin_number, name=name)) for heading, name in twin.items()),
         *((Column(heading), _score(sampled, end)) for heading, end in ends if sampled is not None),
         *(_number(measure, measure.name) for measure in hidden),
         (_count("n"), lambda row: row.entry.result.n),
@@ -267,12 +269,10 @@ def _in_files(task: TaskInfo, commit: str) -> Values:
     )
 
 
-def _twin_number(row: Shown, what: str | int) -> float | None:
+def _twin_number(row: Shown, name: str) -> float | None:
     """The difference to the twin, or an end of its interval."""
-    check = _twin_check(row)
-    if check is None or isinstance(what, str):
-        return None if check is None else check.difference
-    return None if check.interval is None else check.interval[what]
+    deciding = _twin_row(row)
+    return None if deciding is None else getattr(deciding, name)
 
 
 def _by_heading(*pairs: tuple[Column, Callable[[Shown], BoardValue]]) -> Values:

@@ -23,8 +23,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from audio_compositionality.evaluator.compare.comparison import compare_results
-from audio_compositionality.evaluator.compare.conclusions import Verdicts, verdicts_of
-from audio_compositionality.evaluator.compare.verdicts import Standing
+from audio_compositionality.evaluator.compare.model_verdicts import Verdicts, verdicts_of
+from audio_compositionality.evaluator.compare.task_verdicts import Standing
 from audio_compositionality.evaluator.figures.style import figure_style, figure_svg
 from audio_compositionality.evaluator.report.matrix import Matrix, matrix_of
 from audio_compositionality.support.errors import InputError

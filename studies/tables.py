@@ -28,7 +28,7 @@ import numpy as np
 from audio_compositionality.evaluator.compare.comparison import Comparison, compare_results
 from audio_compositionality.evaluator.compare.loading import ModelKind, baseline_listing
 from audio_compositionality.evaluator.compare.statistics import compare_pairs
-from audio_compositionality.evaluator.compare.verdicts import twins_of
+from audio_compositionality.evaluator.compare.task_verdicts import twins_of
 from audio_compositionality.support.table import Cell, Column, Row, Table, to_markdown
 
 SHOWN = (

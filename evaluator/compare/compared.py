@@ -11,9 +11,9 @@ import pandas
 from audio_compositionality.dataset_builder.data import HeldData
 
 from .comparison import compare_results
-from .conclusions import Verdicts, verdicts_of
 from .frame import tidy_frame
 from .loading import GivenResults
+from .model_verdicts import Verdicts, verdicts_of
 
 
 class ComparedFrame(pandas.DataFrame):

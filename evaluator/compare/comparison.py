@@ -174,7 +174,7 @@ class Comparison:
         return mean_intervals(column[places, None], self.clusters[places], bounds=measure.range)[0]
 
     @property
-    def told_apart(self) -> tuple[View, ...]:
+    def broken_down(self) -> tuple[View, ...]:
         """The views that are broken down by groups of samples and set against their diversity."""
         profile = self.info.profile
         view = None if profile is None else self.views.get(profile.measure)

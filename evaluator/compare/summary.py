@@ -10,9 +10,9 @@ from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.support.table import Cell, Column, Row, Table
 
 from .comparison import Comparison
-from .conclusions import KindVerdicts, Verdicts
 from .frame import model_scores
-from .loading import ComparedResult, ModelKind
+from .loading import ComparedResult, ModelKind, asked_of
+from .model_verdicts import Verdicts
 from .tables import (
     MODEL,
     comparison_caption,
@@ -27,7 +27,7 @@ from .tables import (
     training_note,
     versioned_title,
 )
-from .verdicts import FLOOR, Standing
+from .task_verdicts import FLOOR, Standing, baseline_words
 
 MOST_COLUMNS = 5
 """Most columns of the table of the measures to trust."""
@@ -62,9 +62,9 @@ SIGNS = {Standing.ABOVE: "▲", Standing.BELOW: "▼", Standing.NOT_SHOWN: "○"
 def summary_table(verdicts: Verdicts) -> Table:
     """All models by the measures to trust of all tasks, with their verdicts: the table for a paper."""
     columns, by_label, legend = trusted_measures(verdicts.comparisons, order=True, verdicts=verdicts)
-    judged = [kind for kind in verdicts.judged if kind.models]
-    headings = [f"verdict, {kind.kind}" if len(judged) > 1 else "verdict" for kind in judged]
-    standings = [{model.label: model.standing.value for model in kind.models} for kind in judged]
+    judged = {kind: models for kind, models in verdicts.judged.items() if models}
+    headings = [f"verdict, {kind}" if len(judged) > 1 else "verdict" for kind in judged]
+    standings = [{model.label: model.standing.value for model in models} for models in judged.values()]
     rows = tuple(
         Row((Cell(label), *(Cell(of_kind.get(label)) for of_kind in standings), *cells))
         for label, cells in by_label.items()
@@ -144,32 +144,34 @@ def _sign(verdicts: Verdicts | None, label: str, comparison: Comparison) -> dict
 
 def verdict_tables(verdicts: Verdicts) -> list[Table]:
     """Verdicts on all models: a table for each kind of model that tasks need."""
-    return [_verdict_table(kind, len(verdicts.judged) > 1) for kind in verdicts.judged]
-
-
-def _verdict_table(verdicts: KindVerdicts, is_one_of_many: bool) -> Table:
-    names = dict.fromkeys(name for model in verdicts.models for name in (line.name for line in model.lines))
-    words = {line.name: line.words for model in verdicts.models for line in model.lines} | verdicts.words
-    columns = (
-        MODEL,
-        Column("verdict", "above: above every bar by every task", numeric=False),
-        *(Column(f"above {words[name]}?", numeric=False) for name in names or verdicts.words),
-        Column("in words", numeric=False),
-    )
-    rows = []
-    for model in verdicts.models:
-        lines = {line.name: line for line in model.lines}
-        cells = [
-            Cell(lines[name].standing.value, note=lines[name].text) if name in lines else Cell(None) for name in names
-        ]
-        rows.append(Row((Cell(model.label), Cell(model.standing.value), *cells, Cell(model.sentence))))
-    note = (
-        "Behind a standing: the difference and its 95 % interval; p of the paired test, corrected over all pairs, "
-        f"decides. Of {verdicts.words[FLOOR]}, where no result is of it, the test is against a known level, corrected "
-        "over all models."
-    )
-    which = f" By the tasks of {verdicts.kind}" if is_one_of_many else ""
-    return Table(f"Is each model above what needs no learning?{which}", columns, tuple(rows), (note,), "verdicts")
+    tables = []
+    for kind, models in verdicts.judged.items():
+        # The baselines that every task has, as the first task of this kind names them.
+        info = next(one.info for one in verdicts.comparisons if asked_of(one.info) == kind)
+        lines = {model.label: {line.name: line for line in model.lines} for model in models}
+        words = {line.name: line.words for of_model in lines.values() for line in of_model.values()}
+        names = list(words or baseline_words(info))
+        words |= baseline_words(info)
+        columns = (
+            MODEL,
+            Column("verdict", "above: above every bar by every task", numeric=False),
+            *(Column(f"above {words[name]}?", numeric=False) for name in names),
+            Column("in words", numeric=False),
+        )
+        rows = []
+        for model in models:
+            shown = [lines[model.label].get(name) for name in names]
+            cells = [Cell(None) if line is None else Cell(line.standing.value, note=line.text) for line in shown]
+            rows.append(Row((Cell(model.label), Cell(model.standing.value), *cells, Cell(model.sentence))))
+        note = (
+            "Behind a standing: the difference and its 95 % interval; p of the paired test, corrected over all pairs, "
+            f"decides. Of {words[FLOOR]}, where no result is of it, the test is against a known level, corrected "
+            "over all models."
+        )
+        which = f" By the tasks of {kind}" if len(verdicts.judged) > 1 else ""
+        title = f"Is each model above what needs no learning?{which}"
+        tables.append(Table(title, columns, tuple(rows), (note,), "verdicts"))
+    return tables
 
 
 # ----- Series: layers of one model, models of several sizes

@@ -461,7 +461,7 @@ _NO_FIT = "–: too few independent samples for a fit, or no variation in divers
 
 def diversity_tables(comparison: Comparison, *, brief: bool = False) -> Iterator[Table]:
     """Measures against facts about the samples; `brief` leaves out slopes by single attributes and means of groups."""
-    for view in comparison.told_apart:
+    for view in comparison.broken_down:
         name = view.measure.name
         slopes = diversity(comparison, name)
         if slopes is None:

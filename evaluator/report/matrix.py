@@ -6,12 +6,12 @@ import re
 from dataclasses import dataclass
 
 from audio_compositionality.evaluator.compare.comparison import Comparison
-from audio_compositionality.evaluator.compare.conclusions import Verdicts
 from audio_compositionality.evaluator.compare.frame import score_rows
 from audio_compositionality.evaluator.compare.loading import ModelKind
+from audio_compositionality.evaluator.compare.model_verdicts import Verdicts
 from audio_compositionality.evaluator.compare.summary import SIGNS
 from audio_compositionality.evaluator.compare.tables import versioned_title
-from audio_compositionality.evaluator.compare.verdicts import Standing, worst
+from audio_compositionality.evaluator.compare.task_verdicts import Standing, worst
 from audio_compositionality.support.text import number_text
 
 from .sections import section_title

@@ -13,7 +13,7 @@ from audio_compositionality.evaluator.compare.comparison import Comparison, View
 from audio_compositionality.evaluator.compare.frame import FrameRow, score_rows
 from audio_compositionality.evaluator.compare.loading import ModelKind, descriptions_in
 from audio_compositionality.evaluator.compare.tables import score_words, view_title
-from audio_compositionality.evaluator.compare.verdicts import twins_of
+from audio_compositionality.evaluator.compare.task_verdicts import twins_of
 from audio_compositionality.evaluator.figures.layout import short_label
 from audio_compositionality.support.text import number_text
 

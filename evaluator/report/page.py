@@ -30,9 +30,9 @@ from tqdm.auto import tqdm
 from audio_compositionality.dataset_builder.data import HeldData
 from audio_compositionality.dataset_builder.rendered import is_preset
 from audio_compositionality.evaluator.compare.comparison import Comparison, compare_results
-from audio_compositionality.evaluator.compare.conclusions import Verdicts, verdicts_of
 from audio_compositionality.evaluator.compare.diversity import MIN_CLUSTERS
 from audio_compositionality.evaluator.compare.loading import GivenResults, ModelKind, model_kind
+from audio_compositionality.evaluator.compare.model_verdicts import Verdicts, verdicts_of
 from audio_compositionality.evaluator.compare.statistics import BOOTSTRAP_RESAMPLES, MIN_SAMPLES
 from audio_compositionality.evaluator.compare.summary import (
     SIGNS,
@@ -42,7 +42,7 @@ from audio_compositionality.evaluator.compare.summary import (
     verdict_tables,
 )
 from audio_compositionality.evaluator.compare.tables import NOT_INCLUDED
-from audio_compositionality.evaluator.compare.verdicts import LEAST_DIFFERENCE
+from audio_compositionality.evaluator.compare.task_verdicts import LEAST_DIFFERENCE, baseline_standing
 from audio_compositionality.evaluator.figures.layout import short_label
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import write_whole
@@ -327,6 +327,7 @@ def _environment() -> jinja2.Environment:
         playback_gain=PLAYBACK_GAIN,
         resamples=BOOTSTRAP_RESAMPLES,
         matters=LEAST_DIFFERENCE,
+        baseline_standing=baseline_standing,
         signs=SIGNS,
         most_pictured=MOST_PICTURED,
         most_no_ears=MOST_NO_EARS,

@@ -13,9 +13,9 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.evaluator.compare.comparison import Comparison
-from audio_compositionality.evaluator.compare.conclusions import Verdicts
 from audio_compositionality.evaluator.compare.gain import gain_table, no_ears_table, paper_table
 from audio_compositionality.evaluator.compare.loading import ModelKind
+from audio_compositionality.evaluator.compare.model_verdicts import Verdicts
 from audio_compositionality.evaluator.compare.summary import short_table
 from audio_compositionality.evaluator.compare.tables import (
     diversity_tables,

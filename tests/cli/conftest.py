@@ -48,7 +48,7 @@ def refused(run: Run, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
 def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
     """What a command hands to the evaluator, which does nothing: names of models and tasks, data and options."""
     from audio_compositionality.encoders.base import ENCODER
-    from audio_compositionality.evaluator.compare.conclusions import Verdicts
+    from audio_compositionality.evaluator.compare.model_verdicts import Verdicts
 
     calls: list[SimpleNamespace] = []
 

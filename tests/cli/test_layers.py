@@ -12,7 +12,7 @@ from audio_compositionality.encoders.families.whisper import WhisperEncoder
 from audio_compositionality.encoders.loading.names import is_twin
 from audio_compositionality.encoders.options import LanguageOptions
 from audio_compositionality.evaluator.compare.comparison import compare_results
-from audio_compositionality.evaluator.compare.verdicts import task_verdicts
+from audio_compositionality.evaluator.compare.task_verdicts import task_verdicts
 from audio_compositionality.evaluator.results.result import load_result
 
 NAME = "small-whisper"
@@ -93,7 +93,7 @@ def test_each_draw_has_a_result_and_the_verdict_asks_for_all(whisper, folder, tm
     scores = {result.label: result.result.measures["a_coat"] for result in comparison.results}
     assert len({scores[label] for label in labels[twin]}) == 3
     (verdict,) = task_verdicts(comparison)
-    said = " ".join(check.words for check in verdict.bars[0].checks)
+    said = " ".join(row.outcome for row in verdict.baselines["twin"])
     assert all(label[:60] in said for label in labels[twin])
 
 

@@ -21,8 +21,8 @@ from audio_compositionality.evaluator.submissions import submission
 from audio_compositionality.evaluator.submissions.verification import verify_folder
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.names import results_of
-from audio_compositionality.leaderboard.answers import PageAnswers
 from audio_compositionality.leaderboard.board import BoardReader, BoardSource
+from audio_compositionality.leaderboard.callbacks import PageCallbacks
 from audio_compositionality.leaderboard.examination import check_claim
 from audio_compositionality.leaderboard.plots import Plots
 from audio_compositionality.leaderboard.pull_requests import CheckOutcome, Checks
@@ -124,7 +124,7 @@ def test_the_page_shows_and_draws_them(results, evaluated):
     hub, repository = Hub(), results_of("lab")
     source = BoardSource(BoardReader(hub, repository, SECRET))
     source.update()
-    page = PageAnswers(source, Plots(hub, repository), repository, "lab", lambda: "")
+    page = PageCallbacks(source, Plots(hub, repository), repository, "lab", lambda: "")
     entries = page.board.entries
     assert page.of_model("oracle")[0][0][:2] == ["PolyBench", "1.000"]
     assert page.of_entry(entries[0].id)[0]

@@ -13,10 +13,8 @@ import pytest
 from board_entries import SECRET, below, entry, folder, made_up, verification
 from submissions import written
 
-from audio_compositionality.evaluator.compare.beside import verdict_beside
 from audio_compositionality.evaluator.compare.comparison import compare_results
-from audio_compositionality.evaluator.compare.stated import stated_verdict
-from audio_compositionality.evaluator.compare.verdicts import Standing, task_verdicts
+from audio_compositionality.evaluator.compare.task_verdicts import Standing, task_verdicts
 from audio_compositionality.evaluator.results.result import Result, SampleTable, save_result
 from audio_compositionality.hub.content import RemoteFile
 from audio_compositionality.hub.errors import HubError, Repository
@@ -29,7 +27,6 @@ from audio_compositionality.leaderboard.standings import (
     standing_html,
     standing_rows,
 )
-from audio_compositionality.tasks.registry import load_task
 
 OLD, NEW = "2026-01-01T00:00:00+00:00", "2026-02-01T00:00:00+00:00"
 
@@ -506,71 +503,56 @@ def test_trouble_leaves_the_last_board_with_a_note_of_since_when(error):
 
 HARD = 0.5 + 0.2 * np.random.default_rng(0).normal(size=60).clip(-2, 2)
 GROUPS = np.repeat(np.arange(12), 5)
-OPPOSED = np.repeat(np.linspace(-0.16, 0.16, 12), 5)
-
-SHOWN = {
-    # The same samples are hard for all: the unpaired test does not tell the model from its twin.
-    "correlated": ((HARD, HARD - 0.055, HARD - 0.056), None, (Standing.NOT_SHOWN, Standing.ABOVE)),
-    # What is easy for one is hard for the other, in twelve groups of samples.
-    "few clusters": ((0.55 + OPPOSED, 0.435 - OPPOSED, 0.1 * HARD), GROUPS, (Standing.ABOVE, Standing.NOT_SHOWN)),
-}
 
 
 class TestPaired:
     @pytest.fixture
-    def told(self, request, tmp_path):
-        """Files of a model, its twin and a plain description, what the unpaired and the paired test say of the twin,
-        and the verdict of a report on them."""
-        values, groups, expected = SHOWN[request.param]
+    def told(self, tmp_path):
+        """Files of a model, its twin and a plain description, and the verdict of a report on them."""
         names = {"org/one": None, "untrained:org/one": "untrained", "log-mel-statistics": "baseline"}
         entries = [
             made_up(
                 name,
-                values=column + 0.004 * np.random.default_rng(k).normal(size=60),
-                clusters=groups,
+                values=HARD - gap + 0.004 * np.random.default_rng(k).normal(size=60),
+                clusters=GROUPS,
                 model={"paradigm": paradigm},
                 measures={"top1_chance": 0.01},
             )
-            for k, ((name, paradigm), column) in enumerate(zip(names.items(), values, strict=True))
+            for k, ((name, paradigm), gap) in enumerate(zip(names.items(), (0, 0.055, 0.056), strict=True))
         ]
         for files in entries:
             result = Result.loads(files["result.json"])
             save_result(tmp_path / "results", result, SampleTable.loads(files["samples.csv"]))
         (report,) = task_verdicts(only(compare_results([tmp_path / "results"])))
-        return entries, expected, report
+        return entries, report
 
-    @pytest.mark.parametrize("told", SHOWN, indirect=True)
-    def test_board_and_report_say_the_same_where_the_unpaired_test_does_not(self, read, told):
-        entries, (unpaired, paired), report = told
-        results = [Result.loads(files["result.json"]) for files in entries]
-        assert stated_verdict(load_task("a_coat").info, results[0], results[1:]).bar("twin").standing is unpaired
+    def test_board_and_report_say_the_same(self, read, told):
+        entries, report = told
         board, _, _ = read({path: content for files in entries for path, content in _placed(files).items()})
         assert board.rejected == ()
         row = next(row for row in board.rows("a_coat", board.entries[0].data) if row.verdict)
-        assert row.verdict.bar("twin").standing is report.bar("twin").standing is paired
-        assert row.verdict.bars == report.bars
-        assert not row.verdict.is_stated
+        assert row.verdict.standings["twin"] is Standing.ABOVE
+        assert row.verdict.rows == report.rows
 
-    @pytest.mark.parametrize("told", SHOWN, indirect=True)
-    def test_where_the_samples_of_the_twin_cannot_be_read_it_is_compared_by_its_interval(self, read, told):
-        entries, (unpaired, paired), report = told
+    def test_where_the_samples_of_the_twin_cannot_be_read_nothing_can_be_told(self, read, told):
+        entries, report = told
         _, hub, reader = read({})
         hub.contents |= {path: content for files in entries for path, content in _placed(files).items()}
         samples = f"{folder(entries[1])}/samples.csv"
         hub.broken = {samples: HubError("there is no such thing", 404)}
         board = reader()
         row = next(row for row in board.rows("a_coat", board.entries[0].data) if row.verdict)
-        assert (row.verdict.bar("twin").standing, row.verdict.is_stated) == (unpaired, True)
-        assert row.verdict.bar("description").standing is report.bar("description").standing
+        assert row.verdict.standings["twin"] is Standing.UNKNOWN
+        assert row.verdict.standings["description"] is report.standings["description"]
         assert only(board.rejected).path == samples
-        assert "verdicts on the entry are from stated intervals" in only(board.rejected).reason
-        assert model_conclusion(board, "org/one").endswith("(from stated intervals).")
+        assert "there is no verdict with the entry" in only(board.rejected).reason
+        assert "the samples of untrained:org/one cannot be read, or are others" in model_conclusion(board, "org/one")
         # It is asked for again, and the verdict is the report's then.
         hub.broken.clear()
         hub.contents["README.md"] = b"another commit"
         board = reader()
         row = next(row for row in board.rows("a_coat", board.entries[0].data) if row.verdict)
-        assert row.verdict.bar("twin").standing is paired
+        assert row.verdict.rows == report.rows
         assert board.rejected == ()
 
     @pytest.mark.parametrize(
@@ -598,8 +580,9 @@ class TestPaired:
 
         def counted(info, result, *others):
             tested.append(result.model.id)
-            return verdict_beside(info, result, *others)
+            return judge(info, result, *others)
 
+        judge = module.verdict_beside
         monkeypatch.setattr(module, "verdict_beside", counted)
         files = [made_up(name, values=HARD - gap) for name, gap in (("org/one", 0.0), ("untrained:org/one", 0.1))]
         _, hub, reader = read({path: content for one in files for path, content in _placed(one).items()})

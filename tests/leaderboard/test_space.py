@@ -11,8 +11,8 @@ import pytest
 
 from audio_compositionality.evaluator.submissions.record import LEAST_SECRET, SECRET_VARIABLE
 from audio_compositionality.hub.errors import Repository
-from audio_compositionality.leaderboard.answers import SOON, PageAnswers, Selection
 from audio_compositionality.leaderboard.board import MAX_AGE, Board, BoardSource, Rejected
+from audio_compositionality.leaderboard.callbacks import SOON, PageCallbacks, Selection
 from audio_compositionality.leaderboard.plots import MOST_PLOTTED, EntryPlots
 from audio_compositionality.leaderboard.space import page_blocks, signing_secret
 
@@ -55,7 +55,7 @@ def page_of(entries, *rejected, read=True):
     source = BoardSource(lambda: Board("c" * 40, tuple(entries), rejected))
     if read:
         source.update()
-    return PageAnswers(source, Plots(), RESULTS, "lab", lambda: "no checks")
+    return PageCallbacks(source, Plots(), RESULTS, "lab", lambda: "no checks")
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from audio_compositionality.evaluator.compare.loading import ModelKind
-from audio_compositionality.evaluator.compare.verdicts import Standing
+from audio_compositionality.evaluator.compare.task_verdicts import Standing
 from audio_compositionality.leaderboard.board import Board, Rejected
 from audio_compositionality.leaderboard.components import BOARD_CSS, nothing_yet, overview_caption, task_caption
 from audio_compositionality.leaderboard.standings import (

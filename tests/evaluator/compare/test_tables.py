@@ -13,10 +13,10 @@ import pandas
 import pytest
 
 from audio_compositionality.evaluator.compare.comparison import compare_results
-from audio_compositionality.evaluator.compare.conclusions import verdicts_of
 from audio_compositionality.evaluator.compare.diversity import diversity
 from audio_compositionality.evaluator.compare.formats import comparison_tables, write_comparisons, write_table
 from audio_compositionality.evaluator.compare.frame import FRAME_COLUMNS, FrameRow
+from audio_compositionality.evaluator.compare.model_verdicts import verdicts_of
 from audio_compositionality.evaluator.compare.summary import SIGNS, short_table, summary_table
 from audio_compositionality.evaluator.compare.tables import (
     interval_text,

@@ -9,22 +9,24 @@ import numpy as np
 import pytest
 
 from audio_compositionality.evaluator.compare.comparison import compare_results
-from audio_compositionality.evaluator.compare.conclusions import (
+from audio_compositionality.evaluator.compare.model_verdicts import (
     NOTHING_TO_JUDGE,
     leading_sentences,
     tasks_sentence,
     verdicts_of,
 )
-from audio_compositionality.evaluator.compare.verdicts import (
+from audio_compositionality.evaluator.compare.task_verdicts import (
     LEAST_DIFFERENCE,
-    BarCheck,
-    BarVerdict,
     Standing,
-    bar_of,
+    TaskVerdict,
+    VerdictRow,
+    baseline_standing,
     combined,
+    deciding_row,
     task_verdicts,
     worst,
 )
+from audio_compositionality.tasks.registry import load_task
 
 ABOVE, BELOW, NOT_SHOWN, UNKNOWN = Standing
 
@@ -49,9 +51,13 @@ def scores(mean, spread=0.1, seed=0):
     return mean + spread * (noise - noise.mean())
 
 
-def standing(comparison, bar=0):
+def rows(comparison, baseline="twin"):
     (verdict,) = task_verdicts(comparison)
-    return verdict.bars[bar].standing
+    return verdict.baselines[baseline]
+
+
+def standing(comparison, baseline="twin"):
+    return baseline_standing(rows(comparison, baseline))
 
 
 def sentence(*comparisons):
@@ -80,9 +86,11 @@ def test_the_twin_of_another_is_none_and_a_shuffled_one_is_a_further_bar(compare
     (verdict,) = task_verdicts(
         compared(one=scores(0.5, seed=1), untrained_two=scores(0.1), shuffled_one=scores(0.6, seed=2))
     )
-    assert (verdict.label, verdict.bars[0].standing) == ("one", UNKNOWN)
-    assert verdict.bars[0].missing == f"no result of its untrained twin: {WAY}"
-    assert [(bar.name, bar.standing) for bar in verdict.bars[3:]] == [("shuffled:", BELOW)]
+    first = verdict.rows[0]
+    assert (verdict.label, first.baseline, first.standing) == ("one", "twin", UNKNOWN)
+    assert (first.is_missing, first.outcome) == (True, f"no result of its untrained twin: {WAY}")
+    assert list(verdict.baselines) == ["twin", "description", "floor", "shuffled:"]
+    assert baseline_standing(verdict.baselines["shuffled:"]) is BELOW
     comparison = compared(untrained_one=scores(0.3, seed=3))
     assert [result.kind.value for result in comparison.results].count("untrained network") == 3
     assert standing(comparison) is ABOVE
@@ -92,27 +100,24 @@ def test_a_class_of_ones_own_gets_its_twin_by_a_method(compared):
     """The id of such a class is its name: neither listed, nor one of the Hub."""
     for name, is_own in (("Mine", True), ("whisper-base", False), ("openai/whisper-base", False)):
         verdict = next(one for one in task_verdicts(compared(**{name: scores(0.5)})) if one.label == name)
-        assert ("`def untrained(self)`" in verdict.bars[0].missing) is is_own
-        assert f"score `untrained:{name}` beside it" in verdict.bars[0].missing
+        assert ("`def untrained(self)`" in verdict.rows[0].outcome) is is_own
+        assert f"score `untrained:{name}` beside it" in verdict.rows[0].outcome
 
 
 def test_figures_are_signed_for_the_model(compared):
     comparison = compared(one=scores(0.1, seed=1), untrained_one=scores(0.3, seed=2))
-    (verdict,) = task_verdicts(comparison)
-    check, *beside = verdict.bars[0].checks
-    assert check.decides
+    row, *beside = rows(comparison)
+    assert (row.model, row.task, row.words, row.decides) == ("one", "a_coat", "its untrained twin", True)
     assert not any(one.decides for one in beside)
-    assert check.difference < 0
-    assert check.interval[0] < check.difference < check.interval[1] < 0
-    assert check.figure.startswith("−0.")
-    assert "-" not in check.figure
-    assert check.figure.endswith("p < 0.001")
+    assert row.low < row.difference < row.high < 0
+    assert row.figure.startswith("−0.")
+    assert "-" not in row.figure
+    assert row.figure.endswith("p < 0.001")
 
 
 def test_energy_alone_is_what_the_task_says(compared):
     comparison = compared(one=scores(0.0, 0.02))
-    (verdict,) = task_verdicts(comparison)
-    (adjusted, top1) = verdict.bars[2].checks
+    adjusted, top1 = rows(comparison, "floor")
     assert (adjusted.measure, top1.measure) == ("adjusted", "top-1")
     assert adjusted.standing is not ABOVE
     # Chance is that of an encoder that hears how many sources there are.
@@ -241,7 +246,7 @@ def test_the_sentence_over_models(compared):
         "1 of 3 models is above every bar: one; below one at least: two; not to be judged yet: three. Among models "
         "that are not above every bar, order says nothing."
     )
-    assert verdicts_of([several]).kinds[0].evident == ["one"]
+    assert [model.label for model in verdicts_of([several]).models if model.standing is ABOVE] == ["one"]
     text = verdicts_of([several]).text.splitlines()
     assert text[1] == "one: above"
     assert len(text) <= 1 + 5 * 3
@@ -288,30 +293,31 @@ def test_without_a_model_there_is_nothing_to_judge(compared):
     assert sentence(comparison) == NOTHING_TO_JUDGE
 
 
-def check(standing, reference="a", **values):
-    words = f"it is {standing.value} {reference}"
-    return BarCheck(standing, "T", reference, 0.1, None, None, words, **values)
+def row(standing, reference="a", baseline="twin", **values):
+    names = {"model": "one", "task": "T", "baseline": baseline, "words": reference, "reference": reference}
+    outcome = f"it is {standing.value} {reference}"
+    return VerdictRow(**names, standing=standing, measure="T", difference=0.1, outcome=outcome, **values)
 
 
-def test_a_bar_of_several_references_has_the_worst_of_them():
-    bar = bar_of("description", "all", [check(ABOVE, "a"), check(BELOW, "b"), check(ABOVE, "c"), check(NOT_SHOWN, "d")])
-    assert (bar.standing, bar.deciding.reference, bar.sentence) == (BELOW, "b", "It is below b: +0.100.")
+def test_a_baseline_of_several_references_has_the_worst_of_them():
+    several = [row(ABOVE, "a"), row(BELOW, "b"), row(ABOVE, "c"), row(NOT_SHOWN, "d")]
+    assert baseline_standing(several) is BELOW
+    assert (deciding_row(several).reference, deciding_row(several).sentence) == ("b", "It is below b: +0.100.")
     # Of measures of one reference, one that is lower is not enough.
-    assert bar_of("floor", "energy", [check(ABOVE), check(BELOW)]).standing is NOT_SHOWN
-    assert bar_of("floor", "energy", [check(ABOVE), check(BELOW, decides=False)]).standing is ABOVE
+    assert baseline_standing([row(ABOVE), row(BELOW)]) is NOT_SHOWN
+    assert baseline_standing([row(ABOVE), row(BELOW, decides=False)]) is ABOVE
     assert worst([]) is UNKNOWN
 
 
-def task_of(*bars, flags=(), unread=""):
-    return BarVerdict(bars=tuple(bars), flags=flags, unread=unread)
+def task_of(*rows, flags=(), unread=""):
+    return TaskVerdict(label="one", info=load_task("a_coat").info, rows=rows, flags=flags, unread=unread)
 
 
 def test_words_of_answers():
     silent = "the same model without sound"
-    same = bar_of("twin", silent, [check(NOT_SHOWN, silent, is_same=True)])
-    above = bar_of("twin", silent, [check(ABOVE, silent)])
-    below = bar_of("description", "blind", [check(BELOW, "blind")])
-    said = tasks_sentence(["A", "B"], [task_of(same), task_of(above)])
+    same = task_of(row(NOT_SHOWN, silent, is_same=True))
+    above, below = row(ABOVE, silent), row(BELOW, "blind", "description")
+    said = tasks_sentence(["A", "B"], [same, task_of(above)])
     assert said == f"above {silent} by B; equal to {silent} by A in every sample: nothing shows that it uses the sound."
     unread = task_of(above, below, unread="9 of 10")
     assert unread.standing is UNKNOWN
@@ -319,12 +325,12 @@ def test_words_of_answers():
     assert task_of(above, flags=("it is constant",)).standing is NOT_SHOWN
 
 
-def test_of_many_bars_the_terminal_has_the_worst(cases):
+def test_of_many_baselines_the_terminal_has_the_worst(cases):
     (model,) = verdicts_of([cases("A")]).models
     standings = {"a": ABOVE, "b": ABOVE, "c": ABOVE, "d": ABOVE, "e": BELOW, "f": NOT_SHOWN}
-    bars = tuple(bar_of(name, name, [check(standing, name)]) for name, standing in standings.items())
-    many = replace(model, tasks=(replace(model.tasks[0], bars=bars),))
-    lines = replace(verdicts_of([cases("B")]), models=(many,)).text.splitlines()[1:]
+    many = replace(model.tasks[0], rows=tuple(row(standing, name, name) for name, standing in standings.items()))
+    verdicts = replace(verdicts_of([cases("B")]), models=(replace(model, tasks=(many,)),))
+    lines = verdicts.text.splitlines()[1:]
     assert [line.split(":")[0].strip() for line in lines] == ["e", "f", "a", "3 other bars"]
     assert lines[-1] == "  3 other bars: above"
 
@@ -344,10 +350,11 @@ def test_records_have_every_bar_of_every_task(cases):
 
 def test_where_all_is_as_loud_energy_alone_is_assumed_at_chance(compared):
     matched = of_another_task(compared(one=scores(0.0, 0.02)), is_level_matched=True)
-    (verdict,) = task_verdicts(matched)
-    (_, top1) = verdict.bars[2].checks
+    _, top1 = rows(matched, "floor")
     assert top1.difference == pytest.approx(float(matched.view("top1").means[0]) - 1 / 64)
-    assert top1.words.endswith("(energy alone is assumed to reach chance, 0.016: no result of level-statistics or rms)")
+    assert top1.outcome.endswith(
+        "(energy alone is assumed to reach chance, 0.016: no result of level-statistics or rms)"
+    )
 
 
 @pytest.mark.parametrize("matched", [True, False])
@@ -356,30 +363,27 @@ def test_where_all_is_as_loud_energy_alone_is_assumed_at_chance(compared):
 def test_energy_alone_is_who_hears_levels_alone(compared, mean, expected, level, matched):
     comparison = compared(one=scores(mean, seed=1), **{level: scores(0.3, seed=2)})
     info = {"trusted": {"adjusted": None, "top1": None}, "is_level_matched": matched}
-    (verdict,) = task_verdicts(of_another_task(comparison, **info))
-    energy = verdict.bars[2]
-    assert energy.standing is expected
-    first, *beside = energy.checks
+    energy = rows(of_another_task(comparison, **info), "floor")
+    assert baseline_standing(energy) is expected
+    first, *beside = energy
     view = comparison.view("adjusted")
     means = dict(zip(view.labels, view.means, strict=True))
     assert first.measure == "adjusted"
     assert first.difference == pytest.approx(means["one"] - means[level])
     assert first.p == view.tests[0].p_adjusted
-    assert not any(check.decides for check in beside)
-    assert f"(energy alone: {level})" in energy.sentence
+    assert not any(row.decides for row in beside)
+    assert f"(energy alone: {level})" in first.outcome
     # Where the chance is known too, a model has to be above both.
-    (verdict,) = task_verdicts(comparison)
-    words = [check.words for check in verdict.bars[2].checks if check.decides]
-    assert sum(f"energy alone: {level}" in one for one in words) == 1
-    assert sum("energy alone reaches" in one for one in words) == 2
-    assert verdict.bars[2].standing is expected
+    outcomes = [row.outcome for row in rows(comparison, "floor") if row.decides]
+    assert sum(f"energy alone: {level}" in one for one in outcomes) == 1
+    assert sum("energy alone reaches" in one for one in outcomes) == 2
+    assert standing(comparison, "floor") is expected
 
 
 def test_without_who_hears_levels_alone_an_unknown_floor_cannot_be_told(compared):
     comparison = of_another_task(compared(one=scores(0.9, seed=1)), trusted={"adjusted": None})
-    (verdict,) = task_verdicts(comparison)
-    energy = verdict.bars[2]
-    assert energy.standing is UNKNOWN
+    (energy,) = rows(comparison, "floor")
+    assert (energy.standing, energy.is_missing) == (UNKNOWN, True)
     assert energy.sentence == "No result of energy alone: score level-statistics or rms beside it."
 
 
@@ -390,18 +394,17 @@ def test_a_model_has_to_be_above_every_draw_of_its_twin(tmp_path, write_results)
     write_results(tmp_path, ["one"], tasks=["a_coat"], scores=scores(0.5, seed=9))
     (comparison,) = compare_results([tmp_path])
     assert {f"untrained:one (seed-{seed})" for seed in range(3)} < set(comparison.labels)
-    (verdict,) = task_verdicts(comparison)
-    twin = verdict.bars[0]
-    assert twin.standing is NOT_SHOWN
-    assert "untrained:one (seed-1)" in twin.sentence
-    assert sorted(check.standing.answer for check in twin.checks if check.decides) == ["no", "yes", "yes"]
+    assert standing(comparison) is NOT_SHOWN
+    deciding = [row for row in rows(comparison) if row.decides]
+    assert "untrained:one (seed-1)" in deciding_row(deciding).sentence
+    assert sorted(row.standing.answer for row in deciding) == ["no", "yes", "yes"]
 
 
 def test_too_few_samples_tell_nothing(tmp_path, write_results, small_data):
     write_results(tmp_path, ["one", "untrained:one"], small_data, tasks=["a_tre"])
     (model,) = verdicts_of(compare_results([tmp_path], data=small_data)).models
-    assert {bar.standing for task in model.tasks for bar in task.bars} == {UNKNOWN}
-    assert not model.is_evidence
+    assert {row.standing for task in model.tasks for row in task.rows} == {UNKNOWN}
+    assert model.standing is UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -445,5 +448,5 @@ def test_two_models_alike_are_told_so(compared):
     ],
 )
 def test_p_stands_beside_an_interval_that_says_otherwise(interval, p, text):
-    check = BarCheck(Standing.NOT_SHOWN, "T", "its twin", -0.2, interval, p, "not shown")
-    assert check.corrected_text == text
+    low, high = interval or (None, None)
+    assert row(NOT_SHOWN, low=low, high=high, p=p).corrected_text == text

@@ -9,11 +9,11 @@ import pytest
 
 from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
 from audio_compositionality.evaluator.compare.comparison import compare_results
-from audio_compositionality.evaluator.compare.conclusions import verdicts_of
 from audio_compositionality.evaluator.compare.loading import ModelKind
+from audio_compositionality.evaluator.compare.model_verdicts import verdicts_of
 from audio_compositionality.evaluator.compare.summary import short_table, verdict_tables
 from audio_compositionality.evaluator.compare.tables import score_table
-from audio_compositionality.evaluator.compare.verdicts import Standing, task_verdicts
+from audio_compositionality.evaluator.compare.task_verdicts import Standing, task_verdicts
 from audio_compositionality.evaluator.report.overview import overviews
 from audio_compositionality.evaluator.report.page import write_report
 from audio_compositionality.tasks.base import Outputs
@@ -60,16 +60,16 @@ def compared(folder, data):
 def test_match_decides_where_group_cannot_tell_little_from_nothing(results, data):
     folder = results({"one": (0.02, 0.95), "untrained:one": (0.0, 0.45), "bag-of-words": (0.0, 0.5)})
     (verdict,) = task_verdicts(compared(folder, data))
-    assert [bar.standing for bar in verdict.bars] == [Standing.ABOVE] * 3
-    assert [bar.words for bar in verdict.bars] == ["its untrained twin", "bag-of-words", "chance"]
-    assert "chance reaches 0.500" in verdict.bars[2].sentence
+    assert verdict.standings == dict.fromkeys(("twin", "description", "floor"), Standing.ABOVE)
+    words = list(dict.fromkeys(row.words for row in verdict.rows))
+    assert words == ["its untrained twin", "bag-of-words", "chance"]
+    assert "chance reaches 0.500" in verdict.baselines["floor"][0].sentence
     (model,) = verdicts_of([compared(folder, data)]).models
     assert model.sentence == "above its untrained twin, bag-of-words and chance by CompA order."
     # A guesser is not above chance, however high its group.
     folder = results({"one": (0.17, 0.5)})
     (verdict,) = task_verdicts(compared(folder, data))
-    assert verdict.bars[2].standing is not Standing.ABOVE
-    assert not verdict.is_evidence
+    assert verdict.standings["floor"] is not Standing.ABOVE
 
 
 def test_a_control_is_shown_and_not_judged(results, data):
@@ -85,10 +85,7 @@ def test_a_model_is_judged_apart_by_the_tasks_of_each_kind_of_model(results, wri
     write_results(tmp_path / "coat", ["one", "log-mel-statistics"], tasks=["a_coat"])
     comparisons = compare_results([folder], data=None)
     verdicts = verdicts_of(comparisons)
-    assert {group.kind: group.words["floor"] for group in verdicts.kinds} == {
-        "audio encoders": "energy alone",
-        "audio–text encoders": "chance",
-    }
+    assert list(verdicts.judged) == ["audio encoders", "audio–text encoders"]
     tables = verdict_tables(verdicts)
     assert [table.columns[4].heading for table in tables] == ["above energy alone?", "above chance?"]
     assert "By the tasks of audio–text encoders" in tables[1].caption
@@ -156,14 +153,10 @@ def test_signs_that_know_nothing_are_above_nothing(guessed):
     assert measures["group"] > 2 / 6, "chance of group is 1/6, and they are far above it"
     assert measures["floor_group"] > 0.4
     (verdict,) = task_verdicts(guessed)
-    checks = [check for bar in verdict.bars for check in bar.checks]
-    assert "CompA group" in {check.measure for check in checks}
-    assert not [check.words for check in checks if check.standing is Standing.ABOVE]
-    against_twin = next(check for check in verdict.bars[0].checks if check.measure == "CompA group")
-    assert "but is not shown to be above its own floor of group" in against_twin.words
-    floor = next(check for check in verdict.bars[2].checks if check.measure == "CompA group")
-    assert "(the larger of chance and its floor reaches 0." in floor.words
-    assert not verdict.is_evidence
+    assert not [row.outcome for row in verdict.rows if row.standing is Standing.ABOVE]
+    group = {row.baseline: row.outcome for row in verdict.rows if row.measure == "CompA group"}
+    assert "but is not shown to be above its own floor of group" in group["twin"]
+    assert "(the larger of chance and its floor reaches 0." in group["floor"]
 
 
 def test_their_group_stands_beside_its_floor_and_not_beside_chance_alone(guessed):

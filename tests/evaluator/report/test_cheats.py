@@ -14,8 +14,8 @@ from audio_compositionality.dataset_builder.rendered import RenderedData, render
 from audio_compositionality.encoders.base import Model, ModelCard
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.compare.comparison import compare_results
-from audio_compositionality.evaluator.compare.conclusions import verdicts_of
-from audio_compositionality.evaluator.compare.verdicts import Standing, task_verdicts
+from audio_compositionality.evaluator.compare.model_verdicts import verdicts_of
+from audio_compositionality.evaluator.compare.task_verdicts import Standing, task_verdicts
 from audio_compositionality.evaluator.report.page import write_report
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
@@ -153,7 +153,6 @@ def answer(tmp_path, monkeypatch):
 def test_none_is_evidence(judged):
     assert set(judged) == {"fresh", "counts", "loudness", "constant"}, "only models are judged"
     for model in judged.values():
-        assert not model.is_evidence
         assert model.standing is not Standing.ABOVE
         assert not model.sentence.startswith("above")
         assert not PRAISE.search(model.sentence)
@@ -162,7 +161,7 @@ def test_none_is_evidence(judged):
 def test_fresh_weights_are_not_above_fresh_weights(judged):
     """Though the network is above the log-mel statistics in A-COAT, and above energy."""
     coat, _ = judged["fresh"].tasks
-    assert [bar.standing is Standing.ABOVE for bar in coat.bars[:3]] == [False, True, True]
+    assert [coat.standings[name] is Standing.ABOVE for name in ("twin", "description", "floor")] == [False, True, True]
 
 
 @pytest.mark.parametrize("name", ["counts", "loudness", "constant"])
@@ -170,7 +169,7 @@ def test_what_hears_only_how_much_is_not_above_energy(judged, name):
     model = judged[name]
     twin, _, floor, *_ = model.lines
     assert (twin.standing, floor.standing.answer) == (Standing.UNKNOWN, "no")
-    assert all(task.bars[2].standing is not Standing.ABOVE for task in model.tasks)
+    assert all(task.standings["floor"] is not Standing.ABOVE for task in model.tasks)
 
 
 def test_the_page_praises_none_though_the_raw_scores_would_have_been_praised(results, data, answer):
@@ -193,7 +192,7 @@ def test_one_that_hears_the_parts_is_told_as_such(data, tmp_path, one_thread):
     ]
     evaluate_models(models, data, task, RunOptions(out=tmp_path, progress=False))
     (model,) = verdicts_of(compare_results([tmp_path], data=data)).models
-    assert model.is_evidence
+    assert model.standing is Standing.ABOVE
     assert model.sentence.startswith("above its untrained twin, ")
 
 
@@ -223,10 +222,10 @@ def test_a_level_meter_that_reads_the_rate_from_unseen_timbres_is_said_to_be_ene
     for comparison in comparisons:
         (verdict,) = task_verdicts(comparison)
         assert verdict.label == "meter"
-        energy = verdict.bars[2]
-        assert (energy.words, energy.standing.answer) == ("energy alone", "no")
-        assert "(energy alone: level-statistics)" in energy.sentence
-        assert {check.reference for check in energy.checks} == set(METERS)
+        energy = verdict.baselines["floor"]
+        assert (energy[0].words, verdict.standings["floor"].answer) == ("energy alone", "no")
+        assert "(energy alone: level-statistics)" in " ".join(row.outcome for row in energy)
+        assert {row.reference for row in energy} == set(METERS)
 
     # What was a headline: the level meter is far above its twin and the log-mel statistics, which would let it pass.
     disentanglement = next(one for one in comparisons if one.info.name == "disentanglement")
@@ -236,12 +235,11 @@ def test_a_level_meter_that_reads_the_rate_from_unseen_timbres_is_said_to_be_ene
     info = replace(disentanglement.info, ranks_by=RATE, trusted={RATE: None})
     task = type("Task", (), {"info": info, "drawings": ()})()
     (verdict,) = task_verdicts(replace(disentanglement, task=task))
-    assert [bar.standing.answer for bar in verdict.bars] == ["yes", "yes", "no"]
-    assert not verdict.is_evidence
+    assert [standing.answer for standing in verdict.standings.values()] == ["yes", "yes", "no"]
 
     (model,) = verdicts_of(comparisons).models
     assert "energy alone" in model.sentence
-    assert not model.is_evidence
+    assert model.standing is not Standing.ABOVE
     text = answer(results, data)
     assert "energy alone" in text
     assert "above its untrained twin, " not in text

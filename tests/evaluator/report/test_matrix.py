@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from audio_compositionality.evaluator.compare.comparison import compare_results
-from audio_compositionality.evaluator.compare.conclusions import verdicts_of
+from audio_compositionality.evaluator.compare.model_verdicts import verdicts_of
 from audio_compositionality.evaluator.compare.summary import SIGNS
 from audio_compositionality.evaluator.report import matrix as matrix_module
 from audio_compositionality.evaluator.report.matrix import MatrixCell, matrix_of

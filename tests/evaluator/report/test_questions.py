@@ -13,7 +13,7 @@ from audio_compositionality.evaluator.compare import comparison as comparison_mo
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.formats import comparison_tables
 from audio_compositionality.evaluator.compare.tables import score_table
-from audio_compositionality.evaluator.compare.verdicts import Standing, task_verdicts
+from audio_compositionality.evaluator.compare.task_verdicts import Standing, task_verdicts
 from audio_compositionality.evaluator.report.listening import heard_question
 from audio_compositionality.evaluator.report.page import write_report
 from audio_compositionality.evaluator.report.profiles import model_profiles
@@ -94,12 +94,12 @@ def compared(results, data, monkeypatch):
 def test_a_model_is_judged_beside_itself_without_sound(compared):
     by_label = {verdict.label: verdict for verdict in task_verdicts(compared)}
     assert set(by_label) == {"org/listener", "org/yes"}
-    twin, _, floor, *_ = by_label["org/listener"].bars
-    assert (twin.words, twin.standing) == ("the same model without sound", Standing.ABOVE)
-    assert (floor.words, floor.standing) == ("the best that needs no listening", Standing.ABOVE)
-    twin, _, floor, *_ = by_label["org/yes"].bars
-    assert twin.missing == "no result of the same model without sound: score `without-audio:org/yes` beside it"
-    assert floor.standing is not Standing.ABOVE
+    listener, other = by_label["org/listener"], by_label["org/yes"]
+    for name, words in (("twin", "the same model without sound"), ("floor", "the best that needs no listening")):
+        assert (listener.baselines[name][0].words, listener.standings[name]) == (words, Standing.ABOVE)
+    (twin,) = other.baselines["twin"]
+    assert twin.outcome == "no result of the same model without sound: score `without-audio:org/yes` beside it"
+    assert other.standings["floor"] is not Standing.ABOVE
 
 
 def test_each_model_by_itself(compared):

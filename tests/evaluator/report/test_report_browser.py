@@ -8,7 +8,7 @@ import pytest
 
 from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.evaluator.compare.summary import SIGNS
-from audio_compositionality.evaluator.compare.verdicts import Standing
+from audio_compositionality.evaluator.compare.task_verdicts import Standing
 from audio_compositionality.evaluator.report import page as page_module
 from audio_compositionality.evaluator.report import sections
 from audio_compositionality.evaluator.report.matrix import Matrix, MatrixCell, MatrixRow

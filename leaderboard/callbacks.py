@@ -28,7 +28,7 @@ from audio_compositionality.tasks.registry import list_tasks
 from .board import MAX_AGE, VERIFIED, Board, BoardReading, BoardSource, DataKey, Shown, is_older
 from .components import (
     QUIET,
-    looks,
+    dataframe_options,
     nothing_yet,
     overview_caption,
     standing_style,
@@ -119,7 +119,7 @@ def _texts(value: Any) -> list[str]:
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
-class PageAnswers:
+class PageCallbacks:
     """The board, and the plots of its entries: the sources of all answers."""
 
     def __init__(
@@ -259,7 +259,9 @@ class PageAnswers:
         name = "none" if data is None else re.sub("[^a-z0-9]+", "-", data_name(board, task.name, data))
         path = self._files.write(f"{task.name}-{name}.csv", board_csv(task, rows, board.commit).encode())
         styling = [_styles(task, row) for row in rows]
-        return gr.Dataframe(_cells(board_table(task, rows), styling), **looks(task)), gr.DownloadButton(value=str(path))
+        return gr.Dataframe(_cells(board_table(task, rows), styling), **dataframe_options(task)), gr.DownloadButton(
+            value=str(path)
+        )
 
     def toggled(self, sent: Any, event: gr.SelectData) -> tuple[Any, Any]:
         """The picked entries with the clicked row's entry added or removed; and its model."""

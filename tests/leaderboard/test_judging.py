@@ -1,4 +1,4 @@
-"""The verdict on one model beside a few results: the report's on the same samples, else from stated intervals."""
+"""The verdict on one model by the entries that count beside it: that of a report on the same samples, else none."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from board_entries import made_up
 
-from audio_compositionality.evaluator.compare.beside import MOST_TESTED, order_beside, trimmed_samples, verdict_beside
 from audio_compositionality.evaluator.compare.comparison import OpenedData
-from audio_compositionality.evaluator.compare.stated import stated_verdict
-from audio_compositionality.evaluator.compare.verdicts import Standing
+from audio_compositionality.evaluator.compare.model_verdicts import tasks_sentence
+from audio_compositionality.evaluator.compare.task_verdicts import Standing
 from audio_compositionality.evaluator.results.result import CLUSTER, Result, ResultError, SampleTable
+from audio_compositionality.leaderboard.board import MOST_TESTED, order_beside, trimmed_samples, verdict_beside
 from audio_compositionality.tasks.base import Samples
 from audio_compositionality.tasks.registry import load_task
 
-ABOVE, BELOW, NOT_SHOWN = Standing.ABOVE, Standing.BELOW, Standing.NOT_SHOWN
+ABOVE, BELOW, NOT_SHOWN, UNKNOWN = Standing
 CLOSED = OpenedData(None, None, "they cannot be opened")
 INFO = load_task("a_coat").info
 
@@ -46,14 +46,10 @@ TWIN = result("untrained:org/one", HARD - 0.06 + small(1))
 PLAIN = result("log-mel-statistics", HARD - 0.06 + small(2))
 
 
-def test_a_small_difference_in_every_sample_shows_and_from_intervals_it_does_not():
+def test_a_small_difference_in_every_sample_shows():
     verdict = verdict_beside(INFO, MODEL, [TWIN, PLAIN], CLOSED)
-    assert [bar.standing for bar in verdict.bars] == [ABOVE] * 3
-    assert not verdict.is_stated
-    assert not any(check.is_stated for bar in verdict.bars for check in bar.checks)
-    stated = stated_verdict(INFO, MODEL, [TWIN, PLAIN])
-    assert [bar.standing for bar in stated.bars] == [NOT_SHOWN, NOT_SHOWN, ABOVE]
-    assert stated.is_stated
+    assert verdict.standings == {"twin": ABOVE, "description": ABOVE, "floor": ABOVE}
+    assert verdict.comparison is None, "it holds the scores of all samples"
 
 
 @pytest.mark.parametrize(
@@ -65,41 +61,32 @@ def test_a_small_difference_in_every_sample_shows_and_from_intervals_it_does_not
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-def test_only_what_has_other_samples_is_compared_by_what_it_states(other, why):
-    verdict = verdict_beside(INFO, MODEL, [other, PLAIN], CLOSED)
-    assert [(bar.name, bar.standing) for bar in verdict.bars] == [
-        ("twin", NOT_SHOWN),
-        ("description", ABOVE),
-        ("floor", ABOVE),
-    ]
-    assert verdict.is_stated
-    twin, plain, floor = verdict.bars
-    assert {check.is_stated for check in twin.checks} == {True}
-    assert {check.is_stated for check in (*plain.checks, *floor.checks)} == {False}
-    assert twin.deciding.figure.endswith(", from stated intervals")
+def test_with_an_entry_of_other_samples_or_without_any_nothing_can_be_told(other, why):
+    outcome = "the samples of untrained:org/one cannot be read, or are others"
+    for twins in ([other], [TWIN, other]):
+        verdict = verdict_beside(INFO, MODEL, [*twins, PLAIN], CLOSED)
+        assert list(verdict.standings.items()) == [("twin", UNKNOWN), ("description", ABOVE), ("floor", ABOVE)]
+        assert verdict.baselines["twin"][-1].outcome == outcome
+        assert tasks_sentence(["T"], [verdict]) == f"not to be judged yet by T: {outcome}."
 
 
-def test_of_two_twins_each_is_tested_as_far_as_it_can_be():
-    twins = [TWIN, without(result("untrained:org/one", HARD + 0.3, ids=[f"q{k}" for k in range(60)]))]
-    (twin, *_) = verdict_beside(INFO, MODEL, [*twins, PLAIN], CLOSED).bars
-    assert [check.is_stated for check in twin.checks if check.decides] == [False, True]
-    assert [check.standing for check in twin.checks if check.decides] == [ABOVE, BELOW]
-    assert twin.standing is NOT_SHOWN
+def test_a_description_and_a_level_without_samples_cannot_be_told_either():
+    beside = [TWIN, *(without(result(id, HARD - 0.2)) for id in ("log-mel-statistics", "rms", "shuffled:org/one"))]
+    verdict = verdict_beside(INFO, MODEL, beside, CLOSED)
+    expected = {"twin": ABOVE, "description": UNKNOWN, "floor": UNKNOWN, "shuffled:": UNKNOWN}
+    assert list(verdict.standings.items()) == list(expected.items())
+    assert not any(row.is_missing for row in verdict.rows)
 
 
-@pytest.mark.parametrize(
-    ("model", "beside"), [(without(MODEL), [TWIN, PLAIN]), (MODEL, [TWIN, without(result("rms", HARD - 0.2))])]
-)
-def test_without_its_own_samples_or_those_of_a_level_all_is_from_intervals(model, beside):
-    verdict = verdict_beside(INFO, model, beside, CLOSED)
-    assert verdict == stated_verdict(INFO, model, beside)
-    assert not any("no result of" in check.words for bar in verdict.bars for check in bar.checks)
-
-
-def test_samples_that_the_data_do_not_have_are_not_tested():
+def test_without_its_own_samples_or_with_those_that_the_data_do_not_have_nothing_can_be_told():
     """A stranger's samples of a preset: their clusters are not known."""
     data = OpenedData(None, Samples(({"id": "other"},), np.zeros(1, np.int64)), None)
-    assert verdict_beside(INFO, MODEL, [TWIN, PLAIN], data) == stated_verdict(INFO, MODEL, [TWIN, PLAIN])
+    for model, opened in ((without(MODEL), CLOSED), (MODEL, data)):
+        verdict = verdict_beside(INFO, model, [TWIN, PLAIN], opened)
+        assert verdict.standings == {"twin": UNKNOWN, "description": UNKNOWN, "floor": UNKNOWN}
+        assert {row.outcome for row in verdict.rows} == {
+            "the samples of this entry cannot be read, or are not those of the data"
+        }
 
 
 def test_few_clusters_show_less_than_many_samples():
@@ -111,15 +98,15 @@ def test_few_clusters_show_less_than_many_samples():
         )
         for of in (None, groups)
     )
-    assert (alone.bars[0].standing, grouped.bars[0].standing) == (ABOVE, NOT_SHOWN)
+    assert (alone.standings["twin"], grouped.standings["twin"]) == (ABOVE, NOT_SHOWN)
 
 
 def test_every_control_of_one_name_counts():
     beside = [TWIN, result("shuffled:org/one", HARD - 0.3), result("shuffled:org/one", HARD + 0.3)]
     for order in (beside, beside[::-1]):
-        bar = verdict_beside(INFO, MODEL, order, CLOSED).bar("shuffled:")
-        assert {check.standing for check in bar.checks if check.decides} == {ABOVE, BELOW}
-        assert bar.standing is NOT_SHOWN
+        verdict = verdict_beside(INFO, MODEL, order, CLOSED)
+        assert {row.standing for row in verdict.baselines["shuffled:"] if row.decides} == {ABOVE, BELOW}
+        assert verdict.standings["shuffled:"] is NOT_SHOWN
 
 
 def test_models_that_cannot_be_told_apart():
