@@ -33,7 +33,6 @@ from audio_compositionality.evaluator.figures.samples import sample_panels
 from audio_compositionality.evaluator.figures.style import (
     Described,
     FigureError,
-    compact_svg,
     data_url,
     figure_svg,
     save_figure,
@@ -230,7 +229,7 @@ def drawn_pictures(figures: Iterable[Described], prefix: str, folder: Path | Non
 
 
 def _picture(figure: Figure, alternative: str, caption: str) -> Picture:
-    source = Markup(data_url(compact_svg(figure_svg(figure))))
+    source = Markup(data_url(figure_svg(figure)))
     return Picture(source, alternative, caption, figure.get_figwidth() > COLUMN)
 
 

@@ -332,8 +332,8 @@ def test_the_table_of_a_paper_has_the_verdicts_and_chance_in_its_caption(compari
     verdicts = verdicts_of(comparisons)
     table = summary_table(verdicts)
     assert [column.heading for column in table.columns[:3]] == ["model", "verdict", "A-COAT, adjusted"]
-    (judged,) = verdicts.judged
-    standings = {model.label: model.standing.value for model in judged.models}
+    (models,) = verdicts.judged.values()
+    standings = {model.label: model.standing.value for model in models}
     assert "whisper-base" in standings
     for row in table.rows:
         label, verdict, score = row.cells[:3]
