@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 
 from audio_compositionality.evaluator.compare.comparison import Comparison
-from audio_compositionality.evaluator.compare.loading import ComparedResult
 from audio_compositionality.evaluator.compare.tables import MODEL, versioned_title
-from audio_compositionality.evaluator.results.result import ScoredModel
 from audio_compositionality.support.table import Cell, Column, Row, Table
 from audio_compositionality.support.text import listed, shortened
 
@@ -24,39 +22,34 @@ def fact_tables(comparisons: Sequence[Comparison]) -> list[Table]:
     return [table for table in tables if table is not None]
 
 
-def _weights(model: ScoredModel) -> str | None:
-    return None if model.weights_sha256 is None else f"SHA-256 {model.weights_sha256[:12]}…"
-
-
-def _layer(model: ScoredModel) -> Cell:
-    return Cell(model.options.layer, "output" if model.options.layer is None else None)
-
-
-def _precision(model: ScoredModel) -> str:
-    return model.options.precision + (", compiled" if model.options.compile else "")
-
-
-_MODEL_COLUMNS: tuple[tuple[Column, Callable[[ScoredModel], Cell]], ...] = (
-    (Column("revision", numeric=False), lambda model: Cell(model.revision)),
-    (Column("weights", numeric=False), lambda model: Cell(_weights(model))),
-    (Column("trained by", numeric=False), lambda model: Cell(model.paradigm)),
-    (Column("licence", numeric=False), lambda model: Cell(model.licence)),
-    (Column("parameters", digits=None), lambda model: Cell(model.parameters)),
-    (Column("dim", digits=None), lambda model: Cell(model.output_dim)),
-    (Column("rate (Hz)", digits=None), lambda model: Cell(model.sample_rate)),
-    (Column("layer", digits=None), _layer),
-    (Column("pooling", numeric=False), lambda model: Cell(model.options.pooling or "default")),
-    (Column("precision", numeric=False), lambda model: Cell(_precision(model))),
-    (Column("front end", numeric=False), lambda model: Cell(f"version {model.front_end_version}")),
-)
-
-
 def model_table(comparisons: Sequence[Comparison]) -> Table:
     """The evaluated models: each once, or once per combination of settings."""
     rows: dict[Row, None] = {}
-    for result in _results(comparisons):
-        rows.setdefault(Row((Cell(result.label), *(cell(result.result.model) for _, cell in _MODEL_COLUMNS))))
-    return Table("The models", (MODEL, *(column for column, _ in _MODEL_COLUMNS)), tuple(rows))
+    for result in (result for comparison in comparisons for result in comparison.results):
+        model = result.result.model
+        options, weights = model.options, model.weights_sha256
+        cells = (
+            Cell(result.label),
+            Cell(model.revision),
+            Cell(None if weights is None else f"SHA-256 {weights[:12]}…"),
+            Cell(model.paradigm),
+            Cell(model.licence),
+            Cell(model.parameters),
+            Cell(model.output_dim),
+            Cell(model.sample_rate),
+            Cell(options.layer, "output" if options.layer is None else None),
+            Cell(options.pooling or "default"),
+            Cell(options.precision + (", compiled" if options.compile else "")),
+            Cell(f"version {model.front_end_version}"),
+        )
+        rows.setdefault(Row(cells))
+    columns = (
+        MODEL,
+        *(Column(heading, numeric=False) for heading in ("revision", "weights", "trained by", "licence")),
+        *(Column(heading, digits=None) for heading in ("parameters", "dim", "rate (Hz)", "layer")),
+        *(Column(heading, numeric=False) for heading in ("pooling", "precision", "front end")),
+    )
+    return Table("The models", columns, tuple(rows))
 
 
 def run_table(comparisons: Sequence[Comparison]) -> Table:
@@ -78,12 +71,14 @@ def run_table(comparisons: Sequence[Comparison]) -> Table:
             # Longer lists are curves, for a figure.
             fitted = {name: value for name, value in result.training.items() if 0 < len(value) <= _LONGEST_NOTE}
             training = "\n".join(f"{name} {_setting(value)}" for name, value in fitted.items())
+            # The time for embeddings, and whether they were computed in this run.
+            stage = next((stage for stage in _EMBEDDED if stage in result.seconds), None)
             cells = (
                 Cell(compared.label),
                 Cell(versioned_title(comparison.info, comparison.version)),
                 Cell(settings or None, note=training),
                 Cell(result.device),
-                _embedding_cell(result.seconds),
+                Cell(None) if stage is None else Cell(result.seconds[stage], note=_EMBEDDED[stage]),
                 Cell(result.seconds.get("score")),
                 Cell(result.date[:16].replace("T", " ")),
             )
@@ -99,13 +94,6 @@ _EMBEDDED = {
 }
 """Stages of a run that provide embeddings, and the words for each."""
 
-
-def _embedding_cell(seconds: Mapping[str, float]) -> Cell:
-    """The time for embeddings, and whether they were computed in this run."""
-    stage = next((stage for stage in _EMBEDDED if stage in seconds), None)
-    return Cell(None) if stage is None else Cell(seconds[stage], note=_EMBEDDED[stage])
-
-
 _LONGEST_NOTE = 10
 """Most numbers of a list beside the settings: the steps of as many fits."""
 
@@ -117,7 +105,7 @@ def _setting(value: object) -> str:
 def version_table(comparisons: Sequence[Comparison]) -> Table:
     """Versions of libraries, a row per combination."""
     combinations: dict[tuple[tuple[str, str], ...], dict[str, None]] = {}
-    for result in _results(comparisons):
+    for result in (result for comparison in comparisons for result in comparison.results):
         combinations.setdefault(tuple(sorted(result.result.versions.items())), {})[result.label] = None
     names = sorted({name for versions in combinations for name, _ in versions})
     rows = []
@@ -146,8 +134,3 @@ def skipped_table(comparisons: Sequence[Comparison]) -> Table | None:
     )
     more = f", the first {MOST_SKIPPED} of {len(skipped):,}" if len(skipped) > MOST_SKIPPED else ""
     return Table(f"Clips that could not be embedded{more}; their samples are left out", columns, rows)
-
-
-def _results(comparisons: Sequence[Comparison]) -> Iterator[ComparedResult]:
-    for comparison in comparisons:
-        yield from comparison.results

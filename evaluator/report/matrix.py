@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from audio_compositionality.evaluator.compare.comparison import Comparison
 from audio_compositionality.evaluator.compare.frame import score_rows
 from audio_compositionality.evaluator.compare.loading import ModelKind
 from audio_compositionality.evaluator.compare.model_verdicts import Verdicts
@@ -117,28 +116,21 @@ def matrix_of(verdicts: Verdicts) -> Matrix:
     for model in verdicts.models:
         # A model that also embeds texts has two verdicts.
         standings[model.label] = worst([model.standing, standings.get(model.label, Standing.ABOVE)])
-    order = sorted(kinds, key=lambda label: _ORDER.index(kinds[label]))
-    rows = tuple(
-        MatrixRow(
-            label,
-            kinds[label].value,
-            standings.get(label),
-            tuple(_cell(verdicts, comparison, label) for comparison in comparisons),
-        )
-        for label in order
-    )
+    rows = []
+    for label in sorted(kinds, key=lambda label: _ORDER.index(kinds[label])):
+        cells = []
+        for comparison in comparisons:
+            if label not in comparison.labels:
+                cells.append(MatrixCell("", None, "no result"))
+                continue
+            measure = comparison.info.judge
+            (row,) = score_rows(comparison, comparison.labels.index(label), [measure])
+            text = number_text(row.value, 2 if measure.digits == 3 else measure.digits, minus="−")
+            standing = verdicts.standing(label, comparison)
+            cells.append(MatrixCell(text, standing, text if standing is None else f"{text}, {standing.value}"))
+        rows.append(MatrixRow(label, kinds[label].value, standings.get(label), tuple(cells)))
     measures = (comparison.info.judge.heading for comparison in comparisons)
-    return Matrix(tuple(zip(titles, measures, strict=True)), rows)
+    return Matrix(tuple(zip(titles, measures, strict=True)), tuple(rows))
 
 
 _ORDER = (ModelKind.TRAINED, ModelKind.UNTRAINED, ModelKind.CONTROL, ModelKind.BASELINE)
-
-
-def _cell(verdicts: Verdicts, comparison: Comparison, label: str) -> MatrixCell:
-    if label not in comparison.labels:
-        return MatrixCell("", None, "no result")
-    measure = comparison.info.judge
-    (row,) = score_rows(comparison, comparison.labels.index(label), [measure])
-    text = number_text(row.value, 2 if measure.digits == 3 else measure.digits, minus="−")
-    standing = verdicts.standing(label, comparison)
-    return MatrixCell(text, standing, text if standing is None else f"{text}, {standing.value}")

@@ -10,7 +10,7 @@ from matplotlib.ticker import MaxNLocator
 
 from audio_compositionality.encoders.loading.listing import named_models
 from audio_compositionality.evaluator.compare.comparison import Comparison, View
-from audio_compositionality.evaluator.compare.frame import FrameRow, score_rows
+from audio_compositionality.evaluator.compare.frame import score_rows
 from audio_compositionality.evaluator.compare.loading import ModelKind, descriptions_in
 from audio_compositionality.evaluator.compare.tables import score_words, view_title
 from audio_compositionality.evaluator.compare.task_verdicts import twins_of
@@ -138,75 +138,70 @@ def overviews(comparison: Comparison) -> list[Overview]:
 
 
 def _overview(comparison: Comparison, view: View) -> Overview:
-    trained = [k for k, result in enumerate(comparison.results) if result.kind is ModelKind.TRAINED]
-    scores = [row for k in range(len(comparison.results)) for row in score_rows(comparison, k, [view.measure])]
-    baselines = {k for k, result in enumerate(comparison.results) if result.kind is ModelKind.BASELINE}
+    """The picture of one measure."""
+    results, info, measure = comparison.results, comparison.info, view.measure
+    scores = [row for k in range(len(results)) for row in score_rows(comparison, k, [measure])]
+    of_kind = {kind: [k for k, result in enumerate(results) if result.kind is kind] for kind in ModelKind}
+    trained, baselines = of_kind[ModelKind.TRAINED], of_kind[ModelKind.BASELINE]
     places = sorted(trained or range(len(scores)), key=lambda k: -float(view.means[k]))
+    drawn = places[:MOST_LINES]
+    # Where all results share a null it is chance; a measure with a floor has one per result, that of its own numbers.
+    nulls = {row.null for row in scores}
+    chance = next(iter(nulls)) if measure.floor is None and len(nulls) == 1 else None
+    least = {k: None if measure.floor is None else scores[k].least(measure, info) for k in drawn}
     ends = [row.interval[1] for row in scores if row.interval]
     # The lower end of a baseline's interval decides nothing, and may be far below all scores: it is cut at the edge.
     ends += [row.interval[0] for k, row in enumerate(scores) if row.interval and (k in places or k not in baselines)]
-    chance = _chance(view, scores)
-    at_least = [least for k in places[:MOST_LINES] if (least := _least(comparison, view, scores[k])) is not None]
-    shown = [0.0, *ends, *view.means.tolist(), *at_least, *(() if chance is None else (chance,))]
+    shown = [0.0, *ends, *view.means.tolist(), *(value for value in (*least.values(), chance) if value is not None)]
     low, high = min(shown), max(shown)
-    scale = _Scale(low, high if high > low else low + 1.0)
-    lines = tuple(_line(comparison, view, scores, place, scale) for place in places[:MOST_LINES])
-    steps = np.asarray(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]).tick_values(scale.low, scale.high))
-    inside = [step for step in steps.tolist() if scale.low <= step <= scale.high]
-    ticks = tuple((scale.at(step), f"{step:.4g}".replace("-", "−")) for step in inside)
-    title = view_title(comparison, view.measure.name)
-    words = "; ".join(_words(line) for line in lines)
+    high = high if high > low else low + 1.0
+
+    def at(value: float) -> float:
+        return max(0.0, round(EDGE + (100 - 2 * EDGE) * (value - low) / (high - low), 2))
+
+    descriptions = descriptions_in(results, info)
+    lines, words = [], []
+    for place in drawn:
+        kinds: dict[str, list[int]] = {}
+        if results[place].kind is ModelKind.TRAINED:
+            rest = [k for k in baselines if k not in descriptions]
+            kinds = {"baseline": rest, "description": descriptions, "twin": twins_of(comparison, place)}
+        marks = []
+        for kind, members in (*kinds.items(), (_kind(comparison, place), [place])):
+            for k in members:
+                row = scores[k]
+                mean = float(row.value or 0.0)
+                text = score_words(mean, row.interval, measure.digits, 2)
+                marks.append(
+                    Mark(kind, row.model, text, at(mean), *map(at, row.interval or (mean, mean)), row.fixed or "")
+                )
+        reached, bound = [mark.high for mark in marks[:-1] if not mark.fixed], least[place]
+        line = OverviewLine(
+            name=short_label(view.labels[place], LONGEST_LINE_NAME),
+            text=marks[-1].text,
+            least=None if bound is None else at(bound),
+            least_text="" if bound is None else number_text(bound, measure.digits, minus="−"),
+            zone=max(reached) if reached else None,
+            marks=tuple(marks),
+        )
+        said = [f"{short_label(one.name)} {one.text}{f' ({one.fixed})' if one.fixed else ''}" for one in marks[::-1]]
+        has_to_be = [] if bound is None else [f"has to be above {line.least_text}"]
+        words.append(", ".join((*said[:1], *has_to_be, *said[1:])))
+        lines.append(line)
+    steps = np.asarray(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high))
+    title = view_title(comparison, measure.name)
     fixed = dict.fromkeys((mark.name, mark.fixed) for line in lines for mark in line.marks if mark.fixed)
     has_grey = any(line.zone is not None for line in lines)
-    notes = tuple(f"{'The grey leaves out ' if has_grey else ''}{name} ({why})." for name, why in fixed)
-    at_chance = None if chance is None else scale.at(chance)
-    alternative = f"{title}. {words}.{'' if chance is None else f' Chance: {number_text(chance)}.'}"
-    return Overview(title, view.measure.meaning, lines, ticks, at_chance, len(places) - len(lines), notes, alternative)
-
-
-def _chance(view: View, scores: Sequence[FrameRow]) -> float | None:
-    """The null of a measure, where all results share it; a measure with a floor has one per result."""
-    nulls = {row.null for row in scores}
-    return next(iter(nulls)) if view.measure.floor is None and len(nulls) == 1 else None
-
-
-@dataclass(frozen=True)
-class _Scale:
-    low: float
-    high: float
-
-    def at(self, value: float) -> float:
-        share = (value - self.low) / (self.high - self.low)
-        return max(0.0, round(EDGE + (100 - 2 * EDGE) * share, 2))
-
-
-def _line(comparison: Comparison, view: View, scores: Sequence[FrameRow], place: int, scale: _Scale) -> OverviewLine:
-    is_trained = comparison.results[place].kind is ModelKind.TRAINED
-    twins, descriptions = (
-        (twins_of(comparison, place), descriptions_in(comparison.results, comparison.info)) if is_trained else ([], [])
+    return Overview(
+        title=title,
+        meaning=measure.meaning,
+        lines=tuple(lines),
+        ticks=tuple((at(step), f"{step:.4g}".replace("-", "−")) for step in steps.tolist() if low <= step <= high),
+        chance=None if chance is None else at(chance),
+        left_out=len(places) - len(drawn),
+        notes=tuple(f"{'The grey leaves out ' if has_grey else ''}{name} ({why})." for name, why in fixed),
+        alternative=f"{title}. {'; '.join(words)}.{'' if chance is None else f' Chance: {number_text(chance)}.'}",
     )
-    rest = [
-        k
-        for k, result in enumerate(comparison.results)
-        if is_trained and result.kind is ModelKind.BASELINE and k not in descriptions
-    ]
-    kinds = (("baseline", rest), ("description", descriptions), ("twin", twins), (_kind(comparison, place), [place]))
-    marks = tuple(_mark(view, scores[k], kind, scale) for kind, members in kinds for k in members)
-    reached = [mark.high for mark in marks[:-1] if not mark.fixed]
-    least = _least(comparison, view, scores[place])
-    return OverviewLine(
-        name=short_label(view.labels[place], LONGEST_LINE_NAME),
-        text=marks[-1].text,
-        least=None if least is None else scale.at(least),
-        least_text="" if least is None else number_text(least, view.measure.digits, minus="−"),
-        zone=max(reached) if reached else None,
-        marks=marks,
-    )
-
-
-def _least(comparison: Comparison, view: View, row: FrameRow) -> float | None:
-    """The number that a result has to be above by its own statement; None where the measure has no floor."""
-    return None if view.measure.floor is None else row.least(view.measure, comparison.info)
 
 
 def _kind(comparison: Comparison, place: int) -> str:
@@ -216,17 +211,3 @@ def _kind(comparison: Comparison, place: int) -> str:
     if kind is ModelKind.BASELINE:
         return "description" if place in descriptions_in(comparison.results, comparison.info) else "baseline"
     return "model" if kind is ModelKind.TRAINED else "twin"
-
-
-def _mark(view: View, row: FrameRow, kind: str, scale: _Scale) -> Mark:
-    mean = float(row.value or 0.0)
-    low, high = row.interval or (mean, mean)
-    text = score_words(mean, row.interval, view.measure.digits, 2)
-    return Mark(kind, row.model, text, scale.at(mean), scale.at(low), scale.at(high), row.fixed or "")
-
-
-def _words(line: OverviewLine) -> str:
-    names: Sequence[Mark] = line.marks[::-1]
-    marks = [f"{short_label(mark.name)} {mark.text}{f' ({mark.fixed})' if mark.fixed else ''}" for mark in names]
-    least = [f"has to be above {line.least_text}"] if line.least_text else []
-    return ", ".join((*marks[:1], *least, *marks[1:]))

@@ -31,7 +31,7 @@ from audio_compositionality.dataset_builder.data import HeldData
 from audio_compositionality.dataset_builder.rendered import is_preset
 from audio_compositionality.evaluator.compare.comparison import Comparison, compare_results
 from audio_compositionality.evaluator.compare.diversity import MIN_CLUSTERS
-from audio_compositionality.evaluator.compare.loading import GivenResults, ModelKind, model_kind
+from audio_compositionality.evaluator.compare.loading import GivenResults, ModelKind
 from audio_compositionality.evaluator.compare.model_verdicts import Verdicts, verdicts_of
 from audio_compositionality.evaluator.compare.statistics import BOOTSTRAP_RESAMPLES, MIN_SAMPLES
 from audio_compositionality.evaluator.compare.summary import (
@@ -47,13 +47,13 @@ from audio_compositionality.evaluator.figures.layout import short_label
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import write_whole
 from audio_compositionality.support.latex import to_latex
-from audio_compositionality.support.table import Cell, Column, cell_text, to_markdown
+from audio_compositionality.support.table import Cell, cell_text, to_markdown
 from audio_compositionality.support.text import counted, listed, number_text, plain, shortened
 from audio_compositionality.tasks.base import UNTRAINED_TWIN
 from audio_compositionality.tasks.benchmarks import benchmark_info
 
 from .facts import LONGEST_TEXT, fact_tables
-from .listening import PLAYBACK_GAIN, HeardSample, hear_samples
+from .listening import PLAYBACK_GAIN, hear_samples
 from .matrix import matrix_of
 from .overview import named_baselines
 from .sections import (
@@ -192,11 +192,7 @@ def write_verdicts(
     return out
 
 
-def _page(
-    sections: Sequence[Section],
-    verdicts: Verdicts,
-    command: str | None,
-) -> str:
+def _page(sections: Sequence[Section], verdicts: Verdicts, command: str | None) -> str:
     """The page; its clips are cut where it would be larger than MOST_BYTES."""
     template = _environment().get_template("report.html")
     comparisons = verdicts.comparisons
@@ -223,25 +219,23 @@ def _page(
         "made": datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
         "version": importlib.metadata.version("audio-compositionality"),
     }
-    heard = _heard(sections, math.inf)
-    page = template.render(heard=heard, **facts)
-    excess = len(page.encode()) - MOST_PAGE_BYTES
-    if excess > 0:
-        audio = sum(len(clip.audio) for samples in heard.values() for sample in samples for clip in sample.clips)
+    chosen = [sample for section in sections for sample in section.samples]
+    most = math.inf
+    while True:
+        heard = hear_samples(chosen, most)
+        by_section = {section.name: tuple(islice(heard, len(section.samples))) for section in sections}
+        page = template.render(heard=by_section, **facts)
+        excess = len(page.encode()) - MOST_PAGE_BYTES
+        if excess <= 0 or most < math.inf:
+            return page
+        clips = (clip for samples in by_section.values() for sample in samples for clip in sample.clips)
+        audio = sum(len(clip.audio) for clip in clips)
         # Three bytes are four in base64, and the page then has a note about cut clips. A tenth stays in any case.
         most = max(audio - 0.75 * (excess + 1_000), audio / 10)
-        page = template.render(heard=_heard(sections, most), **facts)
-    return page
 
 
 _LETTERS = {"A", "B", "C", "D"}
 """Names of the clips of a row that the first screen explains in a drawing."""
-
-
-def _heard(sections: Sequence[Section], most_bytes: float) -> dict[str, tuple[HeardSample, ...]]:
-    """The samples of each section, by its name."""
-    heard = hear_samples([sample for section in sections for sample in section.samples], most_bytes)
-    return {section.name: tuple(islice(heard, len(section.samples))) for section in sections}
 
 
 def _twin_words(sections: Sequence[Section], is_judged: bool) -> list[str]:
@@ -251,25 +245,17 @@ def _twin_words(sections: Sequence[Section], is_judged: bool) -> list[str]:
         for section in sections
         if any(mark.kind == "twin" for view in section.overviews for line in view.lines for mark in line.marks)
     ]
-    return [one for one in dict.fromkeys(words) if is_judged or one == _UNTRAINED_TWIN]
-
-
-_UNTRAINED_TWIN = UNTRAINED_TWIN[1]
-
-
-def _kinds(comparisons: Sequence[Comparison]) -> Counter[ModelKind]:
-    """Number of models of each kind."""
-    models = {
-        (result.result.model.id, result.result.model.revision): model_kind(result.result.model)
-        for comparison in comparisons
-        for result in comparison.results
-    }
-    return Counter(models.values())
+    return [one for one in dict.fromkeys(words) if is_judged or one == UNTRAINED_TWIN[1]]
 
 
 def _summary(comparisons: Sequence[Comparison]) -> str:
     """Number of models of each kind, and the data, in words."""
-    kinds = _kinds(comparisons)
+    models = {
+        (result.result.model.id, result.result.model.revision): result.kind
+        for comparison in comparisons
+        for result in comparison.results
+    }
+    kinds = Counter(models.values())
     words = {kind: kind.value for kind in ModelKind} | {ModelKind.TRAINED: "model"}
     counts = [counted(kinds[kind], words[kind]) for kind in ModelKind if kinds[kind]]
     data = dict.fromkeys(shortened(comparison.dataset, LONGEST_TEXT) for comparison in comparisons)
@@ -278,34 +264,26 @@ def _summary(comparisons: Sequence[Comparison]) -> str:
 
 
 def _data_summary(comparisons: Sequence[Comparison]) -> str:
-    """Size of the data of each task, in words, or of a full benchmark with many tasks."""
+    """Size of the data of each task, in words, or of a full benchmark with many tasks: where the data can be opened,
+    with the numbers of rows and clips."""
     parts = []
     for comparison in comparisons:
         place = (comparison.info.benchmark, comparison.dataset)
         together = [other for other in comparisons if (other.info.benchmark, other.dataset) == place]
         if is_long(together):
             title = f"{benchmark_info(place[0]).title} on {shortened(comparison.dataset, LONGEST_TEXT)}"
-            parts.append(f"{title}: {_benchmark_size(together)}")
+            scored, joined = f"{len(together)} tasks", "on"
         else:
-            parts.append(f"{section_title(comparison)}: {_size(comparison)}")
+            together, title, joined = [comparison], section_title(comparison), "of"
+            scored = f"{len(comparison.ids):,} {comparison.info.samples}"
+        opened = {one.info.recipe: one.configuration for one in together}
+        configurations = [configuration for configuration in opened.values() if configuration is not None]
+        if len(configurations) == len(opened):
+            rows = sum(len(configuration.rows) for configuration in configurations)
+            clips = sum(len(configuration.clip_ids) for configuration in configurations)
+            scored += f" {joined} {rows:,} rows with {clips:,} clips"
+        parts.append(f"{title}: {scored}")
     return "; ".join(dict.fromkeys(parts))
-
-
-def _benchmark_size(comparisons: Sequence[Comparison]) -> str:
-    """Number of tasks of a benchmark, and of rows and clips where the data can be opened."""
-    opened = {comparison.info.recipe: comparison.configuration for comparison in comparisons}
-    configurations = [configuration for configuration in opened.values() if configuration is not None]
-    if len(configurations) < len(opened):
-        return f"{len(comparisons)} tasks"
-    rows = sum(len(configuration.rows) for configuration in configurations)
-    clips = sum(len(configuration.clip_ids) for configuration in configurations)
-    return f"{len(comparisons)} tasks on {rows:,} rows with {clips:,} clips"
-
-
-def _size(comparison: Comparison) -> str:
-    """Number of scored samples, and of rows and clips where the data can be opened."""
-    scored, opened = f"{len(comparison.ids):,} {comparison.info.samples}", comparison.configuration
-    return scored if opened is None else f"{scored} of {len(opened.rows):,} rows with {len(opened.clip_ids):,} clips"
 
 
 def _environment() -> jinja2.Environment:
@@ -313,15 +291,22 @@ def _environment() -> jinja2.Environment:
         loader=jinja2.FunctionLoader(_template),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
-        finalize=_visible,
+        # Texts that are not a part of the page itself are shown as they are.
+        finalize=lambda value: plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value,
         trim_blocks=True,
         lstrip_blocks=True,
     )
     style, script = (Markup(_template(name)) for name in ("report.css", "report.js"))
+    # The page's own style and script by their hash, embedded pictures and sound, nothing else.
+    digests = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, script)]
+    policy = (
+        f"default-src 'none'; style-src 'sha256-{digests[0]}'; script-src 'sha256-{digests[1]}'; img-src data:; "
+        "media-src data:; base-uri 'none'; form-action 'none'"
+    )
     environment.globals.update(
         style=style,
         script=script,
-        policy=_policy(style, script),
+        policy=policy,
         min_samples=MIN_SAMPLES,
         min_clusters=MIN_CLUSTERS,
         playback_gain=PLAYBACK_GAIN,
@@ -337,16 +322,18 @@ def _environment() -> jinja2.Environment:
         findings=(WRONG_WITH, ONE_ORDER, UNPARSED),
     )
     environment.filters.update(
-        base64=_base64,
-        decibels=_decibels,
-        number=_number,
-        shortened=_shortened,
-        shown_in=_shown_in,
+        base64=lambda data: base64.b64encode(data).decode("ascii"),
+        decibels=lambda gain: 20 * math.log10(gain),
+        number=lambda value, digits=3: number_text(value, digits, minus="−"),
+        shortened=lambda text, limit=LONGEST_TEXT: short_label(text, limit),
+        shown_in=lambda cell, column: short_label(cell_text(cell, column, minus="−"), LONGEST_CELL),
         breakable=_breakable,
         unbroken=_unbroken,
-        formula=_formula,
-        intervals=_intervals,
-        with_minus=_with_minus,
+        # Without line breaks in sums and differences of single letters; in intervals and p values.
+        formula=lambda text: _unbroken_in(text, r"\b(\w [−+=] \w)\b"),
+        intervals=lambda text: _unbroken_in(text, r"(\[[^\]]*\]|\bp [=<] \S+)"),
+        # A label of the data, a hyphen before a number as a minus sign.
+        with_minus=lambda text: re.sub(r"(?<![\w.\-])-(?=\d)", "−", text),
         latex=lambda table: _lines(to_latex(table)),
         markdown=lambda table: _lines(to_markdown(table)),
         key=_key,
@@ -358,39 +345,6 @@ def _environment() -> jinja2.Environment:
 
 def _template(name: str) -> str:
     return files(__package__).joinpath("templates", name).read_text("utf-8")
-
-
-def _policy(style: str, script: str) -> str:
-    """The page's Content-Security-Policy: its own style and script by their hash, embedded pictures and sound."""
-
-    def source(text: str) -> str:
-        return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-    return (
-        f"default-src 'none'; style-src {source(style)}; script-src {source(script)}; img-src data:; media-src data:; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-def _visible(value: object) -> object:
-    """`plain` for texts that are not a part of the page itself."""
-    return value if not isinstance(value, str) or isinstance(value, Markup) else plain(value)
-
-
-def _base64(data: bytes) -> str:
-    return base64.b64encode(data).decode("ascii")
-
-
-def _decibels(gain: float) -> float:
-    return 20 * math.log10(gain)
-
-
-def _number(value: float | None, digits: int = 3) -> str:
-    return number_text(value, digits, minus="−")
-
-
-def _shortened(text: str, limit: int = LONGEST_TEXT) -> str:
-    return short_label(text, limit)
 
 
 def _lines(text: str) -> Markup:
@@ -410,31 +364,11 @@ def _unbroken(text: str) -> Markup:
     return Markup(" ").join(span.format(plain(word)) for word in text.split())
 
 
-def _formula(text: str) -> Markup:
-    """Text without line breaks in sums and differences of single letters."""
-    return _unbroken_in(text, r"\b(\w [−+=] \w)\b")
-
-
-def _intervals(text: str) -> Markup:
-    """Text without line breaks in intervals and p values."""
-    return _unbroken_in(text, r"(\[[^\]]*\]|\bp [=<] \S+)")
-
-
 def _unbroken_in(text: str, pattern: str) -> Markup:
     """Text with non-breaking spaces in the matches of a pattern with one group."""
     pieces = re.split(pattern, plain(text))
     space = Markup("&nbsp;")
     return Markup("").join(space.join(piece.split(" ")) if k % 2 else piece for k, piece in enumerate(pieces))
-
-
-def _with_minus(text: str) -> str:
-    """A label of the data, a hyphen before a number as a minus sign."""
-    return re.sub(r"(?<![\w.\-])-(?=\d)", "−", text)
-
-
-def _shown_in(cell: Cell, column: Column) -> str:
-    """The visible text of a cell."""
-    return short_label(cell_text(cell, column, minus="−"), LONGEST_CELL)
 
 
 def _key(cell: Cell) -> str:

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.evaluator.compare.comparison import Comparison, View
 from audio_compositionality.evaluator.compare.diversity import group_order
-from audio_compositionality.evaluator.compare.loading import ComparedResult
+from audio_compositionality.evaluator.compare.loading import ModelKind
 from audio_compositionality.evaluator.compare.perception import perception_table
 from audio_compositionality.evaluator.compare.statistics import Interval, mean_intervals
 from audio_compositionality.evaluator.compare.tables import interval_text, null_name, score_words
 from audio_compositionality.support.table import Cell, Column, Row, Table
 from audio_compositionality.support.text import number_text
-from audio_compositionality.tasks.base import Measure, Profile, Tally, TaskInfo
+from audio_compositionality.tasks.base import Measure, Profile, Tally
 
 MOST_PROFILED = 16
 """Most models with a profile, the highest first; tables have all."""
@@ -120,57 +120,48 @@ class ModelProfile:
 
 def model_profiles(comparison: Comparison) -> Iterator[ModelProfile]:
     """A profile for each of the highest results; none where the task defines no profile."""
-    profile = comparison.info.profile
+    info, profile = comparison.info, comparison.info.profile
     if profile is None:
         return
-    view = comparison.views.get(profile.measure)
     for place, result in enumerate(comparison.results[:MOST_PROFILED]):
+        numbers = []
+        for measure in info.recommended:
+            value = result.value(measure)
+            if value is None:
+                continue
+            # Its null, and a further reference that the task requires for trust in it.
+            trusted, references = info.trusted.get(measure.name), []
+            for name in dict.fromkeys(filter(None, (measure.null, trusted if isinstance(trusted, str) else None))):
+                null = info.measure(name)
+                reached = result.value(null)
+                if reached is not None:
+                    references.append(f"{null_name(measure, null)} {number_text(reached, null.digits, minus='−')}")
+            text = score_words(value, comparison.interval(place, measure), measure.digits)
+            numbers.append(ProfileNumber(measure.heading, text, ", ".join(references), measure.meaning))
+        for name, whole in profile.shares:
+            part, every = result.value(info.measure(name)), result.value(info.measure(whole))
+            if part is not None and every:
+                text = f"{part:,.0f} of {every:,.0f} {info.measure(whole).heading} ({part / every:.1%})"
+                numbers.append(ProfileNumber(info.measure(name).heading, text, "", info.measure(name).meaning))
+        tallies = [
+            tally for tally in profile.tallies if not (tally.needs and result.result.measures.get(tally.needs) is None)
+        ]
+        tables = [_tally_table(tally, comparison, place) for tally in tallies] + [perception_table(comparison, place)]
         yield ModelProfile(
             label=result.label,
-            kind="" if result.kind.value == "model" else result.kind.value,
-            numbers=tuple(_numbers(comparison, place, result)),
-            parts=() if view is None else tuple(_parts(comparison, view, place, profile.groupings)),
-            tallies=(
-                *(_tally_table(tally, comparison, place) for tally in _stated(profile, result)),
-                *filter(None, (perception_table(comparison, place),)),
-            ),
+            kind="" if result.kind is ModelKind.TRAINED else result.kind.value,
+            numbers=tuple(numbers),
+            parts=tuple(_parts(comparison, place, profile)),
+            tallies=tuple(table for table in tables if table is not None),
         )
 
 
-def _numbers(comparison: Comparison, place: int, result: ComparedResult) -> Iterator[ProfileNumber]:
-    info = comparison.info
-    for measure in info.recommended:
-        value = result.value(measure)
-        if value is None:
-            continue
-        text = score_words(value, comparison.interval(place, measure), measure.digits)
-        beside = ", ".join(f"{name} {null}" for name, null in _nulls(measure, result, info))
-        yield ProfileNumber(measure.heading, text, beside, measure.meaning)
-    assert info.profile is not None
-    for name, whole in info.profile.shares:
-        part, every = result.value(info.measure(name)), result.value(info.measure(whole))
-        if part is not None and every:
-            text = f"{part:,.0f} of {every:,.0f} {info.measure(whole).heading} ({part / every:.1%})"
-            yield ProfileNumber(info.measure(name).heading, text, "", info.measure(name).meaning)
-
-
-def _nulls(measure: Measure, result: ComparedResult, info: TaskInfo) -> Iterator[tuple[str, str]]:
-    """The references of a measure: its null, and further ones that the task requires for trust in it."""
-    stated = info.trusted.get(measure.name)
-    for name in dict.fromkeys(filter(None, (measure.null, stated if isinstance(stated, str) else None))):
-        null = info.measure(name)
-        value = result.value(null)
-        if value is not None:
-            yield null_name(measure, null), number_text(value, null.digits, minus="−")
-
-
-def _parts(comparison: Comparison, view: View, place: int, groupings: Sequence[str]) -> Iterator[ProfilePart]:
-    samples = comparison.samples
-    if samples is None:
-        return
-    for grouping in groupings:
-        labels = samples.groups.get(grouping)
-        if labels is None:
+def _parts(comparison: Comparison, place: int, profile: Profile) -> Iterator[ProfilePart]:
+    """The scores of a model by groups of samples; none where the data are not opened."""
+    view, samples = comparison.views.get(profile.measure), comparison.samples
+    for grouping in profile.groupings:
+        labels = None if samples is None else samples.groups.get(grouping)
+        if view is None or labels is None:
             continue
         names = list(dict.fromkeys(labels))
         if all(group_order(name)[0] < math.inf for name in names):
@@ -223,52 +214,37 @@ def _interval(values: NDArray[np.float64], clusters: NDArray[np.int64], measure:
     return (low, low + wide) if values[0] == low else (high - wide, high)
 
 
-def _stated(profile: Profile, result: ComparedResult) -> Iterator[Tally]:
-    """The result's tables, without rows that it does not state."""
-    stated = result.result.measures
-    for tally in profile.tallies:
-        if tally.needs and stated.get(tally.needs) is None:
-            continue
-        rows = {
-            heading: names
-            for heading, names in tally.rows.items()
-            if any(stated.get(name) is not None for name in names)
-        }
-        if rows:
-            yield replace(tally, rows=rows)
-
-
-def _tally_table(tally: Tally, comparison: Comparison, place: int) -> Table:
+def _tally_table(tally: Tally, comparison: Comparison, place: int) -> Table | None:
+    """A table of a result, without rows that it does not state; None where it states none."""
     info, result = comparison.info, comparison.results[place]
-    first = [info.measure(name) for name in next(iter(tally.rows.values()))]
+    stated = result.result.measures
+    named = {row: names for row, names in tally.rows.items() if any(stated.get(name) is not None for name in names)}
+    if not named:
+        return None
+    first = [info.measure(name) for name in next(iter(named.values()))]
     headings = zip(tally.columns, first, strict=True)
     columns = (
         Column(tally.of_rows, numeric=False),
         *(Column(heading, digits=measure.digits or None) for heading, measure in headings),
     )
     rows = []
-    for heading, names in tally.rows.items():
+    for heading, names in named.items():
         measures = [info.measure(name) for name in names]
         values = [result.value(measure) for measure in measures]
-        notes = [interval_text(_tally_interval(comparison, place, measure), 2) for measure in measures]
-        if heading in tally.right:
-            notes = [_share(values, k, tally.right[heading]) for k in range(len(values))]
+        notes = []
+        for k, measure in enumerate(measures):
+            column, interval = result.column(measure), None
+            if heading in tally.right:
+                # The share of a count in its row, and whether it counts right answers.
+                total = sum(count or 0.0 for count in values)
+                share = f"{(values[k] or 0.0) / total:.0%}" if total else ""
+                notes.append(f"{share}, right" if share and k == tally.right[heading] else share)
+                continue
+            if column is not None and measure.within is not None:
+                # Of a mean over some of the samples, as for a bar of these.
+                members = measure.places(result.samples.columns)
+                if len(members):
+                    interval = _interval(column[members], comparison.clusters[members], measure)
+            notes.append(interval_text(interval, 2))
         rows.append(Row((Cell(heading), *(Cell(value, note=note) for value, note in zip(values, notes, strict=True)))))
     return Table(tally.title, columns, tuple(rows))
-
-
-def _tally_interval(comparison: Comparison, place: int, measure: Measure) -> Interval | None:
-    """The 95 % interval of a mean over some of the samples, as for a bar of these; None for other measures."""
-    result = comparison.results[place]
-    column = result.column(measure)
-    if column is None or measure.within is None:
-        return None
-    members = measure.places(result.samples.columns)
-    return _interval(column[members], comparison.clusters[members], measure) if len(members) else None
-
-
-def _share(counts: Sequence[float | None], place: int, right: int) -> str:
-    """The share of a count in its row, and whether it counts right answers."""
-    numbers = [count or 0.0 for count in counts]
-    share = f"{numbers[place] / sum(numbers):.0%}" if sum(numbers) else ""
-    return f"{share}, right" if share and place == right else share

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,6 @@ from audio_compositionality.evaluator.figures.catalogue import (
 from audio_compositionality.evaluator.figures.layout import COLUMN
 from audio_compositionality.evaluator.figures.samples import sample_panels
 from audio_compositionality.evaluator.figures.style import (
-    Described,
     FigureError,
     data_url,
     figure_svg,
@@ -62,6 +61,9 @@ MOST_PAGE_PAIRS = 500
 
 MOST_PAGE_TESTS = 4_000
 """Most paired tests on a page, which would otherwise take more than half of it."""
+
+MOST_MARKED = 4
+"""Most models in the figure of one sample."""
 
 SECTION_STEPS = 3
 """Steps of a progress bar per comparison: clips, tables, figures."""
@@ -120,19 +122,14 @@ class Section:
     samples: tuple[ChosenSample, ...]
     steps: tuple[Picture, ...]
     silent: str | None
-    profiles: tuple[ModelProfile, ...] = ()
-    printed: Table | None = None
-    gain: Table | None = None
-    gain_in_brief: Table | None = None
-    no_ears: Table | None = None
+    profiles: tuple[ModelProfile, ...]
+    printed: Table | None
+    gain: Table | None
+    gain_in_brief: Table | None
+    no_ears: Table | None
 
 
-def page_sections(
-    verdicts: Verdicts,
-    model: str | None,
-    folder: Path | None,
-    bar: tqdm[Any],
-) -> list[Section]:
+def page_sections(verdicts: Verdicts, model: str | None, folder: Path | None, bar: tqdm[Any]) -> list[Section]:
     """The sections of a page; arguments as in `write_report`.
 
     Raises:
@@ -149,12 +146,35 @@ def page_sections(
         title = section_title(comparison)
         bar.set_postfix_str(title)
         chosen_by, places = _chosen_by(comparison, model)
-        samples = _samples(comparison, places)
+        view = comparison.views.get(comparison.info.heard_by) or next(iter(comparison.recommended), None)
+        samples, silent = list[ChosenSample](), None if view is not None else "no measure has values by sample"
+        try:
+            samples = [] if view is None else choose_samples(comparison, view, places)
+        except (DatasetError, OSError) as error:
+            silent = str(error)
+        # The task's own figures with the first sample marked, of the models that selected it.
+        steps = []
+        for drawing in comparison.task.drawings if samples else ():
+            try:
+                figure = sample_panels(comparison, drawing, samples[0].index, places[:MOST_MARKED])
+            except FigureError:
+                continue
+            words = (f"{drawing.alternative} One is marked.", f"{drawing.title} This sample is marked.")
+            steps.append(_picture(figure, *words))
         bar.update()
         pairs = tuple(pair_table(comparison, view, most_pairs) for view in comparison.recommended)
         tables = tuple(diversity_tables(comparison))
         bar.update()
-        drawn = list(drawn_pictures(described_figures(comparison), file_prefix(comparison, comparisons), folder))
+        pictures, undrawn = list[Picture](), dict[str, None]()
+        for described in described_figures(comparison):
+            try:
+                figure = described.draw()
+            except FigureError as error:
+                undrawn[str(error)] = None
+                continue
+            if folder is not None:
+                save_figure(figure, folder / f"{file_prefix(comparison, comparisons)}-{described.name}")
+            pictures.append(_picture(figure, described.alternative, described.caption))
         bar.update()
         sections.append(
             Section(
@@ -166,13 +186,13 @@ def page_sections(
                 short=short_table(comparison),
                 scores=score_table(comparison),
                 pairs=pairs if len(comparison.results) > 1 else (),
-                pictures=tuple(picture for picture in drawn if isinstance(picture, Picture)),
-                undrawn=tuple(dict.fromkeys(picture for picture in drawn if isinstance(picture, str))),
+                pictures=tuple(pictures),
+                undrawn=tuple(undrawn),
                 diversity=tables,
                 chosen_by=chosen_by,
-                samples=() if isinstance(samples, str) else tuple(samples),
-                steps=() if isinstance(samples, str) or not samples else tuple(_marked(samples[0], places)),
-                silent=samples if isinstance(samples, str) else None,
+                samples=tuple(samples),
+                steps=tuple(steps),
+                silent=silent,
                 profiles=tuple(model_profiles(comparison)),
                 printed=printed_table(comparison.info),
                 gain=gain_table(comparison, with_ids=False),
@@ -204,47 +224,6 @@ def _chosen_by(comparison: Comparison, model: str | None) -> tuple[str, list[int
     return "the mean score over all models", [k for k, _ in results]
 
 
-def _samples(comparison: Comparison, places: Sequence[int]) -> list[ChosenSample] | str:
-    """The selected samples, or why there are none."""
-    view = comparison.views.get(comparison.info.heard_by) or next(iter(comparison.recommended), None)
-    if view is None:
-        return "no measure has values by sample"
-    try:
-        return choose_samples(comparison, view, places)
-    except (DatasetError, OSError) as error:
-        return str(error)
-
-
-def drawn_pictures(figures: Iterable[Described], prefix: str, folder: Path | None) -> Iterator[Picture | str]:
-    """Figures, also written to the folder; the reason for one that cannot be drawn."""
-    for described in figures:
-        try:
-            figure = described.draw()
-        except FigureError as error:
-            yield str(error)
-            continue
-        if folder is not None:
-            save_figure(figure, folder / f"{prefix}-{described.name}")
-        yield _picture(figure, described.alternative, described.caption)
-
-
 def _picture(figure: Figure, alternative: str, caption: str) -> Picture:
     source = Markup(data_url(figure_svg(figure)))
     return Picture(source, alternative, caption, figure.get_figwidth() > COLUMN)
-
-
-def _marked(sample: ChosenSample, places: Sequence[int]) -> Iterator[Picture]:
-    """The task's own figures with a sample marked, of the models that selected it."""
-    comparison = sample.comparison
-    for drawing in comparison.task.drawings:
-        if drawing.one is None:
-            continue
-        try:
-            figure = sample_panels(comparison, drawing, sample.index, places[:MOST_MARKED])
-        except FigureError:
-            continue
-        yield _picture(figure, f"{drawing.alternative} One is marked.", f"{drawing.title} This sample is marked.")
-
-
-MOST_MARKED = 4
-"""Most models in the figure of one sample."""

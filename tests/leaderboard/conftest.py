@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 from board_entries import folder, made_up
 
-from audio_compositionality.evaluator.results.result import Result
+from audio_compositionality.evaluator.results.result import Result, SampleTable
 from audio_compositionality.leaderboard.board import Entry
 from audio_compositionality.tasks.base import TaskInfo
 from audio_compositionality.tasks.registry import load_task
@@ -32,7 +33,7 @@ def make_entry() -> MakeEntry:
         result = Result.loads(files["result.json"])
         return Entry(
             folder=folder(files),
-            result=result,
+            result=result.with_samples(SampleTable.loads(files["samples.csv"])),
             reported=result,
             verified_on=verified_on,
             samples=f"{folder(files)}/samples.csv",
@@ -57,19 +58,16 @@ def tre() -> TaskInfo:
 
 @pytest.fixture(scope="session")
 def make_scored(make_entry: MakeEntry) -> MakeEntry:
-    """`make_scored(encoder, value, number=0, half=0.02, **as of make_entry)`: an entry whose measures to trust have
-    this mean and half width of the interval, where chance is 0.01."""
+    """`make_scored(encoder, value, number=0, half=0.02, **as of make_entry)`: an entry whose measures by sample have
+    this mean, and about this half width of the interval, where chance is 0.01."""
 
     def make(encoder: str, value: float, number: int = 0, half: float = 0.02, **changes: Any) -> Entry:
         info = load_task(changes.get("task", "a_coat")).info
         trusted = {info.ranks_by, info.judge.name, *info.trusted}
         chance = {name: 0.01 for name in info.trusted.values() if isinstance(name, str)}
-        return make_entry(
-            encoder,
-            number,
-            measures={**chance, **dict.fromkeys(trusted, value)},
-            intervals={name: [value - half, value + half] for name in trusted},
-            **changes,
-        )
+        noise = np.random.default_rng(number).normal(size=60)
+        noise = half / 1.96 * 60**0.5 * (noise - noise.mean()) / noise.std()
+        measures = {**chance, **dict.fromkeys(trusted, value)}
+        return make_entry(encoder, number, measures=measures, values=value + noise, **changes)
 
     return make

@@ -199,7 +199,7 @@ def test_the_page_of_a_model_has_an_address(page, entries):
     assert details["value"] == entries[3].id
     said = (
         "is not shown to be above energy alone and not compared with its untrained twin by A-COAT on "
-        "mini (data abababab) (from stated intervals)."
+        "mini (data abababab)."
     )
     assert conclusion == f"org/e03 (reported) {said}"
     assert older == []
