@@ -25,7 +25,7 @@ from audio_compositionality.tasks.base import TaskInfo
 from audio_compositionality.tasks.benchmarks import benchmark_info
 from audio_compositionality.tasks.registry import list_tasks
 
-from .board import MAX_AGE, VERIFIED, Board, BoardReading, BoardSource, DataKey, Shown, is_older
+from .board import VERIFIED, Board, DataKey, Shown, is_older
 from .components import (
     QUIET,
     dataframe_options,
@@ -36,6 +36,7 @@ from .components import (
     task_choices,
 )
 from .plots import MOST_PLOTTED, Plots
+from .reading import MAX_AGE, BoardReading, BoardSource
 from .standings import (
     ALL_BENCHMARKS,
     benchmark_names,

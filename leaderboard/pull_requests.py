@@ -45,7 +45,6 @@ from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.text import number_text, shortened
 from audio_compositionality.tasks.registry import load_task
 
-from .board import Files
 from .examination import (
     CheckClaim,
     Examined,
@@ -59,6 +58,7 @@ from .examination import (
     original_of,
     recompute_in_own_process,
 )
+from .reading import Files
 
 MAX_CHECKS = 20
 """Most pull requests with an entry checked in a round, each of another author."""

@@ -14,11 +14,11 @@ from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.hub.names import results_of
 from audio_compositionality.support.errors import InputError
 
-from .board import MAX_AGE, BoardReader, BoardSource
 from .callbacks import PageCallbacks, Selection
 from .components import BOARD_CSS, TITLE, ModelTab, OverviewTab, TableTab, how_to_submit, introduction
 from .plots import Plots
 from .pull_requests import Checker, Checks
+from .reading import MAX_AGE, BoardReader, BoardSource
 
 AT_ONCE, DRAWN_AT_ONCE, WAITING = 16, 4, 500
 """Events answered at the same time, drawings among them, and events in the queue: more are turned away."""

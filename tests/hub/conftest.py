@@ -18,7 +18,8 @@ from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.submissions.making import make_submission
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.names import results_of
-from audio_compositionality.leaderboard.board import Board, BoardReader
+from audio_compositionality.leaderboard.board import Board
+from audio_compositionality.leaderboard.reading import BoardReader
 from audio_compositionality.push_scripts.dataset import push_dataset
 from audio_compositionality.push_scripts.submit import Submitted, submit_results
 from audio_compositionality.tasks.registry import load_tasks

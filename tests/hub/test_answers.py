@@ -21,11 +21,11 @@ from audio_compositionality.evaluator.submissions import submission
 from audio_compositionality.evaluator.submissions.verification import verify_folder
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.names import results_of
-from audio_compositionality.leaderboard.board import BoardReader, BoardSource
 from audio_compositionality.leaderboard.callbacks import PageCallbacks
 from audio_compositionality.leaderboard.examination import check_claim
 from audio_compositionality.leaderboard.plots import Plots
 from audio_compositionality.leaderboard.pull_requests import CheckOutcome, Checks
+from audio_compositionality.leaderboard.reading import BoardReader, BoardSource
 from audio_compositionality.leaderboard.tables import board_csv, board_table, number_rows, origin_rows
 from audio_compositionality.push_scripts.reports import submission_lines
 from audio_compositionality.push_scripts.submit import Submitted, submit_results

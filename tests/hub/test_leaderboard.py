@@ -7,8 +7,8 @@ from board_entries import SECRET, below, entry, folder, made_up, verification
 
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.names import results_of
-from audio_compositionality.leaderboard.board import BoardReader, BoardSource
 from audio_compositionality.leaderboard.plots import Plots
+from audio_compositionality.leaderboard.reading import BoardReader, BoardSource
 
 from .faults import CutDownload, Drop, Fault, Status
 

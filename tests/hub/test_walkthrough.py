@@ -16,7 +16,7 @@ from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.evaluator.submissions.record import SECRET_VARIABLE
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.names import dataset_of, results_of
-from audio_compositionality.leaderboard.board import BoardReader
+from audio_compositionality.leaderboard.reading import BoardReader
 from audio_compositionality.push_scripts.dataset import push_dataset
 from audio_compositionality.push_scripts.rehearsal import rehearsal_lines, rehearse
 from audio_compositionality.push_scripts.spaces import push_leaderboard

@@ -53,8 +53,9 @@ def check_pull_request() -> None:
     """The check of the Space verifies the result and adds it to the board."""
     from audio_compositionality.hub.client import Hub
     from audio_compositionality.hub.names import results_of
-    from audio_compositionality.leaderboard.board import BoardReader, newest
+    from audio_compositionality.leaderboard.board import newest
     from audio_compositionality.leaderboard.pull_requests import Checks
+    from audio_compositionality.leaderboard.reading import BoardReader
     from audio_compositionality.leaderboard.tables import board_csv, board_table
     from audio_compositionality.support.table import to_markdown
     from audio_compositionality.tasks.registry import load_task

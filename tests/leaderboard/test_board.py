@@ -19,7 +19,8 @@ from audio_compositionality.evaluator.results.result import Result, SampleTable,
 from audio_compositionality.hub.content import RemoteFile
 from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.leaderboard import board as module
-from audio_compositionality.leaderboard.board import EMPTY_BOARD, Board, BoardReader, BoardSource, DataKey, is_older
+from audio_compositionality.leaderboard.board import Board, DataKey, is_older
+from audio_compositionality.leaderboard.reading import EMPTY_BOARD, BoardReader, BoardSource
 from audio_compositionality.leaderboard.standings import (
     data_names,
     model_conclusion,

@@ -11,9 +11,10 @@ import pytest
 
 from audio_compositionality.evaluator.submissions.record import LEAST_SECRET, SECRET_VARIABLE
 from audio_compositionality.hub.errors import Repository
-from audio_compositionality.leaderboard.board import MAX_AGE, Board, BoardSource, Rejected
+from audio_compositionality.leaderboard.board import Board, Rejected
 from audio_compositionality.leaderboard.callbacks import SOON, PageCallbacks, Selection
 from audio_compositionality.leaderboard.plots import MOST_PLOTTED, EntryPlots
+from audio_compositionality.leaderboard.reading import MAX_AGE, BoardSource
 from audio_compositionality.leaderboard.space import page_blocks, signing_secret
 
 GARBAGE = [None, 7, "x", [], [1, None], {"a": 1}, [["x"]], "\x00", "x" * 100_000]

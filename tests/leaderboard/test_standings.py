@@ -266,7 +266,7 @@ def test_what_is_said_of_a_model_is_the_verdict_s_sentence(several):
         f"alone by A-COAT on {DATA};"
     )
     assert "By the tasks of audio–text encoders, org/good (by eve) is " in model_conclusion(several, "org/good")
-    assert "submit `untrained:org/noise` too" in model_conclusion(several, "org/noise")
+    assert "score `untrained:org/noise` beside it" in model_conclusion(several, "org/noise")
     assert model_conclusion(several, "log-mel-statistics").startswith(
         "log-mel-statistics (by the maintainers) is a baseline: "
     )
