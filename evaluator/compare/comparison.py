@@ -212,20 +212,25 @@ def compare_results(paths: GivenResults, *, data: str | Path | HeldData[Any] | N
     groups: dict[tuple[str, int, str], list[ComparedResult]] = {}
     for result in load_results(paths):
         groups.setdefault(result.result.key, []).append(result)
-    given = None if data is None else _given_data(data, groups)
+    given = None if data is None else reopened_data(data)
+    found = {key: "" if given is None else _configuration(given, load_task(key[0]), key[2]) for key in groups}
+    if given is not None and all(isinstance(configuration, str) for configuration in found.values()):
+        stated = sorted({(r.result.dataset, r.result.fingerprint) for results in groups.values() for r in results})
+        theirs = ", ".join(f"{dataset} ({fingerprint[:8]})" for dataset, fingerprint in stated)
+        raise DatasetError(f"{given.source} is not the data of these results; theirs: {theirs}")
     sources: dict[str, Data | str] = {}
     comparisons = []
-    for (name, _, fingerprint), results in sorted(groups.items()):
-        task = load_task(name)
-        opened = "" if given is None else _configuration(given, task, fingerprint)
-        if isinstance(opened, str):
-            opened = _reopen(sorted({result.result.dataset for result in results}), task, fingerprint, sources)
+    for key, results in sorted(groups.items()):
+        task, opened = load_task(key[0]), found[key]
+        for source in sorted({result.result.dataset for result in results}):
+            if not isinstance(opened, str):
+                break
+            if source not in sources:
+                sources[source] = _open_local(source)
+            local = sources[source]
+            opened = local if isinstance(local, str) else _configuration(local, task, key[2])
         comparisons.append(compare_loaded(results, describe_data(opened, task)))
-    return _named_apart(comparisons)
-
-
-def _named_apart(comparisons: Sequence[Comparison]) -> list[Comparison]:
-    """Comparisons whose names of data are unique among those of one task and version."""
+    # Names of data are unique among the comparisons of one task and version.
     names = Counter((one.info.name, one.version, one.dataset) for one in comparisons)
     return [
         replace(one, data_name=f"{shortened(one.dataset, LONGEST_DATA_NAME)} (data {one.fingerprint[:8]})")
@@ -273,41 +278,22 @@ def compare_loaded(results: Sequence[ComparedResult], data: OpenedData) -> Compa
         if unknown:
             raise ResultError(f"{results[0].path} has the sample {unknown[0]!r}, which the data do not have")
         samples = samples.at([places[id] for id in ids])
+    measure, dataset = task.info.measure(task.info.ranks_by), min(result.result.dataset for result in results)
+    ranked = [(result.value(measure), result) for result in (result.at(ids) for result in results)]
+    # The highest first; those without the measure last.
+    ranked.sort(key=lambda pair: (pair[0] is None, -(pair[0] or 0.0), pair[1].label))
     return Comparison(
         task=task,
         version=first.task_version,
         fingerprint=first.fingerprint,
-        dataset=(dataset := min(result.result.dataset for result in results)),
+        dataset=dataset,
         data_name=dataset,
-        results=tuple(_ranked([result.at(ids) for result in results], task.info.measure(task.info.ranks_by))),
+        results=tuple(result for _, result in ranked),
         configuration=data.configuration,
         samples=samples,
         missing=data.missing,
         notes=tuple(_notes(results, task.info, len(ids))),
     )
-
-
-def _ranked(results: Iterable[ComparedResult], measure: Measure) -> list[ComparedResult]:
-    """The results by a measure, the highest first; those without it last."""
-
-    def place(result: ComparedResult) -> tuple[bool, float, str]:
-        value = result.value(measure)
-        return value is None, 0.0 if value is None else -value, result.label
-
-    return sorted(results, key=place)
-
-
-def _given_data(
-    source: str | Path | HeldData[Any], groups: Mapping[tuple[str, int, str], Sequence[ComparedResult]]
-) -> Data:
-    """The data that the user names, which have to be the data of some results."""
-    data = reopened_data(source)
-    opened = {name: _configuration(data, load_task(name), fingerprint) for name, _, fingerprint in groups}
-    if all(isinstance(configuration, str) for configuration in opened.values()):
-        stated = sorted({(r.result.dataset, r.result.fingerprint) for results in groups.values() for r in results})
-        theirs = ", ".join(f"{dataset} ({fingerprint[:8]})" for dataset, fingerprint in stated)
-        raise DatasetError(f"{data.source} is not the data of these results; theirs: {theirs}")
-    return data
 
 
 def _configuration(data: Data, task: Task, fingerprint: str) -> Configuration | str:
@@ -319,20 +305,6 @@ def _configuration(data: Data, task: Task, fingerprint: str) -> Configuration | 
     except (OSError, AudioCompositionalityError) as error:
         return f"the data {data.source!r} cannot be read: {error}"
     return f"the data {data.source!r} have changed since the results were made: give the original data with --data"
-
-
-def _reopen(places: Sequence[str], task: Task, fingerprint: str, sources: dict[str, Data | str]) -> Configuration | str:
-    """The configuration with a fingerprint from the first of the places that has it, or why there is none."""
-    reason = ""
-    for place in places:
-        if place not in sources:
-            sources[place] = _open_local(place)
-        data = sources[place]
-        configuration = data if isinstance(data, str) else _configuration(data, task, fingerprint)
-        if not isinstance(configuration, str):
-            return configuration
-        reason = configuration
-    return reason
 
 
 def _open_local(source: str) -> Data | str:

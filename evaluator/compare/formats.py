@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.latex import to_latex
@@ -28,12 +27,6 @@ from .perception import perception_tables
 from .summary import layer_table, short_table, size_table, summary_table, verdict_tables
 from .tables import diversity_tables, pair_table, score_table
 
-SERIES: dict[str, tuple[Callable[[Sequence[Comparison]], Table | None], str]] = {
-    "layers": (layer_table, "no model has results of several layers; --layer 0,2,4 or --layer all makes them"),
-    "sizes": (size_table, "no two trained models differ in number of parameters"),
-}
-"""Tables of series of results, and why there may be none."""
-
 
 def named_tables(comparisons: Sequence[Comparison], name: str) -> list[Table]:
     """The tables of a name: one a comparison, or one of all.
@@ -41,17 +34,22 @@ def named_tables(comparisons: Sequence[Comparison], name: str) -> list[Table]:
     Raises:
         InputError: there is no such table; the error says which there are.
     """
-    series = {series: make(comparisons) for series, (make, _) in SERIES.items()}
-    if name in SERIES and series[name] is None:
-        raise InputError(f"there is no table {name!r} of these results: {SERIES[name][1]}")
-    tables = paper_tables(verdicts_of(comparisons))
-    tables += [table for table in series.values() if table is not None]
+    layers, sizes = layer_table(comparisons), size_table(comparisons)
+    # Tables of series of results, and why there may be none.
+    for series, table, why in (
+        ("layers", layers, "no model has results of several layers; --layer 0,2,4 or --layer all makes them"),
+        ("sizes", sizes, "no two trained models differ in number of parameters"),
+    ):
+        if name == series and table is None:
+            raise InputError(f"there is no table {name!r} of these results: {why}")
+    tables = [*paper_tables(verdicts_of(comparisons)), layers, sizes]
     for comparison in comparisons:
         tables += [short_table(comparison), *comparison_tables(comparison)]
-        tables += filter(None, (paper_table(comparison), no_ears_table(comparison)))
-    named = [table for table in tables if table.name == name]
+        tables += [paper_table(comparison), no_ears_table(comparison)]
+    found = [table for table in tables if table is not None]
+    named = [table for table in found if table.name == name]
     if not named:
-        names = list(dict.fromkeys(table.name for table in tables))
+        names = list(dict.fromkeys(table.name for table in found))
         unread = any(comparison.samples is None for comparison in comparisons)
         rest = "; those that need the data are made with --data alone" if unread else ""
         raise InputError(f"there is no table {name!r}; {nearest(name, names)}{rest}")
@@ -110,46 +108,42 @@ def write_comparisons(comparisons: Sequence[Comparison], format: str, width: int
         InputError: unknown format.
     """
     check_table_format(format)
-    verdicts = verdicts_of(comparisons)
-    if format == "json":
-        values = [_as_json(comparison, verdicts.records()) for comparison in comparisons]
-        return json.dumps(values, indent=1, allow_nan=False) + "\n"
     if format == "csv":
         return frame_to_csv(tidy_frame(comparisons))
+    verdicts = verdicts_of(comparisons)
+    if format == "json":
+        values, shared, of_verdicts = [], ("task", "task_version", "fingerprint"), verdicts.records()
+        for comparison in comparisons:
+            identity = (comparison.info.name, comparison.version, comparison.fingerprint)
+            rows = records(tidy_frame([comparison]).drop(columns=list(shared)))
+            value = {
+                **dict(zip(shared, identity, strict=True)),
+                "dataset": comparison.dataset,
+                "n": len(comparison.ids),
+                "notes": [*([comparison.missing] if comparison.missing else []), *comparison.notes],
+                "models": {
+                    one.label: {"id": one.result.model.id, "revision": one.result.model.revision, "n": one.result.n}
+                    for one in comparison.results
+                },
+                "verdicts": [
+                    one
+                    for one in of_verdicts
+                    if (one["task"], one["data"]) == (comparison.info.name, comparison.fingerprint)
+                ],
+                "rows": [{name: value for name, value in row.items() if value is not None} for row in rows],
+            }
+            values.append(value)
+        return json.dumps(values, indent=1, allow_nan=False) + "\n"
     brief = format == "text"
     tables = [table for comparison in comparisons for table in comparison_tables(comparison, brief=brief)]
     if not brief:
         tables = [*paper_tables(verdicts), *tables]
         return "\n".join(map(to_markdown if format == "markdown" else to_latex, tables))
     warnings = dict.fromkeys(comparison.info.warning for comparison in comparisons)
-    parts = ["".join(to_text(table, width) for table in tables), *warnings, *_rest(comparisons), "", verdicts.text, ""]
-    return "\n".join(parts)
-
-
-def _rest(comparisons: Sequence[Comparison]) -> list[str]:
-    """The sentence about the tables that a brief `comparison_tables` leaves out; empty where there are none."""
+    # The tables that a brief `comparison_tables` leaves out.
     described = [one.samples for one in comparisons if one.recommended and one.samples is not None]
     names = ["slopes by attribute"] if any(len(samples.diversity) > 1 for samples in described) else []
     names += ["means by group"] if any(samples.groups for samples in described) else []
-    return [REST.format(" and ".join(names).capitalize())] if names else []
-
-
-def _as_json(comparison: Comparison, records_of_verdicts: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    shared = ("task", "task_version", "fingerprint")
-    frame = tidy_frame([comparison]).drop(columns=list(shared))
-    return {
-        **dict(zip(shared, (comparison.info.name, comparison.version, comparison.fingerprint), strict=True)),
-        "dataset": comparison.dataset,
-        "n": len(comparison.ids),
-        "notes": [*([comparison.missing] if comparison.missing else []), *comparison.notes],
-        "models": {
-            result.label: {"id": result.result.model.id, "revision": result.result.model.revision, "n": result.result.n}
-            for result in comparison.results
-        },
-        "verdicts": [
-            one
-            for one in records_of_verdicts
-            if (one["task"], one["data"]) == (comparison.info.name, comparison.fingerprint)
-        ],
-        "rows": [{name: value for name, value in row.items() if value is not None} for row in records(frame)],
-    }
+    rest = [REST.format(" and ".join(names).capitalize())] if names else []
+    parts = ["".join(to_text(table, width) for table in tables), *warnings, *rest, "", verdicts.text, ""]
+    return "\n".join(parts)

@@ -13,12 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audio_compositionality.support.table import Cell, Column, Row, Table, rows_of
 from audio_compositionality.support.text import number_text
 
-from .comparison import Comparison, View
+from .comparison import Comparison
 from .loading import ModelKind
 from .statistics import Interval, compare_pairs, mean_intervals
 from .tables import interval_text
@@ -72,53 +71,36 @@ def gains(comparison: Comparison) -> Iterator[Gain]:
     view = comparison.views.get(comparison.info.ranks_by)
     if not comparison.info.ability or view is None or comparison.samples is None:
         return
-    texts = {one.result.model.id: place for place, one in enumerate(comparison.results)}
+    places = {one.result.model.id: place for place, one in enumerate(comparison.results)}
+    chance = np.array([1 / len(asked.options) for asked in comparison.samples.asked], np.float64)
     for place, one in enumerate(comparison.results):
-        if one.kind is not ModelKind.TRAINED:
-            continue
         id = one.result.model.id
-        silent = {prefix: texts[prefix + id] for prefix in SILENT if prefix + id in texts}
-        if not silent:
+        silent = {prefix: places[prefix + id] for prefix in SILENT if prefix + id in places}
+        if one.kind is not ModelKind.TRAINED or not silent:
             continue
-        beside = silent | {name: texts[name] for name in TEXTS if name in texts}
-        parts = {prefix: texts[prefix + id] for prefix in PARTS if prefix + id in texts}
-        yield _gain(comparison, view, place, beside, {prefix: float(view.means[at]) for prefix, at in parts.items()})
-
-
-def _gain(comparison: Comparison, view: View, place: int, beside: dict[str, int], parts: dict[str, float]) -> Gain:
-    chance = _chances(comparison)
-    columns = [view.values[:, at] for at in beside.values()] + [chance]
-    names = [*beside, CHANCE]
-    tested = [
-        compare_pairs(np.stack([view.values[:, place], column], axis=1), view.clusters, bounds=view.measure.range)[0]
-        for column in columns
-    ]
-    best = int(np.argmax([column.mean() for column in columns]))
-    p_values = [_one_sided(test.p, test.difference) for test in tested]
-    return Gain(
-        label=comparison.labels[place],
-        place=place,
-        score=float(view.means[place]),
-        without={name: float(column.mean()) for name, column in zip(names, columns, strict=True)},
-        parts=parts,
-        best=names[best],
-        gain=tested[best].difference,
-        interval=tested[best].interval,
-        p=None if None in p_values else max(p for p in p_values if p is not None),
-    )
-
-
-def _one_sided(p: float | None, difference: float) -> float | None:
-    """The p of being higher, from that of being different."""
-    if p is None:
-        return None
-    return p / 2 if difference > 0 else 1 - p / 2
-
-
-def _chances(comparison: Comparison) -> NDArray[np.float64]:
-    """Chance of each question, [n]."""
-    assert comparison.samples is not None
-    return np.array([1 / len(asked.options) for asked in comparison.samples.asked], np.float64)
+        texts = {name: places[name] for name in TEXTS if name in places}
+        columns = {name: view.values[:, at] for name, at in (silent | texts).items()} | {CHANCE: chance}
+        tests = {
+            name: compare_pairs(np.stack([view.values[:, place], column], 1), view.clusters, bounds=view.measure.range)
+            for name, column in columns.items()
+        }
+        best = max(columns, key=lambda name: columns[name].mean())
+        # One-sided: of being higher.
+        p_values = [
+            None if test.p is None else test.p / 2 if test.difference > 0 else 1 - test.p / 2
+            for (test,) in tests.values()
+        ]
+        yield Gain(
+            label=comparison.labels[place],
+            place=place,
+            score=float(view.means[place]),
+            without={name: float(column.mean()) for name, column in columns.items()},
+            parts={prefix: float(view.means[places[prefix + id]]) for prefix in PARTS if prefix + id in places},
+            best=best,
+            gain=tests[best][0].difference,
+            interval=tests[best][0].interval,
+            p=None if None in p_values else max(p for p in p_values if p is not None),
+        )
 
 
 def gain_table(comparison: Comparison, *, with_ids: bool = True) -> Table | None:
@@ -155,30 +137,20 @@ def gain_table(comparison: Comparison, *, with_ids: bool = True) -> Table | None
         "nothing.",
         needs_no_ears_sentence(comparison, rows[0].place) if with_ids else "",
     )
-    title = f"{comparison.info.title}: with the sound, without it, and the gain from listening"
-    return Table(
-        title,
-        columns,
-        tuple(_row(row, silent, texts, parts, intervals[row.place]) for row in rows),
-        tuple(filter(None, legend)),
-        f"{comparison.info.name}-gain",
-    )
-
-
-def _row(gain: Gain, silent: list[str], texts: list[str], parts: list[str], interval: Interval | None) -> Row:
-    def cell(value: float | None) -> Cell:
-        return Cell("–") if value is None else Cell(value, number_text(value, 3))
-
-    return Row(
-        (
-            Cell(gain.label),
-            Cell(gain.score, number_text(gain.score, 3), interval_text(interval)),
-            *(cell(gain.without.get(name)) for name in (*silent, *texts, CHANCE)),
-            *(cell(gain.parts.get(name)) for name in parts),
-            Cell(gain.gain, number_text(gain.gain, 3), interval_text(gain.interval)),
-            Cell("–") if gain.p is None else Cell(gain.p, "< 0.001" if gain.p < 0.001 else number_text(gain.p, 3)),
+    lines = []
+    for row in rows:
+        of_silent = [row.without.get(name) for name in (*silent, *texts, CHANCE)]
+        values = [*of_silent, *(row.parts.get(name) for name in parts)]
+        cells = (
+            Cell(row.label),
+            Cell(row.score, number_text(row.score, 3), interval_text(intervals[row.place])),
+            *(Cell("–") if value is None else Cell(value, number_text(value, 3)) for value in values),
+            Cell(row.gain, number_text(row.gain, 3), interval_text(row.interval)),
+            Cell("–") if row.p is None else Cell(row.p, "< 0.001" if row.p < 0.001 else number_text(row.p, 3)),
         )
-    )
+        lines.append(Row(cells))
+    title = f"{comparison.info.title}: with the sound, without it, and the gain from listening"
+    return Table(title, columns, tuple(lines), tuple(filter(None, legend)), f"{comparison.info.name}-gain")
 
 
 def paper_table(comparison: Comparison) -> Table | None:
@@ -200,25 +172,18 @@ def paper_table(comparison: Comparison) -> Table | None:
         "from listening, with sound less the best without, with its 95 % interval.",
     )
     named = SILENT | {CHANCE: CHANCE}
-    return Table(
-        f"{comparison.info.title}: what listening gains",
-        columns,
-        tuple(
-            Row(
-                (
-                    Cell(name if short.count(name) == 1 else row.label),
-                    Cell(row.score),
-                    Cell(row.without[row.best], note=named.get(row.best, row.best)),
-                    *([Cell(row.parts.get(quarter))] if quarter else []),
-                    Cell(row.gain, note=interval_text(row.interval)),
-                )
-            )
-            for name, row in zip(short, rows, strict=True)
-        ),
-        legend,
-        f"{comparison.info.name}-paper",
-        in_one_column=True,
-    )
+    lines = []
+    for name, row in zip(short, rows, strict=True):
+        cells = (
+            Cell(name if short.count(name) == 1 else row.label),
+            Cell(row.score),
+            Cell(row.without[row.best], note=named.get(row.best, row.best)),
+            *([Cell(row.parts.get(quarter))] if quarter else []),
+            Cell(row.gain, note=interval_text(row.interval)),
+        )
+        lines.append(Row(cells))
+    title, name = f"{comparison.info.title}: what listening gains", f"{comparison.info.name}-paper"
+    return Table(title, columns, tuple(lines), legend, name, in_one_column=True)
 
 
 def no_ears_table(comparison: Comparison) -> Table | None:

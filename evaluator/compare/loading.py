@@ -150,7 +150,12 @@ def load_results(paths: GivenResults) -> list[ComparedResult]:
     places = [Path(path) for path in paths if not isinstance(path, Result)]
     files = dict.fromkeys(file.absolute() for path in places for file in _result_files(path, tasks))
     loaded = [(file, *load_result(file)) for file in files]
-    loaded += [_in_memory(result) for result in given]
+    for result in given:
+        # The name that its file would have.
+        path = result_path(Path(), result.model.id, result.model.revision, result.task)
+        if result.samples is None:
+            raise ResultError(f"the result {path} was read without its samples: give the folder that holds its file")
+        loaded.append((path, result, result.samples))
     revisions: dict[tuple[object, ...], set[str]] = {}
     for _, result, _ in loaded:
         revisions.setdefault((result.key, result.model.id), set()).add(result.model.revision)
@@ -159,27 +164,15 @@ def load_results(paths: GivenResults) -> list[ComparedResult]:
         identity = (result.key, result.model.id, result.model.revision)
         if identity in results:
             raise ResultError(f"{file} and {results[identity].path} are results of the same model, revision and data")
-        label = _label(result, revisions[identity[:2]])
+        label, revision, length = result.model.id, result.model.revision, SHORT_REVISION
+        of_model = revisions[identity[:2]]
+        if len(of_model) > 1:
+            # With enough characters of its own to distinguish it.
+            while sum(other[:length] == revision[:length] for other in of_model) > 1:
+                length += 1
+            label = f"{label} ({revision[:length]})"
         results[identity] = ComparedResult(label, result, file, samples)
     return list(results.values())
-
-
-def _in_memory(result: Result) -> tuple[Path, Result, SampleTable]:
-    """A result of this process, with the name that its file would have."""
-    path = result_path(Path(), result.model.id, result.model.revision, result.task)
-    if result.samples is None:
-        raise ResultError(f"the result {path} was read without its samples: give the folder that holds its file")
-    return path, result, result.samples
-
-
-def _label(result: Result, revisions: set[str]) -> str:
-    """The model's id; where it has several revisions, with enough characters of its own to distinguish it."""
-    if len(revisions) == 1:
-        return result.model.id
-    revision, length = result.model.revision, SHORT_REVISION
-    while sum(other[:length] == revision[:length] for other in revisions) > 1:
-        length += 1
-    return f"{result.model.id} ({revision[:length]})"
 
 
 def _result_files(path: Path, tasks: Sequence[str]) -> list[Path]:

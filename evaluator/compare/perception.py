@@ -137,7 +137,18 @@ def perception_table(comparison: Comparison, place: int) -> Table | None:
     labels = None if comparison.samples is None else comparison.samples.groups.get(grouping or "")
     if labels is not None and len(set(labels)) > 1:
         parts += [(label, np.array(labels) == label) for label in sorted(set(labels), key=group_order)]
-    rows = [_row(name, heard[within], told[within], view.clusters[within]) for name, within in parts]
+    rows = []
+    for name, within in parts:
+        crossed = cross(heard[within], told[within])
+        errors = np.stack([(told == 1) & (heard == 0), told == 0], 1).astype(np.float64)[within]
+        intervals = mean_intervals(errors, view.clusters[within])
+        counts = (crossed.n, crossed.both, crossed.only_told, crossed.only_heard, crossed.neither)
+        values = (crossed.not_heard, crossed.not_understood)
+        cells = [
+            Cell(value, number_text(value, 3), interval_text(interval))
+            for value, interval in zip(values, intervals, strict=True)
+        ]
+        rows.append(Row((Cell(name), *map(Cell, counts), *cells)))
     columns = (
         Column(grouping or "questions", numeric=False),
         Column("n", digits=None),
@@ -156,21 +167,3 @@ def perception_table(comparison: Comparison, place: int) -> Table | None:
     )
     title = f"{comparison.info.title}: with the sound, and with a list of its events"
     return Table(title, columns, tuple(rows), legend, f"{comparison.info.name}-perception")
-
-
-def _row(name: str, heard: NDArray[np.float64], told: NDArray[np.float64], clusters: NDArray[np.int64]) -> Row:
-    crossed = cross(heard, told)
-    shares = np.stack([(told == 1) & (heard == 0), told == 0], 1).astype(np.float64)
-    intervals = mean_intervals(shares, clusters)
-    counts = (crossed.n, crossed.both, crossed.only_told, crossed.only_heard, crossed.neither)
-    values = (crossed.not_heard, crossed.not_understood)
-    return Row(
-        (
-            Cell(name),
-            *map(Cell, counts),
-            *(
-                Cell(value, number_text(value, 3), interval_text(interval))
-                for value, interval in zip(values, intervals, strict=True)
-            ),
-        )
-    )

@@ -108,12 +108,13 @@ def trusted_measures(
             columns.append(replace(measure_column(measure, order=order and not columns), heading=heading))
             if measure.name in shared:
                 of_all[heading] = shared[measure.name]
-        cells = {
-            label: score_cells(
-                of_model, measures, info, shown_too=True, shared=shared, signs=_sign(verdicts, label, comparison)
-            )
-            for label, of_model in zip(comparison.labels, scores, strict=True)
-        }
+        cells = {}
+        for label, of_model in zip(comparison.labels, scores, strict=True):
+            standing = None if verdicts is None else verdicts.standing(label, comparison)
+            # Before the measure to trust that the task judges by, or the first.
+            signed = info.judge if info.judge in measures else next(iter(measures), info.judge)
+            signs = {} if standing is None else {signed.name: SIGNS[standing]}
+            cells[label] = score_cells(of_model, measures, info, shown_too=True, shared=shared, signs=signs)
         for label, row in by_label.items():
             row += cells.get(label, [Cell(None)] * len(measures))
     nulls = [
@@ -130,16 +131,6 @@ def trusted_measures(
             *dict.fromkeys(nulls),
         ),
     )
-
-
-def _sign(verdicts: Verdicts | None, label: str, comparison: Comparison) -> dict[str, str]:
-    """The sign of a model's standing in a task, by the measure to trust that the task judges by, or the first."""
-    standing = None if verdicts is None else verdicts.standing(label, comparison)
-    if standing is None:
-        return {}
-    info = comparison.info
-    measure = info.judge if info.judge in info.recommended else info.recommended[0]
-    return {measure.name: SIGNS[standing]}
 
 
 def verdict_tables(verdicts: Verdicts) -> list[Table]:

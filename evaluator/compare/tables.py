@@ -42,35 +42,27 @@ def results_tables(results: Sequence[Result], *, brief: bool = False) -> list[Ta
     groups: dict[tuple[str, int, str], list[Result]] = {}
     for result in results:
         groups.setdefault(result.key, []).append(result)
-    return [_results_table(load_task(name).info, members, brief) for (name, _, _), members in sorted(groups.items())]
-
-
-def _results_table(info: TaskInfo, results: Sequence[Result], brief: bool) -> Table:
-    described = tuple(dict.fromkeys((*info.recommended, info.score))) if brief else info.shown
-    measures = stated_measures(described, [result.measures for result in results])
-    fewest, most = min(result.n for result in results), max(result.n for result in results)
-    n = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
-    rows = tuple(
-        Row(
-            (
-                Cell(result.model.id, note=training_note(result, info)),
-                *score_cells(stated_scores(result), measures, info),
-            )
-        )
-        for result in results
-    )
-    legend = [measure_legend(measures)]
-    if any(result.intervals.get(measure.name) for result in results for measure in measures):
-        legend.append("Below a number: its 95 % interval, BCa bootstrap over independent samples.")
-    legend += nulls_legend(measures, info)
-    remarks = remark_sentences([(result.model.id, result) for result in results], info)
-    return Table(
-        f"{versioned_title(info, results[0].task_version)} on {results[0].dataset}, n = {n}",
-        (MODEL, *score_columns(measures, info)),
-        rows,
-        tuple(remarks) if brief else (*legend, *remarks, info.warning),
-        info.name,
-    )
+    tables = []
+    for (name, version, _), members in sorted(groups.items()):
+        info = load_task(name).info
+        described = tuple(dict.fromkeys((*info.recommended, info.score))) if brief else info.shown
+        measures = stated_measures(described, [result.measures for result in members])
+        fewest, most = min(result.n for result in members), max(result.n for result in members)
+        n = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
+        rows = []
+        for result in members:
+            label = Cell(result.model.id, note=training_note(result, info))
+            rows.append(Row((label, *score_cells(stated_scores(result), measures, info))))
+        legend = remark_sentences([(result.model.id, result) for result in members], info)
+        if not brief:
+            bounded = any(result.intervals.get(measure.name) for result in members for measure in measures)
+            below = "Below a number: its 95 % interval, BCa bootstrap over independent samples."
+            first = [measure_legend(measures), *([below] if bounded else []), *nulls_legend(measures, info)]
+            legend = [*first, *legend, info.warning]
+        title = f"{versioned_title(info, version)} on {members[0].dataset}, n = {n}"
+        columns = (MODEL, *score_columns(measures, info))
+        tables.append(Table(title, columns, tuple(rows), tuple(legend), info.name))
+    return tables
 
 
 # ----- Scores of any results: columns and cells from the rows of the frame
@@ -314,19 +306,29 @@ def score_table(comparison: Comparison) -> Table:
     measures = stated_measures(info.shown, [result.result.measures for result in comparison.results])
     several = len(comparison.results) > 1
     grouped = {view.measure.name for view in comparison.recommended} if several else set()
-    rows = tuple(
-        Row(
-            (
-                Cell(result.label, note=kind_note(result)),
-                *score_cells(model_scores(comparison, place, measures, grouped), measures, info, grouped),
-            )
+    rows = []
+    for place, result in enumerate(comparison.results):
+        scores = model_scores(comparison, place, measures, grouped)
+        rows.append(Row((Cell(result.label, note=kind_note(result)), *score_cells(scores, measures, info, grouped))))
+    legend = [measure_legend(measures), *nulls_legend(measures, info)]
+    if comparison.views:
+        drawn = comparison.samples.clustered_by if comparison.samples is not None else ""
+        legend.append(
+            f"Intervals: 95 %, BCa bootstrap of {drawn or info.samples}. Groups: models that share a letter are not "
+            "distinguishable (paired t-tests, false discovery rate 5 %)."
         )
-        for place, result in enumerate(comparison.results)
-    )
+        if any(measure.fitted for measure in measures):
+            legend.append(NOT_INCLUDED)
+        if next(iter(comparison.views.values())).intervals[0] is None:
+            legend.append(too_few(comparison))
+    if any(len(result.ids) < result.result.n for result in comparison.results):
+        legend.append("A number without an interval covers all samples of its own result.")
+    if comparison.missing is not None:
+        legend.append(f"Samples are taken as independent, and their diversity is unknown: {comparison.missing}.")
+    legend += [f"{note[:1].upper()}{note[1:]}." for note in comparison.notes]
+    legend += remark_sentences([(result.label, result.result) for result in comparison.results], info)
     columns = (MODEL, *score_columns(measures, info, grouped))
-    return Table(
-        comparison_caption(comparison), columns, rows, tuple(_score_legend(comparison, measures)), f"{info.name}-scores"
-    )
+    return Table(comparison_caption(comparison), columns, tuple(rows), tuple(legend), f"{info.name}-scores")
 
 
 def kind_note(result: ComparedResult) -> str:
@@ -338,28 +340,6 @@ def comparison_caption(comparison: Comparison) -> str:
     """Task, data and number of samples."""
     title = versioned_title(comparison.info, comparison.version)
     return f"{title} on {comparison.data_name}, n = {len(comparison.ids):,}"
-
-
-def _score_legend(comparison: Comparison, measures: Sequence[Measure]) -> Iterator[str]:
-    info = comparison.info
-    yield measure_legend(measures)
-    yield from nulls_legend(measures, info)
-    drawn = comparison.samples.clustered_by if comparison.samples is not None else ""
-    if comparison.views:
-        yield (
-            f"Intervals: 95 %, BCa bootstrap of {drawn or info.samples}. Groups: models that share a letter are not "
-            "distinguishable (paired t-tests, false discovery rate 5 %)."
-        )
-        if any(measure.fitted for measure in measures):
-            yield NOT_INCLUDED
-        if next(iter(comparison.views.values())).intervals[0] is None:
-            yield too_few(comparison)
-    if any(len(result.ids) < result.result.n for result in comparison.results):
-        yield "A number without an interval covers all samples of its own result."
-    if comparison.missing is not None:
-        yield f"Samples are taken as independent, and their diversity is unknown: {comparison.missing}."
-    yield from (f"{note[:1].upper()}{note[1:]}." for note in comparison.notes)
-    yield from remark_sentences([(result.label, result.result) for result in comparison.results], info)
 
 
 def view_title(comparison: Comparison, measure: str) -> str:
@@ -484,10 +464,16 @@ def slope_table(comparison: Comparison, measure: str, slopes: Diversity) -> Tabl
         columns += [Column("slope within", f"with {held} held fixed"), Column("p within")]
     fits = {(row.quantity, row.model): row for row in slope_rows(comparison, measure, slopes) if row.other == first}
     quantities = ("slope", "slope within") if held else ("slope",)
-    rows = tuple(
-        Row((Cell(label), *(cell for quantity in quantities for cell in _slope_cells(fits.get((quantity, label))))))
-        for label in comparison.labels
-    )
+    rows = []
+    for label in comparison.labels:
+        cells = [Cell(label)]
+        for quantity in quantities:
+            row = fits.get((quantity, label))
+            if row is None:
+                cells += [Cell(None, MISSING), Cell(None, MISSING)]
+            else:
+                cells += [Cell(row.value, note=interval_text(row.interval)), p_cell(row.p_adjusted)]
+        rows.append(Row(tuple(cells)))
     legend = [
         f"Slope: change of {comparison.info.measure(measure).heading} for a change of {samples.diversity_name} by 1."
     ]
@@ -498,13 +484,7 @@ def slope_table(comparison: Comparison, measure: str, slopes: Diversity) -> Tabl
         legend.append(_NO_FIT)
     title = f"{view_title(comparison, measure)} against diversity {samples.diversity_name}"
     name = f"{comparison.info.name}-slopes-{measure}"
-    return Table(f"{title}, n = {len(comparison.ids):,}", tuple(columns), rows, tuple(legend), name)
-
-
-def _slope_cells(row: FrameRow | None) -> tuple[Cell, Cell]:
-    if row is None:
-        return Cell(None, MISSING), Cell(None, MISSING)
-    return Cell(row.value, note=interval_text(row.interval)), p_cell(row.p_adjusted)
+    return Table(f"{title}, n = {len(comparison.ids):,}", tuple(columns), tuple(rows), tuple(legend), name)
 
 
 def attribute_table(comparison: Comparison, measure: str, slopes: Diversity) -> Table:
@@ -515,23 +495,24 @@ def attribute_table(comparison: Comparison, measure: str, slopes: Diversity) -> 
     kinds = tuple(dict.fromkeys(slope.diversity for slope in slopes.slopes))
     quantity = "slope within" if held else "slope"
     fits = {(row.model, row.other): row for row in slope_rows(comparison, measure, slopes) if row.quantity == quantity}
-    rows = tuple(
-        Row((Cell(label), *(_starred(fits.get((label, kind))) for kind in kinds))) for label in comparison.labels
-    )
+    rows = []
+    for label in comparison.labels:
+        cells = [Cell(label)]
+        for kind in kinds:
+            row = fits.get((label, kind))
+            if row is None:
+                cells.append(Cell(None))
+                continue
+            is_sure = row.p_adjusted is not None and row.p_adjusted <= SIGNIFICANT
+            text = f"{number_text(row.value, minus='−')} *" if is_sure else None
+            cells.append(Cell(row.value, text, interval_text(row.interval)))
+        rows.append(Row(tuple(cells)))
     legend = ["*: differs from 0 after correction."]
     if any(cell.value is None for row in rows for cell in row.cells):
         legend.append(_NO_FIT)
     title = f"{view_title(comparison, measure)}: slopes by attribute{f', {held} held fixed' if held else ''}"
     name = f"{comparison.info.name}-attributes-{measure}"
-    return Table(title, (MODEL, *map(Column, kinds)), rows, tuple(legend), name)
-
-
-def _starred(row: FrameRow | None) -> Cell:
-    """A slope, with a star where it differs from 0."""
-    if row is None:
-        return Cell(None)
-    is_sure = row.p_adjusted is not None and row.p_adjusted <= SIGNIFICANT
-    return Cell(row.value, f"{number_text(row.value, minus='−')} *" if is_sure else None, interval_text(row.interval))
+    return Table(title, (MODEL, *map(Column, kinds)), tuple(rows), tuple(legend), name)
 
 
 def group_tables(comparison: Comparison, measure: str, slopes: Diversity) -> Iterator[Table]:
