@@ -19,13 +19,13 @@ import gradio as gr
 
 from audio_compositionality.hub.errors import Repository
 from audio_compositionality.hub.names import leaderboard_of
-from audio_compositionality.support.table import Table, cell_text
+from audio_compositionality.support.table import cell_text
 from audio_compositionality.support.text import shortened
 from audio_compositionality.tasks.base import TaskInfo
 from audio_compositionality.tasks.benchmarks import benchmark_info
 from audio_compositionality.tasks.registry import list_tasks
 
-from .board import VERIFIED, Board, DataKey, Shown, is_older
+from .board import VERIFIED, Board, DataKey, is_older
 from .components import (
     QUIET,
     dataframe_options,
@@ -226,6 +226,12 @@ class PageCallbacks:
             measure=_measure(task, selection.measure),
         )
         table, csv = self.filtered(kept)
+        sizes = {key: f"{board.rows(task.name, key)[0].entry.result.n:,} {task.samples}" for key in keys}
+        sized = [(f"{data_name(board, task.name, key)}, {size}", str(key)) for key, size in sizes.items()]
+        labels = [
+            f"{shortened(row.entry.model, LONGEST_SHOWN)} ({row.entry.status}, {row.entry.id[-16:][:8]})"
+            for row in best
+        ]
         return [
             _state(reading, pending),
             [[shortened(item.path, 300), shortened(item.reason, 300)] for item in board.rejected],
@@ -233,14 +239,14 @@ class PageCallbacks:
             gr.Timer(SOON if pending else MAX_AGE),
             gr.update(choices=self.models()),
             gr.update(choices=task_choices(self._filled()), value=task.name),
-            gr.update(choices=[(_sized(board, task, key), str(key)) for key in keys], value=kept.data or None),
+            gr.update(choices=sized, value=kept.data or None),
             gr.update(choices=paradigms, value=kept.paradigms),
             gr.update(choices=licences, value=kept.licences),
             gr.update(choices=headings, value=kept.sort),
             table,
             csv,
             task_caption(task),
-            gr.update(choices=[(_label(row), row.entry.id) for row in best], value=kept.picked),
+            gr.update(choices=list(zip(labels, ids, strict=True)), value=kept.picked),
             gr.update(choices=measures, value=kept.measure or None),
         ]
 
@@ -259,10 +265,24 @@ class PageCallbacks:
         rows = ordered(task, left, selection.sort, ascending=selection.ascending)
         name = "none" if data is None else re.sub("[^a-z0-9]+", "-", data_name(board, task.name, data))
         path = self._files.write(f"{task.name}-{name}.csv", board_csv(task, rows, board.commit).encode())
-        styling = [_styles(task, row) for row in rows]
-        return gr.Dataframe(_cells(board_table(task, rows), styling), **dataframe_options(task)), gr.DownloadButton(
-            value=str(path)
-        )
+        # Numbers by their value, which the page sorts by; the verdict in its colour, and quiet where nothing is shown
+        # to be learnt.
+        table = board_table(task, rows)
+        headings, data_cells, texts, styles = [column.heading for column in table.columns], [], [], []
+        for row, line in zip(rows, table.rows, strict=True):
+            written = [cell_text(c, k, minus="−") for c, k in zip(line.cells, table.columns, strict=True)]
+            cells = zip(line.cells, table.columns, written, strict=True)
+            data_cells.append([cell.value if column.numeric else text for cell, column, text in cells])
+            texts.append(written)
+            verdict = standing_style(None if row.verdict is None else row.verdict.standing)
+            quiet = "" if row.is_learnt else QUIET
+            styles.append([verdict if heading == "verdict" else quiet for heading in headings])
+        content = {
+            "headers": headings,
+            "data": data_cells,
+            "metadata": {"display_value": texts, "styling": styles},
+        }
+        return gr.Dataframe(content, **dataframe_options(task)), gr.DownloadButton(value=str(path))
 
     def toggled(self, sent: Any, event: gr.SelectData) -> tuple[Any, Any]:
         """The picked entries with the clicked row's entry added or removed; and its model."""
@@ -365,41 +385,10 @@ def _key(text: str, keys: Sequence[DataKey]) -> DataKey | None:
     return next((key for key in keys if str(key) == text), keys[0] if keys else None)
 
 
-def _sized(board: Board, task: TaskInfo, key: DataKey) -> str:
-    """The name of a table's data with the number of samples."""
-    return f"{data_name(board, task.name, key)}, {board.rows(task.name, key)[0].entry.result.n:,} {task.samples}"
-
-
 def _measure(task: TaskInfo, name: str) -> str:
     """The plotted measure; without it, the measure that the task ranks by, or else its first by sample."""
     names = [measure.name for measure in task.sampled]
     return name if name in names else task.ranks_by if task.ranks_by in names else next(iter(names), "")
-
-
-def _cells(table: Table, styling: list[list[str]]) -> dict[str, Any]:
-    """The content of a `gr.Dataframe`: numbers by their value, which it sorts by, their text, and the styles of
-    cells."""
-    texts = [[cell_text(c, k, minus="−") for c, k in zip(row.cells, table.columns, strict=True)] for row in table.rows]
-    data = [
-        [
-            cell.value if column.numeric else text
-            for cell, column, text in zip(row.cells, table.columns, line, strict=True)
-        ]
-        for row, line in zip(table.rows, texts, strict=True)
-    ]
-    headers = [column.heading for column in table.columns]
-    return {"headers": headers, "data": data, "metadata": {"display_value": texts, "styling": styling}}
-
-
-def _styles(task: TaskInfo, row: Shown) -> list[str]:
-    """The style of each cell of a row: the verdict's colour, and quiet where nothing is shown to be learnt."""
-    verdict = None if row.verdict is None else row.verdict.standing
-    quiet = "" if row.is_learnt else QUIET
-    return [standing_style(verdict) if column.heading == "verdict" else quiet for column in columns(task)]
-
-
-def _label(row: Shown) -> str:
-    return f"{shortened(row.entry.model, LONGEST_SHOWN)} ({row.entry.status}, {row.entry.id[-16:][:8]})"
 
 
 def _state(reading: BoardReading, pending: bool) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 from collections.abc import Sequence
+from importlib.resources import files
 from string import Template
 from typing import Any
 
@@ -13,7 +14,6 @@ import gradio as gr
 from audio_compositionality.evaluator.compare.summary import SIGNS
 from audio_compositionality.evaluator.compare.task_verdicts import LEAST_DIFFERENCE, Standing
 from audio_compositionality.hub.errors import Repository
-from audio_compositionality.support.table import Column
 from audio_compositionality.tasks.base import TaskInfo
 from audio_compositionality.tasks.benchmarks import benchmark_info
 from audio_compositionality.tasks.registry import list_tasks
@@ -22,82 +22,7 @@ from .board import REPORTED, VERIFIED
 from .plots import MOST_PLOTTED
 from .tables import ENTRY_HEADINGS, NUMBER_HEADINGS, columns
 
-BOARD_CSS = """
-/* The colours of a standing, as in the report: from dark to light, so that they differ in grey too. */
-:root {
-  --above: #2a788e; --on-above: #ffffff; --below: #f3b79b; --on-below: #5c1a00; --not-shown: #e3e7ec;
-  --on-not-shown: #3c444e; --cannot-tell: #ffffff; --on-cannot-tell: #545d68; --quiet: #545d68; --line: #d3d9e0;
-}
-.dark {
-  --above: #35b0a0; --on-above: #04211e; --below: #7a3a1c; --on-below: #ffe3d6; --not-shown: #303841;
-  --on-not-shown: #d2d8df; --cannot-tell: #14171b; --on-cannot-tell: #a2abb6; --quiet: #a2abb6; --line: #363d46;
-}
-.gradio-container { max-width: 1500px !important; }
-/* Not for phones alone: Gradio applies what stands in a media query to the inner part of the page only. */
-.main.app { padding: 1rem clamp(0.75rem, 2.5vw, 2rem) !important; }
-.prose p, .prose li { max-width: 46rem; }
-.prose > h1 + p { max-width: none; }
-/* Scores: one family of type, figures of one width, no lines between columns. */
-.virtual-row, .header-table th { font-family: var(--font) !important; font-variant-numeric: tabular-nums; }
-.body-cell, .header-cell { --border-color-primary: transparent; }
-.header-cell .text { text-align: left !important; }
-/* The page's own sort keeps what is not shown to be learnt below; that of a heading's menu would not. */
-#table .cell-menu-button { display: none; }
-#overview, #overview .html-container { padding: 0; border: 0; background: none; }
-/* The name of data: cut off before the arrow; on a phone it has a line of its own. */
-#overview-data input, #data input { padding-right: 2rem; text-overflow: ellipsis; }
-.gradio-container { --block-info-text-color: var(--quiet); }
-.orders { max-width: 46rem; margin: 0 0 0.75rem; overflow-wrap: anywhere; }
-.standings { overflow-x: auto; }
-.standings table {
-  margin: 0; border: 0; border-collapse: collapse; font-size: 0.875rem; line-height: 1.25rem;
-  font-variant-numeric: tabular-nums;
-}
-.standings tr { border: 0; border-bottom: 1px solid var(--line); }
-.standings th, .standings td { padding: 0.375rem 0.75rem; border: 0; text-align: left; vertical-align: top; }
-.standings thead th { min-width: 9.5rem; vertical-align: bottom; }
-.standings th:first-child:not(.section) {
-  position: sticky; left: 0; min-width: 8.5rem; max-width: 17rem; padding-left: 0; font-weight: 600;
-  overflow-wrap: anywhere; background: var(--body-background-fill);
-}
-.standings .section { padding: 1.5rem 0 0.375rem; color: var(--quiet); font-weight: 600; }
-.standings small { display: block; color: var(--quiet); font-size: 0.8125rem; font-weight: 400; }
-.standings strong { color: inherit; }
-.standings a {
-  padding: 0; color: inherit; text-decoration: underline; text-decoration-color: var(--quiet);
-  text-decoration-thickness: 1px; text-underline-offset: 0.2em;
-}
-.standings a:hover { text-decoration-thickness: 2px; }
-.standings .quiet th:not(.section) { font-weight: 400; }
-.standings td[class] small { color: inherit; }
-.standings .standing-above { background: var(--above); color: var(--on-above); }
-.standings .standing-below { background: var(--below); color: var(--on-below); }
-.standings .standing-not-shown { background: var(--not-shown); color: var(--on-not-shown); }
-.standings .standing-cannot-tell { background: var(--cannot-tell); color: var(--on-cannot-tell); }
-.plot { background: white; }
-/* As in the report: in the dark the lightness of a figure is turned over, and its hues are kept. */
-.dark .plot { background: black; }
-.dark .plot img { filter: invert(1) hue-rotate(180deg); }
-/* Below Gradio's buttons, which would cover it. */
-.plot img { padding-top: 40px; object-fit: contain; max-height: 900px; }
-/* A phone shows model, verdict and score; elsewhere names have room. */
-@media (min-width: 1000px) {
-  #table [data-col="0"], #table [data-heading="0"] {
-    width: 230px !important; min-width: 230px !important; max-width: 230px !important; flex-basis: 230px !important;
-  }
-}
-@media (max-width: 700px) {
-  .form:has(> #beside), .form:has(> #overview-beside) { flex-wrap: wrap; }
-  #beside, #overview-beside, #overview-data { flex: 1 0 100%; }
-  .prose h1 { font-size: 1.25rem !important; margin: 0 0 0.25rem !important; }
-  .standings th, .standings td { padding: 0.375rem 0.5rem; }
-  .standings thead th { min-width: 8rem; }
-  .standings th:first-child:not(.section) { max-width: 9rem; }
-  #state textarea { min-height: 6em; }
-  .plot .image-frame { display: block; overflow-x: auto; }
-  .plot img { min-width: 640px; max-width: none; }
-}
-"""
+BOARD_CSS = files(__package__).joinpath("board.css").read_text("utf-8")
 
 QUIET = "color: var(--quiet)"
 """The style of what models are judged beside."""
@@ -160,24 +85,7 @@ class TableTab:
     """
 
     def __init__(self, tasks: Sequence[TaskInfo]) -> None:
-        self._lay_out_choices(tasks, {"interactive": True})
-        self.table = gr.Dataframe(
-            **dataframe_options(tasks[0]),
-            interactive=False,
-            type="array",
-            pinned_columns=1,
-            max_height=620,
-            wrap=True,
-            elem_id="table",
-        )
-        self.csv = gr.DownloadButton("Download these rows as CSV", size="sm", elem_id="csv")
-        self.caption = gr.Markdown()
-        with gr.Accordion("Verdict, status and rows", open=False):
-            gr.Markdown(f"{VERDICT_WORDS}\n{_STATUSES}")
-        self._lay_out_plots({"interactive": True})
-        self._name_inputs()
-
-    def _lay_out_choices(self, tasks: Sequence[TaskInfo], options: dict[str, Any]) -> None:
+        options: dict[str, Any] = {"interactive": True}
         with gr.Row():
             # The smallest width, so that two stand side by side on a phone.
             self.task = gr.Dropdown(
@@ -195,45 +103,19 @@ class TableTab:
                 self.statuses = gr.CheckboxGroup([VERIFIED, REPORTED], value=[], label="Status", elem_id="status")
                 self.paradigms = gr.Dropdown([], multiselect=True, label="Paradigm", elem_id="paradigm", **options)
                 self.licences = gr.Dropdown([], multiselect=True, label="Licence", elem_id="licence", **options)
-
-    def _name_inputs(self) -> None:
-        self.filters = [
-            self.task,
-            self.data,
-            self.search,
-            self.statuses,
-            self.paradigms,
-            self.licences,
-            self.sort,
-            self.ascending,
-            self.picked,
-            self.measure,
-            self.beside,
-            self.older,
-        ]
-        self.narrowed = [
-            self.beside.input,
-            self.search.change,
-            self.statuses.input,
-            self.paradigms.input,
-            self.licences.input,
-            self.sort.input,
-            self.ascending.input,
-        ]
-        self.filled = [
-            self.task,
-            self.data,
-            self.paradigms,
-            self.licences,
-            self.sort,
-            self.table,
-            self.csv,
-            self.caption,
-            self.picked,
-            self.measure,
-        ]
-
-    def _lay_out_plots(self, options: dict[str, Any]) -> None:
+        self.table = gr.Dataframe(
+            **dataframe_options(tasks[0]),
+            interactive=False,
+            type="array",
+            pinned_columns=1,
+            max_height=620,
+            wrap=True,
+            elem_id="table",
+        )
+        self.csv = gr.DownloadButton("Download these rows as CSV", size="sm", elem_id="csv")
+        self.caption = gr.Markdown()
+        with gr.Accordion("Verdict, status and rows", open=False):
+            gr.Markdown(f"{VERDICT_WORDS}\n{_STATUSES}")
         self.picked = gr.Dropdown(
             [],
             multiselect=True,
@@ -255,6 +137,11 @@ class TableTab:
         gr.Markdown("### Scores against diversity")
         self.diversity = gr.Image(label="Scores against diversity", elem_id="diversity", **plot)
         self.notes = gr.Textbox(label="Notes on the plots", interactive=False, elem_id="notes", lines=1, max_lines=12)
+        chosen, narrowing = [self.task, self.data], [self.statuses, self.paradigms, self.licences, self.sort]
+        self.filters = [*chosen, self.search, *narrowing, self.ascending, self.picked, self.measure]
+        self.filters += [self.beside, self.older]
+        self.narrowed = [self.search.change, *(one.input for one in (*narrowing, self.ascending, self.beside))]
+        self.filled = [*chosen, *narrowing[1:], self.table, self.csv, self.caption, self.picked, self.measure]
 
 
 ENTRY_WIDTHS: list[str | int] = [150, 76, 146, 270, 100, 88, 130, 104, 150, 200, 190, 210]
@@ -333,12 +220,8 @@ def dataframe_options(task: TaskInfo) -> dict[str, Any]:
     return {
         "headers": [column.heading for column in shown],
         "datatype": ["number" if column.numeric else "str" for column in shown],
-        "column_widths": [_width(column) for column in shown],
+        "column_widths": [_WIDTHS.get(column.heading, max(84, 22 + 8 * len(column.heading))) for column in shown],
     }
-
-
-def _width(column: Column) -> int:
-    return _WIDTHS.get(column.heading, max(84, 22 + 8 * len(column.heading)))
 
 
 # ----- Words
@@ -409,54 +292,6 @@ of the model lists them. Entries of an older version of a task have a table of t
 filter*: their numbers do not compare with newer ones, and there is no verdict on them.
 """
 
-_SUBMIT = Template("""\
-## How to submit
-
-```sh
-$install
-audio-compositionality evaluate MODEL untrained:MODEL --preset full --out results
-audio-compositionality verify results
-audio-compositionality submit results --org $org
-```
-
-$project
-
-1. `evaluate` embeds every clip, or asks every question, and scores the embeddings or answers; `--tasks` names the
-   tasks that run on request only. MODEL is a name of `audio-compositionality models`, the id of a model on the Hub,
-   or a class of your own, `path/to/file.py:ClassName`. `untrained:MODEL` is its twin (`without-audio:MODEL` for a model
-   that answers questions): without it, a score is *not shown to be learnt* and stands below those that are. Submit
-   `--preset mini` as well if you like: each data set has a table of its own.
-2. `verify` is the leaderboard's own check of a submission: run it first, on the folder of the results or on the files
-   that `submit` has written.
-3. `submit` opens a pull request on [$results]($url): result, scores of all samples, and the embeddings as 16-bit
-   numbers, at most 64 MB, or the answers to questions word for word, at most 16 MB. Settings are the default ones. It
-   needs a token of the Hub that may open pull requests (`hf auth login`).
-
-A pull request that only adds new entries is checked automatically. If all of it is right, the checker adds the
-entries to main and closes the pull request; otherwise a comment lists the mistakes. One without embeddings or answers
-is left to the maintainers, and can only ever be *reported*. Each author has one pull request checked in a round, and
-two hours of checks a day; an entry that takes longer than half an hour is left to the maintainers.
-
-## What “verified” means
-
-The scores were **computed again from the submitted embeddings or answers**, against the fingerprint of the data.
-Scores without a fit agree to 1e-6, the others to the spread of their fits. A verified entry shows the recomputed
-numbers, and its record is signed by this leaderboard. So the numbers are those of these embeddings or answers, on
-these data, with these settings.
-
-It does **not** show who produced them: whether they come from the named model, in the stated revision and with the
-stated options, or from another model's entry. That is the submitter's word, like everything that is not computed from
-them: parameters, paradigm, licence, options, and the date of the result. To check it, run `audio-compositionality
-evaluate` on the model and compare. An entry with the same outputs as an earlier one, byte for byte, or with the same
-digest of the weights is marked as a reproduction.
-
-## Nothing is replaced
-
-A result is kept under a name made from its content. A new result of the same model stands beside the old one: the
-table shows the newest, a verified one before a reported one, and the page of the model shows all. Results of another
-submitter have rows of their own: nobody can replace the entry of another.
-""")
-
 
 def introduction(results: Repository) -> str:
     """The head of the page."""
@@ -487,9 +322,13 @@ def nothing_yet(org: str) -> str:
 
 def how_to_submit(org: str, results: Repository) -> str:
     """The tab about submissions. `org` is the name of an organisation, checked by `check_org`."""
-    return _SUBMIT.substitute(
-        org=org, results=results.id, url=results.url, install=install_command(), project=_project_line()
-    )
+    # The project's address, from the package's metadata.
+    metadata = importlib.metadata.metadata(_PACKAGE)
+    named = [line.partition(", ") for line in metadata.get_all("Project-URL") or []]
+    links = ", ".join(f"[{name}]({url})" for name, _, url in named)
+    project = f"The project: {links}." if links else f"The project: {metadata['Summary']}"
+    text = Template(files(__package__).joinpath("submit.md").read_text("utf-8"))
+    return text.substitute(org=org, results=results.id, url=results.url, install=install_command(), project=project)
 
 
 def install_command() -> str:
@@ -500,11 +339,3 @@ def install_command() -> str:
     if str(address).startswith(("http://", "https://")):
         return f'pip install "{_PACKAGE} @ {address}"'
     return f"pip install {_PACKAGE}"
-
-
-def _project_line() -> str:
-    """The project's address, from the package's metadata."""
-    metadata = importlib.metadata.metadata(_PACKAGE)
-    named = [line.partition(", ") for line in metadata.get_all("Project-URL") or []]
-    links = ", ".join(f"[{name}]({url})" for name, _, url in named)
-    return f"The project: {links}." if links else f"The project: {metadata['Summary']}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import gradio as gr
@@ -24,143 +24,105 @@ AT_ONCE, DRAWN_AT_ONCE, WAITING = 16, 4, 500
 """Events answered at the same time, drawings among them, and events in the queue: more are turned away."""
 
 
-def page_blocks(answers: PageCallbacks, results: Repository, org: str) -> gr.Blocks:
+def page_blocks(callbacks: PageCallbacks, results: Repository, org: str) -> gr.Blocks:
     """The page as Gradio's blocks.
 
     Args:
-        answers: fill the page.
+        callbacks: fill the page.
         results: the displayed repository.
         org: the leaderboard's organisation.
     """
     with gr.Blocks(title=TITLE, analytics_enabled=False, delete_cache=(3600, 6 * 3600)) as blocks:
-        components = _lay_out(answers, results, org)
-        _connect(blocks, components, answers)
+        # The page's own names and links; the content comes with the event `load`.
+        gr.Markdown(introduction(results))
+        with gr.Tabs(selected="overview") as tabs:
+            with gr.Tab("Overview", id="overview"):
+                overview = OverviewTab()
+            with gr.Tab("By task", id="table"):
+                shown = TableTab(callbacks.tasks)
+            with gr.Tab("Model", id="model"):
+                model = ModelTab()
+            with gr.Tab("How to submit", id="submit"):
+                gr.Markdown(how_to_submit(org, results))
+            with gr.Tab("Not shown", id="rejected"):
+                gr.Markdown(
+                    "Files of the results repository that are not shown, each with the reason, and the state of the "
+                    "checks of pull requests."
+                )
+                rejected = gr.Dataframe(
+                    headers=["path", "reason"],
+                    datatype="str",
+                    type="array",
+                    interactive=False,
+                    wrap=True,
+                    column_widths=["40%", "60%"],
+                    label="Not shown",
+                    elem_id="rejected",
+                )
+                checks = gr.Textbox(label="Checks of pull requests", interactive=False, elem_id="checks")
+        # Below the table: a phone shows scores first.
+        with gr.Row():
+            state = gr.Textbox(show_label=False, container=False, interactive=False, elem_id="state", scale=5)
+            again = gr.Button("Read again", size="sm", scale=1, min_width=110)
+        timer = gr.Timer(MAX_AGE)
+        # What `refreshed` fills, and then `overview`; and the visitor's choices, of the overview, then of the table.
+        filled_table = [state, rejected, checks, timer, model.name, *shown.filled]
+        filled, filters = [*filled_table, *overview.filled], [*overview.filters, *shown.filters]
+        start = len(overview.filters)
+
+        def refresh(*values: Any) -> list[Any]:
+            # The state of the reading first: a board that is no longer pending has been read.
+            updates = callbacks.refreshed(Selection.of(*values[start:]))
+            return [*updates, *callbacks.overview(*values[:start])]
+
+        def refresh_now(*values: Any) -> list[Any]:
+            callbacks.read_again()
+            return refresh(*values)
+
+        def open_page(request: gr.Request, *values: Any) -> list[Any]:
+            wanted = request.query_params.get("model", "")
+            updates = refresh(*values)
+            if wanted in callbacks.board.models:
+                updates[filled.index(model.name)] = gr.update(choices=callbacks.models(), value=wanted)
+                return [*updates, gr.Tabs(selected="model")]
+            return [*updates, gr.Tabs()]
+
+        def change_task(*values: Any) -> list[Any]:
+            return callbacks.refreshed(replace(Selection.of(*values), sort="", measure=""))
+
+        def change_data(*values: Any) -> list[Any]:
+            return callbacks.refreshed(Selection.of(*values))
+
+        def narrow(*values: Any) -> tuple[Any, Any]:
+            return callbacks.filtered(Selection.of(*values))
+
+        # Choices follow the board, and may change while a visitor's request is in progress: Gradio would answer with an
+        # error. So values arrive unchecked, and the handler checks whether they still exist.
+        options: dict[str, Any] = {"preprocess": False, "show_progress": "hidden", "trigger_mode": "always_last"}
+        blocks.load(open_page, filters, [*filled, tabs], **options)
+        again.click(refresh_now, filters, filled, preprocess=False)
+        timer.tick(refresh, filters, filled, **options)
+        shown.task.input(change_task, shown.filters, filled_table, **options)
+        gr.on([shown.data.input, shown.older.input], change_data, shown.filters, filled_table, **options)
+        gr.on(shown.narrowed, narrow, shown.filters, [shown.table, shown.csv], **options)
+        changed = [overview.data.input, overview.benchmark.input, overview.beside.input]
+        gr.on(changed, callbacks.overview, overview.filters, overview.filled, **options)
+        shown.table.select(callbacks.toggled, [shown.picked], [shown.picked, model.name], **options)
+        gr.on(
+            [shown.picked.change, shown.measure.change],
+            callbacks.drawn,
+            [shown.picked, shown.measure],
+            [shown.boxes, shown.diversity, shown.notes],
+            preprocess=False,
+            trigger_mode="always_last",
+            concurrency_limit=DRAWN_AT_ONCE,
+        )
+        listed = [model.entries, model.link, model.open, model.entry, model.conclusion, model.older, model.fold]
+        model.name.change(callbacks.of_model, model.name, listed, **options)
+        detailed = [model.numbers, model.origin, model.files, model.hub]
+        model.entry.change(callbacks.of_entry, model.entry, detailed, **options)
     page: gr.Blocks = blocks.queue(max_size=WAITING, default_concurrency_limit=AT_ONCE)
     return page
-
-
-@dataclass(frozen=True)
-class _Components:
-    """The components of the page."""
-
-    tabs: gr.Tabs
-    overview: OverviewTab
-    shown: TableTab
-    model: ModelTab
-    rejected: gr.Dataframe
-    checks: gr.Textbox
-    state: gr.Textbox
-    again: gr.Button
-    timer: gr.Timer
-
-    @property
-    def filled(self) -> list[Any]:
-        """The components that `PageCallbacks.refreshed` and then `PageCallbacks.overview` fill."""
-        return [*self.filled_table, *self.overview.filled]
-
-    @property
-    def filled_table(self) -> list[Any]:
-        """The components that `PageCallbacks.refreshed` fills."""
-        return [self.state, self.rejected, self.checks, self.timer, self.model.name, *self.shown.filled]
-
-    @property
-    def filters(self) -> list[Any]:
-        """The visitor's choices: of the overview, then of the table."""
-        return [*self.overview.filters, *self.shown.filters]
-
-
-def _lay_out(answers: PageCallbacks, results: Repository, org: str) -> _Components:
-    # The page's own names and links; the content comes with the event `load`.
-    gr.Markdown(introduction(results))
-    with gr.Tabs(selected="overview") as tabs:
-        with gr.Tab("Overview", id="overview"):
-            overview = OverviewTab()
-        with gr.Tab("By task", id="table"):
-            shown = TableTab(answers.tasks)
-        with gr.Tab("Model", id="model"):
-            model = ModelTab()
-        with gr.Tab("How to submit", id="submit"):
-            gr.Markdown(how_to_submit(org, results))
-        with gr.Tab("Not shown", id="rejected"):
-            gr.Markdown(
-                "Files of the results repository that are not shown, each with the reason, and the state of the checks "
-                "of pull requests."
-            )
-            rejected = gr.Dataframe(
-                headers=["path", "reason"],
-                datatype="str",
-                type="array",
-                interactive=False,
-                wrap=True,
-                column_widths=["40%", "60%"],
-                label="Not shown",
-                elem_id="rejected",
-            )
-            checks = gr.Textbox(label="Checks of pull requests", interactive=False, elem_id="checks")
-    # Below the table: a phone shows scores first.
-    with gr.Row():
-        state = gr.Textbox(show_label=False, container=False, interactive=False, elem_id="state", scale=5)
-        again = gr.Button("Read again", size="sm", scale=1, min_width=110)
-    return _Components(tabs, overview, shown, model, rejected, checks, state, again, gr.Timer(MAX_AGE))
-
-
-def _connect(blocks: gr.Blocks, components: _Components, answers: PageCallbacks) -> None:
-    shown, model, overview = components.shown, components.model, components.overview
-    filled, filters = components.filled, components.filters
-    start = len(overview.filters)
-
-    def refresh(*values: Any) -> list[Any]:
-        # The state of the reading first: a board that is no longer pending has been read.
-        updates = answers.refreshed(Selection.of(*values[start:]))
-        return [*updates, *answers.overview(*values[:start])]
-
-    def refresh_now(*values: Any) -> list[Any]:
-        answers.read_again()
-        return refresh(*values)
-
-    def change_data(*values: Any) -> list[Any]:
-        return answers.refreshed(Selection.of(*values))
-
-    def change_task(*values: Any) -> list[Any]:
-        return answers.refreshed(replace(Selection.of(*values), sort="", measure=""))
-
-    def open_page(request: gr.Request, *values: Any) -> list[Any]:
-        wanted = request.query_params.get("model", "")
-        updates = refresh(*values)
-        if wanted in answers.board.models:
-            updates[filled.index(model.name)] = gr.update(choices=answers.models(), value=wanted)
-            return [*updates, gr.Tabs(selected="model")]
-        return [*updates, gr.Tabs()]
-
-    def narrow(*values: Any) -> tuple[Any, Any]:
-        return answers.filtered(Selection.of(*values))
-
-    # Choices follow the board, and may change while a visitor's request is in progress: Gradio would answer with an
-    # error. So values arrive unchecked, and the handler checks whether they still exist.
-    options: dict[str, Any] = {"preprocess": False, "show_progress": "hidden", "trigger_mode": "always_last"}
-    blocks.load(open_page, filters, [*filled, components.tabs], **options)
-    components.again.click(refresh_now, filters, filled, preprocess=False)
-    components.timer.tick(refresh, filters, filled, **options)
-    of_table, filled_table = shown.filters, components.filled_table
-    shown.task.input(change_task, of_table, filled_table, **options)
-    gr.on([shown.data.input, shown.older.input], change_data, of_table, filled_table, **options)
-    gr.on(shown.narrowed, narrow, of_table, [shown.table, shown.csv], **options)
-    changed = [overview.data.input, overview.benchmark.input, overview.beside.input]
-    gr.on(changed, answers.overview, overview.filters, overview.filled, **options)
-    shown.table.select(answers.toggled, [shown.picked], [shown.picked, model.name], **options)
-    gr.on(
-        [shown.picked.change, shown.measure.change],
-        answers.drawn,
-        [shown.picked, shown.measure],
-        [shown.boxes, shown.diversity, shown.notes],
-        preprocess=False,
-        trigger_mode="always_last",
-        concurrency_limit=DRAWN_AT_ONCE,
-    )
-    listed = [model.entries, model.link, model.open, model.entry, model.conclusion, model.older, model.fold]
-    model.name.change(answers.of_model, model.name, listed, **options)
-    detailed = [model.numbers, model.origin, model.files, model.hub]
-    model.entry.change(answers.of_entry, model.entry, detailed, **options)
 
 
 _log = logging.getLogger(__name__)
@@ -188,8 +150,8 @@ def launch(space_id: str, *, checks: bool = False, **options: Any) -> None:
     if checker is not None:
         checker.start()
     state = checker.state if checker else (lambda: problem)
-    answers = PageCallbacks(source, Plots(hub, results), results, org, state)
-    show(page_blocks(answers, results, org), **options)
+    callbacks = PageCallbacks(source, Plots(hub, results), results, org, state)
+    show(page_blocks(callbacks, results, org), **options)
 
 
 def show(blocks: gr.Blocks, **options: Any) -> None:

@@ -6,11 +6,13 @@ Every word of a verdict is that of `evaluator.compare`: the signs and words of a
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 
-from markupsafe import Markup
+import jinja2
 
 from audio_compositionality.evaluator.compare.loading import ModelKind, asked_of
 from audio_compositionality.evaluator.compare.model_verdicts import (
@@ -118,6 +120,12 @@ class StandingRow:
     learnt: int
     cells: tuple[StandingCell, ...]
 
+    @property
+    def said(self) -> str:
+        """What else it is than a model of its own training, and its sender."""
+        kind = OF_OUR_DATA if self.is_ours else "" if self.kind is ModelKind.TRAINED else self.kind.value
+        return ", ".join(filter(None, (kind, shortened(self.sender, LONGEST_SHOWN))))
+
 
 def data_names(board: Board) -> list[str]:
     """Names of the data with entries of installed versions of tasks, those with most entries first."""
@@ -196,14 +204,26 @@ def standing_rows(columns: Sequence[StandingColumn], *, beside: bool = True) -> 
         shown = [row for row in every if row is not None]
         learnt = sum(row.is_learnt for row in shown)
         evident = sum(row.tier == 0 for row in shown)
-        cells = tuple(_cell(column, model) for column in columns)
+        cells = []
+        for column in columns:
+            in_tasks = [row for task in column.tasks if (row := task.of_model(model)) and row.verdict is not None]
+            above, row = sum(row.tier == 0 for row in in_tasks), column.tasks[0].of_model(model)
+            several = f"{above} of {len(in_tasks)} above" if len(in_tasks) > 1 or (in_tasks and row is None) else ""
+            value = None if row is None else row.entry.result.measures.get(column.tasks[0].info.ranks_by)
+            number = (
+                "–" if value is None else f"{value:.3g}" if abs(value) >= 1e12 else number_text(value, 3, minus="−")
+            )
+            standing = None if row is None or row.verdict is None else row.verdict.standing
+            cells.append(StandingCell(number, standing, several))
         is_ours = any(knows_generator(row.entry.result.model.trained_on) for row in shown)
         lead = columns[0].tasks[0]
         first = lead.of_model(model)
         # Without an entry of the first task, nothing is shown there.
         tier = LAST_TIER if first is None else first.tier
-        key = (order.index(kind), not learnt, tier, -evident, -learnt, -_score(lead, model), model)
-        keyed.append((key, StandingRow(*model, kind, is_ours, learnt, cells)))
+        value = None if first is None else first.entry.result.measures.get(lead.info.ranks_by)
+        score = float("-inf") if value is None else float(value)
+        key = (order.index(kind), not learnt, tier, -evident, -learnt, -score, model)
+        keyed.append((key, StandingRow(*model, kind, is_ours, learnt, tuple(cells))))
     return [row for _, row in sorted(keyed, key=lambda pair: pair[0])]
 
 
@@ -217,84 +237,29 @@ def _kind(rows: Sequence[Shown]) -> ModelKind:
     return next(kind for kind in ModelKind if kind in kinds)
 
 
-def _score(task: ShownTask, model: Submitted) -> float:
-    row = task.of_model(model)
-    value = None if row is None else row.entry.result.measures.get(task.info.ranks_by)
-    return float("-inf") if value is None else float(value)
-
-
-def _cell(column: StandingColumn, model: Submitted) -> StandingCell:
-    first, row = column.tasks[0], column.tasks[0].of_model(model)
-    judged = [other for task in column.tasks if (other := task.of_model(model)) and other.verdict is not None]
-    above = sum(other.tier == 0 for other in judged)
-    several = f"{above} of {len(judged)} above" if len(judged) > 1 or (judged and row is None) else ""
-    if row is None:
-        return StandingCell("–", None, several)
-    measure = first.info.measure(first.info.ranks_by)
-    value = row.entry.result.measures.get(measure.name)
-    number = "–" if value is None else f"{value:.3g}" if abs(value) >= 1e12 else number_text(value, 3, minus="−")
-    if row.verdict is None:
-        return StandingCell(number, None, several)
-    return StandingCell(number, row.verdict.standing, several)
-
-
 def standing_html(columns: Sequence[StandingColumn], rows: Sequence[StandingRow]) -> str:
     """The overview as a table in HTML, and above it which models cannot be told apart; strangers' texts are escaped.
 
     Its sections are the models that are above their twin in a task at least, those that are not shown to be learnt, and
     what models are judged beside.
     """
-    heads = [
-        _element("th", _element("span", column.heading) + _element("small", column.lead), scope="col")
-        for column in columns
-    ]
+    judged = [row for row in rows if row.kind is ModelKind.TRAINED]
     sections = (
-        ("Above their twin in one task or more", [row for row in rows if row.kind is ModelKind.TRAINED and row.learnt]),
-        (f"Models {NOT_LEARNT}", [row for row in rows if row.kind is ModelKind.TRAINED and not row.learnt]),
+        ("Above their twin in one task or more", [row for row in judged if row.learnt]),
+        (f"Models {NOT_LEARNT}", [row for row in judged if not row.learnt]),
         ("What models are judged beside", [row for row in rows if row.kind is not ModelKind.TRAINED]),
     )
-    body = Markup().join(_section(title, members, len(columns)) for title, members in sections if members)
-    head = _element("thead", _element("tr", _element("th", "model", scope="col") + Markup().join(heads)))
-    table = _element("table", head + body)
     leads = [column.tasks[0] for column in columns]
     orders = [f"By {task.info.title}: {sentence}" for task in leads for sentence in task.orders]
-    said = _element("p", " ".join(orders[:MOST_LINES]), class_="orders") if orders else Markup()
-    # Gradio's templates would read braces, dollars and backticks.
-    html = str(
-        said + _element("div", table, class_="standings", tabindex="0", role="region", aria_label="Models by benchmark")
-    )
-    return "".join(_TEMPLATE_SIGNS.get(sign, sign) for sign in html)
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
+    environment.filters.update(query=query_of, shortened=lambda text: shortened(text, LONGEST_SHOWN))
+    template = environment.from_string(files(__package__).joinpath("standings.html").read_text("utf-8"))
+    html = template.render(orders=" ".join(orders[:MOST_LINES]), columns=columns, sections=sections, signs=SIGNS)
+    # Gradio's own templates would read braces, dollars and backticks.
+    return "".join(_TEMPLATE_SIGNS.get(sign, sign) for sign in re.sub(r">\s+<", "><", html).strip())
 
 
 _TEMPLATE_SIGNS = {sign: f"&#{ord(sign)};" for sign in "{}$`"}
-
-
-def _element(name: str, content: str | Markup, **attributes: str) -> Markup:
-    """An element of HTML; content that is no markup, and attributes, are escaped."""
-    said = (Markup(' {}="{}"').format(key.rstrip("_").replace("_", "-"), text) for key, text in attributes.items())
-    return Markup("<{}{}>{}</{}>").format(name, Markup().join(said), content, name)
-
-
-def _section(title: str, rows: Sequence[StandingRow], columns: int) -> Markup:
-    head = _element("tr", _element("th", title, colspan=str(columns + 1), scope="rowgroup", class_="section"))
-    return _element("tbody", head + Markup().join(map(_line, rows)), class_="" if rows[0].learnt else "quiet")
-
-
-def _line(row: StandingRow) -> Markup:
-    link = _element("a", shortened(row.model, LONGEST_SHOWN), href=query_of(row.model))
-    kind = OF_OUR_DATA if row.is_ours else "" if row.kind is ModelKind.TRAINED else row.kind.value
-    said = ", ".join(filter(None, (kind, shortened(row.sender, LONGEST_SHOWN))))
-    name = _element("th", _element("bdi", link) + _element("small", said), scope="row")
-    cells = Markup().join(map(_cell_html, row.cells))
-    return _element("tr", name + cells)
-
-
-def _cell_html(cell: StandingCell) -> Markup:
-    if cell.standing is None:
-        return _element("td", cell.number + (_element("small", cell.several) if cell.several else Markup()))
-    said = "; ".join(filter(None, (cell.standing.value, cell.several)))
-    shown = _element("strong", f"{SIGNS[cell.standing]} {cell.number}") + _element("small", said)
-    return _element("td", shown, class_=f"standing-{cell.standing.value.replace(' ', '-')}")
 
 
 # ----- What may be said of one model
@@ -338,8 +303,13 @@ def _conclusion(board: Board, model: str, sender: str, rows: Sequence[_DataRow])
     if not current:
         return f"{name} has no entry of an installed version of a task: nothing may be concluded."
     groups: dict[str, list[tuple[str, TaskVerdict]]] = {}
-    for info, title, verdict in _judged_rows(board, current):
-        groups.setdefault(asked_of(info), []).append((title, verdict))
+    counts = Counter((info.name, key) for info, key, row in current if row.verdict is not None)
+    for info, key, row in current:
+        if row.verdict is not None:
+            # The title distinguishes rows of one task and data.
+            entry = f" (entry {row.entry.id[-16:][:8]})" if counts[info.name, key] > 1 else ""
+            title = f"{info.title} on {data_name(board, info.name, key)}{entry}"
+            groups.setdefault(asked_of(info), []).append((title, row.verdict))
     is_ours = any(knows_generator(row.entry.result.model.trained_on) for *_, row in current)
     sentences = []
     for asked, of in groups.items():
@@ -348,14 +318,3 @@ def _conclusion(board: Board, model: str, sender: str, rows: Sequence[_DataRow])
         trained = f"{OF_OUR_DATA}, and " if is_ours else ""
         sentences.append(f"{by}{name} is {trained}{tasks_sentence(titles, verdicts)}")
     return " ".join(sentences)
-
-
-def _judged_rows(board: Board, rows: Sequence[_DataRow]) -> list[tuple[TaskInfo, str, TaskVerdict]]:
-    """Task, title and verdict of each judged row; the title tells apart rows of one task and data."""
-    judged = [(info, key, row, row.verdict) for info, key, row in rows if row.verdict is not None]
-    counts = Counter((info.name, key) for info, key, _, _ in judged)
-    titled = []
-    for info, key, row, verdict in judged:
-        entry = f" (entry {row.entry.id[-16:][:8]})" if counts[info.name, key] > 1 else ""
-        titled.append((info, f"{info.title} on {data_name(board, info.name, key)}{entry}", verdict))
-    return titled
