@@ -141,13 +141,13 @@ def test_what_the_maintainers_add_is_verified(results, evaluated):
     assert board().entries[0].status == "verified"
 
 
-def test_the_answers_of_another_model_are_left_to_the_maintainers(results, evaluated):
-    files = submit(evaluated, "blind").submissions[0].files
+def test_the_answers_of_another_model_are_labelled_as_a_reproduction(results, evaluated):
+    first = submit(evaluated, "blind").submissions[0]
     assert check()[0].action == "added"
-    request(results, with_json(files, model={"id": "lab/other"}))
-    (outcome,) = check()
-    assert outcome.action == "left"
-    assert "its answers are those of blind" in outcome.reasons[0]
+    request(results, with_json(first.files, model={"id": "lab/other"}))
+    assert check()[0].action == "added"
+    (other,) = board().of_model("lab/other")
+    assert other.reproduces == first.folder
 
 
 def test_what_is_wrong_is_refused_and_said(results, evaluated):
