@@ -29,7 +29,7 @@ from ..scenes.captioned import (
 )
 from ..scenes.sources import random_generator
 from ..texts.captions import draw_tree
-from ..texts.truth import MOST_POSITIVES, HeardEvent, Kind, true_parts, wholes
+from ..texts.truth import MOST_POSITIVES, HeardEvent, NegativeKind, true_parts, wholes
 from ..texts.truth import negatives as false_texts
 from .captioned_items import (
     CaptionedRecipe,
@@ -192,8 +192,8 @@ class _Training(CaptionedRecipe[TrainingSpec]):
         """
         super().check_row(row)
         for negative in row["negatives"]:
-            if negative["kind"] not in get_args(Kind):
-                kinds = ", ".join(map(repr, get_args(Kind)))
+            if negative["kind"] not in get_args(NegativeKind):
+                kinds = ", ".join(map(repr, get_args(NegativeKind)))
                 raise DatasetError(f"row {row['id']}: a negative is {negative!r}; it has a text and a kind: {kinds}")
         check_events(row["id"], row["events"])
 

@@ -133,6 +133,7 @@ class ComposedQueries(Recipe[ComposedSpec]):
             turn, place = divmod(number, len(kinds))
             kind, rng = kinds[place], self.random(spec, number)
             source: Numbers
+            said: tuple[str, ...]
             candidates: list[tuple[str, Numbers]]
             if kind == "then":
                 # A sound added last or first: {source kept, replaced} × {the sound, another} × {last, first}.

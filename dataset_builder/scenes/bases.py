@@ -24,7 +24,7 @@ from ..data import DatasetError, Pcm16, Row
 from ..sounds.entries import Sounds, SoundsField
 from ..sounds.splits import FOLDS, folds_of, other_recording, select_recordings
 from ..sounds.tones import ATTRIBUTES
-from .effects import Floats, ParameterRange, Samples, Transform, list_transforms, load_transform, root_mean_square
+from .effects import Floats, ParameterRange, Signal, Transform, list_transforms, load_transform, root_mean_square
 from .mixing import middle_of, resampled
 from .sources import (
     FULL_SCALE,
@@ -333,7 +333,7 @@ def _sounds_of(spec: TransformSpec) -> Iterator[Base]:
         yield Base(f"transforms-{number:05d}", int(entry.sha256[:8], 16), fold, title, tuple(versions))
 
 
-def _heard(sounds: Sounds, index: int, rate: int) -> Samples:
+def _heard(sounds: Sounds, index: int, rate: int) -> Signal:
     return resampled(*sounds.waveform(index), rate)
 
 
@@ -370,8 +370,8 @@ class Copy:
     scaled: float = 0.0
 
 
-def base_length(source: Samples, sample_rate: int, duration: float, reach: float) -> int:
-    """Samples of a clip from a longer sound: at most `duration` seconds; `reach` times as many must be there.
+def base_length(source: Signal, sample_rate: int, duration: float, reach: float) -> int:
+    """Signal of a clip from a longer sound: at most `duration` seconds; `reach` times as many must be there.
 
     Raises:
         DatasetError: the clip would be too short to hear.
@@ -384,9 +384,7 @@ def base_length(source: Samples, sample_rate: int, duration: float, reach: float
     return length
 
 
-def render_orbit(
-    source: Samples, length: int, sample_rate: int, copies: Sequence[Copy], headroom: float
-) -> list[Pcm16]:
+def render_orbit(source: Signal, length: int, sample_rate: int, copies: Sequence[Copy], headroom: float) -> list[Pcm16]:
     """The middle of a sound as a clip, then its copies, all under one gain.
 
     The gain is `headroom` decibels below 1, lower only where a clip would pass full scale. A copy by a transform that
@@ -429,7 +427,7 @@ def reach_of(transforms: Sequence[tuple[Transform, ParameterRange]]) -> float:
     return max([1.0, *(transform.reading(end) for transform, span in transforms for end in (span.low, span.high))])
 
 
-def render_candidates(clips: Sequence[Samples], sample_rate: int, base: Pcm16, *, inverted: bool) -> list[Pcm16]:
+def render_candidates(clips: Sequence[Signal], sample_rate: int, base: Pcm16, *, inverted: bool) -> list[Pcm16]:
     """Clips [samples] of one length, all with exactly the root mean square of a base (int16).
 
     All are equally softer where one would pass full scale. `with_energy` defines "exactly". Frequencies above
@@ -453,7 +451,7 @@ def render_candidates(clips: Sequence[Samples], sample_rate: int, base: Pcm16, *
 
 
 def with_energy(samples: NDArray[np.int64], energy: int) -> NDArray[np.int64]:
-    """Samples whose squares sum up to `energy`, each changed by at most 1.
+    """Signal whose squares sum up to `energy`, each changed by at most 1.
 
     Rounding to 16 bits leaves soft clips with levels that differ by some 1e-5: enough for a level meter to tell clips
     apart. The loudest samples are changed first: towards 0 until the sum is not too large, then away from 0 until it is

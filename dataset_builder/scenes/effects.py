@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from python_stretch.Signalsmith import Stretch
 
 
-Samples = NDArray[np.float64]
-Floats = NDArray[np.float32] | Samples
+Signal = NDArray[np.float64]
+Floats = NDArray[np.float32] | Signal
 Scale = Literal["linear", "log"]
 
 
@@ -48,19 +48,7 @@ class ParameterRange:
         return float(self.low + scaled * (self.high - self.low))
 
 
-Change = Callable[[Samples, int, float, np.random.Generator], Samples]
-
-
-def _as_they_are(sample_rate: int, span: ParameterRange) -> ParameterRange:
-    return span
-
-
-def _as_much(parameter: float) -> float:
-    return 1.0
-
-
-def _nothing() -> None:
-    pass
+Change = Callable[[Signal, int, float, np.random.Generator], Signal]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,16 +80,16 @@ class Transform:
     high: float
     apply: Change
     scale: Scale = "linear"
-    limits: Callable[[int, ParameterRange], ParameterRange] = _as_they_are
-    reading: Callable[[float], float] = _as_much
-    check_available: Callable[[], None] = _nothing
+    limits: Callable[[int, ParameterRange], ParameterRange] = lambda sample_rate, span: span
+    reading: Callable[[float], float] = lambda parameter: 1.0
+    check_available: Callable[[], object] = lambda: None
     natural_only: bool = False
     keeps_level: bool = True
     alters: tuple[str, ...] = ()
     version: int = 1
 
 
-def _gain(waveform: Samples, sample_rate: int, decibels: float, rng: np.random.Generator) -> Samples:
+def _gain(waveform: Signal, sample_rate: int, decibels: float, rng: np.random.Generator) -> Signal:
     """Every sample times one number."""
     return waveform * 10 ** (decibels / 20)
 
@@ -109,22 +97,18 @@ def _gain(waveform: Samples, sample_rate: int, decibels: float, rng: np.random.G
 _ORDER = 4
 
 _HIGHEST_CUTOFF = 0.45
-"""Largest cutoff, as a share of the sample rate: below half of it, where the filter would do nothing."""
+"""Largest cutoff, as a share of the sample rate: below half of it, where the filter would do nothing; 7,200 Hz at
+16 kHz."""
 
 
-def _low_pass(waveform: Samples, sample_rate: int, cutoff: float, rng: np.random.Generator) -> Samples:
+def _low_pass(waveform: Signal, sample_rate: int, cutoff: float, rng: np.random.Generator) -> Signal:
     """A Butterworth filter, 3 dB down at the cutoff in Hz, as second-order sections, from silence on."""
     from scipy.signal import butter, sosfilt
 
     return np.asarray(sosfilt(butter(_ORDER, cutoff, output="sos", fs=sample_rate), waveform))
 
 
-def _cutoffs(sample_rate: int, span: ParameterRange) -> ParameterRange:
-    """Cutoffs of at most .45 of the rate: 7,200 Hz at 16 kHz."""
-    return replace(span, high=min(span.high, _HIGHEST_CUTOFF * sample_rate))
-
-
-def _noise(waveform: Samples, sample_rate: int, ratio: float, rng: np.random.Generator) -> Samples:
+def _noise(waveform: Signal, sample_rate: int, ratio: float, rng: np.random.Generator) -> Signal:
     """White Gaussian noise is added, whose power is exactly so many dB below that of the whole clip.
 
     It is drawn for every sample: a short, repeated piece would be a tone.
@@ -133,7 +117,7 @@ def _noise(waveform: Samples, sample_rate: int, ratio: float, rng: np.random.Gen
     return waveform + noise * (root_mean_square(waveform) / root_mean_square(noise) * 10 ** (-ratio / 20))
 
 
-def _reverb(waveform: Samples, sample_rate: int, seconds: float, rng: np.random.Generator) -> Samples:
+def _reverb(waveform: Signal, sample_rate: int, seconds: float, rng: np.random.Generator) -> Signal:
     """The clip plus, equally loud, its convolution with a tail of noise; sound after the clip's end is cut off.
 
     The impulse response is a direct path of 1 and a tail of Gaussian noise that decays by 60 dB in so many seconds,
@@ -147,19 +131,19 @@ def _reverb(waveform: Samples, sample_rate: int, seconds: float, rng: np.random.
     return np.asarray(fftconvolve(waveform, response)[: len(waveform)])
 
 
-def _pitch(waveform: Samples, sample_rate: int, semitones: float, rng: np.random.Generator) -> Samples:
+def _pitch(waveform: Signal, sample_rate: int, semitones: float, rng: np.random.Generator) -> Signal:
     """All frequencies times 2^(semitones / 12), formants among them."""
     return _resynthesised(waveform, sample_rate, rng, semitones=semitones)
 
 
-def _stretch(waveform: Samples, sample_rate: int, speed: float, rng: np.random.Generator) -> Samples:
+def _stretch(waveform: Signal, sample_rate: int, speed: float, rng: np.random.Generator) -> Signal:
     """The same sound in 1 / speed of its time: 2 is twice as fast."""
     return _resynthesised(waveform, sample_rate, rng, speed=speed)
 
 
 def _resynthesised(
-    waveform: Samples, sample_rate: int, rng: np.random.Generator, *, semitones: float = 0.0, speed: float = 1.0
-) -> Samples:
+    waveform: Signal, sample_rate: int, rng: np.random.Generator, *, semitones: float = 0.0, speed: float = 1.0
+) -> Signal:
     """Sound with another pitch or speed, float64 [samples / speed]; the package computes in float32."""
     # The seed decides phases; without one it is drawn from the clock.
     stretch = _vocoder()(int(rng.integers(2**31)))
@@ -178,10 +162,6 @@ def _vocoder() -> type[Stretch]:
             "the transforms pitch and stretch need python-stretch: pip install 'audio-compositionality[transforms]'"
         ) from error
     return Stretch
-
-
-def _check_vocoder() -> None:
-    _vocoder()
 
 
 _TABLE = (
@@ -203,7 +183,7 @@ _TABLE = (
         high=8_000,
         scale="log",
         apply=_low_pass,
-        limits=_cutoffs,
+        limits=lambda sample_rate, span: replace(span, high=min(span.high, _HIGHEST_CUTOFF * sample_rate)),
     ),
     Transform(
         name="noise",
@@ -221,7 +201,7 @@ _TABLE = (
         low=-12,
         high=12,
         apply=_pitch,
-        check_available=_check_vocoder,
+        check_available=_vocoder,
         natural_only=True,
         alters=("pitch",),
     ),
@@ -249,7 +229,7 @@ _TABLE = (
         apply=_stretch,
         # A clip at twice the speed uses twice as much sound, so that nothing is padded, repeated or cut.
         reading=float,
-        check_available=_check_vocoder,
+        check_available=_vocoder,
         natural_only=True,
         alters=("rate",),
     ),

@@ -24,7 +24,7 @@ from ..data import DatasetError, Pcm16, Rendering, Waveform
 from ..sounds.annotations import STEPS, Activity, union
 from ..sounds.entries import Sounds
 from ..sounds.tones import HeardSpec, default_timbres
-from .effects import Floats, Samples, root_mean_square
+from .effects import Floats, Signal, root_mean_square
 
 if TYPE_CHECKING:
     from ..data import Row
@@ -307,7 +307,7 @@ class EventSounds:
             raise DatasetError(f"{self._name(entry)} is silent; leave it out")
         return _Cycle(cycle.astype(np.float32), head.astype(np.float32), length, root_mean_square(cycle))
 
-    def _repeatable(self, samples: Samples) -> tuple[Samples, Samples, int]:
+    def _repeatable(self, samples: Signal) -> tuple[Signal, Signal, int]:
         """A period of a trimmed sound, its first frame, and its length; in whole frames."""
         hop = self._hop
         padded = np.zeros(max(1, -(-len(samples) // hop)) * hop)
@@ -325,7 +325,7 @@ class EventSounds:
         return cycle, head, len(part)
 
 
-def resampled(waveform: Samples, rate: int, sample_rate: int) -> Samples:
+def resampled(waveform: Signal, rate: int, sample_rate: int) -> Signal:
     """Samples at another rate."""
     if rate == sample_rate:
         return waveform
@@ -334,7 +334,7 @@ def resampled(waveform: Samples, rate: int, sample_rate: int) -> Samples:
     return np.asarray(soxr.resample(waveform, rate, sample_rate), np.float64)
 
 
-def middle_of(source: Samples, length: int) -> Samples:
+def middle_of(source: Signal, length: int) -> Signal:
     """The middle of a sound, `length` samples."""
     start = (len(source) - length) // 2
     return source[start : start + length]
@@ -407,7 +407,7 @@ def _add(clip: Floats, events: Sequence[tuple[int, Event]], sounds: Mapping[Even
     return clip
 
 
-def exact_clips(layers: Sequence[Samples], clips: Sequence[Sequence[int]]) -> list[Pcm16]:
+def exact_clips(layers: Sequence[Signal], clips: Sequence[Sequence[int]]) -> list[Pcm16]:
     """Clips that are sums of layers of the clip's length; see `mix`.
 
     Args:

@@ -26,7 +26,7 @@ from ..data import NUMBER, TEXT, DataColumn, DatasetError, Pcm16
 from ..sounds.entries import Sounds, SoundsField, related
 from ..sounds.splits import classified
 from ..sounds.tones import HeardSpec
-from .effects import Samples, root_mean_square
+from .effects import Signal, root_mean_square
 from .mixing import middle_of, resampled
 from .sources import LONGEST_DURATION, random_generator
 
@@ -57,7 +57,7 @@ class SoundsSpec(HeardSpec):
 
     @property
     def num_samples(self) -> int:
-        """Samples of a clip."""
+        """Signal of a clip."""
         return round(self.duration * self.sample_rate)
 
 
@@ -357,7 +357,7 @@ class PlacedSounds(SoundPool):
         super().__init__(sounds)
         self.spec = spec
 
-    def placed(self, number: int, stream: int, *place: int) -> Samples:
+    def placed(self, number: int, stream: int, *place: int) -> Signal:
         """A sound as a source over a clip, float64 [samples], at a level of 1.
 
         Args:
@@ -376,7 +376,7 @@ class PlacedSounds(SoundPool):
         except DatasetError as error:
             raise DatasetError(f"{self.source}: recording {self.entries[number].id!r} {error}") from error
 
-    def together(self, numbers: Sequence[int], stream: int, *place: int) -> Samples:
+    def together(self, numbers: Sequence[int], stream: int, *place: int) -> Signal:
         """Sounds together, at a level of 1: the n-th has the random numbers of `place` and n.
 
         Raises:
@@ -390,8 +390,8 @@ class PlacedSounds(SoundPool):
 
 
 def place_recording(
-    waveform: Samples, rate: int, length: int, sample_rate: int, eq_db: float, rng: np.random.Generator
-) -> Samples:
+    waveform: Signal, rate: int, length: int, sample_rate: int, eq_db: float, rng: np.random.Generator
+) -> Signal:
     """A recording as a source of a clip: a window, a random smooth filter, one gain to a level of 1, a random polarity.
 
     Polarity is inaudible. A random one puts a linear encoder, which tells two instances of a class apart by their
@@ -425,7 +425,7 @@ def place_recording(
     return clip * (polarity / root_mean_square(clip))
 
 
-def lay_out(waveform: Samples, length: int, pause: int, phase: float) -> Samples:
+def lay_out(waveform: Signal, length: int, pause: int, phase: float) -> Signal:
     """A window of a recording that is repeated without end.
 
     Args:
@@ -451,7 +451,7 @@ def lay_out(waveform: Samples, length: int, pause: int, phase: float) -> Samples
     return repeated[(start + np.arange(length)) % period]
 
 
-def equalise(clip: Samples, sample_rate: int, gains: Samples) -> Samples:
+def equalise(clip: Signal, sample_rate: int, gains: Signal) -> Signal:
     """A clip after a zero-phase filter whose gain in decibels runs smoothly through knots.
 
     Args:
@@ -473,10 +473,10 @@ def equalise(clip: Samples, sample_rate: int, gains: Samples) -> Samples:
     return np.asarray(np.fft.irfft(spectrum, padded)[: len(clip)], np.float64)
 
 
-def whole_clip(samples: Samples, length: int) -> Pcm16:
+def whole_clip(samples: Signal, length: int) -> Pcm16:
     """Unchanged samples in 16 bits: the middle of more than `length`; scaled down where they would pass full scale."""
     if len(samples) > length:
         samples = middle_of(samples, length)
     peak = max(1.0, float(np.abs(samples).max()))
-    # Samples that were 16-bit before stay the same.
+    # Signal that were 16-bit before stay the same.
     return np.clip(np.rint(samples / peak * 2**15), -(2**15), 2**15 - 1).astype(np.int16)

@@ -235,7 +235,8 @@ class ToneBank:
         with _rendering:
             tones = _rendered.get(sound)
             if tones is None:
-                classes = list(product(range(spec.num_classes), repeat=3))
+                levels = range(spec.num_classes)
+                classes = list(product(levels, levels, levels))
                 with ThreadPoolExecutor(os.cpu_count()) as pool:
                     every = list(pool.map(lambda key: spec.tone(*key), classes))
                 tones = _rendered[sound] = Tones(zip(classes, every, strict=True))

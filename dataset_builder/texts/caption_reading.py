@@ -25,7 +25,7 @@ from audio_compositionality.support.files import packaged_yaml, sha256_of_json
 from ..scenes.captioned import Expression, Leaf, Then, Together, formula, joined, leaves, replaced
 from ..sounds.entries import word_places
 from .captions import Mention, caption_templates, stands_behind
-from .truth import HeardEvent, Kind, false_variants, is_false, is_true
+from .truth import HeardEvent, NegativeKind, false_variants, is_false, is_true
 
 _WORD = re.compile(r"[^\W_]+")
 
@@ -556,7 +556,7 @@ def vocabulary_of(events: Iterable[HeardEvent]) -> Vocabulary:
     return Vocabulary.of(Leaf(event.label, event.attributes) for event in events)
 
 
-def negative_kind(negative: CaptionReading, caption: CaptionReading) -> Kind:
+def negative_kind(negative: CaptionReading, caption: CaptionReading) -> NegativeKind:
     """The kind of a negative with the sounds of a caption: that of the single change from the caption.
 
     After several changes: ``attribute`` if a sound has other words, ``order`` if the same parts are in other places,

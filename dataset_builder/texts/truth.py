@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations, pairwise, zip_longest
+from itertools import combinations, pairwise, product, zip_longest
 from typing import Any, Literal
 
 import numpy as np
@@ -116,14 +116,12 @@ def is_true(expression: Expression, events: Iterable[HeardEvent | Mapping[str, A
         events: of the clip, as `HeardEvent` or as a row has them.
     """
     heard = [HeardEvent.of(event) for event in events]
-    return all(_is_heard(leaf, heard) for leaf in leaves(expression)) and _holds(expression, heard)
-
-
-def _is_heard(leaf: Leaf, events: Sequence[HeardEvent]) -> bool:
-    fitting = [event for event in events if event.is_of(leaf)]
-    seconds = _measure(_union((event.start, event.stop) for event in fitting))
-    lengths = [event.length for event in fitting if event.length is not None]
-    return seconds >= max(LEAST_SECONDS, *(LEAST_SHARE * length for length in lengths), 0) - _ROUNDING
+    for leaf in leaves(expression):
+        lengths = [event.length for event in heard if event.is_of(leaf) and event.length is not None]
+        least = max(LEAST_SECONDS, *(LEAST_SHARE * length for length in lengths), 0)
+        if _measure(_times(leaf, heard)) < least - _ROUNDING:
+            return False
+    return _holds(expression, heard)
 
 
 def _holds(expression: Expression, events: Sequence[HeardEvent]) -> bool:
@@ -189,26 +187,27 @@ def _spans(expression: Expression, events: Sequence[HeardEvent], dimension: Call
         fitting = [(event.start, event.stop) for event in events if event.may_be(expression, dimension)]
         whole = [(min(start for start, _ in fitting), max(stop for _, stop in fitting))] if fitting else []
         return {*fitting, *whole}
-    first, *rest = (_spans(operand, events, dimension) for operand in expression.operands)
-    join = _after if isinstance(expression, Then) else _with
-    for operand in rest:
-        first = {span for one in first for other in operand if (span := join(one, other)) is not None}
-    return first
+    spans, *rest = (_spans(operand, events, dimension) for operand in expression.operands)
+    for of_operand in rest:
+        pairs = product(spans, of_operand)
+        if isinstance(expression, Then):
+            spans = {
+                (one[0], other[1])
+                for one, other in pairs
+                if one[0] + TOLERANCE < other[0] and one[1] + TOLERANCE < other[1]
+            }
+        else:
+            spans = {
+                (min(one[0], other[0]), max(one[1], other[1]))
+                for one, other in pairs
+                if min(one[1], other[1]) - max(one[0], other[0]) > TOLERANCE
+            }
+    return spans
 
 
-def _after(first: Interval, second: Interval) -> Interval | None:
-    later = all(one + TOLERANCE < other for one, other in zip(first, second, strict=True))
-    return (first[0], second[1]) if later else None
+NegativeKind = Literal["order", "relation", "attribute", "absent"]
 
-
-def _with(first: Interval, second: Interval) -> Interval | None:
-    start, stop = max(first[0], second[0]), min(first[1], second[1])
-    return (min(first[0], second[0]), max(first[1], second[1])) if stop - start > TOLERANCE else None
-
-
-Kind = Literal["order", "relation", "attribute", "absent"]
-
-SAME_WORDS: tuple[Kind, ...] = ("order", "attribute")
+SAME_WORDS: tuple[NegativeKind, ...] = ("order", "attribute")
 """Kinds whose text has the same words as the caption: they differ from it only in the joints of the parts."""
 
 MOST_POSITIVES = 7
@@ -230,13 +229,13 @@ class Negative:
     """
 
     text: str
-    kind: Kind
+    kind: NegativeKind
     expression: Expression
 
 
 def false_variants(
     expression: Expression, absent: Iterable[str] = (), dimension: Callable[[str], str] = dimension_of
-) -> Iterator[tuple[Expression, Kind]]:
+) -> Iterator[tuple[Expression, NegativeKind]]:
     """The variants of an expression after one change, whether false of a clip or not.
 
     Args:
@@ -322,7 +321,7 @@ def negatives(
         held_out: as in `captions.wordings`.
     """
     text = caption(expression, wording)
-    proposed: dict[Kind, dict[str, Negative]] = {"order": {}, "attribute": {}, "relation": {}, "absent": {}}
+    proposed: dict[NegativeKind, dict[str, Negative]] = {"order": {}, "attribute": {}, "relation": {}, "absent": {}}
     heard = [HeardEvent.of(event) for event in events]
     for variant, kind in false_variants(expression, absent, dimensions(heard)):
         if not is_false(variant, heard):
@@ -332,13 +331,10 @@ def negatives(
         other = caption(variant, of_variant)
         if kind not in SAME_WORDS or bag_of_words(other) == bag_of_words(text):
             proposed[kind][other] = Negative(other, kind, variant)
-    return _by_turns([list(of_kind.values()) for of_kind in proposed.values()], most, rng)
-
-
-def _by_turns(lists: Sequence[Sequence[Negative]], most: int, rng: np.random.Generator) -> list[Negative]:
-    """The elements of the lists in turn, each list in a drawn order, without repeated texts."""
+    # Each kind in a drawn order, the kinds in turn, without repeated texts.
+    lists = [list(of_kind.values()) for of_kind in proposed.values()]
     drawn = [[of_kind[place] for place in rng.permutation(len(of_kind))] for of_kind in lists]
-    turns = [of_kind[turn] for turn in range(max(map(len, drawn))) for of_kind in drawn if turn < len(of_kind)]
+    turns = [negative for turn in zip_longest(*drawn) for negative in turn if negative is not None]
     return list({negative.text: negative for negative in turns}.values())[:most]
 
 

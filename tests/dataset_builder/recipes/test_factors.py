@@ -192,23 +192,6 @@ def test_locked_onsets_are_zero_but_in_the_clip_that_has_them_redrawn():
         assert any(clip.shares) is (clip.factor == "onset")
 
 
-def test_labels_and_values_say_the_same(few):
-    for row in few.rows:
-        target = row["metadata"][0]
-        assert target["pitch_label"] == f"MIDI {row['values']['pitch']:.0f}"
-        assert target["rate_label"] == f"{row['values']['rate']:.3f} Hz"
-        assert target["amplitude_label"] == f"{row['values']['amplitude']:.3f} dB"
-        assert row["gains"][0] == pytest.approx(10 ** (row["values"]["amplitude"] / 20))
-        assert len(row["metadata"]) == len(row["onsets"]) == len(row["gains"])
-
-
-def test_an_amplitude_above_full_scale_gets_a_gain():
-    loud = RECIPE.render(FactorSpec(**FEW, amplitude_range=(-10, 20)))
-    index, row = next((i, row) for i, row in enumerate(loud.rows) if row["kind"] == "crossed" and row["gains"][0] > 1)
-    assert row["gain"] == pytest.approx(1 / row["gains"][0], rel=1e-6)
-    assert np.abs(loud.clips(index)[0].astype(np.int32)).max() in (FULL_SCALE - 1, FULL_SCALE, FULL_SCALE + 1)
-
-
 def test_as_many_sources_as_there_can_be_are_found():
     settings = FactorSpec(num_classes=2, voices=default_voices()[:2], max_sources=12, stars=16, seed=1)
     sets = [set(clip.sources) for clip in drawn_of(settings) if clip.block]

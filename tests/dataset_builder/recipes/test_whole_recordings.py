@@ -62,13 +62,6 @@ def test_rows_of_a_class_share_the_list_of_its_prompts():
     assert len({id(row["prompts"][0]) for row in rows}) == 30
 
 
-def test_rows_are_as_many_as_are_asked_for_drawn_by_the_seed():
-    many = described(40)
-    rows = rows_of(ZERO_SHOT, many, clips=6)
-    assert len(rows) == 6
-    assert rows_of(ZERO_SHOT, many, clips=6, seed=1) != rows
-
-
 def clips_of(folder):
     data = recorded(open_recordings(folder, progress=False), recipes=["zero_shot_audio"])
     configuration = data.configuration("zero_shot_audio")

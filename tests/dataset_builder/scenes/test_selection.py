@@ -155,13 +155,6 @@ class TestSampleScenes:
         for place in range(4):
             assert stats.chisquare(np.bincount(codes // 8**place % 8, minlength=8)).pvalue > 1e-3
 
-    @pytest.mark.slow
-    def test_the_same_seed_draws_the_same(self):
-        again = sample_scenes(np.random.default_rng(0), 150_000, 8, 4)
-        other = sample_scenes(np.random.default_rng(1), 150_000, 8, 4)
-        assert (again == self.scenes).all()
-        assert (other != self.scenes).any()
-
     def test_a_pool_larger_than_half_of_all_scenes_is_refused(self):
         with pytest.raises(InputError, match="2,516 scenes"):
             sample_scenes(np.random.default_rng(0), 1_259, 2, 4)

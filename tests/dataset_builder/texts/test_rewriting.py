@@ -2,7 +2,6 @@
 
 import json
 import re
-from collections import Counter
 
 import datasets
 import pytest
@@ -14,17 +13,13 @@ from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.rendered import RenderedData
-from audio_compositionality.dataset_builder.texts.caption_reading import Judge
 from audio_compositionality.dataset_builder.texts.rewriting import (
     KeptAnswers,
     LanguageModel,
     LanguageModelWriter,
-    description_prompt,
-    equivalent,
     rewrite,
     written_data,
 )
-from audio_compositionality.dataset_builder.texts.truth import HeardEvent
 from audio_compositionality.support.errors import InputError
 
 from ..recipes.recorded import WHO, named, settings_of
@@ -234,19 +229,6 @@ class TestItems:
         assert row["captions"][0] == "first a bell, later an organ"
 
 
-class TestOneClip:
-    events = (HeardEvent("bell", 0, 5, ("slow", "high")), HeardEvent("organ", 5, 10, ("low",)))
-    judge = Judge.of("a slow bell followed by a low organ", events)
-
-    def test_its_sounds_are_asked_for_with_their_times(self):
-        assert "- low organ: 5.0 to 10.0 s" in description_prompt(self.judge)
-
-    def test_fewer_than_thirty_words(self):
-        text = "a slow bell " + "is heard " * 11 + "then a low organ"
-        for words, reason in ((text, None), ("the sound of " + text, "too long")):
-            assert equivalent(as_json(caption=words), self.judge, most_words=29).reason == reason
-
-
 SMALL = {
     "comp_a_train": {"sample_rate": 8_000, "train_rows": 6, "validation_rows": 2},
     "comp_a_order": {"sample_rate": 8_000, "items": 8},
@@ -345,12 +327,6 @@ def test_test_items_are_written_only_where_it_is_asked_for():
     assert "writer" in written.features
 
 
-def test_data_without_captions_are_refused(toys):
-    data = RenderedData("toys", {toys.name: next(iter(toys.presets.values()))})
-    with pytest.raises(InputError, match="has captions that a language model may write"):
-        written_data(data, LanguageModelWriter(Scripted()))
-
-
 def test_a_file_of_answers_that_was_cut_short_is_gone_on_with():
     model = Scripted(lambda prompt: f"to {prompt}")
     kept = KeptAnswers(model)
@@ -447,14 +423,6 @@ def test_the_most_probable_token_is_taken_whatever_the_models_own_settings(folde
         model = LanguageModel(folder, device="cpu", batch_size=batch_size, most_new_tokens=12)
         assert model.generate(prompts) == expected
     assert model.generate([]) == []
-
-
-def test_a_random_model_writes_nothing_and_every_text_is_counted(folder):
-    model = LanguageModel(folder, device="cpu", most_new_tokens=20)
-    rows, report = rewrite([TRAINING, {**TRAINING, "id": "t-1"}], LanguageModelWriter(model))
-    assert [{**row, "writer": None} for row in rows] == [{**TRAINING, "id": f"t-{n}", "writer": None} for n in range(2)]
-    assert {row["writer"] for row in rows} == {"template"}
-    assert (report.asked, report.taken, Counter(report.refused)) == (10, 0, Counter({"no JSON": 10}))
 
 
 def test_a_chat_template_is_used(tmp_path):
