@@ -87,7 +87,7 @@ def more_of(name):
     """The same with more rows."""
     few, of_sounds = SMALL.get(name, {}), SOUNDS.get(name, OTHER_SOUNDS)[1]
     counts = {field: value for field, value in few.items() if isinstance(value, int)}
-    return {field: max(value, of_sounds.get(field, 0)) + 2 for field, value in counts.items()}
+    return {field: max(value, of_sounds.get(field, 0)) + 1 for field, value in counts.items()}
 
 
 CARDS = {
