@@ -87,9 +87,6 @@ _SPEECH_MODELS: dict[str, tuple[str, dict[str, Any]]] = {
     "wavlm": ("WavLM", {}),
     "sew": ("SEW", {"squeeze_factor": 2}),
     "sew-d": ("SEWD", {"squeeze_factor": 2}),
-    "unispeech": ("UniSpeech", {}),
-    "unispeech-sat": ("UniSpeechSat", {"do_stable_layer_norm": True}),
-    "data2vec-audio": ("Data2VecAudio", {"num_conv_pos_embeddings": 3, "conv_pos_kernel_size": 5}),
     "wav2vec2-conformer": ("Wav2Vec2Conformer", {}),
 }
 """Name in transformers and what differs from wav2vec 2.0."""

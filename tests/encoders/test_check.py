@@ -17,7 +17,7 @@ import transformers
 
 from audio_compositionality.dataset_builder.texts.questions import annotation_of, check_question_row
 from audio_compositionality.encoders.base import Model, ModelCard, StagedEncoder, check_waveforms, resample
-from audio_compositionality.encoders.check import TEXTS, ModelCheck, all_passed, check_model, check_table
+from audio_compositionality.encoders.check import ModelCheck, all_passed, check_model, check_table
 from audio_compositionality.encoders.check_sounds import (
     cosines,
     distances,
@@ -412,18 +412,6 @@ def test_each_fault_of_texts_is_told(wrong: Any, check: str, status: str, value:
     assert faults == {name: status}
     assert re.search(value, results[name].value)
     assert results[name].hint
-
-
-def test_texts_of_checks_differ_in_length_and_have_a_mark() -> None:
-    assert len({len(text.split()) for text in TEXTS}) == len(TEXTS)
-    assert any("!" in text for text in TEXTS)
-
-
-def test_an_encoder_of_sound_alone_has_no_checks_of_texts() -> None:
-    class Plain(Model):
-        card, device, embed = Words.card, "cpu", Words.embed
-
-    assert not [check for check in check_model(Plain()) if check.name.startswith("texts")]
 
 
 # Answers

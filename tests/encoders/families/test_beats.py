@@ -1,16 +1,13 @@
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
-from torch.nn.utils.parametrizations import weight_norm
 from transformers.models.wavlm.modeling_wavlm import WavLMAttention
 
-from audio_compositionality.encoders.families.beats import BeatsEncoder, convert_beats
+from audio_compositionality.encoders.families.beats import BeatsEncoder
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.encoders.networks.beats_network import BeatsAttention, position_buckets
+from audio_compositionality.encoders.networks.beats_network import position_buckets
 from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
 
 from ..contract import different_clips, small_networks
@@ -36,44 +33,6 @@ def test_buckets_are_those_of_wavlm() -> None:
         wavlm.rel_attn_embed.weight.copy_(torch.arange(320.0)[:, None].expand(320, 12))
         expected = wavlm.compute_bias(1_800, 1_800)[0]
     torch.testing.assert_close(position_buckets(1_800).float(), expected)
-
-
-def test_attention_equals_the_published_formula() -> None:
-    """Softmax of q·k/sqrt(d) + gate · bias, head by head, with the gate of arXiv 2106.16138."""
-    generator = torch.Generator().manual_seed(0)
-    attention = BeatsAttention()
-    with torch.no_grad():
-        for parameter in attention.parameters():
-            parameter.copy_(0.1 * torch.randn(parameter.shape, generator=generator))
-    hidden = torch.randn(2, 5, 768, generator=generator)
-    bias = torch.randn(12, 5, 5, generator=generator)
-    with torch.no_grad():
-        ours = attention(hidden, bias).numpy()
-    w: dict[str, Any] = {name: p.detach().double().numpy() for name, p in attention.named_parameters()}
-    for clip, x in enumerate(hidden.double().numpy()):
-        heads = []
-        for head in range(12):
-            part = slice(64 * head, 64 * head + 64)
-            q, k, v = (x @ w[f"{n}_proj.weight"][part].T + w[f"{n}_proj.bias"][part] for n in "qkv")
-            summands = q @ w["grep_linear.weight"].T + w["grep_linear.bias"]
-            update, reset = (1 / (1 + np.exp(-summands[:, s].sum(axis=1))) for s in (slice(0, 4), slice(4, 8)))
-            gate = update * (reset * w["grep_a"][0, head, 0, 0] - 1) + 2
-            scores = q @ k.T / 8 + gate[:, None] * bias[head].numpy()
-            weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-            heads.append(weights / weights.sum(axis=1, keepdims=True) @ v)
-        expected = np.concatenate(heads, axis=1) @ w["out_proj.weight"].T + w["out_proj.bias"]
-        np.testing.assert_allclose(ours[clip], expected, atol=1e-4 * np.abs(expected).max())
-
-
-def test_position_kernel_is_normalised_as_by_torch() -> None:
-    torch.manual_seed(0)
-    convolution = weight_norm(torch.nn.Conv1d(768, 768, 128, groups=16), dim=2)
-    length, direction = (getattr(convolution.parametrizations.weight, f"original{k}") for k in (0, 1))
-    with torch.no_grad():
-        length.mul_(torch.rand_like(length))
-    table = {f"encoder.layers.{k}.self_attn.relative_attention_bias.weight": torch.zeros(1) for k in range(12)}
-    state = {"encoder.pos_conv.0.weight_g": length, "encoder.pos_conv.0.weight_v": direction, **table}
-    torch.testing.assert_close(convert_beats(state)["encoder.pos_conv.weight"], convolution.weight)
 
 
 def test_fresh_weights_are_drawn_as_published(encoder: BeatsEncoder) -> None:

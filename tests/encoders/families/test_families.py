@@ -32,9 +32,6 @@ SPEECH = {
     "wavlm": (8, 89, 8, 89),
     "sew": (8, 88, 16, 44),
     "sew-d": (8, 88, 16, 44),
-    "unispeech": (8, 89, 8, 89),
-    "unispeech-sat": (8, 89, 8, 89),
-    "data2vec-audio": (8, 89, 8, 89),
     "wav2vec2-conformer": (8, 89, 8, 89),
     "speech-to-text": (40, 18, 40, 18),
     "w2v-bert": (20, 34, 20, 34),
@@ -518,20 +515,6 @@ def test_the_audio_of_an_audio_visual_model(prefix: str, saved: Saved, save: Sav
     clips = different_clips(48_000, 0.3)
     expected = load_model(str(saved("pe-audio"))).embed(clips, 48_000)
     np.testing.assert_array_equal(load_model(str(folder)).embed(clips, 48_000), expected)
-
-
-def test_only_the_shards_of_the_tower_are_read(saved: Saved, tmp_path: Path) -> None:
-    model = transformers.Qwen2AudioForConditionalGeneration.from_pretrained(saved("qwen2-audio"))
-    model.save_pretrained(tmp_path, max_shard_size="20KB")
-    transformers.WhisperFeatureExtractor.from_pretrained(saved("qwen2-audio")).save_pretrained(tmp_path)
-    shards = tmp_path.glob("model-*.safetensors")
-    others = [shard for shard in shards if not any("audio_tower" in name for name in load_file(shard))]
-    assert others
-    for shard in others:
-        shard.unlink()
-    clips = different_clips(16_000, 0.5)
-    expected = load_model(f"tower:{saved('qwen2-audio')}").embed(clips, 16_000)
-    np.testing.assert_array_equal(load_model(f"tower:{tmp_path}").embed(clips, 16_000), expected)
 
 
 # Models that are no encoders
