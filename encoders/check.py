@@ -1,9 +1,9 @@
 """The check of a model, to be run before anything else: does it embed, read and answer as its author thinks?
 
-Every check is a function in a list, with the ability that it needs; the usual meaning of a failure stands below the
-first line of its docstring. It returns whether it passed and the measured value. The checks look for the recurrent
-faults of wrappers of audio models: a wrong sample rate, an embedding that changes with the clips beside it, random
-crops, rows in another order, padding taken for sound, seconds that are ignored.
+Every check is a function in the list `CHECKS`, with the ability that it needs; the usual meaning of a failure stands
+below the first line of its docstring. It returns whether it passed and the measured value. The checks look for the
+recurrent faults of wrappers of audio models: a wrong sample rate, an embedding that changes with the clips beside it,
+random crops, rows in another order, padding taken for sound, seconds that are ignored.
 """
 
 from __future__ import annotations
@@ -182,48 +182,6 @@ class Session:
         return list(given)
 
 
-@dataclass(frozen=True)
-class _Test:
-    """A check.
-
-    Attributes:
-        name: what it checks.
-        ability: of the models that it is for.
-        after: names of checks that have to pass before it is run.
-        unless: models with this ability are exempt: another check of its name is for them.
-        run: gives its finding.
-    """
-
-    name: str
-    ability: str
-    after: tuple[str, ...]
-    unless: str
-    run: Callable[[Session], Finding]
-
-    @property
-    def hint(self) -> str:
-        """The usual meaning of a failure: all but the first paragraph of the docstring, in one line."""
-        return " ".join((inspect.getdoc(self.run) or "").partition("\n\n")[2].split())
-
-    def is_of(self, model: Model) -> bool:
-        """Whether it is for a model."""
-        return self.ability in model.abilities and self.unless not in model.abilities
-
-
-_TESTS: list[_Test] = []
-"""All checks, in their order."""
-
-
-def _check(name: str, ability: str, *after: str, unless: str = "") -> Callable[..., Callable[[Session], Finding]]:
-    """Put a function into the list of checks; see `_Test`."""
-
-    def register(run: Callable[[Session], Finding]) -> Callable[[Session], Finding]:
-        _TESTS.append(_Test(name, ability, after, unless, run))
-        return run
-
-    return register
-
-
 def check_model(
     model: str | Model, *, device: str | torch.device | None = None, options: EncoderOptions = DEFAULT_OPTIONS
 ) -> list[ModelCheck]:
@@ -251,26 +209,24 @@ def check_model(
         checks.append(ModelCheck("loads", "pass", f"{card.id}, {card.sample_rate:,} Hz, {values}, {card.revision}"))
     session = Session(model, memory)
     blocked: set[str] = set()
-    for test in _TESTS:
-        if not test.is_of(model):
+    for name, ability, after, run in CHECKS:
+        if ability not in model.abilities or any(check.name == name for check in checks):
             continue
-        missing = next((name for name in test.after if name in blocked), None)
+        missing = next((one for one in after if one in blocked), None)
         if missing is not None:
-            blocked.add(test.name)
-            checks.append(ModelCheck(test.name, "info", f"not run, as '{missing}' did not pass"))
+            blocked.add(name)
+            checks.append(ModelCheck(name, "info", f"not run, as '{missing}' did not pass"))
             continue
-        status, value = _run(test, session)
+        try:
+            status, value = run(session)
+        except Exception as error:
+            status, value = "fail", message_of(error)
         if status == "fail":
-            blocked.add(test.name)
-        checks.append(ModelCheck(test.name, status, value, test.hint if status in ("fail", "warn") else ""))
+            blocked.add(name)
+        # The usual meaning of a failure: all but the first paragraph of the docstring, in one line.
+        hint = " ".join((inspect.getdoc(run) or "").partition("\n\n")[2].split())
+        checks.append(ModelCheck(name, status, value, hint if status in ("fail", "warn") else ""))
     return checks
-
-
-def _run(test: _Test, session: Session) -> Finding:
-    try:
-        return test.run(session)
-    except Exception as error:
-        return "fail", message_of(error)
 
 
 def all_passed(checks: Iterable[ModelCheck]) -> bool:
@@ -293,12 +249,8 @@ _LOADS = (
     "A name that is not listed, files that are not there or incomplete, or an error in the class's own __init__. The "
     "message says which; `audio-compositionality models` lists the names."
 )
-_BASIC = ("embeds", "finite", "shape")
-_STEADY = (*_BASIC, "deterministic")
-_HEARING = (*_STEADY, "sensitive")
 
 
-@_check("embeds", "audio")
 def _embeds(session: Session) -> Finding:
     """Clips of ten seconds give embeddings.
 
@@ -314,7 +266,6 @@ def _embeds(session: Session) -> Finding:
     return "pass", f"{len(clips)} clips of {CLIP_SECONDS} s"
 
 
-@_check("finite", "audio", "embeds")
 def _finite(session: Session) -> Finding:
     """Embeddings of tones and of silence are finite.
 
@@ -331,7 +282,6 @@ def _finite(session: Session) -> Finding:
     return "pass", "tones and silence"
 
 
-@_check("shape", "audio", "embeds", "finite")
 def _shape(session: Session) -> Finding:
     """There is one row a clip.
 
@@ -342,7 +292,6 @@ def _shape(session: Session) -> Finding:
     return ("pass", f"{shape}") if shape == expected else ("fail", f"{shape}, but must be {expected}")
 
 
-@_check("dtype", "audio", *_BASIC)
 def _dtype(session: Session) -> Finding:
     """Embeddings are float32.
 
@@ -351,7 +300,6 @@ def _dtype(session: Session) -> Finding:
     return _is_float32(session.embeddings)
 
 
-@_check(f"clips of {SHORT_SECONDS} s", "audio", *_BASIC)
 def _short(session: Session) -> Finding:
     """Learn whether short clips are taken."""
     try:
@@ -362,7 +310,6 @@ def _short(session: Session) -> Finding:
     return "info", "accepted; the next checks take them"
 
 
-@_check("deterministic", "audio", *_BASIC)
 def _deterministic(session: Session) -> Finding:
     """The same clips give the same embeddings again.
 
@@ -372,7 +319,6 @@ def _deterministic(session: Session) -> Finding:
     return _again(session.embed, session.tones())
 
 
-@_check("sensitive", "audio", *_STEADY)
 def _sensitive(session: Session) -> Finding:
     """Different sounds give different embeddings.
 
@@ -383,7 +329,6 @@ def _sensitive(session: Session) -> Finding:
     return _apart(session.embed(np.concatenate([session.tones(), noise, np.zeros_like(noise)])), "six sounds")
 
 
-@_check("seconds", "audio", *_HEARING)
 def _seconds(session: Session) -> Finding:
     """Sound in every second of the clip changes the embedding.
 
@@ -403,7 +348,6 @@ def _seconds(session: Session) -> Finding:
     return "pass", f"sound in each changes the embedding, at least {effect.min() / effect.max():.2g} of the most"
 
 
-@_check("quiet", "audio", *_HEARING)
 def _quiet(session: Session) -> Finding:
     """A quiet sound is not silence.
 
@@ -418,7 +362,6 @@ def _quiet(session: Session) -> Finding:
     return "pass" if nearest >= DIFFERENT else "fail", text
 
 
-@_check("alike", "audio", *_STEADY)
 def _alike(session: Session) -> Finding:
     """Measure how much alike embeddings of different sounds are.
 
@@ -431,7 +374,6 @@ def _alike(session: Session) -> Finding:
     return "warn" if mean > ALIKE else "info", f"mean cosine of embeddings of different sounds {mean:.4f}"
 
 
-@_check("batch", "audio", *_STEADY)
 def _batch(session: Session) -> Finding:
     """An embedding does not depend on the clips beside it.
 
@@ -441,7 +383,8 @@ def _batch(session: Session) -> Finding:
     tones = session.tones()
     alone = np.concatenate([session.embed(tone[None]) for tone in tones])
     # A row is compared with the nearest one: whether it is in its place is another check.
-    worst = _to_nearest(session.embed(tones), alone)
+    together = session.embed(tones)
+    worst = relative_difference(together, alone[distances(together, alone).argmin(axis=1)])
     value = f"relative difference {worst:.1e} in a batch"
     if isinstance(session.model, StagedEncoder) and session.seconds < CLIP_SECONDS:
         longer = make_tones(session.rate, session.seconds + 1)
@@ -452,7 +395,6 @@ def _batch(session: Session) -> Finding:
     return _within(worst, allowed_in_company(session.model.card.options.precision)), value
 
 
-@_check("order", "audio", *_HEARING)
 def _order(session: Session) -> Finding:
     """Row i is clip i.
 
@@ -470,7 +412,6 @@ def _order(session: Session) -> Finding:
     return "pass", f"{count} clips in three orders"
 
 
-@_check("rate", "audio", *_HEARING)
 def _rate(session: Session) -> Finding:
     """The same sounds at another rate give nearly the same embeddings.
 
@@ -497,7 +438,6 @@ def _rate(session: Session) -> Finding:
     )
 
 
-@_check("int16", "audio", *_STEADY)
 def _int16(session: Session) -> Finding:
     """16-bit samples give the same embeddings as floating ones.
 
@@ -508,7 +448,6 @@ def _int16(session: Session) -> Finding:
     return _within(difference, REPEATED), f"relative difference {difference:.1e}"
 
 
-@_check("level", "audio", *_HEARING)
 def _level(session: Session) -> Finding:
     """Measure what half the level changes."""
     tones = session.tones()
@@ -519,7 +458,6 @@ def _level(session: Session) -> Finding:
     return "info", f"6 dB less moves an embedding by {moved / between:.2g} of the distance between tones"
 
 
-@_check("texts", "text", *_BASIC)
 def _text_embeds(session: Session) -> Finding:
     """Texts give finite embeddings of the length that clips have.
 
@@ -534,7 +472,6 @@ def _text_embeds(session: Session) -> Finding:
     return ("fail", f"{bad} values are NaN or infinite") if bad else ("pass", f"{len(TEXTS)} texts, {expected}")
 
 
-@_check("texts: dtype", "text", "texts")
 def _text_dtype(session: Session) -> Finding:
     """Embeddings of texts are float32.
 
@@ -543,7 +480,6 @@ def _text_dtype(session: Session) -> Finding:
     return _is_float32(session.embed_text(TEXTS[:1]))
 
 
-@_check("texts: deterministic", "text", "texts")
 def _text_deterministic(session: Session) -> Finding:
     """The same texts give the same embeddings again.
 
@@ -553,7 +489,6 @@ def _text_deterministic(session: Session) -> Finding:
     return _again(session.embed_text, TEXTS)
 
 
-@_check("texts: batch", "text", "texts", "texts: deterministic")
 def _text_batch(session: Session) -> Finding:
     """A text's embedding does not depend on the texts beside it, and row i is text i.
 
@@ -571,7 +506,6 @@ def _text_batch(session: Session) -> Finding:
     return "fail", f"relative difference {difference:.1e} in a batch"
 
 
-@_check("texts: sensitive", "text", "texts", "texts: deterministic")
 def _text_sensitive(session: Session) -> Finding:
     """Different texts give different embeddings.
 
@@ -581,7 +515,6 @@ def _text_sensitive(session: Session) -> Finding:
     return _apart(session.embed_text(TEXTS), f"{len(TEXTS)} texts")
 
 
-@_check("texts: order", "text", "texts", "texts: sensitive")
 def _text_order(session: Session) -> Finding:
     """Measure what another order of the same words changes.
 
@@ -595,7 +528,6 @@ def _text_order(session: Session) -> Finding:
     return "warn" if moved < DIFFERENT else "info", text
 
 
-@_check("speed", "audio", *_BASIC)
 def _speed(session: Session) -> Finding:
     """Measure clips a second."""
     clips = make_tones(session.rate, CLIP_SECONDS)
@@ -608,7 +540,6 @@ def _speed(session: Session) -> Finding:
     return "info", f"{', '.join(parts)} ({CLIP_SECONDS} s each, on {session.model.device})"
 
 
-@_check("memory", "audio", *_BASIC)
 def _memory(session: Session) -> Finding:
     """Say how far memory has grown."""
     return "info", session.memory()
@@ -643,12 +574,6 @@ def _within(difference: float, bound: float) -> Status:
     return "pass" if difference <= bound else "fail"
 
 
-def _to_nearest(rows: Array, reference: Array) -> float:
-    nearest = distances(rows, reference).argmin(axis=1)
-    return relative_difference(rows, reference[nearest])
-
-
-@_check("answers", "answer")
 def _answers(session: Session) -> Finding:
     """There is a text for each prompt, about clips of different lengths.
 
@@ -660,7 +585,6 @@ def _answers(session: Session) -> Finding:
     return "pass", f"{len(answers)} questions about clips of 3 to 5 s{taught}"
 
 
-@_check("answers: letters", "answer", "answers")
 def _letters(session: Session) -> Finding:
     """Say how answers look.
 
@@ -671,7 +595,6 @@ def _letters(session: Session) -> Finding:
     return "pass" if letters == len(answers) else "warn", f"{letters} of {len(answers)} are one letter: {answers}"
 
 
-@_check("answers: deterministic", "answer", "answers")
 def _answers_deterministic(session: Session) -> Finding:
     """The same questions give the same answers again.
 
@@ -681,7 +604,6 @@ def _answers_deterministic(session: Session) -> Finding:
     return "pass" if first == again else "fail", _differing(first, again)
 
 
-@_check("answers: batch", "answer", "answers", "answers: deterministic")
 def _answers_batch(session: Session) -> Finding:
     """An answer does not depend on the questions beside it, and answer i is to prompt i.
 
@@ -699,7 +621,6 @@ def _answers_batch(session: Session) -> Finding:
     )
 
 
-@_check("answers: silence", "answer", "answers")
 def _answers_hear(session: Session) -> Finding:
     """Say whether answers change when there is nothing to hear."""
     if "labels" in session.model.abilities:
@@ -710,16 +631,12 @@ def _answers_hear(session: Session) -> Finding:
     return "info", f"{differing} of {len(places)} answers are other about silence"
 
 
-@_check("answers: speed", "answer", "answers")
 def _answers_speed(session: Session) -> Finding:
     """Measure answers a second."""
     start = time.perf_counter()
     session.ask(range(len(session.rows)))
     speed = len(session.rows) / max(time.perf_counter() - start, 1e-9)
     return "info", f"{speed:.3g} answers/s in batches of {len(session.rows)} (on {session.model.device})"
-
-
-_check("memory", "answer", "answers", unless="audio")(_memory)
 
 
 def _differing(one: Sequence[str], other: Sequence[str]) -> str:
@@ -731,3 +648,43 @@ def message_of(error: Exception) -> str:
     """The first line of an error of ours; of any other with its type."""
     text = first_line(error)
     return text if isinstance(error, AudioCompositionalityError) else f"{type(error).__name__}: {text}"
+
+
+_BASIC = ("embeds", "finite", "shape")
+_STEADY = (*_BASIC, "deterministic")
+_HEARING = (*_STEADY, "sensitive")
+
+CHECKS: tuple[tuple[str, str, tuple[str, ...], Callable[[Session], Finding]], ...] = (
+    ("embeds", "audio", (), _embeds),
+    ("finite", "audio", ("embeds",), _finite),
+    ("shape", "audio", ("embeds", "finite"), _shape),
+    ("dtype", "audio", _BASIC, _dtype),
+    (f"clips of {SHORT_SECONDS} s", "audio", _BASIC, _short),
+    ("deterministic", "audio", _BASIC, _deterministic),
+    ("sensitive", "audio", _STEADY, _sensitive),
+    ("seconds", "audio", _HEARING, _seconds),
+    ("quiet", "audio", _HEARING, _quiet),
+    ("alike", "audio", _STEADY, _alike),
+    ("batch", "audio", _STEADY, _batch),
+    ("order", "audio", _HEARING, _order),
+    ("rate", "audio", _HEARING, _rate),
+    ("int16", "audio", _STEADY, _int16),
+    ("level", "audio", _HEARING, _level),
+    ("texts", "text", _BASIC, _text_embeds),
+    ("texts: dtype", "text", ("texts",), _text_dtype),
+    ("texts: deterministic", "text", ("texts",), _text_deterministic),
+    ("texts: batch", "text", ("texts", "texts: deterministic"), _text_batch),
+    ("texts: sensitive", "text", ("texts", "texts: deterministic"), _text_sensitive),
+    ("texts: order", "text", ("texts", "texts: sensitive"), _text_order),
+    ("speed", "audio", _BASIC, _speed),
+    ("memory", "audio", _BASIC, _memory),
+    ("answers", "answer", (), _answers),
+    ("answers: letters", "answer", ("answers",), _letters),
+    ("answers: deterministic", "answer", ("answers",), _answers_deterministic),
+    ("answers: batch", "answer", ("answers", "answers: deterministic"), _answers_batch),
+    ("answers: silence", "answer", ("answers",), _answers_hear),
+    ("answers: speed", "answer", ("answers",), _answers_speed),
+    ("memory", "answer", ("answers",), _memory),
+)
+"""All checks in their order: the name, the ability of the models that it is for, the names of checks that have to pass
+before it is run, and the function that gives its finding. Of two of one name the first that fits a model is run."""
