@@ -60,19 +60,6 @@ def is_sealed(content: bytes) -> bool:
     return digest.hexdigest().encode() == content[start:stop]
 
 
-def read_sealed(path: Path) -> bytes:
-    """The content of a sealed file.
-
-    Raises:
-        DamagedError: the file differs from what was written.
-        OSError: it cannot be read.
-    """
-    content = path.read_bytes()
-    if not is_sealed(content):
-        raise DamagedError(_damaged(path, content))
-    return content
-
-
 def write_sealed_file(path: Path, write: Callable[[Path], None], *, before: Path | None = None) -> None:
     """Write a file of any size with a library; it gets its name when all of it, with its digest, is on the disk.
 

@@ -146,17 +146,12 @@ class MfccStatistics(WaveformEncoder):
         decibels = 10 * _log_mel(clip).astype(np.float64)
         raised = np.maximum(decibels, decibels.max() - self.range_db)
         cepstra = scipy.fft.dct(raised, norm="ortho", axis=1)[:, : self.cepstra]
-        slopes = self._slopes(cepstra)
+        # Slope of the regression line through each frame and its neighbours.
+        steps = np.arange(-self.reach, self.reach + 1)
+        ends = np.pad(cepstra, ((self.reach, self.reach), (0, 0)), mode="edge")
+        slopes = np.lib.stride_tricks.sliding_window_view(ends, len(steps), axis=0) @ (steps / (steps @ steps))
         statistics = np.concatenate([cepstra.mean(axis=0), cepstra.std(axis=0), slopes.std(axis=0)])
         return statistics.astype(np.float32)
-
-    def _slopes(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Slope of the regression line through each frame of values [frames, k] and its neighbours."""
-        steps = np.arange(-self.reach, self.reach + 1)
-        ends = np.pad(values, ((self.reach, self.reach), (0, 0)), mode="edge")
-        around = np.lib.stride_tricks.sliding_window_view(ends, len(steps), axis=0)
-        slopes: NDArray[np.float64] = around @ (steps / (steps @ steps))
-        return slopes
 
 
 class LevelStatistics(WaveformEncoder):
@@ -352,15 +347,14 @@ class BagOfWords(LogMelStatistics):
 
     def embed_text(self, texts: Sequence[str]) -> FloatArray:
         """Embed texts; see `Model.embed_text`. One without a word is a vector of zeros."""
-        return np.stack([_sum_of(words_of(text)) for text in check_texts(texts)])
-
-
-def _sum_of(words: Sequence[str]) -> FloatArray:
-    total = np.zeros(DIM)
-    for word, count in sorted(Counter(words).items()):
-        total += count * _vector_of(word)
-    vector: FloatArray = (total / max(len(words), 1) ** 0.5).astype(np.float32)
-    return vector
+        vectors = []
+        for text in check_texts(texts):
+            words = words_of(text)
+            total = np.zeros(DIM)
+            for word, count in sorted(Counter(words).items()):
+                total += count * _vector_of(word)
+            vectors.append((total / max(len(words), 1) ** 0.5).astype(np.float32))
+        return np.stack(vectors)
 
 
 @lru_cache(maxsize=10_000)

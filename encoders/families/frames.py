@@ -58,10 +58,19 @@ class FrameEncoder(LayeredEncoder[FrameFeatures]):
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
         from transformers import AutoModel
 
-        _refuse_several_parts(checkpoint)
+        from ..loading.checkpoints import HOW_TO_WRAP
+
         self._config = checkpoint.config
+        if self._config.sub_configs:
+            # Before gigabytes of it are read.
+            raise ModelError(
+                f"'{checkpoint.name}' (model type '{self._config.model_type}') is not an audio encoder but a model of "
+                f"several parts ({', '.join(sorted(self._config.sub_configs))}); {HOW_TO_WRAP}"
+            )
         self._extractor = checkpoint.load_feature_extractor()
-        num_layers = _count_layers(self._config)
+        # Blocks of the model or, of an encoder-decoder model, of its encoder.
+        stated = getattr(self._config, "num_hidden_layers", 0)
+        num_layers = int(getattr(self._config, "encoder_num_hidden_layers", stated))
         self.check_options(checkpoint.id, options, num_layers)
         model = checkpoint.load_model(AutoModel)
         if self._config.is_encoder_decoder:
@@ -193,11 +202,6 @@ class FrameEncoder(LayeredEncoder[FrameFeatures]):
         return ModelError(f"'{self.card.id}' (model type '{self._config.model_type}'): {reason}; {HOW_TO_WRAP}")
 
 
-def _count_layers(config: Any) -> int:
-    """Blocks of the model or, of an encoder-decoder model, of its encoder."""
-    return int(getattr(config, "encoder_num_hidden_layers", getattr(config, "num_hidden_layers", 0)))
-
-
 def _blocks_of(model: Any, num_layers: int) -> torch.nn.ModuleList | None:
     """The blocks of the model, where they are one list named ``layers``."""
     import torch
@@ -229,17 +233,6 @@ def _output_lengths(model: Any, config: Any, layer: int | None) -> Callable[[int
         return frames if layer is not None else frames * squeeze
 
     return lengths
-
-
-def _refuse_several_parts(checkpoint: Checkpoint) -> None:
-    """Refuse a model that is put together of others before gigabytes of it are read."""
-    from ..loading.checkpoints import HOW_TO_WRAP
-
-    if checkpoint.config.sub_configs:
-        raise ModelError(
-            f"'{checkpoint.name}' (model type '{checkpoint.config.model_type}') is not an audio encoder but a model of "
-            f"several parts ({', '.join(sorted(checkpoint.config.sub_configs))}); {HOW_TO_WRAP}"
-        )
 
 
 # `ANY_OTHER`, which the file has to name as it is.

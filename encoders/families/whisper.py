@@ -42,20 +42,9 @@ class WhisperEncoder(LayeredEncoder[WhisperFeatures]):
     """
 
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
-        from ..front_ends.whisper import WhisperLogMel
-
-        extractor, config = self._checked_extractor(checkpoint), self._encoder_config(checkpoint)
-        num_layers = int(config.encoder_layers)
-        self.check_options(checkpoint.id, options, num_layers)
-        self._log_mel = WhisperLogMel(extractor).to(device)
-        self._model = self._load_encoder(checkpoint).to(device)
-        rate, dim = int(extractor.sampling_rate), int(config.d_model)
-        card = checkpoint.card(sample_rate=rate, output_dim=dim, options=options, modules=[self._model])
-        super().__init__(card, num_layers=num_layers, device=device)
-
-    def _checked_extractor(self, checkpoint: Checkpoint) -> Any:
-        """The checkpoint's feature extractor, which fits the model."""
         from transformers import WhisperFeatureExtractor
+
+        from ..front_ends.whisper import WhisperLogMel
 
         extractor = checkpoint.load_feature_extractor(WhisperFeatureExtractor)
         config = self._encoder_config(checkpoint)
@@ -71,7 +60,13 @@ class WhisperEncoder(LayeredEncoder[WhisperFeatures]):
             )
         if extractor.dither:
             raise ModelError(f"the feature extractor of '{checkpoint.name}' adds noise (dither {extractor.dither})")
-        return extractor
+        num_layers = int(config.encoder_layers)
+        self.check_options(checkpoint.id, options, num_layers)
+        self._log_mel = WhisperLogMel(extractor).to(device)
+        self._model = self._load_encoder(checkpoint).to(device)
+        rate, dim = int(extractor.sampling_rate), int(config.d_model)
+        card = checkpoint.card(sample_rate=rate, output_dim=dim, options=options, modules=[self._model])
+        super().__init__(card, num_layers=num_layers, device=device)
 
     def _encoder_config(self, checkpoint: Checkpoint) -> Any:
         return checkpoint.config
