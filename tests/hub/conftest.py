@@ -75,6 +75,39 @@ def act_as(hub: LoopbackHub, monkeypatch: pytest.MonkeyPatch) -> ActAs:
     return lambda user: monkeypatch.setenv("HF_TOKEN", hub.token(user))
 
 
+RIGHTS = {
+    "none": "no token is set; make one at",
+    "wrong": "does not accept the token",
+    "read": "the token of ada may only read.*role write",
+    "fine-grained": "lacks the permission repo.write for lab",
+    "stranger": "eve is not a member of lab: ask to become one, or give --org one of eve",
+    "guest": "guest is read in lab and needs the role write",
+}
+"""Kinds of tokens that do not suffice to push to `lab`, and what the error says of each."""
+
+
+def use_rights(hub: LoopbackHub, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From here on the clients of this process have a token of a kind of `RIGHTS`."""
+    hub.accounts.join("guest", "lab", "read")
+    tokens = {
+        "wrong": "hf_wrong",
+        "read": hub.token("ada", "read"),
+        "fine-grained": hub.token("ada", "fineGrained", ("repo.content.read",)),
+        "stranger": hub.token("eve"),
+        "guest": hub.token("guest"),
+    }
+    monkeypatch.delenv("HF_TOKEN")
+    if kind in tokens:
+        monkeypatch.setenv("HF_TOKEN", tokens[kind])
+
+
+@pytest.fixture
+def two_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two of the metrics: the others take the same way."""
+    for module in ("spaces", "rehearsal"):
+        monkeypatch.setattr(f"audio_compositionality.push_scripts.{module}.list_metrics", lambda: ["a_coat", "a_tre"])
+
+
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """The seconds that anything in this process has asked `time.sleep` for; it does not sleep."""

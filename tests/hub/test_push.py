@@ -15,7 +15,6 @@ import evaluate
 import httpx2
 import pytest
 import yaml
-from huggingface_hub import HfApi
 
 from audio_compositionality.cli.main import main
 from audio_compositionality.dataset_builder.build import build_dataset
@@ -32,7 +31,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.registry import list_tasks, load_task
 
 from ..metrics import examples
-from .conftest import DATASET, RESULTS
+from .conftest import DATASET, RESULTS, RIGHTS, use_rights
 from .server import LoopbackHub
 
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning")  # huggingface_hub's own
@@ -83,7 +82,6 @@ def test_a_data_set_arrives_as_it_was_built_and_loads(hub, built):
     assert push.recipes == fingerprints(built) == fingerprints(DATASET)
     assert len(datasets.load_dataset(DATASET, "a_coat", split="test")) == 2
     assert commits(hub) == 1
-    assert push.commit is not None
     assert push.commit.url == f"{hub.url}/datasets/{DATASET}/commit/{push.commit.oid}"
 
 
@@ -102,14 +100,11 @@ def test_data_are_registered_for_the_framework_that_runs_most_of_their_tasks(bui
 
 
 def test_a_push_after_another_sends_what_is_missing_and_removes_what_is_stale(hub, built):
-    first = push_dataset(built, "lab")
-    uploads = len(hub.made("PUT"))
+    first, uploads = push_dataset(built, "lab"), len(hub.made("PUT"))
     again = push_dataset(built, "lab")
     assert not again.changes
     assert set(again.changes.same) == set(first.changes.send)
     assert (commits(hub), len(hub.made("PUT"))) == (1, uploads)
-    assert first.commit is not None
-    assert again.commit is not None
     assert again.commit.oid == first.commit.oid
     repository = hub.repositories["dataset", DATASET]
     shard = next(name for name in repository.files() if name.startswith("a_coat/"))
@@ -117,9 +112,7 @@ def test_a_push_after_another_sends_what_is_missing_and_removes_what_is_stale(hu
     push = push_dataset(built, "lab")
     assert list(push.changes.send) == [shard]
     assert push.changes.delete == ("a_tre/train-00007-of-00008.parquet",)
-    arrived = pushed(hub)
-    assert arrived.pop("notes.txt") == b"mine"
-    assert set(arrived) == {*expected(built), "eval.yaml"}
+    assert pushed(hub).keys() == {*expected(built), "eval.yaml", "notes.txt"}
 
 
 def test_other_data_replace_what_is_there_and_say_so(hub, built, tiny_data, tmp_path, capsys):
@@ -137,14 +130,9 @@ def test_other_data_replace_what_is_there_and_say_so(hub, built, tiny_data, tmp_
 def test_a_dry_run_lists_and_sends_nothing(hub, built, capsys):
     assert main(["push", "dataset", str(built), "--org", "lab", "--dry-run"]) == 0
     printed = capsys.readouterr().out
-    for name in [*expected(built), "eval.yaml"]:
-        assert name in printed
-    assert ("dataset", DATASET) not in hub.repositories
-    assert not hub.made("POST")
-    assert not hub.made("PUT")
-    push_dataset(built, "lab")
-    assert main(["push", "dataset", str(built), "--org", "lab", "--dry-run"]) == 0
-    assert "0 files to send" in capsys.readouterr().out
+    assert all(name in printed for name in [*expected(built), "eval.yaml"])
+    assert not hub.repositories
+    assert not [*hub.made("POST"), *hub.made("PUT")]
 
 
 def test_a_private_repository_stays_hidden(hub, built, act_as):
@@ -156,24 +144,15 @@ def test_a_private_repository_stays_hidden(hub, built, act_as):
 
 
 def test_a_pull_request_is_opened_once(hub, built):
-    HfApi().create_repo(DATASET, repo_type="dataset")
-    one = push_dataset(built, "lab", pull_request=True)
-    other = push_dataset(built, "lab", pull_request=True)
-    assert one.commit is not None
-    assert other.commit is not None
-    assert one.commit.url == other.commit.url == f"{hub.url}/datasets/{DATASET}/discussions/1"
+    hub.repositories.create("dataset", DATASET)
+    urls = {push_dataset(built, "lab", pull_request=True).commit.url for _ in range(2)}
+    assert urls == {f"{hub.url}/datasets/{DATASET}/discussions/1"}
     assert len(hub.repositories["dataset", DATASET].discussions) == 1
     assert commits(hub) == 0
     assert fingerprints(DATASET, revision="refs/pr/1") == fingerprints(built)
 
 
 # What is refused
-
-
-@pytest.fixture
-def copy(built, tmp_path):
-    """A copy of the built folder that may be spoilt."""
-    return Path(shutil.copytree(built, tmp_path / "copy"))
 
 
 def change_a_shard(folder: Path) -> None:
@@ -183,21 +162,21 @@ def change_a_shard(folder: Path) -> None:
     shard.write_bytes(content)
 
 
-def change_the_manifest(folder: Path, recipe: str, **changes: Any) -> None:
+def change_the_manifest(folder: Path, recipe: str, change: Callable[[Any], dict[str, Any]]) -> None:
     manifest = Manifest.load(folder / "manifest.json")
     assert manifest is not None
-    changed = replace(manifest.recipes[recipe], **changes)
+    changed = replace(manifest.recipes[recipe], **change(manifest.recipes[recipe]))
     (folder / "manifest.json").write_text(Manifest({**manifest.recipes, recipe: changed}).dumps())
 
 
-def state_other_data(folder: Path) -> None:
+def other_settings(recipe: Any) -> dict[str, Any]:
     """A manifest that agrees with itself and with the digests, and that the shards were not built from."""
-    manifest = Manifest.load(folder / "manifest.json")
-    assert manifest is not None
-    recipe = manifest.recipes["a_coat"]
     settings = {**recipe.settings, "seed": 5}
-    fingerprint = recipe_fingerprint("a_coat", recipe.version, settings)
-    change_the_manifest(folder, "a_coat", settings=settings, fingerprint=fingerprint)
+    return {"settings": settings, "fingerprint": recipe_fingerprint("a_coat", recipe.version, settings)}
+
+
+def more_rows(recipe: Any) -> dict[str, Any]:
+    return {"shards": {name: replace(shard, rows=3) for name, shard in recipe.shards.items()}}
 
 
 def link_a_shard(folder: Path) -> None:
@@ -206,77 +185,56 @@ def link_a_shard(folder: Path) -> None:
     shard.symlink_to(folder / "elsewhere")
 
 
-def state_more_rows(folder: Path) -> None:
-    manifest = Manifest.load(folder / "manifest.json")
-    assert manifest is not None
-    shards = {name: replace(shard, rows=3) for name, shard in manifest.recipes["a_coat"].shards.items()}
-    change_the_manifest(folder, "a_coat", shards=shards)
+def no_shards(_: Any) -> dict[str, Any]:
+    return {"shards": {}}
 
 
 SPOILT: dict[str, tuple[Callable[[Path], object], str]] = {
     "a changed shard": (change_a_shard, r"train-.*parquet is not the shard that was built"),
-    "other data": (state_other_data, "was built for fingerprint"),
-    "more rows": (state_more_rows, "has 2 rows, manifest.json says 3"),
+    "other data": (lambda folder: change_the_manifest(folder, "a_coat", other_settings), "was built for fingerprint"),
+    "more rows": (lambda folder: change_the_manifest(folder, "a_coat", more_rows), "has 2 rows, manifest.json says 3"),
     "a link": (link_a_shard, "is a link"),
     "no manifest": (lambda folder: (folder / "manifest.json").unlink(), r"holds no manifest\.json"),
     "a shard is missing": (lambda folder: next(folder.glob("a_coat/*")).unlink(), "is missing"),
-    "an unfinished build": (lambda folder: change_the_manifest(folder, "a_tre", shards={}), "has not finished"),
+    "an unfinished build": (
+        lambda folder: change_the_manifest(folder, "a_tre", lambda _: {"shards": {}}),
+        "has not finished",
+    ),
     "another card": (lambda folder: (folder / "README.md").write_text("# Another"), "is not the card of these data"),
     "nothing": (shutil.rmtree, "is not a folder"),
 }
 
 
 @pytest.mark.parametrize("spoilt", SPOILT)
-def test_what_is_not_whole_is_refused_before_anything_is_sent(hub, copy, spoilt):
+def test_what_is_not_whole_is_refused_before_anything_is_sent(hub, built, tmp_path, spoilt):
     spoil, message = SPOILT[spoilt]
+    copy = Path(shutil.copytree(built, tmp_path / "copy"))
     spoil(copy)
     with pytest.raises(DatasetError, match=message):
         push_dataset(copy, "lab")
     assert not hub.requests
 
 
-def test_a_name_that_no_organisation_can_have(built):
-    for org in ("", "a/b", "../x", "x y", "a--b", "-lab"):
-        with pytest.raises(HubError, match="--org is"):
-            push_dataset(built, org)
+@pytest.mark.parametrize("org", ["", "a/b", "../x", "a--b", "-lab"])
+def test_a_name_that_no_organisation_can_have(org):
+    with pytest.raises(HubError, match="--org is"):
+        dataset_of(org)
 
 
 # Whose token, which right
 
 
-def rights(hub: LoopbackHub, kind: str) -> tuple[str | None, str]:
-    """A token that does not suffice to push to `lab`, and what the error must say of it."""
-    match kind:
-        case "none":
-            return None, "no token is set; make one at"
-        case "wrong":
-            return "hf_wrong", "does not accept the token"
-        case "read":
-            return hub.token("ada", "read"), "the token of ada may only read.*role write"
-        case "fine-grained":
-            return hub.token("ada", "fineGrained", ("repo.content.read",)), "lacks the permission repo.write for lab"
-        case "stranger":
-            return hub.token("eve"), "eve is not a member of lab: ask to become one, or give --org one of eve"
-        case _:
-            hub.accounts.join("guest", "lab", "read")
-            return hub.token("guest"), "guest is read in lab and needs the role write"
-
-
-@pytest.mark.parametrize("exists", [False, True], ids=["new", "existing"])
-@pytest.mark.parametrize("kind", ["none", "wrong", "read", "fine-grained", "stranger", "guest"])
-def test_a_missing_right_is_named(hub, built, kind, exists, monkeypatch, waits):
-    if exists:
-        HfApi().create_repo(DATASET, repo_type="dataset")
-    token, message = rights(hub, kind)
-    monkeypatch.delenv("HF_TOKEN")
-    if token is not None:
-        monkeypatch.setenv("HF_TOKEN", token)
-    with pytest.raises(HubError, match=message):
+@pytest.mark.parametrize("kind", RIGHTS)
+def test_a_missing_right_is_named(hub, built, kind, monkeypatch, waits):
+    use_rights(hub, kind, monkeypatch)
+    with pytest.raises(HubError, match=RIGHTS[kind]):
         push_dataset(built, "lab")
     assert waits == []
-    assert (("dataset", DATASET) in hub.repositories) == exists
-    if exists:
-        assert commits(hub) == 0
+    assert not hub.repositories
+    hub.repositories.create("dataset", DATASET)
+    with pytest.raises(HubError, match=RIGHTS[kind]):
+        push_dataset(built, "lab")
+    assert commits(hub) == 0
 
 
 # Spaces
@@ -288,10 +246,10 @@ def ours(name: str) -> Callable[..., dict[str, Any]]:
     return function
 
 
-@pytest.mark.slow
+@pytest.mark.usefixtures("two_metrics")
 def test_metrics_are_pushed_as_they_are_and_load(hub):
+    """Two of them; tests/metrics has the files of each loaded."""
     for push in push_metrics("lab"):
-        assert push.commit is not None
         name = push.repository.id.split("/")[1]
         arrived = hub.repositories["space", push.repository.id].files()
         assert {path: content for path, content in arrived.items() if path != ".gitattributes"} == metric_files(name)
@@ -318,8 +276,8 @@ def test_a_metric_of_others_is_pushed_from_its_folder(hub, tmp_path):
     assert push.repository.id == "lab/mine"
 
 
-def test_a_pull_request_on_a_space(hub, monkeypatch, capsys):
-    monkeypatch.setattr("audio_compositionality.push_scripts.spaces.list_metrics", lambda: ["a_coat"])
+@pytest.mark.usefixtures("two_metrics")
+def test_a_pull_request_on_a_space(hub, capsys):
     for _ in range(2):
         assert main(["push", "metrics", "--org", "lab", "--create-pr"]) == 0
         printed = capsys.readouterr().out

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import shutil
+import re
+from collections import UserDict
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from huggingface_hub import HfApi
@@ -17,7 +17,7 @@ from audio_compositionality.push_scripts.dataset import push_dataset
 from audio_compositionality.push_scripts.rehearsal import Step, goes, rehearsal_lines, rehearse
 from audio_compositionality.push_scripts.spaces import push_leaderboard, push_metrics
 
-from .conftest import DATASET, RESULTS
+from .conftest import DATASET, RESULTS, RIGHTS, use_rights
 from .faults import Status
 from .storage import Repository
 
@@ -25,31 +25,25 @@ SPACE = leaderboard_of("lab").id
 ENTRY = "compa-clap-tiny/1/a_coat-0123456789abcdef"
 
 pytestmark = [
-    pytest.mark.usefixtures("wheel", "_two_metrics"),
+    pytest.mark.usefixtures("wheel", "two_metrics"),
     pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning"),  # huggingface_hub's own
 ]
-
-
-@pytest.fixture
-def _two_metrics(monkeypatch):
-    """Two of the metrics: the others take the same way."""
-    for module in ("spaces", "rehearsal"):
-        monkeypatch.setattr(f"audio_compositionality.push_scripts.{module}.list_metrics", lambda: ["a_coat", "a_tre"])
 
 
 @pytest.fixture(autouse=True)
 def lacking(monkeypatch) -> dict[str, int]:
     """The baselines' results that the board lacks, by name; tests/hub/test_baselines.py has how they are found."""
-    sizes = {"random/a_coat": 10}
-    monkeypatch.setattr(rehearsal, "missing_baselines", lambda *_, **__: Missing(sizes=sizes))
-    return sizes
+    missing = {"random/a_coat": 10}
+    monkeypatch.setattr(rehearsal, "missing_baselines", lambda *_, **__: Missing(missing))
+    return missing
 
 
-class Missing(SimpleNamespace):
+class Missing(UserDict[str, int]):
     """Missing baselines: false where there are none."""
 
-    def __bool__(self) -> bool:
-        return bool(self.sizes)
+    @property
+    def sizes(self) -> dict[str, int]:
+        return self.data
 
 
 def steps_of(folder: Path, org: str = "lab") -> dict[str, Step]:
@@ -118,53 +112,28 @@ def test_what_differs_and_what_is_private_is_told(hub, built):
     assert rehearsal_lines(list(steps.values()))[-1] == f"Next: hf repos settings {DATASET} --type dataset --public"
 
 
-def damaged(folder: Path) -> None:
-    shard = next(folder.glob("a_coat/*.parquet"))
-    shard.write_bytes(shard.read_bytes()[:-1] + b"?")
-
-
-@pytest.mark.parametrize(("spoil", "said"), [(shutil.rmtree, "is not a folder"), (damaged, "not the shard")])
-def test_a_missing_or_changed_folder_is_wrong_and_the_rest_is_told(hub, built, tmp_path, spoil, said):
-    copy = Path(shutil.copytree(built, tmp_path / "copy"))
-    spoil(copy)
-    steps = steps_of(copy)
+def test_a_missing_folder_is_wrong_and_the_rest_is_told(hub, built, tmp_path):
+    steps = steps_of(tmp_path / "missing")
     step = steps[f"dataset {DATASET}"]
-    assert (step.state, said in step.text) == ("wrong", True)
-    assert step.remedy == f"audio-compositionality build --preset mini --out {copy}"
+    assert (step.state, "is not a folder" in step.text) == ("wrong", True)
+    assert step.remedy == f"audio-compositionality build --preset mini --out {tmp_path / 'missing'}"
     assert [one.subject for one in steps.values() if one.state == "wrong"] == [step.subject]
     assert not goes(list(steps.values()))
     assert steps["verified"].state == "to do"
 
 
-@pytest.mark.parametrize(
-    ("kind", "subject", "said"),
-    [
-        ("none", "token", "no token is set; make one at"),
-        ("wrong", "token", "does not accept the token"),
-        ("read", "token", "the token of ada may only read"),
-        ("fine-grained", "token", "lacks the permission repo.write for lab"),
-        ("stranger", "organisation lab", "eve is not a member of lab"),
-        ("guest", "organisation lab", "guest is read in lab and needs the role write"),
-    ],
-)
-def test_a_missing_right_is_wrong(hub, built, kind, subject, said, monkeypatch, capsys):
-    hub.accounts.join("guest", "lab", "read")
-    tokens = {
-        "wrong": "hf_wrong",
-        "read": hub.token("ada", "read"),
-        "fine-grained": hub.token("ada", "fineGrained", ("repo.content.read",)),
-        "stranger": hub.token("eve"),
-        "guest": hub.token("guest"),
-    }
-    monkeypatch.delenv("HF_TOKEN")
-    if kind in tokens:
-        monkeypatch.setenv("HF_TOKEN", tokens[kind])
+@pytest.mark.parametrize("kind", RIGHTS)
+def test_a_missing_right_is_wrong(hub, built, kind, monkeypatch, capsys):
+    use_rights(hub, kind, monkeypatch)
+    subject, remedy = (
+        ("organisation lab", "the members") if kind in ("stranger", "guest") else ("token", "hf auth login")
+    )
     assert main(["push", "--rehearse", str(built), "--org", "lab"]) == 1
     lines = capsys.readouterr().out.splitlines()
-    wrong = [line for line in lines if line.startswith("wrong")]
-    assert [line.split(":")[0] for line in wrong] == [f"wrong  {subject}"]
-    assert said in wrong[0]
-    assert lines[-1].startswith("Next: hf auth login" if subject == "token" else "Next: the members")
+    (wrong,) = [line for line in lines if line.startswith("wrong")]
+    assert wrong.split(":")[0] == f"wrong  {subject}"
+    assert re.search(RIGHTS[kind], wrong)
+    assert lines[-1].startswith(f"Next: {remedy}")
     assert not hub.repositories
 
 
