@@ -9,9 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from audio_compositionality.hub.errors import HubError
-from audio_compositionality.metrics import list_metrics
 from audio_compositionality.push_scripts.dataset import push_dataset
-from audio_compositionality.push_scripts.spaces import push_leaderboard, push_metrics
 
 from .conftest import DATASET, RESULTS, Submit
 from .faults import CHANGES, FEW, PASSING, CutUpload, Delay, Meanwhile, Status, steps_of
@@ -23,10 +21,9 @@ JOURNEYS = {
     "data set": ("dataset", DATASET, "info create tree preupload batch upload verify card commit"),
     "submission": ("dataset", RESULTS, "info tree whoami discussions preupload batch upload verify commit"),
     "model": ("model", "org/short", "info tree discussions commit"),
-    "metric": ("space", "lab/a_coat", "create card commit"),
-    "leaderboard": ("dataset", RESULTS, "create commit"),
 }
-"""What is sent -> its repository, and its steps, in their order; where they are those of the first, few of them."""
+"""What is sent -> its repository, and its steps, in their order; of the model those that differ. Spaces go the way of
+the data set."""
 
 WHOLE = ("data set", "submission")
 PLACES = [(name, step) for name in WHOLE for step in JOURNEYS[name][2].split()]
@@ -61,35 +58,16 @@ def journey(hub, name, built, request):
     def of_results() -> None:
         assert is_whole(opened(hub))
         assert len(hub.repositories["dataset", RESULTS].discussions) == 1
-
-    def of_model() -> None:
-        of_results()
-        assert list(opened(hub, "model", "org/short")) == [".eval_results/audio_compositionality.yaml"]
-        assert len(hub.repositories["model", "org/short"].discussions) == 1
-
-    def of_metric() -> None:
-        assert "a_coat.py" in hub.repositories["space", "lab/a_coat"].files()
-        assert commits(hub, "space", "lab/a_coat") == 1
-
-    def of_leaderboard() -> None:
-        assert commits(hub, "dataset", RESULTS) == 1
-        assert commits(hub, "space", "lab/audio-compositionality-leaderboard") == 1
+        if name == "model":
+            assert list(opened(hub, "model", "org/short")) == [".eval_results/audio_compositionality.yaml"]
+            assert len(hub.repositories["model", "org/short"].discussions) == 1
 
     if name == "data set":
         return Journey(name, lambda: push_dataset(built, "lab"), of_data)
-    if name == "metric":
-        patch = request.getfixturevalue("monkeypatch")
-        patch.setattr("audio_compositionality.push_scripts.spaces.list_metrics", lambda: list_metrics()[:1])
-        return Journey(name, lambda: push_metrics("lab"), of_metric)
-    if name == "leaderboard":
-        request.getfixturevalue("wheel")
-        return Journey(name, lambda: push_leaderboard("lab"), of_leaderboard)
-    request.getfixturevalue("results")
+    for fixture in ("results", "model")[: 1 + (name == "model")]:
+        request.getfixturevalue(fixture)
     submit: Submit = request.getfixturevalue("submit")
-    if name == "submission":
-        return Journey(name, lambda: submit("a_coat"), of_results)
-    request.getfixturevalue("model")
-    return Journey(name, lambda: submit("a_coat", model_card=True), of_model)
+    return Journey(name, lambda: submit("a_coat", model_card=name == "model"), of_results)
 
 
 @pytest.mark.slow
@@ -151,25 +129,22 @@ def test_more_patience_than_anybody_has_is_not_shown(hub, journey, waits):
     assert waits == []
 
 
-@pytest.mark.parametrize(("name", "times"), [("data set", 1), ("data set", 3), ("submission", 1)])
+@pytest.mark.parametrize(("name", "times"), [("data set", 3), ("submission", 1)])
 def test_a_commit_at_the_same_time_is_kept(hub, journey, waits, name, times):
     kind, id, _ = JOURNEYS[name]
-    numbers = iter(range(times))
-
-    def commit() -> None:
-        hub.repositories[kind, id].commit({f"other-{next(numbers)}.txt": b"1"}, "other")
-
-    journey.order(hub, "commit", Meanwhile(commit), times=times)
+    others = [f"other-{number}.txt" for number in range(times)]
+    left = iter(others)
+    journey.order(
+        hub, "commit", Meanwhile(lambda: hub.repositories[kind, id].commit({next(left): b"1"}, "other")), times=times
+    )
     journey.send()
-    repository = hub.repositories[kind, id]
-    others = {f"other-{number}.txt": None for number in range(times)}
-    assert others.keys() <= repository.files().keys()
+    assert set(others) <= hub.repositories[kind, id].files().keys()
     assert commits(hub, kind, id) == times + (name == "data set")
-    # Taken away again, there is nothing else but what was sent.
+    # There is nothing else but what was sent.
     if name == "submission":
         assert is_whole(opened(hub))
     else:
-        assert pushed(hub).keys() - others.keys() >= {"manifest.json", "README.md"}
+        assert pushed(hub).keys() - set(others) >= {"manifest.json", "README.md"}
 
 
 @pytest.mark.parametrize("name", ["data set"])

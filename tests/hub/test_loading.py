@@ -13,8 +13,6 @@ from .conftest import DATASET
 from .faults import CutDownload, Drop, Meanwhile, Status
 from .test_push import expected, fingerprints
 
-pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning")  # huggingface_hub's own
-
 
 @pytest.fixture
 def published(hub, built):
@@ -51,42 +49,44 @@ def test_our_reader_opens_it(hub, published, built):
     assert fingerprints(published, revision=revision) == fingerprints(built)
 
 
+READS = {
+    "head": ("GET", "/revision/main"),
+    "manifest": ("HEAD", "/resolve/.*/manifest.json"),
+    "shard": ("GET", "/resolve/.*parquet"),
+}
+
+
 @pytest.mark.parametrize(
-    ("method", "path", "fault"),
+    ("read", "fault"),
     [
-        ("GET", "/revision/main", Status(503, retry_after=2)),
-        ("HEAD", "/resolve/.*/manifest.json", Drop(acts=False)),
-        ("GET", "/resolve/.*parquet", CutDownload(after=100, reset=True)),
+        ("head", Status(503, retry_after=2)),
+        ("manifest", Drop(acts=False)),
+        ("shard", CutDownload(after=100, reset=True)),
     ],
-    ids=str,
 )
-def test_our_reader_waits_for_what_passes(hub, published, built, waits, method, path, fault):
-    hub.faults.order(method, path, fault)
+def test_our_reader_waits_for_what_passes(hub, published, built, waits, read, fault):
+    hub.faults.order(*READS[read], fault)
     remote, local = (open_data(source).configuration("a_coat") for source in (published, built))
     assert (remote.fingerprint, remote.rows) == (local.fingerprint, local.rows)
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "fault", "message"),
+    ("read", "fault", "message"),
     [
-        ("GET", "/revision/main", Status(401), "settings/tokens"),
-        ("HEAD", "/resolve/.*/manifest.json", Status(403), "must have the right to read"),
-        ("GET", "/resolve/.*parquet", Status(503), "answered 503.*run the same command later"),
+        ("head", Status(401), "settings/tokens"),
+        ("manifest", Status(403), "must have the right to read"),
+        ("shard", Status(503), "answered 503.*run the same command later"),
     ],
-    ids=str,
 )
-def test_our_reader_says_what_is_wrong(hub, published, waits, method, path, fault, message):
-    hub.faults.order(method, path, fault, times=None)
+def test_our_reader_says_what_is_wrong(hub, published, waits, read, fault, message):
+    hub.faults.order(*READS[read], fault, times=None)
     with pytest.raises(DatasetError, match=message):
         _ = open_data(published).configuration("a_coat").rows
 
 
-@pytest.mark.parametrize(
-    ("method", "path"),
-    [("GET", "/revision/main"), ("HEAD", "/resolve/.*/manifest.json"), ("GET", "/resolve/.*parquet")],
-)
-def test_an_outage_is_told_once_and_tries_do_not_multiply(hub, published, waits, caplog, method, path):
-    hub.faults.order(method, path, Drop(acts=False), times=None)
+@pytest.mark.parametrize("read", READS)
+def test_an_outage_is_told_once_and_tries_do_not_multiply(hub, published, waits, caplog, read):
+    hub.faults.order(*READS[read], Drop(acts=False), times=None)
     with pytest.raises(DatasetError, match="cannot be reached or broke the connection"):
         _ = open_data(published).configuration("a_coat").rows
     ours = [record for record in caplog.records if record.name.startswith("audio_compositionality")]

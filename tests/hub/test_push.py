@@ -34,8 +34,6 @@ from ..metrics import examples
 from .conftest import DATASET, RESULTS, RIGHTS, use_rights
 from .server import LoopbackHub
 
-pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning")  # huggingface_hub's own
-
 
 def pushed(hub: LoopbackHub) -> dict[str, bytes]:
     """The files of the data set's repository, without what the Hub itself puts there."""
@@ -183,10 +181,6 @@ def link_a_shard(folder: Path) -> None:
     shard = next(folder.glob("a_coat/*"))
     shard.rename(folder / "elsewhere")
     shard.symlink_to(folder / "elsewhere")
-
-
-def no_shards(_: Any) -> dict[str, Any]:
-    return {"shards": {}}
 
 
 SPOILT: dict[str, tuple[Callable[[Path], object], str]] = {

@@ -13,12 +13,10 @@ from audio_compositionality.leaderboard.pull_requests import Checks
 from audio_compositionality.push_scripts.submit import submit_results
 
 from ..dataset_builder.sounds.published.test_question_sets import SETS
-from .conftest import board
-from .rounds import rounds
+from .conftest import board, rounds
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning"),  # huggingface_hub's own
     pytest.mark.filterwarnings("ignore:.* is licensed:UserWarning"),
 ]
 

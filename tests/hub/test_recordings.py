@@ -11,8 +11,6 @@ from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 
 from ..dataset_builder.sounds.miniatures import write_miniature
 
-pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning")  # huggingface_hub's own
-
 DESCRIPTION = """\
 title: Notes
 dataset: lab/notes

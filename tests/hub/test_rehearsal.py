@@ -24,10 +24,7 @@ from .storage import Repository
 SPACE = leaderboard_of("lab").id
 ENTRY = "compa-clap-tiny/1/a_coat-0123456789abcdef"
 
-pytestmark = [
-    pytest.mark.usefixtures("wheel", "two_metrics"),
-    pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning"),  # huggingface_hub's own
-]
+pytestmark = pytest.mark.usefixtures("wheel", "two_metrics")
 
 
 @pytest.fixture(autouse=True)

@@ -20,12 +20,10 @@ API = "/api/datasets/lab/results"
 NEW, FILE = Repository("dataset", "lab/new"), {"README.md": b"other", "new.parquet": bytes(5000)}
 
 WRONG: dict[str, Any] = {
-    "list": [],
     "object": {},
     "other object": {"error": "sorry", "id": None, "name": 5, "sha": "main", "files": 3, "discussions": "no"},
     "text": "hello",
     "null": None,
-    "number": 7,
     "list of numbers": [1, 2],
     "list of objects": [{}],
     "list of lists": [[]],

@@ -21,33 +21,73 @@ toy_pairs = toy_recipe:RECIPE
 toy_pairs = toy_task:TASK
 """
 
+SCRIPT = """if True:
+    import sys
+    from pathlib import Path
 
-def installed(folder: Path) -> str:
-    """A path on which the toy is found as an installed package is, with its entry points."""
-    metadata = folder / "toy_pairs-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-pairs\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text(ENTRY_POINTS)
-    return os.pathsep.join((str(folder), str(TOY)))
+    import evaluate
+    from datasets import Audio, load_dataset
+
+    from audio_compositionality.cli.main import main
+    from audio_compositionality.dataset_builder.build import build_dataset
+    from audio_compositionality.dataset_builder.rendered import rendered_preset
+    from audio_compositionality.hub.client import Hub
+    from audio_compositionality.hub.names import results_of
+    from audio_compositionality.leaderboard.board import newest
+    from audio_compositionality.leaderboard.pull_requests import Checks
+    from audio_compositionality.leaderboard.reading import BoardReader
+    from audio_compositionality.leaderboard.tables import board_csv, board_table
+    from audio_compositionality.push_scripts.spaces import push_leaderboard, push_metrics
+    from audio_compositionality.support.table import to_markdown
+    from audio_compositionality.tasks.registry import load_task
+
+    TASK, SECRET = "toy_pairs", "a secret of the Space that nobody else has"
+
+    def command(*words):
+        print("+", *words, flush=True)
+        assert main(words) == 0
+
+    build_dataset(rendered_preset("mini", recipes=[TASK]), Path("data"), workers=1, progress=False)
+    command("push", "dataset", "data", "--org", "lab")
+    push_metrics("lab", folders=[Path(sys.argv[1]) / TASK])
+    push_leaderboard("lab")
+    rows = load_dataset("lab/audio-compositionality", TASK, split="test").cast_column("low", Audio(decode=False))
+    assert (len(rows), rows[0]["low"]["bytes"][:4]) == (12, b"fLaC")
+    values = {"low": [[1.0, 0.0], [0.0, 1.0]], "high": [[2.0, 0.0], [0.0, 3.0]]}
+    assert evaluate.load(f"lab/{TASK}").compute(**values)["toy_pairs"] == 1
+    command("evaluate", "log-mel-statistics", "--data", "lab/audio-compositionality", "--tasks", TASK)
+    command("compare", "results", "--data", "data")
+    command("report", "results", "--data", "data", "--out", "report.html")
+    assert "Octave-Similarity" in Path("report.html").read_text("utf-8")
+    command("verify", "results", "--data", "data")
+    command("submit", "results", "--org", "lab", "--data", "lab/audio-compositionality")
+    outcomes = Checks(Hub(), "lab", SECRET, device="cpu").check_pull_requests()
+    assert [outcome.action for outcome in outcomes] == ["added"], [str(outcome) for outcome in outcomes]
+    board = BoardReader(Hub(), results_of("lab"), SECRET)()
+    assert not board.rejected
+    assert [(entry.result.task, entry.status) for entry in board.entries] == [(TASK, "verified")]
+    info = load_task(TASK).info
+    assert "log-mel-statistics" in to_markdown(board_table(info, newest(board.entries)))
+    assert "adjusted similarity" in board_csv(info, newest(board.entries), "0" * 40)
+"""
 
 
 @pytest.mark.slow
 def test_a_task_of_a_third_party_goes_all_the_way(hub, tmp_path):
-    packages, work = tmp_path / "packages", tmp_path / "work"
-    packages.mkdir()
+    """Its files are known by the entry points of an installed package alone, in a fresh process."""
+    metadata, work = tmp_path / "packages" / "toy_pairs-1.0.dist-info", tmp_path / "work"
+    metadata.mkdir(parents=True)
     work.mkdir()
+    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: toy-pairs\nVersion: 1.0\n")
+    (metadata / "entry_points.txt").write_text(ENTRY_POINTS)
+    script = tmp_path / "script.py"
+    script.write_text(f"if __name__ == '__main__':\n    exec({SCRIPT!r})\n")
     variables = process_environment(hub.url, tmp_path / "home", tmp_path / "attempts.txt", hub.token("ada"))
-    variables["PYTHONPATH"] = os.pathsep.join((variables["PYTHONPATH"], installed(packages)))
+    variables["PYTHONPATH"] = os.pathsep.join((variables["PYTHONPATH"], str(metadata.parent), str(TOY)))
     variables["AUDIO_COMPOSITIONALITY_CACHE"] = str(tmp_path / "cache")
-    script = Path(__file__).with_name("third_party.py")
+    command = [sys.executable, script, TOY]
     answer = subprocess.run(
-        [sys.executable, script, TOY],
-        cwd=work,
-        env=variables,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
+        command, cwd=work, env=variables, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     assert answer.returncode == 0, answer.stdout
     assert not (tmp_path / "attempts.txt").exists()

@@ -86,7 +86,6 @@ def rehearsed(hub, built, monkeypatch) -> Callable[[str], str]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("wheel")
-@pytest.mark.filterwarnings("ignore:Use 'content=<...>':DeprecationWarning")  # huggingface_hub's own
 def test_wrong_steps_look_as_the_page_says_and_are_taken_back_by_its_commands(
     hub, walk, built, tiny_data, tmp_path, rehearsed, monkeypatch
 ):
