@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
@@ -19,7 +19,7 @@ from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.evaluator.submissions.layout import RESULT, VERIFICATION, folders_of
 from audio_compositionality.evaluator.submissions.record import SECRET_VARIABLE
 from audio_compositionality.hub.client import Hub
-from audio_compositionality.hub.content import Changes
+from audio_compositionality.hub.content import Push
 from audio_compositionality.hub.errors import (
     Action,
     HubError,
@@ -89,38 +89,59 @@ def rehearse(folder: Path, org: str, *, hub: Hub | None = None) -> list[Step]:
     metrics = [metric_of(org, name) for name in list_metrics()]
     results, space = results_of(org), leaderboard_of(org)
     private = {one: hub.is_private(one) for one in (data, *metrics, results, space)}
-    steps = [_token(account, action), _organization(hub, org, account, action, private)]
     command = f"audio-compositionality push {{}} --org {org}"
-    steps.append(_data(hub, folder, org, private[data], command))
-    for push in push_metrics(org, hub=hub, dry_run=True):
-        steps.append(_repository(push.repository, push.changes, private[push.repository], command.format("metrics")))
     to_board = command.format("leaderboard")
+    lacks = account and token_lacks(action, account)
+    if account is None:
+        text = f"no token is set; make one at {constants.ENDPOINT}/settings/tokens"
+        steps = [Step("token", "wrong", text, _LOG_IN)]
+    elif lacks:
+        steps = [Step("token", "wrong", plain(lacks), _LOG_IN)]
+    else:
+        source = "HF_TOKEN" if os.environ.get("HF_TOKEN") else "saved by hf auth login"
+        role = token_of(account).get("role", "unknown")
+        text = plain(f"of {account['name']}, role {role} ({source}); it may {action.what}")
+        steps = [Step("token", "done", text)]
+    steps.append(_organization(hub, org, account, action, private))
+    place = shlex.quote(str(folder))
+    try:
+        push = push_dataset(folder, org, hub=hub, dry_run=True)
+        step = _repository(push, private[data], command.format(f"dataset {place}"))
+        prints = ", ".join(f"{name} {value[:12]}" for name, value in push.recipes.items())
+        replaced = "; other data are there, and would be replaced" if push.replaced else ""
+        steps.append(replace(step, text=f"{step.text}{replaced}; {folder} is whole: {prints}"))
+    except DatasetError as error:
+        steps.append(
+            Step(str(data), "wrong", str(error), f"audio-compositionality build --preset {PRESET} --out {place}")
+        )
+    for one in push_metrics(org, hub=hub, dry_run=True):
+        steps.append(_repository(one, private[one.repository], command.format("metrics")))
     try:
         pushes = push_leaderboard(org, hub=hub, dry_run=True)
-        steps += [_repository(one.repository, one.changes, private[one.repository], to_board) for one in pushes]
+        steps += [_repository(one, private[one.repository], to_board) for one in pushes]
     except InputError as error:
         steps.append(Step(str(space), "wrong", str(error), to_board))
     missing = missing_baselines(org, PRESET, hub=hub)
-    to_score = counted(len(missing.sizes), "result")
-    baselines = (f"to score and send: {to_score} on {PRESET}", to_board) if missing else (f"on {PRESET}: all there", "")
-    steps.append(Step("baselines", "to do" if missing else "done", *baselines))
+    if missing:
+        text = f"to score and send: {counted(len(missing.sizes), 'result')} on {PRESET}"
+        steps.append(Step("baselines", "to do", text, to_board))
+    else:
+        steps.append(Step("baselines", "done", f"on {PRESET}: all there"))
     steps.append(_secrets(hub, space, private[space] is not None))
-    return [*steps, _verified(hub, results, space)]
+    # Entries of the board with a record of the checker, whose signature is not checked.
+    submitted, verified, _ = folders_of(hub.files_if_any(results) or {})
+    entries = {key for key, of_entry in submitted.items() if RESULT in of_entry.files}
+    records = {key for key, of_entry in verified.items() if VERIFICATION in of_entry.files}
+    text = f"{len(entries & records)} of the {len(entries)} entries on the board"
+    if entries and entries <= records:
+        steps.append(Step("verified", "done", text))
+    else:
+        remedy = f"wait for the Space; hf spaces logs {space.id} prints what it does"
+        steps.append(Step("verified", "to do", text, remedy))
+    return steps
 
 
 _LOG_IN = "hf auth login --token TOKEN, or set HF_TOKEN, which comes before it"
-
-
-def _token(account: dict[str, Any] | None, action: Action) -> Step:
-    if account is None:
-        text = f"no token is set; make one at {constants.ENDPOINT}/settings/tokens"
-        return Step("token", "wrong", text, _LOG_IN)
-    lacks = token_lacks(action, account)
-    if lacks:
-        return Step("token", "wrong", plain(lacks), _LOG_IN)
-    source = "HF_TOKEN" if os.environ.get("HF_TOKEN") else "saved by hf auth login"
-    role = token_of(account).get("role", "unknown")
-    return Step("token", "done", plain(f"of {account['name']}, role {role} ({source}); it may {action.what}"))
 
 
 def _organization(
@@ -143,21 +164,9 @@ def _organization(
     return Step(f"organisation {org}", "done", f"{role}{has}")
 
 
-def _data(hub: Hub, folder: Path, org: str, private: bool | None, command: str) -> Step:
-    place = shlex.quote(str(folder))
-    try:
-        push = push_dataset(folder, org, hub=hub, dry_run=True)
-    except DatasetError as error:
-        remedy = f"audio-compositionality build --preset mini --out {place}"
-        return Step(str(dataset_of(org)), "wrong", str(error), remedy)
-    step = _repository(dataset_of(org), push.changes, private, command.format(f"dataset {place}"))
-    prints = ", ".join(f"{name} {value[:12]}" for name, value in push.recipes.items())
-    replaced = "; other data are there, and would be replaced" if push.replaced else ""
-    return Step(step.subject, step.state, f"{step.text}{replaced}; {folder} is whole: {prints}", step.remedy)
-
-
-def _repository(repository: Repository, changes: Changes, private: bool | None, command: str) -> Step:
-    """A repository beside what it is to hold."""
+def _repository(push: Push, private: bool | None, command: str) -> Step:
+    """A repository compared with what it is to hold."""
+    repository, changes = push.repository, push.changes
     send = f"{counted(len(changes.send), 'file')}, {size_text(sum(changes.send.values()))}"
     subject, same = str(repository), counted(len(changes.same), "file")
     if private:
@@ -185,17 +194,6 @@ def _secrets(hub: Hub, space: Repository, exists: bool) -> Step:
     if lacking:
         return Step(subject, "to do", f"not set: {' and '.join(lacking)}", remedy)
     return Step(subject, "done", "both are set; their values nobody can read, so the next line tells whether they work")
-
-
-def _verified(hub: Hub, results: Repository, space: Repository) -> Step:
-    """How many entries of the board have a record of the checker; the signature is not checked."""
-    submitted, verified, _ = folders_of(hub.files_if_any(results) or {})
-    entries = {key for key, folder in submitted.items() if RESULT in folder.files}
-    records = {key for key, folder in verified.items() if VERIFICATION in folder.files}
-    text = f"{len(entries & records)} of the {len(entries)} entries on the board"
-    if entries and entries <= records:
-        return Step("verified", "done", text)
-    return Step("verified", "to do", text, f"wait for the Space; hf spaces logs {space.id} prints what it does")
 
 
 def goes(steps: Sequence[Step]) -> bool:

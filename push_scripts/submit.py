@@ -102,14 +102,27 @@ def submit_results(
     if len(loaded) > MAX_ENTRIES:
         raise ResultError(f"{len(loaded)} results, but a pull request takes {MAX_ENTRIES} at most: split them")
     results = [one.result for one in loaded]
-    # Before the fits, which take minutes.
-    models, revision = _models(hub, org, results) if model_card else ({}, "")
+    models: dict[Repository, list[Result]] = {}
+    revision = ""
+    if model_card:
+        # Before the fits, which take minutes.
+        for result in results:
+            models.setdefault(result_repository(result), []).append(result)
+        revision = check_data(hub, org, results)
+        for model in models:
+            hub.head(model)
     present = hub.files_if_any(repository)
     if present is None and not dry_run:
         raise HubError(
             f"there is no {repository}: check --org; `audio-compositionality push leaderboard` creates one", 404
         )
-    title = _title([one.path for one in loaded], results, (with_outputs, paradigm, licence))
+    # Equal results with equal options have equal titles, by which the pull request is recognised.
+    digests = sorted(hashlib.sha256(one.path.read_bytes()).hexdigest() for one in loaded)
+    digest = hashlib.sha256(repr((digests, (with_outputs, paradigm, licence))).encode()).hexdigest()
+    ids = sorted({result.model.id for result in results})
+    names = ids[0] if len(ids) == 1 else f"{len(ids)} models"
+    tasks = ", ".join(sorted({result.task for result in results}))
+    title = f"Results of {names[:100]}: {tasks} ({digest[:12]})"
     opened = hub.own_request(repository, title) if pull_request and not dry_run else None
     if opened is not None:
         url = f"{repository.url}/discussions/{opened.number}"
@@ -136,34 +149,10 @@ def submit_results(
     if dry_run:
         return Submitted(repository, tuple(submissions), None, None, dict.fromkeys(models), dry_run=True)
     files = {f"{made.folder}/{name}": content for made in submissions for name, content in made.files.items()}
-    commit = hub.commit(repository, files, title, description=_description(submissions), pull_request=pull_request)
-    return Submitted(repository, tuple(submissions), commit, commit.url, _on_models(hub, org, models, revision))
-
-
-def _models(hub: Hub, org: str, results: Sequence[Result]) -> tuple[dict[Repository, list[Result]], str]:
-    """The results by the repository of their model, which is checked to exist, and the commit of the data set."""
-    models: dict[Repository, list[Result]] = {}
-    for result in results:
-        models.setdefault(result_repository(result), []).append(result)
-    revision = check_data(hub, org, results)
-    for model in models:
-        hub.head(model)
-    return models, revision
-
-
-def _title(paths: Sequence[Path], results: Sequence[Result], options: tuple[object, ...]) -> str:
-    """The title of the pull request. Equal results with equal options have equal titles, by which it is recognised."""
-    digests = sorted(hashlib.sha256(path.read_bytes()).hexdigest() for path in paths)
-    digest = hashlib.sha256(repr((digests, options)).encode()).hexdigest()
-    ids = sorted({result.model.id for result in results})
-    names = ids[0] if len(ids) == 1 else f"{len(ids)} models"
-    tasks = ", ".join(sorted({result.task for result in results}))
-    return f"Results of {names[:100]}: {tasks} ({digest[:12]})"
-
-
-def _description(submissions: Sequence[Submission]) -> str:
     lines = [f"- `{made.folder}`: {made.result.score:.6f}" for made in submissions]
-    return "\n".join(["Submitted by `audio-compositionality`.", "", *lines])
+    description = "\n".join(["Submitted by `audio-compositionality`.", "", *lines])
+    commit = hub.commit(repository, files, title, description=description, pull_request=pull_request)
+    return Submitted(repository, tuple(submissions), commit, commit.url, _on_models(hub, org, models, revision))
 
 
 def _check_new(present: Mapping[str, RemoteFile], submissions: Sequence[Submission], pull_request: bool) -> None:
@@ -272,12 +261,22 @@ def submit_model_results(hub: Hub, org: str, model: Repository, results: Sequenc
     name = re.sub(r"[^a-z0-9]+", "_", f"audio_compositionality_{variant}".lower()).strip("_")
     path = f"{EVAL_RESULTS_FOLDER}/{name}.yaml"
     entries = model_entries(org, results, revision)
-    subjects = {(entry["dataset"]["id"], entry["dataset"]["task_id"]) for entry in entries}
+    subjects = [(entry["dataset"]["id"], entry["dataset"]["task_id"]) for entry in entries]
     title = f"Results on {dataset_of(org).id}"
     # The user's open pull request, where there is one, gets the additions.
     request = hub.own_request(model, title)
-    present = _present(hub, model, path, request.revision if request else "main")
-    kept = [entry for entry in present if _subject(entry) not in subjects]
+    branch = request.revision if request else "main"
+    present: Any = None
+    if path in hub.files(model, branch):
+        try:
+            present = yaml.safe_load(hub.download(model, path, branch, limit=_LIMIT).read_text("utf-8"))
+        except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+            raise ResultError(f"{path} of {model.id} is not valid YAML: correct it there first") from error
+    kept = []
+    for entry in present if isinstance(present, list) else []:
+        dataset = entry.get("dataset") if isinstance(entry, dict) else None
+        if not isinstance(dataset, dict) or (dataset.get("id"), dataset.get("task_id")) not in subjects:
+            kept.append(entry)
     text = yaml.safe_dump([*kept, *entries], sort_keys=False, allow_unicode=True)
     scores = ", ".join(f"{load_task(result.task).info.title} {number_text(result.score)}" for result in results)
     return hub.commit(
@@ -291,7 +290,6 @@ def submit_model_results(hub: Hub, org: str, model: Repository, results: Sequenc
 
 def model_entries(org: str, results: Sequence[Result], revision: str) -> list[dict[str, Any]]:
     """The entries of some results, in the Hub's format."""
-    space = leaderboard_of(org)
     entries = [
         EvalResultEntry(
             dataset_id=dataset_of(org).id,
@@ -299,7 +297,7 @@ def model_entries(org: str, results: Sequence[Result], revision: str) -> list[di
             value=round(result.score, 6),
             dataset_revision=revision,
             date=result.date,
-            source_url=space.url,
+            source_url=leaderboard_of(org).url,
             source_name="audio-compositionality leaderboard",
             source_org=org,
             notes=variant_of(result) or None,
@@ -318,19 +316,3 @@ def variant_of(result: Result) -> str:
         options.precision if options.precision != "float32" else "",
     ]
     return ", ".join(part for part in parts if part)
-
-
-def _present(hub: Hub, model: Repository, path: str, revision: str) -> list[Any]:
-    """The entries of the existing file; empty where it holds no list."""
-    if path not in hub.files(model, revision):
-        return []
-    try:
-        values = yaml.safe_load(hub.download(model, path, revision, limit=_LIMIT).read_text("utf-8"))
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
-        raise ResultError(f"{path} of {model.id} is not valid YAML: correct it there first") from error
-    return values if isinstance(values, list) else []
-
-
-def _subject(entry: Any) -> tuple[Any, Any] | None:
-    dataset = entry.get("dataset") if isinstance(entry, dict) else None
-    return (dataset.get("id"), dataset.get("task_id")) if isinstance(dataset, dict) else None

@@ -132,10 +132,8 @@ class TestRecordings:
 
 
 class TestPublished:
-    HEAD = "path,caption,num_of_pos,num_of_neg,dataset,split_name\n"
-
     def table(self, tmp_path, lines, name="texts.csv"):
-        (tmp_path / name).write_text(self.HEAD + "".join(f"{line}\n" for line in lines))
+        (tmp_path / name).write_text(COUNTED + "".join(f"{line}\n" for line in lines))
         return tmp_path / name
 
     @pytest.fixture
@@ -202,7 +200,7 @@ class TestPublished:
 @pytest.mark.filterwarnings("ignore:.*of the test split")
 def test_tables_to_test_with_are_not_learnt_from(tmp_path):
     write(tmp_path / "sounds" / "1.wav")
-    (tmp_path / "x.csv").write_text("path,caption,dataset,split_name\n1.wav,x,clotho,evaluation\n")
+    (tmp_path / "x.csv").write_text(f"{PLAIN}1.wav,x,clotho,evaluation\n")
     with pytest.raises(TrainingError, match=r"x\.csv has no training row"):
         published_training(tmp_path / "x.csv", tmp_path / "sounds")
 
@@ -225,6 +223,7 @@ def test_rows_without_texts_are_told(splits):
 
 
 COUNTED = "path,caption,num_of_pos,num_of_neg,dataset,split_name\n"
+PLAIN = "path,caption,dataset,split_name\n"
 
 
 def rows_of_table(tmp_path, text):
@@ -232,29 +231,25 @@ def rows_of_table(tmp_path, text):
     return list(read_training_texts(tmp_path / "x.csv"))
 
 
-def test_texts_are_told_by_their_counts(tmp_path):
+def test_texts_are_told_by_their_counts_and_without_counts_are_negatives(tmp_path):
     text = f"{COUNTED}a.wav,x then y;x;y; y then x,2,1,synthetic,train\nb.wav,z,0.0,0,synthetic,train\n"
     assert rows_of_table(tmp_path, text) == [
         TrainingTexts("a.wav", ("x then y",), ("x", "y"), ("y then x",), "synthetic", "train"),
         TrainingTexts("b.wav", ("z",), (), (), "synthetic", "train"),
     ]
-
-
-def test_without_counts_all_but_the_first_are_negatives(tmp_path):
-    (row,) = rows_of_table(tmp_path, "path,caption,dataset,split_name\na.wav,x then y;y then x;x with y,clotho,dev\n")
+    (row,) = rows_of_table(tmp_path, f"{PLAIN}a.wav,x then y;y then x;x with y,clotho,dev\n")
     assert (row.captions, row.parts, row.negatives) == (("x then y",), (), ("y then x", "x with y"))
 
 
 def test_lists_are_read_and_never_run(tmp_path):
-    head = "path,caption,dataset,split_name\n"
-    (row,) = rows_of_table(tmp_path, f"{head}a.wav,\"['x', 'y']\",clotho,dev\n")
+    (row,) = rows_of_table(tmp_path, f"{PLAIN}a.wav,\"['x', 'y']\",clotho,dev\n")
     assert row.captions == ("x", "y")
     code = f"[open({str(tmp_path / 'ran')!r}, 'w')]"
-    (row,) = rows_of_table(tmp_path, f'{head}a.wav,"{code}",clotho,dev\n')
+    (row,) = rows_of_table(tmp_path, f'{PLAIN}a.wav,"{code}",clotho,dev\n')
     assert row.captions == (code,)
     assert not (tmp_path / "ran").exists()
     with pytest.raises(DatasetError, match=r"x\.csv, row 2: the caption is '\[1\]'; a list has texts"):
-        rows_of_table(tmp_path, f"{head}a.wav,[1],clotho,dev\n")
+        rows_of_table(tmp_path, f"{PLAIN}a.wav,[1],clotho,dev\n")
 
 
 @pytest.mark.parametrize(
