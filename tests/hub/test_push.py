@@ -30,7 +30,7 @@ from audio_compositionality.push_scripts.spaces import metric_files, push_leader
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.registry import list_tasks, load_task
 
-from ..metrics import examples
+from ..metrics.contract import example_of
 from .conftest import DATASET, RESULTS, RIGHTS, use_rights
 from .server import LoopbackHub
 
@@ -252,7 +252,7 @@ def test_metrics_are_pushed_as_they_are_and_load(hub):
         assert f'metric = evaluate.load("ORG/{name}")' in page
         assert "$" not in page
         metric = evaluate.load(push.repository.id)
-        given = getattr(examples, name)()
+        given = example_of(name)
         options = {"max_steps": 2, "progress": False} if name == "a_tre" else {}
         assert metric.compute(**given, **options) == ours(name)(**given, **options)
     assert not any(push.changes for push in push_metrics("lab"))
