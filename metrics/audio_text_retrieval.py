@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 from .arrays import Floats, Ints, read_matrix
 from .columns import result_of
 from .evaluated import COMPA as _CITATION
-from .evaluated import MOST, Fields, count, hidden, metric_class, share
+from .evaluated import MOST, Fields, count, measure, metric_class, share
 from .similarity import (
     check_given,
     check_one_space,
@@ -86,7 +86,15 @@ def audio_text_retrieval(
     >>> audio_text_retrieval([[1, 0], [0, 1]], [[1, 2], [2, 1]], [0, 1])["text_to_audio_r1"]
     0.0
     """
-    s, clip = _similarities(audio, text, clip_of_text, similarity)
+    check_given("audio_text_retrieval", audio, text, similarity, clip_of_text=clip_of_text)
+    if similarity is not None:
+        s = read_matrix("similarity", similarity)
+        clip = _clips(clip_of_text, *s.shape)
+    else:
+        a, t = unit_embeddings("audio", audio), unit_embeddings("text", text)
+        clip = _clips(clip_of_text, len(t), len(a))
+        check_one_space(a, t)
+        s = t @ a.T
     texts, n = s.shape
     relevant = clip[:, None] == np.arange(n)
     scores = {"text_to_audio": _query_scores(s, relevant), "audio_to_text": _query_scores(s.T, relevant.T)}
@@ -102,8 +110,11 @@ def audio_text_retrieval(
             numbers[f"{direction}_{name}"] = float(mean(column))
             numbers[f"chance_{direction}_{name}"] = float(mean(chance))
             if name != "median_rank":
-                of_clips = column if direction == "audio_to_text" else _clip_scores(column, clip, n)
-                columns[f"{direction}_{name}"] = of_clips
+                if direction == "text_to_audio":
+                    # Contributions of the clips to the mean p of the texts' scores: p + (N/M)·Σ(x − p) over its texts.
+                    p = column.mean()
+                    column = p + n / texts * np.bincount(clip, column - p, minlength=n)
+                columns[f"{direction}_{name}"] = column
     result = result_of(MEASURES, columns, numbers, return_scores)
     return result | {"intervals": {name: mean_interval(column) for name, column in columns.items()}}
 
@@ -119,19 +130,6 @@ AudioTextRetrieval = metric_class(
 
 
 # ----- inputs
-def _similarities(audio: Any, text: Any, clip_of_text: Any, similarity: Any) -> tuple[Floats, Ints]:
-    """Similarities [M, N] and the clip of each text [M]."""
-    check_given("audio_text_retrieval", audio, text, similarity, clip_of_text=clip_of_text)
-    if similarity is not None:
-        s = read_matrix("similarity", similarity)
-        return s, _clips(clip_of_text, *s.shape)
-    a, t = unit_embeddings("audio", audio), unit_embeddings("text", text)
-    clip = _clips(clip_of_text, len(t), len(a))
-    check_one_space(a, t)
-    products: Floats = t @ a.T
-    return products, clip
-
-
 def _clips(clip_of_text: Any, texts: int, n: int) -> Ints:
     """The clip of each text, [M]."""
     keys = read_keys("clip_of_text", clip_of_text)
@@ -180,14 +178,6 @@ def _group_scores(starts: Ints, candidates: int, counts: Ints) -> list[float]:
     ]
 
 
-# ----- means over clips
-def _clip_scores(scores: Floats, clip: Ints, n: int) -> Floats:
-    """Contribution of each clip to the mean p of scores of texts, [N]: p + (N/M)·Σ(x − p) over its texts."""
-    mean = scores.mean()
-    contributions: Floats = mean + n / len(scores) * np.bincount(clip, scores - mean, minlength=n)
-    return contributions
-
-
 VERSION = 1
 """It rises with every change of code or constants that can change a number."""
 
@@ -209,37 +199,29 @@ _MEDIANS = {
 }
 
 
-def _way_measures(way: str, sought: str, among: str) -> dict[str, Fields]:
-    """The measures of one direction, without their references."""
-    arrow = way.replace("_to_", "→")
-    recalls = {
-        f"{way}_r{k}": share(
-            f"{arrow} R@{k}", f"share of the {sought} {'first' if k == 1 else f'among the first {k}'} {among}"
-        )
-        for k in CUTOFFS
-    }
-    measures = recalls | {f"{way}_map10": share(f"{arrow} mAP@10", _PRECISIONS[way])}
-    for name, measure in measures.items():
-        measure["column"] = f"score_{name}"
-        if way == "text_to_audio":
-            measure["outside"] = _OUTSIDE
-    measures[f"{way}_r5"]["shown"] = False
-    ranks = {"range": (1.0, MOST), "digits": 1, "less_is_better": True}
-    measures[f"{way}_median_rank"] = {"heading": f"{arrow} median rank", "meaning": _MEDIANS[way], **ranks}
-    return measures
-
-
 def _measures() -> dict[str, Fields]:
     """The measures of both directions, then the chance of each, then the counts."""
-    measures = {name: fields for way, words in _WAYS.items() for name, fields in _way_measures(way, *words).items()}
-    measures["text_to_audio_r1"]["column"] = "score"
+    measures: dict[str, Fields] = {}
+    for way, (sought, among) in _WAYS.items():
+        arrow = way.replace("_to_", "→")
+        shares = {"map10": ("mAP@10", _PRECISIONS[way])}
+        for k in CUTOFFS:
+            first = "first" if k == 1 else f"among the first {k}"
+            shares[f"r{k}"] = (f"R@{k}", f"share of the {sought} {first} {among}")
+        for name in (*(f"r{k}" for k in CUTOFFS), "map10"):
+            heading, meaning = shares[name]
+            column = "score" if (way, name) == ("text_to_audio", "r1") else f"score_{way}_{name}"
+            outside = {"outside": _OUTSIDE} if way == "text_to_audio" else {}
+            measures[f"{way}_{name}"] = share(f"{arrow} {heading}", meaning, column=column, **outside)
+        measures[f"{way}_r5"]["shown"] = False
+        rank = measure(f"{arrow} median rank", _MEDIANS[way], range=(1.0, MOST), digits=1, less_is_better=True)
+        measures[f"{way}_median_rank"] = rank
     chances = {}
-    for name, measure in measures.items():
-        measure["null"] = f"chance_{name}"
-        heading = measure["heading"]
-        kept: Fields = {field: measure[field] for field in ("range", "digits") if field in measure}
-        words = {"heading": f"chance of {heading}", "meaning": f"{heading} of a model that knows nothing, exactly"}
-        chances[f"chance_{name}"] = hidden({**words, **kept})
+    for name, fields in measures.items():
+        fields["null"] = f"chance_{name}"
+        kept = {field: fields[field] for field in ("range", "digits") if field in fields}
+        meaning = f"{fields['heading']} of a model that knows nothing, exactly"
+        chances[f"chance_{name}"] = measure(f"chance of {fields['heading']}", meaning, shown=False, **kept)
     counts = {"n": count("n", "number of clips"), "texts": count("captions", "number of captions")}
     return measures | chances | counts
 

@@ -21,14 +21,13 @@ True
 0.0
 """
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .arrays import ROUNDING, Floats, Ints, read_matrix
+from .arrays import ROUNDING, Floats, read_matrix
 from .columns import check_classes, check_varied, fold_rotation, read_blocks, read_column
 from .evaluated import AXES as _CITATION
 from .evaluated import MOST, count, measure, metric_class, ratio, share
@@ -96,34 +95,56 @@ def informativeness(
     names, values = probe_names(probes), read_column("labels", labels, len(z))
     block, block_names = read_blocks(blocks, len(z))
     rotation = fold_rotation(folds, block, block_names)
-    if values.dtype.kind == "U":
+    is_class = values.dtype.kind == "U"
+    if is_class:
         classes, codes = np.unique(values, return_inverse=True)
         check_classes("labels", classes, codes, block, block_names, rotation)
-        targets, errors = np.eye(len(classes))[codes], _misses
+        labels_learnt = np.eye(len(classes))[codes]
     else:
         check_varied("labels", values)
-        targets, errors = values.astype(np.float64)[:, None], _squared_errors
+        labels_learnt = values.astype(np.float64)[:, None]
 
+    # The labels, then each of their permutations; all share a decomposition.
     gradient = bool({"slp", "mlp"} & set(names))
     orders = block_permutations(block, 1 if gradient else SHUFFLES, seed)
-    inputs = {name: z if name in ("slp", "mlp") and not scaled else standardised_rows(z) for name in names}
-    table = _tested(inputs, [targets, *(targets[order] for order in orders)], rotation, errors, scaled, seed)
-    best, references = table.errors["best"], table.references
-    scores = ratio_scores(best[0].mean(axis=0), references[0])
+    targets = [labels_learnt, *(labels_learnt[order] for order in orders)]
+    y, groups = np.hstack(targets), [target.shape[1] for target in targets]
+    # The errors [states, n] of each probe, and as "best" of the one that validates best; and those of a constant.
+    states = STATES if gradient else 1
+    errors = {name: [np.zeros((states, len(z))) for _ in targets] for name in (*names, "best")}
+    references = [np.zeros(len(z)) for _ in targets]
+    standard = standardised_rows(z)
+    for train, validation, test in rotation:
+        least = np.full(len(targets), np.inf)
+        means = [target[train].mean(axis=0) for target in targets]
+        for name in names:
+            x = z if name in ("slp", "mlp") and not scaled else standard
+            learnt, held = (x[train], y[train]), (x[validation], y[validation])
+            parts, losses = fit_groups(name, learnt, held, x[test], groups, scaled, seed)
+            for k, (prediction, target) in enumerate(zip(parts, targets, strict=True)):
+                wrong = _errors(prediction, target[test], means[k], is_class)
+                errors[name][k][:, test] = wrong
+                if losses[k] < least[k]:
+                    least[k] = losses[k]
+                    errors["best"][k][:, test] = wrong
+        for k, target in enumerate(targets):
+            references[k][test] = _errors(means[k][None, None], target[test], means[k], is_class)[0]
+    best = errors["best"]
     error, guess = float(best[0].mean()), float(references[0].mean())
-    kind = values.dtype.kind
     result: dict[str, Any] = {
         "informativeness": explained_share(best[0], references[0]),
-        **{name: explained_share(table.errors[name][0], references[0]) if name in names else None for name in PROBES},
+        **{name: explained_share(errors[name][0], references[0]) if name in names else None for name in PROBES},
         "spread": state_spread(best[0], references[0]) if gradient else None,
         "shuffled": float(np.mean([explained_share(*pair) for pair in zip(best[1:], references[1:], strict=True)])),
-        "rmse": None if kind == "U" else float(np.sqrt(error)),
-        "accuracy": 1 - error if kind == "U" else None,
-        "chance": 1 - guess if kind == "U" else None,
+        "rmse": None if is_class else float(np.sqrt(error)),
+        "accuracy": 1 - error if is_class else None,
+        "chance": 1 - guess if is_class else None,
         "n": len(z),
         "blocks": len(block_names),
     }
-    return {**result, "scores": scores.tolist()} if return_scores else result
+    if return_scores:
+        result["scores"] = ratio_scores(best[0].mean(axis=0), references[0]).tolist()
+    return result
 
 
 Informativeness = metric_class(
@@ -137,63 +158,15 @@ Informativeness = metric_class(
 )
 
 
-# ----- errors
-@dataclass(frozen=True)
-class _Table:
-    """Errors of all rows, each tested once, for the labels and then for each of their permutations.
-
-    Attributes:
-        errors: [states, n] of each probe, and as "best" of the probe that validated best in the row's fold.
-        references: [n], of a constant answer.
-    """
-
-    errors: dict[str, list[Floats]]
-    references: list[Floats]
-
-
-def _tested(
-    inputs: dict[str, Floats],
-    targets: Sequence[Floats],
-    rotation: Sequence[tuple[Ints, Ints, Ints]],
-    errors: Callable[[Floats, Floats, Floats], Floats],
-    scaled: bool,
-    seed: int,
-) -> _Table:
-    """Fit and test each probe on its inputs [n, dim] in each fold; all targets share a decomposition."""
-    n, groups, y = len(targets[0]), [target.shape[1] for target in targets], np.hstack(targets)
-    states = STATES if {"slp", "mlp"} & set(inputs) else 1
-    table = _Table(
-        {name: [np.zeros((states, n)) for _ in targets] for name in (*inputs, "best")}, [np.zeros(n) for _ in targets]
-    )
-    for train, validation, test in rotation:
-        least = np.full(len(targets), np.inf)
-        means = [target[train].mean(axis=0) for target in targets]
-        for name, x in inputs.items():
-            parts, losses = fit_groups(
-                name, (x[train], y[train]), (x[validation], y[validation]), x[test], groups, scaled, seed
-            )
-            for k, (prediction, target) in enumerate(zip(parts, targets, strict=True)):
-                wrong = errors(prediction, target[test], means[k])
-                table.errors[name][k][:, test] = wrong
-                if losses[k] < least[k]:
-                    least[k] = losses[k]
-                    table.errors["best"][k][:, test] = wrong
-        for k, target in enumerate(targets):
-            table.references[k][test] = errors(means[k][None, None], target[test], means[k])[0]
-    return table
-
-
-def _squared_errors(predictions: Floats, targets: Floats, mean: Floats) -> Floats:
-    """The squared errors [states, m] of predictions [states, m, 1] of numbers."""
-    errors: Floats = np.square(predictions - targets)[:, :, 0]
-    return errors
-
-
-def _misses(predictions: Floats, targets: Floats, mean: Floats) -> Floats:
-    """The misses [states, m] of predictions [states, m, classes]: 1 where the largest is not the own class, else 0.
+def _errors(predictions: Floats, targets: Floats, mean: Floats, is_class: bool) -> Floats:
+    """The squared errors [states, m] of predictions [states, m, 1] of numbers; of classes [states, m, classes] 1 where
+    the largest is not the own class, else 0.
 
     Where predictions equal the shares of the classes in training up to rounding, the answer is the commonest class.
     """
+    if not is_class:
+        squares: Floats = np.square(predictions - targets)[:, :, 0]
+        return squares
     silent = np.abs(predictions - mean).max(axis=2) <= ROUNDING
     answers = np.where(silent, mean.argmax(), predictions.argmax(axis=2))
     misses: Floats = (answers != targets.argmax(axis=1)).astype(np.float64)

@@ -140,41 +140,24 @@ def foretell_steps(
         steps = data.z[data.end[tested]] - data.z[data.start[tested]]
         best = steps[None]
         for name in settings.probes:
-            better = _tried_steps(fold, name, start.get(name), steps, (knowing, blind), settings)
-            best = best if better is None else better
+            if name in start:
+                predictions, loss = _closed_steps(fold, name)
+                means, blind_loss = start[name].steps
+                informed, uninformed = predictions[None], fold.whole(means)[None, start[name].start]
+            else:
+                informed, loss = _trained_steps(fold, name, True, settings)
+                uninformed, blind_loss = _trained_steps(fold, name, False, settings)
+            if knowing.enter(name, tested, np.square(informed - steps).sum(axis=2), loss):
+                best = informed
+            errors = np.square(uninformed - steps).sum(axis=2)
+            blind.enter(name, tested, errors, blind_loss)
+            # One penalty serves z and the features of the parameter: a probe that learns from z also fits noise to
+            # these, so the one without the parameter may be the best that knows it.
+            if knowing.choose(tested, errors, blind_loss):
+                best = uninformed
         for name, values in {**_plain_steps(fold, steps), **_places(fold, best)}.items():
             controls[name][tested] = values
     return Foretold(knowing, blind, controls)
-
-
-def _tried_steps(
-    fold: PairFold,
-    name: str,
-    start: Starts | None,
-    steps: Floats,
-    trials: tuple[Trials, Trials],
-    settings: ProbeSettings,
-) -> Floats | None:
-    """Enter the errors of a probe with the parameter and of one without it into their trials.
-
-    Returns the predictions of test steps, [states, m, dim], where they validate better than all before.
-    """
-    tested, (knowing, blind), best = fold.parts[2], trials, None
-    if start is None:
-        informed, loss = _trained_steps(fold, name, True, settings)
-        uninformed, blind_loss = _trained_steps(fold, name, False, settings)
-    else:
-        predictions, loss = _closed_steps(fold, name)
-        means, blind_loss = start.steps
-        informed, uninformed = predictions[None], fold.whole(means)[None, start.start]
-    if knowing.enter(name, tested, np.square(informed - steps).sum(axis=2), loss):
-        best = informed
-    errors = np.square(uninformed - steps).sum(axis=2)
-    blind.enter(name, tested, errors, blind_loss)
-    # One penalty serves z and the features of the parameter: a probe that learns from z also fits noise to these.
-    if knowing.choose(tested, errors, blind_loss):
-        best = uninformed
-    return best
 
 
 def _plain_steps(fold: PairFold, steps: Floats) -> dict[str, Floats]:

@@ -86,7 +86,16 @@ def zero_shot_audio(
     >>> zero_shot_audio([[1, 0], [0, 1]], [[1, 0], [0, 1]], [[0], [0, 1]])["map"]
     1.0
     """
-    s, classes = _class_similarities(audio, text, labels, class_of_text, similarity)
+    check_given("zero_shot_audio", audio, text, similarity, labels=labels)
+    if similarity is not None:
+        s = read_matrix("similarity", similarity)
+        classes, weights = _classes(class_of_text, s.shape[1])
+        s = s @ (weights / weights.sum(axis=0))
+    else:
+        a, t = unit_embeddings("audio", audio), unit_embeddings("text", text)
+        check_one_space(a, t)
+        classes, weights = _classes(class_of_text, len(t))
+        s = a @ unit_rows(weights.T @ t).T
     relevant, has_lists = _labels(labels, classes, len(s))
     columns, chances = _class_scores(s, relevant, has_lists)
     numbers = {f"chance_{name}": chance for name, chance in chances.items()} | {"n": len(s), "classes": len(classes)}
@@ -105,22 +114,6 @@ ZeroShotAudio = metric_class(
 
 
 # ----- inputs
-def _class_similarities(
-    audio: Any, text: Any, labels: Any, class_of_text: Any, similarity: Any
-) -> tuple[Floats, dict[Any, int]]:
-    """Similarities of clips with classes [n, C], and the classes with their columns."""
-    check_given("zero_shot_audio", audio, text, similarity, labels=labels)
-    if similarity is not None:
-        s = read_matrix("similarity", similarity)
-        classes, weights = _classes(class_of_text, s.shape[1])
-        return s @ (weights / weights.sum(axis=0)), classes
-    a, t = unit_embeddings("audio", audio), unit_embeddings("text", text)
-    check_one_space(a, t)
-    classes, weights = _classes(class_of_text, len(t))
-    products: Floats = a @ unit_rows(weights.T @ t).T
-    return products, classes
-
-
 def _classes(class_of_text: Any, texts: int) -> tuple[dict[Any, int], Floats]:
     """The classes with their columns, and which text belongs to which, 0 or 1 [t, C]."""
     keys = list(range(texts)) if class_of_text is None else read_keys("class_of_text", class_of_text)
@@ -183,7 +176,10 @@ def _class_scores(
     precisions = [_average_precision(s[:, column], relevant[:, column]) for column in used]
     mean = float(np.mean([precision for precision, _ in precisions]))
     columns["map"] = mean + n * np.mean([influence for _, influence in precisions], axis=0)
-    chances["map"] = float(np.mean([_expected_precision(n, int(sizes[column])) for column in used]))
+    # The average precision of n tied clips, so many of them right, over all orders.
+    start, tied = np.zeros(1, np.int64), np.array([n])
+    expected = [float(expected_precisions(start, tied, sizes[[column]]).sum()) / sizes[column] for column in used]
+    chances["map"] = float(np.mean(expected))
     return columns, chances
 
 
@@ -196,12 +192,6 @@ def _hits(values: Floats, right: NDArray[np.bool_]) -> tuple[float, float]:
     tied = int(np.append(starts, len(values))[first + 1] - starts[first])
     top1, top5 = (hit_chance(k - int(starts[first]), tied, int(counts[first])) for k in (1, 5))
     return top1, top5
-
-
-def _expected_precision(n: int, size: int) -> float:
-    """Expected average precision of n tied clips, so many of them right, over all orders."""
-    start = np.zeros(1, np.int64)
-    return float(expected_precisions(start, np.array([n]), np.array([size])).sum()) / size
 
 
 def _average_precision(values: Floats, right: NDArray[np.bool_]) -> tuple[float, Floats]:

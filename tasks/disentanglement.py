@@ -7,16 +7,14 @@ from itertools import permutations
 
 from .base import TaskInfo
 from .metric_files import PartedMeasures, describe_metric
-from .shapes.designs import FACTOR_WARNING, FACTORS, OF_FACTORS
+from .shapes.designs import FACTOR_WARNING, FACTORS, OF_FACTORS, FactorDesign
 from .shapes.probes import DisentanglementTask
 
 _METRIC = describe_metric("disentanglement")
 
-_PAIRS = {f"{factor}_over_{other}": (factor, other) for factor, other in permutations(FACTORS, 2)}
-
 _MEASURES = PartedMeasures(
     _METRIC.measures,
-    tuple(_PAIRS),
+    [f"{factor}_over_{other}" for factor, other in permutations(FACTORS, 2)],
     "pairs of factors",
     averaged=[measure.name for measure in _METRIC.measures if not measure.name.startswith("shift")],
     of_parts=("unseen", "seen", "unseen_r2", "seen_r2", "leak", "overlap"),
@@ -42,6 +40,6 @@ TASK = DisentanglementTask(
         ),
         citation=_METRIC.citation,
     ),
+    FactorDesign(),
     _MEASURES,
-    _PAIRS,
 )

@@ -13,7 +13,7 @@ from audio_compositionality.dataset_builder.scenes.bases import DIFFERING
 
 from .base import TaskInfo
 from .metric_files import describe_metric
-from .shapes.designs import OF_TRANSFORMS, TRANSFORM_WARNING
+from .shapes.designs import OF_TRANSFORMS, TRANSFORM_WARNING, OnsetDesign
 from .shapes.probes import OnsetTask
 
 _METRIC = describe_metric("invariance")
@@ -54,5 +54,6 @@ TASK = OnsetTask(
         ),
         needs_scenes=True,  # the sounds of a recording cannot be moved in time
         citation=_METRIC.citation,
-    )
+    ),
+    OnsetDesign(),
 )

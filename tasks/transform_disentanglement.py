@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from .base import TaskInfo
 from .metric_files import PartedMeasures, describe_metric
-from .shapes.designs import FACTORS, OF_TRANSFORMS, TRANSFORM_WARNING, TRANSFORMS
+from .shapes.designs import FACTORS, OF_TRANSFORMS, TRANSFORM_WARNING, TRANSFORMS, LabelledTransformDesign
 from .shapes.probes import LABEL, LabelTask
 
 _METRIC = describe_metric("disentanglement")
@@ -44,6 +44,7 @@ TASK = LabelTask(
         ),
         citation=_METRIC.citation,
     ),
+    LabelledTransformDesign(),
     _MEASURES,
     _FACTORS,
 )

@@ -26,9 +26,6 @@ from .designs import (
     FACTORS,
     FOLDS,
     Design,
-    FactorDesign,
-    LabelledTransformDesign,
-    OnsetDesign,
     bases_of,
     blocks_of,
     factor_levels,
@@ -225,11 +222,10 @@ class InvarianceTask(DesignedTask):
 
 
 class OnsetTask(InvarianceTask):
-    """As `InvarianceTask`, of scenes and their copies with other onsets; also by the factor that differs."""
+    """As `InvarianceTask`, of scenes and their copies with other onsets, by an `OnsetDesign`.
 
-    def __init__(self, info: TaskInfo) -> None:
-        """Its facts; its measures ``FACTOR_abx`` and ``FACTOR_selectivity`` are by the factor that differs."""
-        super().__init__(info, OnsetDesign())
+    Its measures ``FACTOR_abx`` and ``FACTOR_selectivity`` are by the factor that differs.
+    """
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
@@ -257,20 +253,12 @@ class OnsetTask(InvarianceTask):
 
 
 class DisentanglementTask(DesignedTask):
-    """A factor is read where another has levels unseen in training; scored by the metric `disentanglement`."""
+    """A factor is read where another has levels unseen in training; scored by the metric `disentanglement`.
+
+    Its parts are ``FACTOR_over_OTHER``.
+    """
 
     spec = DisentanglementSpec
-
-    def __init__(self, info: TaskInfo, measures: PartedMeasures, pairs: Mapping[str, tuple[str, str]]) -> None:
-        """What it scores.
-
-        Args:
-            info: what it is.
-            measures: those of each of `pairs`, and those of all together.
-            pairs: of factors, by their names.
-        """
-        super().__init__(info, FactorDesign(), measures)
-        self._pairs = pairs
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
@@ -286,26 +274,19 @@ class DisentanglementTask(DesignedTask):
             **settings,
             return_scores=True,
         )
-        by_pair = {(numbers["factor"], numbers["over"]): numbers for numbers in result["by_pair"]}
-        values = self._values({part: by_pair.get(pair, {}) for part, pair in self._pairs.items()})
+        by_pair = {f"{numbers['factor']}_over_{numbers['over']}": numbers for numbers in result["by_pair"]}
         # Not all results of the metric are means over pairs: shares of variance are of all factors together.
-        values |= {name: result[name] for name in self._measures[0].averaged}
-        lists = {f"{part}_score": by_pair[pair]["scores"] for part, pair in self._pairs.items() if pair in by_pair}
+        values = self._values(by_pair) | {name: result[name] for name in self._measures[0].averaged}
+        lists = {f"{pair}_score": numbers["scores"] for pair, numbers in by_pair.items()}
         columns = {name: np.array(scores) for name, scores in {"score": result["scores"], **lists}.items()}
         return Scores(values, self._ids(rows), columns)
 
 
 class LabelTask(DesignedTask):
-    """A label that is read from a clip is still read after a transform; scored by the metric `disentanglement`."""
+    """A label that is read from a clip is still read after a transform; scored by the metric `disentanglement`.
 
-    def __init__(self, info: TaskInfo, *measures: PartedMeasures) -> None:
-        """What it scores.
-
-        Args:
-            info: what it is.
-            measures: those of each transform and means over them, then those of ``FACTOR_under_TRANSFORM``.
-        """
-        super().__init__(info, LabelledTransformDesign(), *measures)
+    Its design is `LabelledTransformDesign`; its parts are the transforms, then ``FACTOR_under_TRANSFORM``.
+    """
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
         """The probes, and whether features are scaled.

@@ -237,22 +237,6 @@ def test_fitted_map_equals_the_explicit_inverse_square_root(dim: int) -> None:
     assert result["scores_fitted_top1"] != result["scores"]
 
 
-@pytest.mark.parametrize("dim", [5, 20, 50])
-def test_products_after_the_map_are_exact(dim: int) -> None:
-    rng = np.random.default_rng(9)
-    # A few directions vary much more than others, so that the system is as ill-conditioned as it gets.
-    steps = rng.normal(size=(6, 4, dim)) * np.where(np.arange(dim) < 3, 1e3, 1)
-    usable = rng.random((6, 4)) < 0.8
-    usable &= usable.sum(axis=1, keepdims=True) > 1
-    rows = np.concatenate([block[use] - block[use].mean(axis=0) for block, use in zip(steps, usable, strict=True)])
-    covariance = rows.T @ rows / len(rows)
-    shift = 0.1 * np.trace(covariance) / dim
-    x = rng.normal(size=(7, dim))
-    expected = x @ np.linalg.inv(covariance + shift * np.eye(dim)) @ x.T
-    products = module._Material(steps).mapped_products(usable, x)
-    np.testing.assert_allclose(products / products[0, 0], expected / expected[0, 0], rtol=1e-9, atol=1e-9)
-
-
 def test_fitted_map_does_not_see_the_block_s_classes_and_conditions() -> None:
     inputs = material(n=12)
     inputs["conditions"] = [[block % 11, 20 + block] for block in range(12)]  # blocks 0 and 11 share one

@@ -601,16 +601,6 @@ def test_rotated_and_pca_are_the_scores_of_those_embeddings(studied):
         assert again[f"{name}_pca"] == pytest.approx(again[name], abs=1e-6)
 
 
-def test_random_embeddings_have_no_literature_scores():
-    _, factors = crossed(4, 4, 4)
-    result = disentanglement(np.random.default_rng(0).normal(size=(64, 20)), factors, literature=True)
-    for form in FORMS:
-        assert result[f"dci_disentanglement{form}"] == result[f"dci_completeness{form}"] == 0
-        assert result[f"mig{form}"] < 0.1
-        assert result[f"sap{form}"] < 0.1
-        assert result[f"explicitness{form}"] == pytest.approx(0.5, abs=0.15)
-
-
 # ----- what is refused
 
 COPIES = {"base": [-1] * 32 + list(range(32))}

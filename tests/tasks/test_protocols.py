@@ -5,7 +5,7 @@ import pytest
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.a_tre import TASK as A_TRE
-from audio_compositionality.tasks.registry import list_tasks, load_task
+from audio_compositionality.tasks.registry import list_tasks
 
 SOURCE = {"timbre_label": "bell", "pitch_label": "low", "rate_label": "slow", "amplitude_label": "soft"}
 POST_NORM = {"block": "post-norm", "width": 2048, "dropout": 0.1}
@@ -29,10 +29,6 @@ def test_every_protocol_has_presets_of_the_tasks_recipe_and_settings_that_it_tak
         stated = task.settings(rows, settings)
         assert set(settings) <= set(stated)
         assert task.settings(rows, stated) == stated
-
-
-def test_the_papers_protocol_is_that_of_both_tasks_of_the_paper():
-    assert {name for name in ("a_coat", "a_tre") if "paper" in load_task(name).info.protocols} == {"a_coat", "a_tre"}
 
 
 @pytest.mark.parametrize(("training", "epoch"), [(512, 8), (8_000, 125)])

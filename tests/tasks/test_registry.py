@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 
@@ -109,8 +108,3 @@ def test_a_metric_that_is_not_there_is_named_with_the_place_where_it_was_looked_
         describe_metric("nothing")
     with pytest.raises(TaskError, match="there is no metric 'gone'"):
         describe_metric(tmp_path / "gone.py")
-
-
-def test_no_warning_says_that_something_is_there_which_may_not_be():
-    """Whether an untrained network stands beside a model is known from the results alone."""
-    assert not [task.info.name for task in list_tasks() if re.search(r"stands? beside every", task.info.warning)]
