@@ -26,12 +26,13 @@ from audio_compositionality.support.text import first_line, listed, nearest, pla
 from .data import DatasetError
 from .manifest import CARD_NAME, MANIFEST_NAME
 from .rendered import HUB_ID, is_preset, preset_names, setting_names
+from .sounds.labels import COLUMNS
 from .sounds.recordings import AUDIO_SUFFIXES, FILE_COLUMNS, delimiter_of
 
 KINDS: Mapping[str, str] = {
     "preset": "a preset, rendered on the fly",
     "built": "a data set that was built, or published by the authors",
-    "recordings": "recordings: a folder LABEL/file.wav, one with metadata.csv, or sounds of an installed package",
+    "recordings": "recordings: a folder LABEL/file.wav, or one with metadata.csv",
     "table": "a table of recordings (CSV or TSV with the column file_name), whose sound files are in the folder audio",
     "labels": "strong labels: events with onset and offset, of recordings whose sound files are in the folder audio",
     "dataset": "a data set with a column of audio, read by `datasets`, or one of the named data sets",
@@ -171,21 +172,20 @@ class BuildSpec(Spec):
     writer_in_test: bool = Field(False, description="Let --writer rewrite captions of test items too.")
 
 
-_COLUMNS = ("label", "group", "condition", "captions", "separator", "words")
 _MADE = ("preset", "prompts")
 _OF_LABELS = ("format", "durations", "columns", "resolution", "names")
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "preset": (),
     "built": ("revision",),
-    "recordings": (*_COLUMNS, *_MADE, "labels", *_OF_LABELS),
-    "table": ("audio", *_COLUMNS, *_MADE),
+    "recordings": (*COLUMNS, *_MADE, "labels", *_OF_LABELS),
+    "table": ("audio", *COLUMNS, *_MADE),
     "labels": ("audio", "labels", *_OF_LABELS, "window", "negatives_labels", "negatives_audio"),
-    "dataset": (*_COLUMNS, *_MADE, "split", "config", "revision"),
+    "dataset": (*COLUMNS, *_MADE, "split", "config", "revision"),
     "benchmark": ("audio", "split", "revision"),
     "texts": ("audio",),
     "questions": ("audio", "columns", "answers", "split", "config", "revision"),
-    "hub": (*_COLUMNS, *_MADE, "split", "config", "revision"),
+    "hub": (*COLUMNS, *_MADE, "split", "config", "revision"),
 }
 """Fields of a `DataSpec` that apply to each kind of data."""
 
@@ -269,7 +269,6 @@ def prefix_of(data: str) -> tuple[str, str]:
 
 
 def _named(text: str) -> Iterator[Reading]:
-    from .recorded import list_sounds
     from .sounds.hub import list_named_sets
     from .sounds.published import reader_of
 
@@ -278,8 +277,6 @@ def _named(text: str) -> Iterator[Reading]:
         yield Reading("preset", text, f"the preset {text}")
     if name in list_named_sets():
         yield Reading("dataset", _at_home(text), f"the data set {name}")
-    if text in list_sounds():
-        yield Reading("recordings", text, "sounds of an installed package")
     reader = reader_of(text)
     if reader is not None:
         yield Reading("benchmark", text, reader[0].meaning)
@@ -287,13 +284,12 @@ def _named(text: str) -> Iterator[Reading]:
 
 def _unknown(text: str) -> str:
     """The message for a text that names nothing."""
-    from .recorded import list_sounds
     from .sounds.hub import list_named_sets
     from .sounds.published import list_readers
 
     if any(part in text for part in "/\\.~"):
         return f"there is nothing at {text!r}: no folder, no table, and it is not a Hub id (ORG/NAME)"
-    names = [*preset_names(), *list_named_sets(), *list_sounds()]
+    names = [*preset_names(), *list_named_sets()]
     readers = ", ".join(f"{name}:PATH" for name in list_readers())
     return (
         f"no data {text!r}: no folder or file here, no Hub id (ORG/NAME), none of {readers}; {nearest(text, names)}. "

@@ -19,9 +19,11 @@ from .data import Data, DatasetError, HeldData
 from .data_spec import FIELDS, DataSpec, Reading, check_fields, described, with_sound
 from .recipes import list_recipes
 from .rendered import RenderedData, opened_preset, preset_fields, setting_names
+from .sounds.labels import COLUMNS
+from .sounds.recordings import SoundError
 
 if TYPE_CHECKING:
-    from .recorded import PackageSounds
+    from .sounds.entries import Sounds
     from .sounds.formats.parsing import ReadOptions
     from .sounds.recordings import ReadRecordings
 
@@ -44,7 +46,7 @@ class Opened:
 
 
 def open_data(
-    data: str | Path | HeldData[Any] | DataSpec | ReadRecordings | PackageSounds,
+    data: str | Path | HeldData[Any] | DataSpec | Sounds,
     *,
     skip_invalid: bool = False,
     progress: bool = False,
@@ -58,8 +60,8 @@ def open_data(
             which is ``mini`` of that recipe alone, unless a folder or file here has its name; a folder written by
             `build_dataset`, its Hub id, or that of the authors' published data; a folder, a table or a data set of
             recordings, of which scenes, captions and questions are made; strong labels, of which questions are made;
-            ``NAME:PATH``, a published benchmark of others; a ``data.yaml``; recordings that `recorded.open_recordings`
-            has opened; or rendered data, or questions that were read. See `recognised`.
+            ``NAME:PATH``, a published benchmark of others; a ``data.yaml``; recordings that `open_recordings` has
+            opened; or rendered data, or questions that were read. See `recognised`.
         skip_invalid: leave out recordings that are unusable or have wrong labels; a warning names them.
         progress: show a bar while recordings are read.
         settings: fields of `DataSpec`, such as ``label="instrument"``, and settings of the recipes, such as ``seed=7``
@@ -313,6 +315,7 @@ def _of_sounds(
 ) -> Opened:
     from .recorded import RECORDINGS, changeable, offered, takers
     from .scenes.effects import load_transform
+    from .sounds.hub import named_set_of
 
     # Wrong settings are refused before recordings are read, which can take minutes.
     changes = {**changes, **_templates(spec)}
@@ -325,8 +328,10 @@ def _of_sounds(
     read = check_values({name: value for name, value in changes.items() if name != "templates"}, fields, RECORDINGS)
     for name in read.get("transforms", ()):
         load_transform(name).check_available()
-    notes = _terms(reading)
-    sounds = open_sounds(spec, reading, skip_invalid=skip_invalid, progress=progress)
+    named = named_set_of(reading.source) if reading.kind == "dataset" else None
+    notes = () if named is None else (named.terms,)
+    data = spec.changed(data=f"{reading.kind}:{reading.source}")
+    sounds = open_recordings(data, skip_invalid=skip_invalid, progress=progress)
     notes += _skipped(sounds.source, sounds.skipped)
     offer = offered(sounds, preset=spec.preset, recipes=recipes, required=required, **changes)
     return Opened(offer.data, reading, offer.left_out, notes)
@@ -340,37 +345,76 @@ def _templates(spec: DataSpec) -> dict[str, Any]:
     return {"templates": load_templates(spec.prompts)}
 
 
-def _terms(reading: Reading) -> tuple[str, ...]:
-    if reading.kind != "dataset":
-        return ()
-    from .recorded import named_set_of
+def open_recordings(
+    data: str | Path | DataSpec, *, skip_invalid: bool = False, progress: bool = True, **fields: Any
+) -> ReadRecordings:
+    """Open a user's recordings: of a folder, a table or a data set that `datasets` reads.
 
-    named = named_set_of(reading.source)
-    return () if named is None else (named.terms,)
+    All are read once: their fingerprint is that of samples, labels, groups and conditions, independent of their places.
 
-
-def open_sounds(
-    spec: DataSpec, reading: Reading, *, skip_invalid: bool = False, progress: bool = False
-) -> ReadRecordings | PackageSounds:
-    """The sounds of a folder, a table, a data set or an installed package.
+    Args:
+        data: a folder ``LABEL[/CONDITION]/file.wav``, or with ``metadata.csv``; a table, whose sound files are in the
+            folder ``audio``; a Hub id or folder of a data set with a column of audio; the name of one, one of
+            `list_named_sets`, or ``dataset:FILE.yaml``, a file that describes one in the form of `NamedSet`: it states
+            the fields that are not given, and unusable recordings are left out. ``NAME=FOLDER`` reads a copy of it. See
+            `recognised`.
+        skip_invalid: leave out unusable recordings; `ReadRecordings.skipped` lists them.
+        progress: show progress bars.
+        fields: further fields of `DataSpec`: columns such as ``label="instrument"``, ``split`` of a data set, or
+            ``labels``, files with strong labels, of which each stretch in which one label is present alone is a
+            recording.
 
     Raises:
-        InputError, DatasetError: see `open_recordings`.
+        InputError: a field does not apply to such data.
+        DatasetError: they are no recordings, cannot be read, or one of them is unusable.
     """
-    from .recorded import open_recordings
-
-    columns = {name: getattr(spec, name) for name in ("label", "group", "condition", "captions", "separator", "words")}
+    spec = data.changed(**fields) if isinstance(data, DataSpec) else described(data, **fields)
+    reading = reading_of(spec)
+    if reading.kind == "hub":
+        reading = _set_of_hub(reading)
+    spec = with_sound(spec, reading)
+    check_fields(spec, reading)
+    how = {"skip_invalid": skip_invalid, "progress": progress}
     if reading.kind == "dataset":
-        of_set = {name: getattr(spec, name) for name in ("split", "config", "revision")}
-        return open_recordings(
-            dataset=reading.source, **columns, **of_set, skip_invalid=skip_invalid, progress=progress
-        )
-    strong: dict[str, Any] = {}
+        from .sounds.hub import hub_recordings, named_set_of
+
+        named = named_set_of(reading.source)
+        if named is None:
+            return hub_recordings(reading.source, spec, **how)
+        if reading.source == named.name and Path(named.name).is_dir():
+            name = named.name
+            warnings.warn(
+                f"{name!r} is taken as the name of a data set; ./{name} is the folder of that name", stacklevel=3
+            )
+        _check_suiting(reading.source, named.settings)
+        # Nobody here can mend a published data set.
+        return hub_recordings(named.dataset, spec, named, skip_invalid=True, progress=progress)
+    if reading.kind not in SOUNDS:
+        raise DatasetError(f"{reading.source} is {reading.what}, and no recordings")
     if spec.labels is not None:
+        from .sounds.strong_labels import strong_recordings
+
+        for name in COLUMNS:
+            if getattr(spec, name) is not None:
+                raise InputError(f"{name} does not apply: strong labels describe each event by themselves")
         format, options = _format(spec)
-        strong = {"strong_labels": spec.labels, "format": format, "label_options": options}
-    folder, table = (reading.source, None) if reading.kind == "recordings" else (spec.audio, reading.source)
-    return open_recordings(folder, table=table, **columns, **strong, skip_invalid=skip_invalid, progress=progress)
+        return strong_recordings(reading.source, spec.labels, format, options=options, **how)
+    from .sounds.folder import SETTINGS, folder_recordings
+
+    folder, table = (reading.source, None) if reading.kind == "recordings" else (spec.audio or "", reading.source)
+    recordings = folder_recordings(folder, spec, table=table, **how)
+    _check_suiting(str(Path(folder) / SETTINGS), recordings.suggested)
+    return recordings
+
+
+def _check_suiting(file: str, settings: Mapping[str, Any]) -> None:
+    """Refuse settings in a file beside sounds that no recipe has."""
+    from .recorded import RECORDINGS, changeable
+
+    try:
+        check_values(settings, changeable() if settings else {}, RECORDINGS)
+    except InputError as error:
+        raise SoundError(f"{file}: settings: {error}") from error
 
 
 def _of_labels(

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from audio_compositionality.support.text import first_line, nearest
 
 from ..manifest import MANIFEST_NAME
 from .hub import values_in_yaml
 from .labels import (
-    Labels,
+    COLUMNS,
     candidates_of,
     caption_columns,
-    captions_of_table,
     counted_column,
     counted_labels,
-    labels_of_table,
+    several_labels,
+    single_labels,
+    split_labels,
     word_columns,
     words_by_row,
 )
@@ -35,6 +36,9 @@ from .recordings import (
     printable,
     sound_files,
 )
+
+if TYPE_CHECKING:
+    from ..data_spec import DataSpec
 
 METADATA = "metadata.csv"
 
@@ -53,14 +57,9 @@ _LARGEST_TABLE = 64 * 2**20
 
 def folder_recordings(
     folder: str | Path,
+    spec: DataSpec,
     *,
     table: str | Path | None = None,
-    label: str | None = None,
-    group: str | None = None,
-    condition: str | None = None,
-    captions: str | Sequence[str] | None = None,
-    separator: str | None = None,
-    words: str | Sequence[str] | None = None,
     skip_invalid: bool = False,
     progress: bool = True,
 ) -> ReadRecordings:
@@ -73,14 +72,9 @@ def folder_recordings(
 
     Args:
         folder: with sound files.
+        spec: the columns of the table; by default ``label``, ``group`` and ``condition``, where there are any, and
+            those of `caption_columns` and `word_columns`.
         table: that describes each file, where it is not the ``metadata.csv`` of the folder.
-        label: column of the table with labels; by default ``label``, where there is one. Or ``words_per_second`` and
-            ``words_per_second=COLUMN``, see `counted_labels`.
-        group: column of the table with groups; by default ``group``, where there is one.
-        condition: column of the table with conditions; by default ``condition``, where there is one.
-        captions: columns of the table with captions; by default the columns of that name, see `caption_columns`.
-        separator: between several labels of a row of the table.
-        words: columns of the table with a word each; by default those named ``word:ATTRIBUTE``, see `word_columns`.
         skip_invalid: leave out unusable recordings.
         progress: show progress bars.
 
@@ -95,33 +89,27 @@ def folder_recordings(
     labelling = f"put them into folders, LABEL/file.wav, or write a {METADATA} with the column {LABEL}"
     file = folder / METADATA if table is None else Path(table)
     if file.is_file():
-        read = _Table(folder, file)
-        candidates, left_out = read.candidates(label, group, condition, captions, separator, words)
-        columns = [printable(column) for column in read.columns if column != read.file_column]
+        rows = _table(file)
+        candidates, left_out = _by_table(folder, file.name, rows, spec)
+        columns = [printable(column) for column in rows[0] if column != _file_column(rows)]
         labelling = f"--set label=COLUMN names a column of {file.name}, which has {', '.join(columns)}"
-    elif any(column is not None for column in (label, group, condition, captions, separator, words)):
+    elif any(getattr(spec, name) is not None for name in COLUMNS):
         raise SoundError(
             f"{str(folder)!r} has no {METADATA}, whose columns label, group, condition, captions and words name; "
             "without it the folders in it are the labels, and the folders in these the conditions"
         )
     else:
         candidates = _by_folder(folder)
+    suggested = folder / SETTINGS
     return ReadRecordings(
         printable(str(folder)),
         candidates,
-        suggested=_suggested(folder / SETTINGS),
+        suggested=values_in_yaml(suggested, SETTINGS) if suggested.is_file() else {},
         labelling=labelling,
         left_out=left_out,
         skip_invalid=skip_invalid,
         progress=progress,
     )
-
-
-def _suggested(path: Path) -> dict[str, Any]:
-    """The settings of a file; empty where there is no file."""
-    if not path.is_file():
-        return {}
-    return values_in_yaml(path, SETTINGS)
 
 
 def _by_folder(folder: Path) -> list[Candidate]:
@@ -141,69 +129,60 @@ def _by_folder(folder: Path) -> list[Candidate]:
     return candidates
 
 
-class _Table:
-    """The table of a folder."""
+def _by_table(
+    folder: Path, table: str, rows: Sequence[Mapping[str, str]], spec: DataSpec
+) -> tuple[list[Candidate], dict[str, str]]:
+    """The recordings of a table, and the rows that are left out, with reasons; a file that is missing or outside the
+    folder is reported when it is read."""
+    columns, file_column = list(rows[0]), _file_column(rows)
+    counted = counted_column(table, spec.label, columns)
+    if file_column not in columns:
+        raise SoundError(
+            f"{table} has no column {FILE!r} with the files (nor {', '.join(FILE_COLUMNS[1:])}); "
+            f"{nearest(FILE, columns)}"
+        )
+    for column in (spec.label if counted is None else None, spec.group, spec.condition):
+        if column is not None and column not in columns:
+            raise SoundError(f"{table} has no column {column!r}; {nearest(column, columns)}")
+    names = [printable(Path(row[file_column]).as_posix()) for row in rows]
+    twice = next((name for name, count in Counter(names).items() if count > 1), None)
+    if twice is not None:
+        raise SoundError(f"{table} names {twice!r} twice; a recording has one line")
 
-    def __init__(self, folder: Path, file: Path) -> None:
-        self._folder, self._name = folder, file.name
-        self._rows = _table(file)
-        self.columns = list(self._rows[0])
-        self.file_column = next((column for column in FILE_COLUMNS if column in self.columns), FILE)
+    def file(row: int) -> Path:
+        return _file_below(folder, rows[row][file_column])
 
-    def candidates(
-        self,
-        label: str | None,
-        group: str | None,
-        condition: str | None,
-        captions: str | Sequence[str] | None,
-        separator: str | None,
-        words: str | Sequence[str] | None,
-    ) -> tuple[list[Candidate], dict[str, str]]:
-        """The recordings, and the rows that are left out, with reasons; a file that is missing or outside the folder is
-        reported when it is read."""
-        said_in = counted_column(self._name, label, self.columns)
-        if self.file_column not in self.columns:
-            raise SoundError(
-                f"{self._name} has no column {FILE!r} with the files (nor {', '.join(FILE_COLUMNS[1:])}); "
-                f"{nearest(FILE, self.columns)}"
-            )
-        for column in (label if said_in is None else None, group, condition):
-            if column is not None and column not in self.columns:
-                raise SoundError(f"{self._name} has no column {column!r}; {nearest(column, self.columns)}")
-        names = self._names()
-        read = self._labels(label or LABEL, said_in, separator, names)
-        groups, conditions = self._texts(group or GROUP), self._texts(condition or CONDITION)
-        said = captions_of_table(self._rows, caption_columns(self._name, self.columns, captions))
-        attributes = word_columns(self._name, self.columns, words)
-        spoken = words_by_row([[row[name] for name in attributes] for row in self._rows], tuple(attributes.values()))
-        return candidates_of(names, read, self._file, groups=groups, conditions=conditions, captions=said, words=spoken)
+    labels, groups, conditions = (
+        [printable(row.get(column, "").strip()) for row in rows]
+        for column in (spec.label or LABEL, spec.group or GROUP, spec.condition or CONDITION)
+    )
+    if counted is not None:
+        read = counted_labels(table, counted, [row.get(counted, "") for row in rows], file)
+    elif spec.separator is None or (LABEL not in columns and spec.label is None):
+        read = single_labels(labels)
+    else:
+        read = several_labels([split_labels(text, spec.separator) for text in labels])
+    if counted is None and (spec.label or LABEL) in columns and not all(labels):
+        line = labels.index("")
+        raise SoundError(
+            f"{table}: the {spec.label or LABEL} of {names[line]!r} (line {line + 2}) is empty; leave out what has none"
+        )
+    of_captions = caption_columns(table, columns, spec.captions)
+    captions = [[printable(row[column].strip()) for column in of_captions] for row in rows]
+    attributes = word_columns(table, columns, spec.words)
+    return candidates_of(
+        names,
+        read,
+        file,
+        groups=groups,
+        conditions=conditions,
+        captions=[tuple(filter(None, dict.fromkeys(of_row))) for of_row in captions],
+        words=words_by_row([[row[name] for name in attributes] for row in rows], tuple(attributes.values())),
+    )
 
-    def _file(self, row: int) -> Path:
-        return _file_below(self._folder, self._rows[row][self.file_column])
 
-    def _texts(self, column: str) -> list[str]:
-        return [printable(row.get(column, "").strip()) for row in self._rows]
-
-    def _names(self) -> list[str]:
-        names = [printable(Path(row[self.file_column]).as_posix()) for row in self._rows]
-        twice = next((name for name, count in Counter(names).items() if count > 1), None)
-        if twice is not None:
-            raise SoundError(f"{self._name} names {twice!r} twice; a recording has one line")
-        return names
-
-    def _labels(self, label: str, said_in: str | None, separator: str | None, names: Sequence[str]) -> Labels:
-        if said_in is not None:
-            said = [row.get(said_in, "") for row in self._rows]
-            return counted_labels(self._name, said_in, said, self._file)
-        texts = self._texts(label)
-        if label not in self.columns:
-            return labels_of_table(texts, None)
-        for line, (name, text) in enumerate(zip(names, texts, strict=True), 2):
-            if not text:
-                raise SoundError(
-                    f"{self._name}: the {label} of {name!r} (line {line}) is empty; leave out what has none"
-                )
-        return labels_of_table(texts, separator)
+def _file_column(rows: Sequence[Mapping[str, str]]) -> str:
+    return next((column for column in FILE_COLUMNS if column in rows[0]), FILE)
 
 
 def _table(path: Path) -> list[dict[str, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.resources import files
 from pathlib import Path
@@ -20,6 +20,7 @@ from audio_compositionality.support.text import first_line, listed, nearest, sho
 from ..data import DatasetError
 from ..rendered import HUB_ID
 from .labels import (
+    COLUMNS,
     Labels,
     candidates_of,
     caption_columns,
@@ -38,6 +39,7 @@ from .recordings import MOST_RECORDINGS, ReadRecordings, SoundError, SoundFile, 
 if TYPE_CHECKING:
     import datasets
 
+    from ..data_spec import DataSpec
     from ..stored import Place
 
 
@@ -150,6 +152,28 @@ def read_named_set(path: Path) -> NamedSet:
     named = named_set_from(path.stem, path)
     beside = path.parent / named.dataset
     return named.changed(dataset=str(beside)) if beside.is_dir() else named
+
+
+def named_set_of(text: str) -> NamedSet | None:
+    """The data set of a name, or of a YAML file that describes it, with its place; None for others.
+
+    Args:
+        text: ``NAME``, ``FILE.yaml``, or either with ``=FOLDER``, which holds a copy.
+
+    Raises:
+        SoundError: the file does not describe one, or there is no such folder.
+    """
+    name, equals, folder = text.partition("=")
+    if name.endswith((".yaml", ".yml")) and not Path(name).is_dir():
+        named = read_named_set(Path(name))
+    elif name in list_named_sets():
+        named = load_named_set(name)
+    else:
+        return None
+    if equals and not (folder and Path(folder).is_dir()):
+        what = f"{folder!r} is not a folder" if folder else "there is no folder after the ="
+        raise SoundError(f"the data set is {text!r}, and {what}: {name}=FOLDER reads a copy of {named.title}")
+    return named.changed(dataset=folder) if equals else named
 
 
 def values_in_yaml(content: Path | str, file: str) -> dict[str, Any]:
@@ -367,22 +391,9 @@ LARGEST_FILE = 256 * 2**20
 
 def hub_recordings(
     dataset: str | Path,
+    spec: DataSpec,
+    named: NamedSet | None = None,
     *,
-    label: str | None = None,
-    group: str | None = None,
-    condition: str | None = None,
-    captions: str | Sequence[str] | None = None,
-    split: str | None = None,
-    config: str | None = None,
-    audio: str | None = None,
-    revision: str | None = None,
-    files: str | None = None,
-    separator: str | None = None,
-    caption_separator: str | None = None,
-    words: str | Sequence[str] | None = None,
-    without: Sequence[str] = (),
-    source: str | None = None,
-    suggested: Mapping[str, Any] | None = None,
     skip_invalid: bool = False,
     progress: bool = True,
 ) -> ReadRecordings:
@@ -392,27 +403,11 @@ def hub_recordings(
 
     Args:
         dataset: its Hub id, or a folder.
-        label: column with labels: names of classes, whole numbers, which are classes too, or numbers with decimals.
-            Lists hold several a row; see `separator`. ``words_per_second`` is counted where there is no such column,
-            ``words_per_second=COLUMN`` in a named one; see `counted_labels`.
-        group: column of groups: recordings that belong together, such as those of a speaker.
-        condition: column with a property that recordings of several labels share, such as the pitch of instruments.
-        captions: column with captions, or several, also as one text with commas between them: texts, or lists of texts;
-            by default the columns of that name, see `caption_columns`.
-        split: such as ``test`` or ``train[:1000]``; not needed where there is one alone. Of Parquet files, only those
-            of the split are downloaded.
-        config: name of the configuration; not needed where there is one alone.
-        audio: column with sound; not needed where there is one alone.
-        revision: branch, tag or commit of a Hub id.
-        files: pattern of the Parquet files of a split, where the data set does not name them, with ``{config}`` and
-            ``{split}`` in it.
-        separator: between several labels of a row, of which `specific_labels` takes one; see `ReadRecordings.complete`
-            for the others.
-        caption_separator: between several captions in one text.
-        words: columns with a word each; by default those named ``word:ATTRIBUTE``, see `word_columns`.
-        without: labels that count as none: a row without any other is left out, and listed in `ReadRecordings.skipped`.
-        source: its name; by default its id or path.
-        suggested: as `Sounds.suggested`.
+        spec: split, configuration, revision and columns. The label can be names of classes, whole numbers, which are
+            classes too, or numbers with decimals; lists hold several a row, of which `specific_labels` takes one (see
+            `ReadRecordings.complete` for the others). Captions are texts, or lists of texts. Split and configuration
+            are not needed where there is one alone; of Parquet files, only those of the split are downloaded.
+        named: the description of the data set; it states the fields that `spec` leaves open.
         skip_invalid: leave out unusable recordings.
         progress: show progress bars.
 
@@ -423,70 +418,6 @@ def hub_recordings(
     from ..stored import place_of
 
     where = str(dataset)
-    _check_name(where)
-    place, source = place_of(where, revision), source or where
-    rows = hub_rows(place, config, split, files, progress=progress)
-    sound = _audio_column(place, rows.features, audio)
-    _check_rows(source, rows, (group, condition))
-    count, sounds = len(rows), RowFiles(place, rows, sound)
-    labels = _labels(source, rows, label, separator, without, sounds)
-    groups, conditions = (
-        [""] * count if column is None else texts_in(source, rows, column) for column in (group, condition)
-    )
-    readable = [name for name, feature in rows.features.items() if captions is not None or holds_texts(feature)]
-    said = captions_in(source, rows, caption_columns(source, readable, captions), caption_separator)
-    attributes = word_columns(source, list(rows.features), words)
-    of_columns = [texts_in(source, rows, column) for column in attributes]
-    spoken = words_by_row([[texts[row] for texts in of_columns] for row in range(count)], tuple(attributes.values()))
-    ids = [f"{rows.split}/{index}" for index in range(count)]
-    candidates, left_out = candidates_of(
-        ids, labels, sounds.file, groups=groups, conditions=conditions, captions=said, words=spoken
-    )
-    columns = [name for name, feature in rows.features.items() if holds_labels(feature)]
-    return ReadRecordings(
-        printable(source),
-        candidates,
-        suggested=suggested,
-        labelling=f"--set label=COLUMN names a column: {printable(source)} has {printable(', '.join(columns))}",
-        left_out=left_out,
-        skip_invalid=skip_invalid,
-        progress=progress,
-    )
-
-
-def _labels(
-    source: str,
-    rows: datasets.Dataset,
-    label: str | None,
-    separator: str | None,
-    without: Sequence[str],
-    sounds: RowFiles,
-) -> Labels:
-    """The labels of the rows, read or counted; empty where there is no column of labels."""
-    if label is None:
-        return Labels([""] * len(rows))
-    said_in = counted_column(source, label, list(rows.features))
-    if said_in is not None:
-        return counted_labels(source, said_in, rows[said_in], sounds.file)
-    _check_rows(source, rows, (label,))
-    return labels_in(source, rows, label, separator, without)
-
-
-def _check_rows(source: str, rows: datasets.Dataset, columns: Sequence[str | None]) -> None:
-    """Refuse rows that lack a named column, or are too many."""
-    for column in columns:
-        if column is not None and column not in rows.features:
-            raise SoundError(f"{source} has no column {column!r}; {nearest(column, rows.features)}")
-    count = len(rows)
-    if count > MOST_RECORDINGS:
-        raise SoundError(
-            f"{source} has {count:,} rows; the limit is {MOST_RECORDINGS:,}: give a part of "
-            "them, such as --set split=train[:10000]"
-        )
-
-
-def _check_name(where: str) -> None:
-    """Refuse a text that is neither a folder nor a Hub id."""
     if not where.strip():
         raise SoundError(f"the data set is {where!r}; give a Hub id, a folder (. is the current one) or a name")
     if not Path(where).is_dir() and not HUB_ID.fullmatch(where):
@@ -494,9 +425,65 @@ def _check_name(where: str) -> None:
             f"no data set {printable(where)!r}: neither a folder nor a Hub id (ORG/NAME), nor the name of one; "
             f"{nearest(where, list_named_sets())}"
         )
+    source, suggested, without, caption_separator = printable(where), {}, (), None
+    files = audio = None
+    if named is not None:
+        source, suggested, files, audio = named.name, named.suggested, named.files, named.audio
+        caption_separator = named.caption_separator if spec.captions is None else None
+        # Excluded labels and separators belong to the column that the data set states.
+        its_own = spec.label in (None, named.label)
+        without = named.without if its_own else ()
+        stated = ["split", "config", "revision", *(name for name in COLUMNS if its_own or name != "separator")]
+        spec = spec.changed(**{name: getattr(named, name) for name in stated if getattr(spec, name) is None})
+        if Path(where).is_dir():
+            check_copy(named, spec)
+    place = place_of(where, spec.revision)
+    rows = hub_rows(place, spec.config, spec.split, files, progress=progress)
+    columns, count = list(rows.features), len(rows)
+    sounds = RowFiles(place, rows, _audio_column(place, rows.features, audio))
+    counted = counted_column(source, spec.label, columns)
+    for column in (spec.group, spec.condition, spec.label if counted is None else None):
+        if column is not None and column not in columns:
+            raise SoundError(f"{source} has no column {column!r}; {nearest(column, columns)}")
+    if count > MOST_RECORDINGS:
+        raise SoundError(
+            f"{source} has {count:,} rows; the limit is {MOST_RECORDINGS:,}: give a part of "
+            "them, such as --set split=train[:10000]"
+        )
+    if spec.label is None:
+        labels = Labels([""] * count)
+    elif counted is not None:
+        labels = counted_labels(source, counted, rows[counted], sounds.file)
+    else:
+        labels = labels_in(source, rows, spec.label, spec.separator, without)
+    groups, conditions = (
+        [""] * count if column is None else texts_in(source, rows, column) for column in (spec.group, spec.condition)
+    )
+    readable = [name for name, feature in rows.features.items() if spec.captions is not None or holds_texts(feature)]
+    attributes = word_columns(source, columns, spec.words)
+    words = [texts_in(source, rows, column) for column in attributes]
+    candidates, left_out = candidates_of(
+        [f"{rows.split}/{index}" for index in range(count)],
+        labels,
+        sounds.file,
+        groups=groups,
+        conditions=conditions,
+        captions=captions_in(source, rows, caption_columns(source, readable, spec.captions), caption_separator),
+        words=words_by_row([[texts[row] for texts in words] for row in range(count)], tuple(attributes.values())),
+    )
+    described = [name for name, feature in rows.features.items() if holds_labels(feature)]
+    return ReadRecordings(
+        source,
+        candidates,
+        suggested=suggested,
+        labelling=f"--set label=COLUMN names a column: {source} has {printable(', '.join(described))}",
+        left_out=left_out,
+        skip_invalid=skip_invalid,
+        progress=progress,
+    )
 
 
-def check_copy(named: NamedSet, config: str | None, split: str) -> None:
+def check_copy(named: NamedSet, spec: DataSpec) -> None:
     """Refuse a copy of a named data set in a folder whose files differ from those of the data set on the Hub.
 
     Raises:
@@ -504,11 +491,12 @@ def check_copy(named: NamedSet, config: str | None, split: str) -> None:
     """
     folder = Path(named.dataset)
     if named.files is None:
-        missing = not any(path.suffix in (".parquet", ".arrow") or path.stem == "metadata" for path in _files(folder))
+        present = (path for path in folder.rglob("*") if path.is_file())
+        missing = not any(path.suffix in (".parquet", ".arrow") or path.stem == "metadata" for path in present)
         columns = [named.label] if named.label is not None else named.captions or ()
         wanted = f"Parquet files, or sound files with a metadata.csv that has the column {', '.join(columns)}"
     else:
-        patterns = [files_of_split(named.files, config, name) for name in splits_in(split)]
+        patterns = [files_of_split(named.files, spec.config, name) for name in splits_in(spec.split)]
         missing = not all(any(folder.glob(pattern)) for pattern in patterns)
         wanted = listed(patterns)
     if missing:
@@ -517,10 +505,6 @@ def check_copy(named: NamedSet, config: str | None, split: str) -> None:
             f"{named.name} is read from the files that it has on the Hub ({wanted}); {printable(str(folder))!r} holds "
             f"{printable(shown(names) or 'nothing')}. A folder of LABEL/file.wav is data by itself"
         )
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    return (path for path in folder.rglob("*") if path.is_file())
 
 
 def _audio_column(place: Place, features: datasets.Features, audio: str | None) -> str:

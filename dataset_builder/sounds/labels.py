@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     import datasets
 
 
+COLUMNS = ("label", "group", "condition", "captions", "separator", "words")
+"""Fields of a `DataSpec` that say what the columns of a table or data set hold."""
+
 SUPPORT = 10
 """Fewest recordings of a label that show its place in the hierarchy: with fewer, labels can agree by chance."""
 
@@ -184,7 +187,7 @@ def split_captions(text: str, separator: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in parts if part.strip())
 
 
-def caption_columns(source: str, columns: Sequence[str], requested: str | Sequence[str] | None) -> tuple[str, ...]:
+def caption_columns(source: str, columns: Sequence[str], requested: Sequence[str] | None) -> tuple[str, ...]:
     """The columns with captions: the requested ones, or those with the usual names: ``captions``, ``caption``,
     ``caption_1`` …
 
@@ -192,11 +195,10 @@ def caption_columns(source: str, columns: Sequence[str], requested: str | Sequen
         SoundError: there is no such column.
     """
     if requested is not None:
-        names = tuple(name.strip() for name in requested.split(",")) if isinstance(requested, str) else tuple(requested)
-        for name in names:
+        for name in requested:
             if name not in columns:
                 raise SoundError(f"{source} has no column {name!r}; {nearest(name, columns)}")
-        return names
+        return tuple(requested)
     matches = {name: match for name in columns if (match := _CAPTIONS.fullmatch(name))}
     for name in ("captions", "caption"):
         if name in matches:
@@ -208,14 +210,13 @@ WORD = "word:"
 """Default prefix of columns with a word each: ``word:pitch``, ``word:dynamics``."""
 
 
-def word_columns(source: str, columns: Sequence[str], requested: str | Sequence[str] | None) -> dict[str, str]:
+def word_columns(source: str, columns: Sequence[str], requested: Sequence[str] | None) -> dict[str, str]:
     """The attribute of each column with words: the requested columns, or those named ``word:ATTRIBUTE``.
 
     Args:
         source: name of the recordings, for messages.
         columns: of the data.
-        requested: ``COLUMN``, which is also the name of its attribute, or ``COLUMN=ATTRIBUTE``; several as one text
-            have commas between them.
+        requested: ``COLUMN``, which is also the name of its attribute, or ``COLUMN=ATTRIBUTE``.
 
     Raises:
         SoundError: there is no such column, or two are of one attribute.
@@ -223,8 +224,8 @@ def word_columns(source: str, columns: Sequence[str], requested: str | Sequence[
     if requested is None:
         pairs = [(name, name.removeprefix(WORD).strip()) for name in columns if name.startswith(WORD)]
     else:
-        texts = requested.split(",") if isinstance(requested, str) else requested
-        pairs = [(name.strip(), attribute.strip()) for name, _, attribute in (text.partition("=") for text in texts)]
+        parts = (text.partition("=") for text in requested)
+        pairs = [(name.strip(), attribute.strip()) for name, _, attribute in parts]
     attributes: dict[str, str] = {}
     for name, attribute in pairs:
         if name not in columns:
@@ -313,20 +314,6 @@ def _values(source: str, rows: datasets.Dataset, column: str, feature: Any) -> S
         return names[value] if isinstance(value, int) and value >= 0 else None
 
     return [named(value) for value in values]
-
-
-def labels_of_table(texts: Sequence[str], separator: str | None) -> Labels:
-    """The labels of the rows of a table."""
-    if separator is None:
-        return single_labels(texts)
-    return several_labels([split_labels(text, separator) for text in texts])
-
-
-def captions_of_table(rows: Sequence[Mapping[str, str]], columns: Sequence[str]) -> list[tuple[str, ...]]:
-    """The captions of the rows of a table, one a column; an empty field is none."""
-    return [
-        tuple(dict.fromkeys(text for column in columns if (text := printable(row[column].strip())))) for row in rows
-    ]
 
 
 WORDS_PER_SECOND = "words_per_second"

@@ -6,8 +6,7 @@ import itertools
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.recorded import open_recordings
+from audio_compositionality.dataset_builder.open_data import open_data, open_recordings
 from audio_compositionality.evaluator.results.result import load_result
 
 from ..dataset_builder.sounds.sounds import noise, write
@@ -97,7 +96,7 @@ def test_strong_labels_serve_the_same_recipes(street, run, tmp_path):
 
 
 def test_strong_labels_give_what_is_heard_alone(street):
-    recordings = open_recordings(street / "audio", strong_labels=street / "street.csv", progress=False)
+    recordings = open_recordings(street / "audio", labels=[str(street / "street.csv")], progress=False)
     # The third label and the second time of the first are heard at once.
     assert len(recordings.entries) == 2 * 48
     assert {entry.label for entry in recordings.entries} == set(LABELS)

@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from audio_compositionality.dataset_builder import data_spec
-from audio_compositionality.dataset_builder import recorded as packages
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.data_spec import (
@@ -24,13 +23,12 @@ from audio_compositionality.dataset_builder.data_spec import (
     recognised,
     with_sound,
 )
-from audio_compositionality.dataset_builder.open_data import open_data, opened_data
+from audio_compositionality.dataset_builder.open_data import open_data, open_recordings, opened_data
 from audio_compositionality.dataset_builder.rendered import preset_names
 from audio_compositionality.dataset_builder.sounds.hub import list_named_sets
 from audio_compositionality.dataset_builder.sounds.published import PUBLISHED
 from audio_compositionality.support.errors import InputError
 
-from .sounds.made import MadeOpener
 from .sounds.sounds import write, write_labelled
 from .texts.labelled import write_audiotime, write_domestic
 
@@ -54,13 +52,6 @@ def here(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.fixture
-def beeps(monkeypatch):
-    """Sounds of an installed package."""
-    monkeypatch.setattr(packages._openers, "_added", {})
-    packages.register_sounds(MadeOpener("beeps"))
-
-
 def read_as(text):
     reading = recognised(text)
     return reading.kind, reading.source
@@ -75,12 +66,11 @@ def parquet(path, **columns):
 # ----- names
 
 
-def test_names_of_every_kind_are_recognised(here, beeps):
+def test_names_of_every_kind_are_recognised(here):
     write_labelled(here / "compa:archives", 1)
     names = {
         "preset": [*preset_names(), "mini with seed=7"],
         "dataset": [*list_named_sets(), "esc50=ESC-50/data"],
-        "recordings": ["beeps"],
         "benchmark": ["compa:archives"],
         "hub": ["lab/set", "some-lab/audio.compositionality_2"],
     }
@@ -91,8 +81,8 @@ def test_names_of_every_kind_are_recognised(here, beeps):
         assert recognised(f"{kind}:nowhere") == Reading(kind, "nowhere", KINDS[kind])
 
 
-def test_a_path_is_no_name(here, beeps):
-    for name in ("mini", "esc50", "beeps"):
+def test_a_path_is_no_name(here):
+    for name in ("mini", "esc50"):
         write_labelled(here / name, 1)
         assert read_as(f"./{name}") == read_as(Path(name)) == ("recordings", f"./{name}")
         assert read_as(here / name) == ("recordings", str(here / name))
@@ -175,14 +165,13 @@ FOLDER = "a folder of recordings"
 WAYS = {
     "mini": {"preset:mini": "the preset mini", "recordings:./mini": FOLDER},
     "esc50": {"dataset:esc50": "the data set esc50", "recordings:./esc50": FOLDER},
-    "beeps": {"recordings:beeps": "sounds of an installed package", "recordings:./beeps": FOLDER},
     "street": {"recordings:./street": FOLDER, "labels:./street": "strong labels, a file a recording"},
     "animals": {"dataset:./animals": "a data set with a column of audio", "recordings:./animals": FOLDER},
 }
 
 
 @pytest.mark.parametrize("name", WAYS)
-def test_of_two_readings_both_are_shown(name, here, beeps):
+def test_of_two_readings_both_are_shown(name, here):
     write(here / name / "a.wav")
     if name == "street":
         (here / name / "a.txt").write_text("0.1\t0.5\tdog\n")
@@ -193,13 +182,6 @@ def test_of_two_readings_both_are_shown(name, here, beeps):
         recognised(name)
     # Each way is one that the error shows, and means what it says.
     assert [recognised(way).kind for way in WAYS[name]] == [way.partition(":")[0] for way in WAYS[name]]
-
-
-def test_a_name_that_is_two_things_shows_both(here, monkeypatch):
-    monkeypatch.setattr(packages._openers, "_added", {})
-    packages.register_sounds(MadeOpener("esc50"))
-    with pytest.raises(DatasetError, match=r"dataset:esc50 \(.*\) or recordings:esc50 \(sounds of an installed"):
-        recognised("esc50")
 
 
 def test_a_folder_is_looked_at_once_until_it_changes(here, monkeypatch):
@@ -449,7 +431,7 @@ def test_open_data_opens_a_recipe_opened_recordings_and_questions_about_them(her
     with pytest.raises(DatasetError, match="'a_coat' holds nothing"):
         open_data("a_coat")
     write_labelled(here / "animals", 8)
-    recordings = packages.open_recordings(here / "animals", progress=False)
+    recordings = open_recordings(here / "animals", progress=False)
     opened = [open_data(one, recipes=["transforms"], transforms=("gain",)) for one in (recordings, "animals")]
     assert len({data.configuration("transforms").fingerprint for data in opened}) == 1
     (here / "animals" / "dog" / "broken.wav").write_bytes(b"no sound")

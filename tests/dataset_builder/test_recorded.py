@@ -2,32 +2,21 @@
 
 import re
 from dataclasses import replace
-from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder import recorded as packages
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.recorded import (
-    RECORDINGS,
-    changeable,
-    offered,
-    open_recordings,
-    recorded,
-    recorded_recipes,
-)
+from audio_compositionality.dataset_builder.open_data import open_data, open_recordings
+from audio_compositionality.dataset_builder.recorded import RECORDINGS, changeable, offered, recorded, recorded_recipes
 from audio_compositionality.dataset_builder.scenes.effects import ParameterRange
 from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 from audio_compositionality.dataset_builder.sounds.tones import captioned_timbres, default_timbres
-from audio_compositionality.support.discovery import Registry
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.spec import check_values, read_values
 
-from .sounds.made import MadeOpener, made_recordings
+from .sounds.made import made_recordings
 from .sounds.sounds import RATE, noise, write, write_labelled
 
 
@@ -50,24 +39,21 @@ def test_a_folder_and_a_data_set_are_told_apart(folder, without_torchcodec):
     assert recordings.source == str(folder)
     (folder / "metadata.csv").write_text("file_name,label\n" + "".join(f"dog/{n}.wav,x{n % 2}\n" for n in range(8)))
     listed = open_recordings(folder, label="label", progress=False)
-    same = open_recordings(dataset=folder, label="label", split="train", progress=False)
+    same = open_recordings(f"dataset:{folder}", label="label", split="train", progress=False)
     assert recordings.fingerprint != listed.fingerprint == same.fingerprint
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "give recordings as a folder or as a data set: one of the two"),
-        ({"folder": "x", "dataset": "lab/x"}, "one of the two"),
-        ({"folder": "x", "split": "test"}, "split applies to a data set"),
-        ({"folder": "x", "strong_labels": "y", "label": "z"}, "label does not apply: strong labels describe"),
-        ({"dataset": "lab/x", "strong_labels": "y"}, "strong labels .* apply to the files of a folder"),
-        ({"folder": "x", "revision": "main"}, "revision applies to a data set"),
+        ({"split": "test"}, "split does not apply to '.*', which is a folder of recordings; it applies to"),
+        ({"labels": ["y"], "label": "z"}, "label does not apply: strong labels describe"),
+        ({"format": "desed"}, "format applies to strong labels, and '.*' has none"),
     ],
 )
-def test_what_does_not_go_together_is_refused(options, message):
+def test_what_does_not_go_together_is_refused(options, message, folder):
     with pytest.raises(InputError, match=message):
-        open_recordings(**options)
+        open_recordings(folder, **options)
 
 
 def test_the_data_are_those_of_the_recipe(folder, tmp_path):
@@ -85,7 +71,7 @@ def test_the_data_are_those_of_the_recipe(folder, tmp_path):
     built = open_data(build_dataset(data, tmp_path / "built", workers=4, progress=False)).configuration("transforms")
     assert (built.fingerprint, list(built.rows)) == (configuration.fingerprint, list(configuration.rows))
     assert all((clip.waveform == clips[clip.id]).all() for clip in built.clips())
-    with pytest.raises(DatasetError, match="is a data set that was built, and no folder of recordings"):
+    with pytest.raises(DatasetError, match="is data that were built, and no recordings"):
         open_recordings(tmp_path / "built", progress=False)
 
 
@@ -99,16 +85,16 @@ def test_presets_have_their_sizes_and_transforms():
 
 
 class TestRecipes:
-    """Which of them recordings serve; those of one label serve `transforms` alone."""
+    """Which of them recordings serve; those of one label serve transforms and counting alone."""
 
     def test_that_cannot_be_served_are_left_out_and_a_warning_says_why(self):
         recordings = made_recordings(labels="a")
         with pytest.warns(UserWarning, match=r"a_coat_instances is left out: made up has 1 label.* need 12"):
             data = recorded(recordings, transforms=["gain"])
-        assert data.recipes == ("transforms",)
+        assert data.recipes == ("count_instances", "count_instances_questions", "transforms")
         offer = offered(recordings, transforms=["gain"])
-        assert offer.data.recipes == ("transforms",)
-        assert set(offer.left_out) == set(recorded_recipes()) - {"transforms"}
+        assert offer.data.recipes == data.recipes
+        assert set(offer.left_out) == set(recorded_recipes()) - set(data.recipes)
 
     def test_that_are_named_are_served_or_it_is_an_error(self):
         recordings = made_recordings(labels="a")
@@ -210,7 +196,7 @@ class TestLabels:
         (folder / "metadata.csv").write_text("file_name,animal\n" + "".join(f"dog/{n}.wav,dog\n" for n in range(8)))
         for recordings in (
             open_recordings(folder, progress=False),
-            open_recordings(dataset=folder, split="train", progress=False),
+            open_recordings(f"dataset:{folder}", split="train", progress=False),
         ):
             reason = offered(recordings, transforms=["gain"]).left_out["a_coat_instances"]
             assert re.fullmatch(
@@ -250,10 +236,10 @@ class TestLabels:
 @pytest.mark.parametrize("empty", ["", " "])
 def test_an_empty_name_is_none(empty, folder, monkeypatch):
     monkeypatch.chdir(folder)
-    with pytest.raises(SoundError, match=rf"recordings are '{empty}'; give a folder \(\. is the current one"):
+    with pytest.raises(DatasetError, match=rf"data are '{empty}'; give a preset, a folder \(\. is the current one"):
         open_recordings(empty)
     with pytest.raises(SoundError, match=rf"the data set is '{empty}'"):
-        open_recordings(dataset=empty)
+        open_recordings(f"dataset:{empty}")
     assert len(open_recordings(".", progress=False).entries) == 16
 
 
@@ -269,43 +255,6 @@ def test_an_empty_name_is_none(empty, folder, monkeypatch):
 def test_what_there_is_not_is_refused(options, message):
     with pytest.raises(InputError, match=message):
         recorded(made_recordings(), recipes=["transforms"], **options)
-
-
-class TestInstalledPackages:
-    """Sounds of an entry point of the group ``audio_compositionality.sounds``."""
-
-    @pytest.fixture(autouse=True)
-    def installed(self, monkeypatch):
-        point = SimpleNamespace(name="any", load=lambda: MadeOpener("beeps"))
-        points = {"audio_compositionality.sounds": [point]}
-        monkeypatch.setattr("importlib.metadata.entry_points", lambda group: points.get(group, []))
-        openers = Registry(None, "SOUNDS", "audio_compositionality.sounds", lambda opener: opener.name)
-        monkeypatch.setattr(packages, "_openers", openers)
-
-    def test_are_opened_by_their_name_for_all_recipes(self):
-        recordings = open_recordings("beeps")
-        assert recordings.entries == made_recordings(40, labels="abcdefgh").entries
-        data = recorded(recordings, recipes=["transforms", "a_coat_instances"], transforms=("gain",), classes=2)
-        assert {row["domain"] for row in data.configuration("a_coat_instances").rows} == {"beeps and more"}
-        assert len({row["base"] for row in data.configuration("transforms").rows}) == 40
-
-    def test_stand_before_a_folder_of_the_name(self, tmp_path, monkeypatch):
-        monkeypatch.chdir(tmp_path)
-        write_labelled(tmp_path / "beeps", 8)
-        for folder in ("./beeps", Path("beeps"), tmp_path / "beeps"):
-            assert len(open_recordings(folder, progress=False).entries) == 16
-        note = r"'beeps' is taken as the name of sounds of an installed package; \./beeps is the folder of that name"
-        with pytest.warns(UserWarning, match=note):
-            assert len(open_recordings("beeps").entries) == 40
-
-    def test_a_wrong_name_says_what_there_is(self):
-        message = r"'beep' is not a folder, nor the name of sounds of an installed package; .*'?beeps'?.* python -m"
-        with pytest.raises(SoundError, match=message):
-            open_recordings("beep")
-        with pytest.raises(
-            InputError, match="label names a column of a table; the sounds 'beeps' of an installed package have"
-        ):
-            open_recordings("beeps", label="x")
 
 
 class TestSettingsOfAFolder:

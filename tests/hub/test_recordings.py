@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from huggingface_hub import HfApi
 
-from audio_compositionality.dataset_builder.recorded import open_recordings
+from audio_compositionality.dataset_builder.open_data import open_recordings
 from audio_compositionality.dataset_builder.sounds import hub as splits
 from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 
@@ -45,8 +45,8 @@ def described(hub, tmp_path):
 
 def test_the_files_of_a_split_are_weighed_and_read(described, without_torchcodec, monkeypatch):
     monkeypatch.setattr(splits, "LARGEST_DOWNLOAD", 1_000_000)
-    recordings = open_recordings(dataset=described, progress=False)
+    recordings = open_recordings(f"dataset:{described}", progress=False)
     assert (recordings.source, len(recordings.entries)) == ("notes", 60)
     for split in ("train", "test[:5]+train[:5]"):
         with pytest.raises(SoundError, match=r"lab/notes has .* GB to download, more than"):
-            open_recordings(dataset=described, split=split, progress=False)
+            open_recordings(f"dataset:{described}", split=split, progress=False)

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 import soundfile
 
-from audio_compositionality.dataset_builder.sounds.folder import folder_recordings
+from audio_compositionality.dataset_builder.open_data import open_recordings
 from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of_file
@@ -194,7 +194,7 @@ def test_words_by_the_voices_of_three_programs(install: Install, tmp_path: Path)
     assert (info.channels, info.subtype, info.samplerate) == (1, "PCM_16", 8_000)
     maker.make(tmp_path / "again", False)
     assert files(tmp_path / "again") == files(tmp_path / "words")
-    recordings = folder_recordings(tmp_path / "words", progress=False)
+    recordings = open_recordings(tmp_path / "words", progress=False)
     assert {(entry.label, entry.condition) for entry in recordings.entries} == {
         (word, condition) for word in ("balloon", "candle") for condition in conditions
     }
@@ -470,7 +470,7 @@ def test_words_by_the_real_programs(tmp_path: Path):
     for name in ("once", "twice"):
         maker.make(tmp_path / name, False)
     assert files(tmp_path / "once") == files(tmp_path / "twice")
-    recordings = folder_recordings(tmp_path / "once", progress=False)
+    recordings = open_recordings(tmp_path / "once", progress=False)
     assert len(recordings.entries) == 2 * len(maker.sources())
     assert len({entry.sha256 for entry in recordings.entries}) == len(recordings.entries)
 
@@ -486,4 +486,4 @@ def test_instruments_by_the_real_program(tmp_path: Path):
     for name in ("once", "twice"):
         write_sounds([lambda: instruments.phrase_sounds(smallest)], tmp_path / name, False)
     assert files(tmp_path / "once") == files(tmp_path / "twice")
-    assert len(folder_recordings(tmp_path / "once", progress=False).entries) == 2 * instruments.PHRASES
+    assert len(open_recordings(tmp_path / "once", progress=False).entries) == 2 * instruments.PHRASES

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from audio_compositionality.dataset_builder.recorded import open_recordings, recorded
+from audio_compositionality.dataset_builder.open_data import open_recordings
+from audio_compositionality.dataset_builder.recorded import recorded
 from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 from studies import sounds
 from studies.sounds.__main__ import main

@@ -10,7 +10,8 @@ import pytest
 
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.recorded import open_recordings, recorded
+from audio_compositionality.dataset_builder.open_data import open_recordings
+from audio_compositionality.dataset_builder.recorded import recorded
 from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.training.data import (
@@ -120,7 +121,7 @@ class TestRecordings:
             lines += [(f"{number}.wav", label, 3 * n, 3 * n + 2.5) for n, label in enumerate(self.LABELS)]
         with (tmp_path / "labels.csv").open("w", newline="") as stream:
             csv.writer(stream).writerows(lines)
-        recordings = open_recordings(tmp_path / "sounds", strong_labels=tmp_path / "labels.csv", progress=False)
+        recordings = open_recordings(tmp_path / "sounds", labels=[str(tmp_path / "labels.csv")], progress=False)
         splits = of_recordings(recordings, train_rows=12, sample_rate=8_000)
         assert len(splits.train.rows) == 12
         assert all(row.expression for row in splits.train.rows)

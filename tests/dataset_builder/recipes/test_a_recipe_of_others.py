@@ -7,8 +7,8 @@ import pytest
 
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.open_data import open_data
-from audio_compositionality.dataset_builder.recorded import open_recordings, recorded
+from audio_compositionality.dataset_builder.open_data import open_data, open_recordings
+from audio_compositionality.dataset_builder.recorded import recorded
 from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.support.errors import InputError
 

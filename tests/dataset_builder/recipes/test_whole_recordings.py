@@ -3,8 +3,9 @@
 import numpy as np
 import soundfile
 
+from audio_compositionality.dataset_builder.open_data import open_recordings
 from audio_compositionality.dataset_builder.recipes import load_recipe
-from audio_compositionality.dataset_builder.recorded import open_recordings, recorded
+from audio_compositionality.dataset_builder.recorded import recorded
 from audio_compositionality.dataset_builder.scenes.pool import whole_clip
 from audio_compositionality.dataset_builder.sounds.tones import captioned_timbres
 

@@ -5,7 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.recorded import offered, open_recordings
+from audio_compositionality.dataset_builder.open_data import open_recordings
+from audio_compositionality.dataset_builder.recorded import offered
 
 from ..sounds.sounds import noise, write
 

@@ -50,13 +50,3 @@ def made_recordings(count=12, *, seconds=1.0, rate=16_000, labels="ab", groups=(
         Sound(f"{n}.wav", labels[n % len(labels)], groups[n % len(groups)], f"{n + 1:064x}") for n in range(count)
     )
     return MadeRecordings(entries, (seconds,) * count, tuple(rates or (rate,) * count))
-
-
-@dataclass(frozen=True)
-class MadeOpener:
-    """Made-up recordings as those of an installed package."""
-
-    name: str
-
-    def open(self):
-        return replace(made_recordings(40, labels="abcdefgh"), suggested={"domain": f"{self.name} and more"})

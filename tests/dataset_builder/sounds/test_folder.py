@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 import soundfile
 
+from audio_compositionality.dataset_builder.open_data import open_recordings
 from audio_compositionality.dataset_builder.sounds import recordings as reading
-from audio_compositionality.dataset_builder.sounds.folder import folder_recordings
 from audio_compositionality.dataset_builder.sounds.recordings import SoundError, numbers_of
 
 from .sounds import RATE, noise, write, write_labelled
@@ -21,7 +21,7 @@ def folder(tmp_path):
 
 
 def opened(folder, **options):
-    return folder_recordings(folder, progress=False, **options)
+    return open_recordings(folder, progress=False, **options)
 
 
 def place_of(recordings, id):
@@ -190,10 +190,10 @@ class TestWhatCannotBeUsed:
 
     def test_is_not_everything_nor_nothing_nor_too_many(self, folder, tmp_path, monkeypatch):
         with pytest.raises(SoundError, match="nowhere' is not a folder"):
-            opened(tmp_path / "nowhere")
+            opened(f"recordings:{tmp_path / 'nowhere'}")
         (tmp_path / "silent").mkdir()
         with pytest.raises(SoundError, match="holds no sound file"):
-            opened(tmp_path / "silent")
+            opened(f"recordings:{tmp_path / 'silent'}")
         write(tmp_path / "silent" / "a" / "x.wav", samples=np.zeros(RATE))
         with pytest.raises(SoundError, match=r"has no recording that can be used: 'a/x\.wav' is nearly silent"):
             opened(tmp_path / "silent", skip_invalid=True)

@@ -14,10 +14,9 @@ import soundfile
 from datasets import Audio, ClassLabel, Features, List, Value
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.recorded import open_recordings, recorded
+from audio_compositionality.dataset_builder.open_data import open_recordings
+from audio_compositionality.dataset_builder.recorded import recorded
 from audio_compositionality.dataset_builder.sounds.entries import related
-from audio_compositionality.dataset_builder.sounds.folder import folder_recordings
-from audio_compositionality.dataset_builder.sounds.hub import hub_recordings
 from audio_compositionality.dataset_builder.sounds.labels import (
     caption_columns,
     counted_labels,
@@ -97,7 +96,7 @@ def save_sounds(folder, columns, count=4, sounds=None):
 
 
 def of_data_set(folder, **options):
-    return open_recordings(dataset=folder, progress=False, **options)
+    return open_recordings(f"dataset:{folder}", progress=False, **options)
 
 
 def captions_of(recordings):
@@ -249,7 +248,7 @@ def by_words(recordings):
 
 
 def test_words_of_loudness_keep_the_level_beside_the_loudest_of_the_label(tmp_path):
-    entries = by_words(folder_recordings(made(tmp_path), progress=False))
+    entries = by_words(open_recordings(made(tmp_path), progress=False))
     assert {called: entry.level for called, entry in entries.items()} == {
         ("piano", "soft"): -20.0,
         ("piano", "loud"): 0.0,
@@ -262,14 +261,14 @@ def test_silence_around_a_sound_does_not_count_for_its_level(tmp_path):
     made(tmp_path, rows=PIANO[:2])
     quiet = np.concatenate([np.zeros(8_000), noise(1.0, seed=0) * 0.1, np.zeros(16_000)])
     write(tmp_path / "0.wav", samples=quiet, subtype="FLOAT")
-    assert by_words(folder_recordings(tmp_path, progress=False))["piano", "soft"].level == -20.0
+    assert by_words(open_recordings(tmp_path, progress=False))["piano", "soft"].level == -20.0
 
 
 def test_other_words_and_empty_fields_have_no_level(tmp_path):
-    entries = folder_recordings(made(tmp_path, "word:pitch"), progress=False).entries
+    entries = open_recordings(made(tmp_path, "word:pitch"), progress=False).entries
     assert {(entry.words["pitch"], entry.level) for entry in entries} == {("soft", 0.0), ("loud", 0.0)}
     rows = [*PIANO, ("bell", "", -3.0)]
-    bell = by_words(folder_recordings(made(tmp_path, rows=rows), progress=False))["bell", None]
+    bell = by_words(open_recordings(made(tmp_path, rows=rows), progress=False))["bell", None]
     assert (bell.words, bell.level) == ({}, 0.0)
 
 
@@ -278,19 +277,19 @@ def test_a_word_of_loudness_beside_none_is_left_out(tmp_path):
     with pytest.warns(
         UserWarning, match=r"left out: '(soft|loud)' of '(piano|bell)', '(soft|loud)' of '(piano|bell)'$"
     ):
-        entries = folder_recordings(made(tmp_path, rows=rows), progress=False).entries
+        entries = open_recordings(made(tmp_path, rows=rows), progress=False).entries
     assert [(entry.words, entry.level) for entry in entries if entry.label != "flute"] == [({}, 0.0)] * 3
     assert sorted(entry.level for entry in entries if entry.label == "flute") == pytest.approx([-24, 0], abs=0.2)
 
 
 @pytest.mark.parametrize(("heading", "words"), [("how", "how=dynamics"), ("dynamics", ["dynamics"])])
 def test_other_columns_are_named(tmp_path, heading, words):
-    plain = folder_recordings(made(tmp_path, heading), progress=False)
+    plain = open_recordings(made(tmp_path, heading), progress=False)
     named = open_recordings(tmp_path, words=words, progress=False)
     assert {entry.words["dynamics"] for entry in named.entries} == {"soft", "loud"}
     assert not any(entry.words for entry in plain.entries)
     assert plain.fingerprint != named.fingerprint
-    assert named.fingerprint == folder_recordings(made(tmp_path / "by name"), progress=False).fingerprint
+    assert named.fingerprint == open_recordings(made(tmp_path / "by name"), progress=False).fingerprint
 
 
 def test_a_data_set_has_them_too(tmp_path, without_torchcodec):
@@ -299,11 +298,11 @@ def test_a_data_set_has_them_too(tmp_path, without_torchcodec):
     features = Features({"audio": Audio(), "animal": Value("string"), "word:dynamics": Value("string")})
     embedded = [{"bytes": (folder / f"{n}.wav").read_bytes(), "path": None} for n in range(4)]
     save(tmp_path / "set", {**rows, "audio": embedded}, features, "train")
-    read = open_recordings(dataset=tmp_path / "set", label="animal", progress=False)
-    assert read.fingerprint == folder_recordings(folder, progress=False).fingerprint
+    read = open_recordings(f"dataset:{tmp_path / 'set'}", label="animal", progress=False)
+    assert read.fingerprint == open_recordings(folder, progress=False).fingerprint
     text = "title: x\ndataset: set\nsplit: train\nlabel: animal\ndomain: x\nlicence: x\nurl: x\ncitation: x\n"
     (tmp_path / "described.yaml").write_text(text + "words: ['word:dynamics=loudness']\n")
-    described = open_recordings(dataset=tmp_path / "described.yaml", progress=False)
+    described = open_recordings(f"dataset:{tmp_path / 'described.yaml'}", progress=False)
     assert {entry.words["loudness"] for entry in described.entries} == {"soft", "loud"}
     assert sorted(entry.level for entry in described.entries) == [-24.0, -20.0, 0.0, 0.0]
 
@@ -314,15 +313,15 @@ def test_one_sound_under_two_words_is_refused(tmp_path):
     with (tmp_path / "metadata.csv").open("a") as stream:
         stream.write("9.wav,piano,soft\n")
     with pytest.raises(SoundError, match=r"is the same recording as '\d\.wav', which is called 'piano, (loud|soft)'"):
-        folder_recordings(tmp_path, progress=False)
+        open_recordings(tmp_path, progress=False)
 
 
 @pytest.mark.parametrize(
     ("requested", "message"),
     [
-        ("dynamic", "x has no column 'dynamic'; did you mean 'dynamics'"),
-        ("dynamics=a,pitch=a", "the column 'pitch' is of the attribute 'a'; each column has its own"),
-        ("word:", "the column 'word:' is of the attribute ''"),
+        (["dynamic"], "x has no column 'dynamic'; did you mean 'dynamics'"),
+        (["dynamics=a", "pitch=a"], "the column 'pitch' is of the attribute 'a'; each column has its own"),
+        (["word:"], "the column 'word:' is of the attribute ''"),
     ],
 )
 def test_columns_that_are_none_are_refused(requested, message):
@@ -373,7 +372,7 @@ def librispeech(tmp_path, without_torchcodec):
 
 
 def opened_set(folder, **options):
-    return hub_recordings(folder, progress=False, **options)
+    return of_data_set(folder, **options)
 
 
 def test_words_of_a_transcript_are_counted_over_the_whole_recording(librispeech):
@@ -431,10 +430,10 @@ def test_a_table_of_a_folder_has_transcripts_too(tmp_path):
         write(tmp_path / f"{number}.wav", seconds=2, seed=number)
         lines.append(f"{number}.wav,{'word ' * (number + 1)}")
     (tmp_path / "metadata.csv").write_text("\n".join(lines))
-    recordings = folder_recordings(tmp_path, label="words_per_second=said", progress=False)
+    recordings = open_recordings(tmp_path, label="words_per_second=said", progress=False)
     assert sorted(entry.number for entry in recordings.entries) == [0.5, 1.0, 1.5, 2.0]
     with pytest.raises(SoundError, match=r"metadata\.csv has no column text, transcript"):
-        folder_recordings(tmp_path, label="words_per_second", progress=False)
+        open_recordings(tmp_path, label="words_per_second", progress=False)
 
 
 def test_a_column_of_that_name_is_taken_as_it_is(tmp_path, without_torchcodec):

@@ -5,7 +5,8 @@ import pytest
 import soundfile
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.recorded import open_recordings, recorded
+from audio_compositionality.dataset_builder.open_data import open_recordings
+from audio_compositionality.dataset_builder.recorded import recorded
 from audio_compositionality.dataset_builder.sounds.annotations import Annotation, AnnotationError, LabelledEvent
 from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 from audio_compositionality.dataset_builder.sounds.strong_labels import (
@@ -148,7 +149,7 @@ def test_scenes_are_made_of_them(tmp_path):
             (f"f{number}.wav", 5 * half, 5 * half + 4, labels[(number + half) % len(labels)]) for half in range(2)
         ]
     path = table(tmp_path / "strong.csv", HEADERS["table"], events, ",")
-    recordings = open_recordings(tmp_path / "sounds", strong_labels=path, progress=False)
+    recordings = open_recordings(tmp_path / "sounds", labels=[str(path)], progress=False)
     assert len(recordings.entries) == 24
     rendering = recorded(recordings, recipes=["comp_a_order"], items=2).configuration("comp_a_order").rendering
     for scene, row in zip(rendering.scenes, rendering.rows, strict=True):

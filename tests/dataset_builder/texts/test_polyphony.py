@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
+from audio_compositionality.dataset_builder.open_data import open_recordings
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.scenes.mixing import Event, EventSounds
 from audio_compositionality.dataset_builder.sounds.entries import Sound
-from audio_compositionality.dataset_builder.sounds.folder import folder_recordings
 from audio_compositionality.dataset_builder.texts.polyphony import CLIP_LEVEL, Cast, PolyphonySpec, TwinPool
 from audio_compositionality.dataset_builder.texts.question_controls import balance_of, blind_accuracy, require_balance
 from audio_compositionality.dataset_builder.texts.question_tasks import ATOM_KINDS, ATOMS, STATES, kind_named
@@ -65,7 +65,7 @@ def fill(folder, labels=LABELS, files=3, made=None):
 
 
 def spec_of(folder, **settings):
-    recordings = folder_recordings(folder, progress=False)
+    recordings = open_recordings(folder, progress=False)
     return PolyphonySpec(sounds=recordings, **{"train_sets": 2, "test_sets": 6, "sample_rate": RATE} | settings)
 
 
@@ -349,7 +349,7 @@ class TestLabels:
 
     def test_of_one_file_are_in_one_split(self, tmp_path):
         fill(tmp_path, [f"label {number}" for number in range(10)], files=1)
-        sounds = folder_recordings(tmp_path, progress=False)
+        sounds = open_recordings(tmp_path, progress=False)
         pool = TwinPool(sounds, PolyphonySpec(sounds=sounds, sample_rate=RATE))
         assert [len(of_split) for of_split in pool.by_split.values()] == [5, 5]
         assert not set(pool.by_split["train"]) & set(pool.by_split["test"])
@@ -360,7 +360,7 @@ class TestLabels:
             for voice in range(4):
                 path = tmp_path / label / f"voice{voice}" / "0.wav"
                 write(path, samples=sine(0.5, 200 + 40 * voice + 7 * LABELS.index(label)), rate=RATE)
-        recordings = folder_recordings(tmp_path, progress=False)
+        recordings = open_recordings(tmp_path, progress=False)
         pool = TwinPool(recordings, PolyphonySpec(sounds=recordings, sample_rate=RATE))
         voices = {
             split: {recordings.entries[number].group for numbers in of_split.values() for number in numbers}
