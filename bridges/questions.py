@@ -11,7 +11,7 @@ from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.encoders.base import ClipError
 from audio_compositionality.encoders.controls import CONTROLS, ControlKind
 from audio_compositionality.encoders.options import DIRECT_TOKENS
-from audio_compositionality.evaluator.run.asked_clips import clips_about, other_clips
+from audio_compositionality.evaluator.run.answers import clips_about, other_clips
 from audio_compositionality.evaluator.run.opened import OpenedTask, open_task
 from audio_compositionality.metrics.answers import POLARITIES, match_answer
 from audio_compositionality.support.errors import InputError

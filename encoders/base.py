@@ -9,10 +9,10 @@ from __future__ import annotations
 import copy
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, Protocol, Self, TypeVar
+from itertools import groupby
+from typing import Any, Generic, Literal, Self, TypeVar
 
 import numpy as np
 import soxr
@@ -39,10 +39,8 @@ those of its text, in the mean."""
 EventDict = Mapping[str, Any]
 """``onset`` and ``offset``, seconds from the start of the clip, and ``label``, a text; as in the column ``events``."""
 
-OnAnswer = Callable[[Sequence[tuple[int, "str | list[float]", Mapping[str, Any]]]], object]
-"""Called with finished answers: for each the place of its question in the call; the answer, a text or the
-log-likelihoods of options; and further facts, as JSON values by name: ``finish_reason``, which is ``length`` for an
-answer that was cut, and ``tokens``, the number written."""
+SERVER = "server"
+"""The device of a model that runs elsewhere."""
 
 ABILITIES = {
     "audio": ("embed", "embed clips"),
@@ -143,16 +141,59 @@ class GivenClip:
     row: Mapping[str, Any] | None = None
 
 
-class Window(Protocol):
-    """Questions of several calls that are under way together."""
+@dataclass(frozen=True)
+class Question:
+    """A prompt about clips, with a number that comes back with its answer.
 
-    def wait_for_room(self) -> None:
-        """Wait until there is room for the next call, so that there is always something to ask.
+    Attributes:
+        index: the number.
+        clips: as in `Model.answer`.
+        prompt: the text.
+        options: the texts of its options, where their likelihoods are wanted.
+    """
 
-        Raises:
-            Exception: a question has failed.
-        """
-        ...
+    index: int
+    clips: Sequence[Any]
+    prompt: str
+    options: Sequence[str] = ()
+
+
+def questions_of(
+    clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]] | None = None
+) -> list[Question]:
+    """The arguments of `Model.answer` or `Model.score_options` as questions, numbered from 0.
+
+    Raises:
+        InputError: there are not as many clips, or options, as prompts.
+    """
+    for what, given in (("clips", clips), ("lists of options", prompts if options is None else options)):
+        if len(given) != len(prompts):
+            raise InputError(f"there are {len(prompts)} prompts for {len(given)} {what}; there must be as many")
+    every = [()] * len(prompts) if options is None else options
+    return [Question(index, *one) for index, one in enumerate(zip(clips, prompts, every, strict=True))]
+
+
+GivenAnswer = tuple["str | list[float]", Mapping[str, Any]]
+"""An answer: its text or the log-likelihoods of its options; and further facts, as JSON values by name:
+``finish_reason``, which is ``length`` for an answer that was cut, and ``tokens``, the number written."""
+
+
+AnswerStream = Generator[tuple[int, "GivenAnswer | ClipError"], None, None]
+"""Answers as they come, each with the number of its question; or the reason why a model takes no such clip."""
+
+
+def in_order(answers: AnswerStream) -> list[Any]:
+    """The texts or log-likelihoods of answers to `questions_of`.
+
+    Raises:
+        ClipError: the model refuses a clip.
+    """
+    given: dict[int, Any] = {}
+    for index, answer in answers:
+        if isinstance(answer, ClipError):
+            raise ClipError(answer.reason, index)
+        given[index] = answer[0]
+    return [given[index] for index in range(len(given))]
 
 
 class Model:
@@ -161,8 +202,6 @@ class Model:
     Attributes:
         card: its identity.
         device: torch device that it computes on, such as ``cpu`` or ``cuda:0``.
-        on_answers: callback for each answer of `answer` or `score_options` as soon as it is finished, before the others
-            of the call, never by two threads at a time; not all models call it. None for no callback.
         asks_about_others: whether it has to be given, for each prompt, the clip of another one.
         batch_size: questions a batch, for a model that forms its own batches, such as of clips of similar length; None
             for others.
@@ -174,7 +213,6 @@ class Model:
 
     card: ModelCard
     device: str = "cpu"
-    on_answers: OnAnswer | None = None
     asks_about_others: bool = False
     needs_columns: frozenset[str] = frozenset()
     batch_size: int | None = None
@@ -275,6 +313,56 @@ class Model:
         """
         raise self.refusal("score")
 
+    def answers(self, questions: Iterable[Question], by: By | None = None, *, size: int) -> AnswerStream:
+        """Answer questions, and yield each answer as soon as it is there, in any order.
+
+        By default questions are put by `answer` or `score_options` in calls of several. Which questions share a call
+        depends on their numbers alone: within rounding, an answer may depend on the rest of the call.
+
+        Args:
+            questions: any number; they are read as they can be put, at times by another thread.
+            by: see `score_options`; None for written answers.
+            size: most questions at a time.
+
+        Yields:
+            the number of a question and its answer, or the reason why the model takes no such clip.
+
+        Raises:
+            ModelError: the model does not give an answer to each question. Answers that were under way are yielded
+                before.
+        """
+        for _, together in groupby(questions, key=lambda question: question.index // size):
+            batch = list(together)
+            while batch:
+                clips, prompts = [one.clips for one in batch], [one.prompt for one in batch]
+                try:
+                    if by is None:
+                        given: Any = self.answer(clips, prompts)
+                    else:
+                        given = self.score_options(clips, prompts, [one.options for one in batch], by)
+                except ClipError as error:
+                    yield batch.pop(error.row).index, error
+                    continue
+                self._check_given(given, len(prompts), by)
+                yield from ((question.index, (answer, {})) for question, answer in zip(batch, given, strict=True))
+                break
+
+    def _check_given(self, given: Any, count: int, by: By | None) -> None:
+        """Refuse the output of `answer` or `score_options` that is not an answer to each of so many prompts."""
+        name = f"'{self.card.id}'"
+        is_list = isinstance(given, Sequence) and not isinstance(given, str)
+        if by is not None:
+            if not is_list or len(given) != count:
+                raise ModelError(f"{name} gave no list of scores for each of the {count} prompts")
+            return
+        if not is_list:
+            raise ModelError(f"{name} answered with a {type(given).__name__}; it must give a list of texts")
+        if len(given) != count:
+            raise ModelError(f"{name} gave {len(given)} answers to {count} prompts; it must give one to each")
+        for answer in given:
+            if not isinstance(answer, str):
+                raise ModelError(f"{name} gave a {type(answer).__name__} as an answer; each must be a text (str)")
+
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
         """Learn anew from questions with their answers; equal input gives an equal model.
 
@@ -301,21 +389,6 @@ class Model:
             ModelError: it has no such setting.
         """
         raise ModelError(f"'{self.card.id}' knows of no number of tokens")
-
-    def window(self, most: int) -> AbstractContextManager[Window | None]:
-        """Accept further questions while earlier ones are under way, so that none waits for the slowest.
-
-        Within the block, calls return an empty list as soon as their questions are checked and accepted; each answer
-        goes, when it is finished, to the `on_answers` of the time of the call, by any thread. The block ends when all
-        answers are finished; where it fails, after the answers under way have been passed on.
-
-        Args:
-            most: most questions under way at a time.
-
-        Returns:
-            the window; None for a model that finishes each call before the next.
-        """
-        return nullcontext()
 
     def single_clips(self, clips: Sequence[Sequence[Any]]) -> list[Any]:
         """The clip of each prompt, for a model that takes one.
@@ -371,14 +444,12 @@ class Wrapper(Model, ABC):
     """
 
     device = _forwarded()
-    on_answers = _forwarded()
     scorings = _forwarded()
     needs_columns = _forwarded()
     batch_size = _forwarded()
     questions_per_call = _forwarded()
     limit_seconds = _forwarded()
     new_tokens = _forwarded()
-    window = _forwarded()
 
     def __init__(self, model: Model) -> None:
         """Take a model; `make_card` has to work by then."""
@@ -388,6 +459,26 @@ class Wrapper(Model, ABC):
     @abstractmethod
     def make_card(self) -> ModelCard:
         """The card, from the wrapped model's."""
+
+    def changed(self, questions: Iterable[Question], size: int) -> Iterable[Question]:
+        """The questions as they are put to the wrapped model; at most so many are read ahead."""
+        return questions
+
+    def answers(self, questions: Iterable[Question], by: By | None = None, *, size: int) -> AnswerStream:
+        """As the wrapped model's, to the changed questions."""
+        return self.model.answers(self.changed(questions, size), by, size=size)
+
+    def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
+        """As the wrapped model's, to the changed questions; see `Model.answer`."""
+        self.require("answer")
+        return in_order(self.answers(questions_of(clips, prompts), size=len(prompts) or 1))
+
+    def score_options(
+        self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: By
+    ) -> list[list[float]]:
+        """As the wrapped model's, to the changed questions; see `Model.score_options`."""
+        self.require("score")
+        return in_order(self.answers(questions_of(clips, prompts, options), by, size=len(prompts) or 1))
 
     def with_new_tokens(self, count: int) -> Self:
         """See `Model`."""

@@ -17,25 +17,25 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import plain
 
 from .base import (
     INT16_SCALE,
-    By,
     EventDict,
     FloatArray,
     GivenClip,
     Model,
     ModelCard,
     ModelError,
+    Question,
     StagedEncoder,
     Wrapper,
     check_sample_rate,
@@ -191,56 +191,38 @@ class EventTextModel(Wrapper):
         """That of a language model that is given silence."""
         return None if "read" in self.model.abilities else self.model.limit_seconds
 
-    def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
-        """Answer one prompt about each clip; see `Model.answer`.
-
-        Raises:
-            InputError: there are not as many prompts as clips.
-            ModelError: the detector's events cannot be put into text; or as the language model raises.
-        """
-        return self.model.answer(*self._told(clips, prompts))
-
-    def score_options(
-        self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: By
-    ) -> list[list[float]]:
-        """The log-likelihood of each option; see `Model.score_options`.
-
-        Raises:
-            ModelError: the language model gives no likelihoods.
-        """
-        if "score" not in self.abilities:
-            raise ModelError(f"'{self.model.card.id}' gives no likelihoods of options; it can only answer")
-        return self.model.score_options(*self._told(clips, prompts), options, by)
-
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
         """As the detector's."""
         self.detector.learn(rows, clips)
 
-    def _told(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> tuple[list[list[Any]], list[str]]:
-        """The input of the language model: silence as long as each clip, or nothing, and the prompts with events."""
-        if len(clips) != len(prompts):
-            raise InputError(f"there are {len(prompts)} prompts about {len(clips)} clips; there must be as many")
-        single = self.single_clips(clips)
-        # Several questions are asked about one clip; the detector runs on it once.
-        different = list({id(clip): clip for clip in single}.values())
-        events = self.detector.detect_events(different)
-        if len(events) != len(different):
-            raise ModelError(
-                f"the detector of '{self.card.id}' gave events of {len(events)} clips for {len(different)}; it must "
-                "give a list for each"
-            )
-        events_of = {id(clip): listed for clip, listed in zip(different, events, strict=True)}
-        told = [prompt_with_events(events_of[id(clip)], prompt) for clip, prompt in zip(single, prompts, strict=True)]
-        if "read" in self.model.abilities:
-            return [[] for _ in single], told
-        return silence_of([(len(clip.waveform), clip.sample_rate) for clip in single]), told
+    def changed(self, questions: Iterable[Question], size: int) -> Iterator[Question]:
+        """The questions with the events of their clips, about silence as long as each clip, or about nothing.
+
+        Raises:
+            ModelError: the detector's events cannot be put into text.
+        """
+        for _, together in groupby(questions, key=lambda question: question.index // size):
+            batch = list(together)
+            single = [self.single_clip(question.clips, question.index) for question in batch]
+            # Several questions are asked about one clip; the detector runs on it once.
+            different = list({id(clip): clip for clip in single}.values())
+            events = self.detector.detect_events(different)
+            if len(events) != len(different):
+                raise ModelError(
+                    f"the detector of '{self.card.id}' gave events of {len(events)} clips for {len(different)}; it "
+                    "must give a list for each"
+                )
+            events_of = {id(clip): listed for clip, listed in zip(different, events, strict=True)}
+            for question, clip in zip(batch, single, strict=True):
+                prompt = prompt_with_events(events_of[id(clip)], question.prompt)
+                silence = silence_for(self.model, len(clip.waveform), clip.sample_rate)
+                yield replace(question, clips=silence, prompt=prompt)
 
 
-def silence_of(clips: Sequence[tuple[int, int]]) -> list[list[Any]]:
-    """Silence for each prompt, as a list of one clip, of so many samples at a rate in Hz; equal lengths share one
-    array."""
-    silence = {length: np.zeros(length, np.float32) for length in {length for length, _ in clips}}
-    return [[GivenClip(silence[length], rate)] for length, rate in clips]
+def silence_for(model: Model, length: int, sample_rate: int) -> list[GivenClip]:
+    """The clips of a question that is put in words alone: silence of so many samples, or none where a model takes
+    prompts without a clip."""
+    return [] if "read" in model.abilities else [GivenClip(np.zeros(length, np.float32), sample_rate)]
 
 
 def prompt_with_events(events: Sequence[EventDict], prompt: str) -> str:
@@ -402,11 +384,8 @@ class Controlled(Wrapper, StagedEncoder[Any]):
     @property
     def limit_seconds(self) -> float | None:  # type: ignore[override]
         """The model's; none where it gets text alone."""
-        return None if self._gives_words_alone else self.model.limit_seconds
-
-    @property
-    def _gives_words_alone(self) -> bool:
-        return self.kind.tells and "read" in self.model.abilities
+        words_alone = self.kind.tells and "read" in self.model.abilities
+        return None if words_alone else self.model.limit_seconds
 
     def _extract_features(self, clips: FloatArray) -> Any:
         changed = self._changed(clips, self.card.sample_rate)
@@ -436,22 +415,6 @@ class Controlled(Wrapper, StagedEncoder[Any]):
         changed = listed if self.kind.texts is None else self.kind.texts(listed)
         return _as_many(self.model.embed_text(changed), len(listed))
 
-    def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
-        """As the model's, with the changed input.
-
-        Raises:
-            ModelError: a row lacks its events; or as the model raises.
-        """
-        self.require("answer")
-        return self.model.answer(*self._asked(clips, prompts))
-
-    def score_options(
-        self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: By
-    ) -> list[list[float]]:
-        """As the model's, with the changed input; raises as `answer`."""
-        self.require("score")
-        return self.model.score_options(*self._asked(clips, prompts), options, by)
-
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
         """As the model's, from unchanged clips."""
         self.require("learn")
@@ -460,36 +423,28 @@ class Controlled(Wrapper, StagedEncoder[Any]):
     def _changed(self, clips: FloatArray, sample_rate: int) -> FloatArray:
         return clips if self.kind.clips is None else self.kind.clips(clips, sample_rate)
 
-    def _asked(
-        self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]
-    ) -> tuple[Sequence[Sequence[Any]], Sequence[str]]:
-        """The changed questions: about changed clips; or about silence as long as each, or no clip where the model
-        reads text alone, with the events in front of the prompt."""
-        if self.kind.tells:
-            rows = self.rows_of(clips)
-            told = _told(rows, prompts)
-            if self._gives_words_alone:
-                return [[] for _ in rows], told
+    def changed(self, questions: Iterable[Question], size: int) -> Iterator[Question]:
+        """The questions about changed clips; or with the events in front of the prompt, about silence as long as each
+        clip, or about no clip where the model reads text alone.
+
+        Raises:
+            ModelError: a row lacks its events, or the duration of its clip.
+        """
+        for question in questions:
+            if not self.kind.tells:
+                clips = [
+                    GivenClip(self._changed(clip.waveform[None], clip.sample_rate)[0], clip.sample_rate)
+                    for clip in question.clips
+                ]
+                yield replace(question, clips=clips)
+                continue
+            (row,) = self.rows_of([question.clips])
+            for column in ("events", "duration"):
+                if row.get(column) is None:
+                    raise ModelError(f"row {row.get('id')!r} has no {column}, which events as text need")
             rate = self.card.sample_rate
-            return silence_of([(round(float(row["duration"]) * rate), rate) for row in rows]), told
-        changed = [
-            [GivenClip(self._changed(clip.waveform[None], clip.sample_rate)[0], clip.sample_rate) for clip in some]
-            for some in clips
-        ]
-        return changed, prompts
-
-
-def _told(rows: Sequence[Mapping[str, Any]], prompts: Sequence[str]) -> list[str]:
-    """Prompts, each preceded by its events.
-
-    Raises:
-        ModelError: a row lacks its events, or the duration of its clip.
-    """
-    for row in rows:
-        for column in ("events", "duration"):
-            if row.get(column) is None:
-                raise ModelError(f"row {row.get('id')!r} has no {column}, which events as text need")
-    return [prompt_with_events(row["events"], prompt) for row, prompt in zip(rows, prompts, strict=True)]
+            silence = silence_for(self.model, round(float(row["duration"]) * rate), rate)
+            yield replace(question, clips=silence, prompt=prompt_with_events(row["events"], question.prompt))
 
 
 def _as_many(embeddings: FloatArray, count: int) -> FloatArray:

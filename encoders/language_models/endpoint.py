@@ -9,22 +9,24 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import concurrent.futures
 import copy
 import io
 import json
 import logging
 import math
 import os
+import queue
+import re
 import ssl
 import threading
 import time
 import warnings
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 import numpy as np
@@ -39,6 +41,8 @@ from audio_compositionality.support.text import first_line, plain, shortened
 from ..base import (
     INT16_SCALE,
     LETTERS,
+    SERVER,
+    AnswerStream,
     By,
     ClipError,
     FloatArray,
@@ -46,23 +50,27 @@ from ..base import (
     Model,
     ModelCard,
     ModelError,
+    Question,
     check_sample_rate,
     check_texts,
     check_waveforms,
+    in_order,
     language_options,
+    questions_of,
     resample,
 )
 from ..loading.names import KEY_VARIABLE, Address, parse_endpoint
 from ..options import DEFAULT_OPTIONS, EncoderOptions, LanguageOptions
-from .endpoint_settings import (
-    DEFAULT_SETTINGS,
-    MOST_THREADS,
-    SERVER,
-    EndpointSettings,
-    answer_without_key,
-    read_key,
-    without_key,
-)
+
+SAMPLE_RATE = 32_000
+"""Rate in Hz of the clips that are sent; clips at other rates are resampled."""
+
+CONCURRENCY, MOST_AT_ONCE = 8, 64
+"""Questions under way at a time, each on a connection of its own: by default, and at most."""
+
+DEADLINE = 120.0
+"""Seconds for a question with all its tries, from the opening of a connection to the last byte of an answer, where
+`LanguageOptions.deadline` does not say otherwise. Waits between tries, which a server may request, do not count."""
 
 MOST_BYTES = 1_000_000
 """Most bytes of a decompressed reply. An answer of 1,024 tokens with log-probabilities has a tenth of it."""
@@ -102,6 +110,51 @@ class EndpointError(ModelError):
         self.status = status
 
 
+# ----- The key
+
+
+_SHORTEST_SECRET = 8
+"""Length of the shortest key that is masked in a model's answers: shorter ones may be words, as vLLM's EMPTY."""
+
+
+class ServerKey(str):
+    """A key that is hidden when an object that holds it is printed."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "'***'"
+
+
+def read_key() -> ServerKey | None:
+    """The key of the environment; None where none is set.
+
+    Raises:
+        ModelError: it holds characters that no header can; the message does not show it.
+    """
+    key = os.environ.get(KEY_VARIABLE, "").strip()
+    if not re.fullmatch(r"[!-~]*", key):
+        raise ModelError(
+            f"the environment variable {KEY_VARIABLE} holds a space, a line break or a sign that is not ASCII, which "
+            "no key has; set it anew"
+        )
+    return ServerKey(key) if key else None
+
+
+def without_key(text: str, key: str | None) -> str:
+    """A server's text without the key, even where it is quoted as in URLs or in JSON."""
+    if key is None:
+        return text
+    for form in sorted({key, quote(key), quote(key, safe=""), json.dumps(key)[1:-1]}, key=len, reverse=True):
+        text = text.replace(form, "***")
+    return text
+
+
+def answer_without_key(text: str, key: str | None) -> str:
+    """As `without_key`, for a model's answer, which stays unchanged where the key is short enough to be a word."""
+    return text if key is None or len(key) < _SHORTEST_SECRET else without_key(text, key)
+
+
 # ----- Questions and replies
 
 
@@ -111,7 +164,7 @@ class Reply:
 
     Attributes:
         text: the answer as it is; empty where there is none.
-        facts: what the server says beside it, as JSON values; see `OnAnswer`.
+        facts: what the server says beside it, as JSON values; see `GivenAnswer`.
         model: the model that the server states to run; None where it states none.
         first_tokens: natural log-probabilities of the likeliest first tokens, by token; empty where there are none.
     """
@@ -232,15 +285,8 @@ def no_completion(what: str, key: str | None) -> Failure:
     return Failure(f"the server's answer is not a chat completion ({what})", _UP_TO_V1)
 
 
-def failure_of(error: Exception, key: str | None, settings: EndpointSettings) -> Failure:
+def failure_of(error: Exception, key: str | None) -> Failure:
     """The failure behind an error of the client."""
-    if isinstance(error, TimeoutError):
-        limit = f"{settings.deadline:g} s, the limit of a question with all its tries"
-        advice = "see whether the server is overloaded, or allow more (--set deadline=...)"
-        return Failure(f"there was no complete answer within {limit}", advice)
-    if isinstance(error, httpx2.TimeoutException):
-        reason = f"there was no answer within {settings.timeout:g} s"
-        return Failure(reason, "see whether the server is overloaded", is_transient=True)
     why = shortened(without_key(_cause_of(tuple(causes_of(error))[-1]), key), LONGEST_WORDS)
     if isinstance(error, httpx2.DecodingError):
         return no_completion(f"it cannot be decompressed: {why}", key)
@@ -313,158 +359,17 @@ class Clock:
             await asyncio.wait_for(stopped.wait(), max(0.0, moment - self.now()))
 
 
+@dataclass
 class Pace:
-    """The time of the next question, common to all, so that a server that asks one to wait is left alone.
+    """What all questions to a server have in common, so that a server that asks one to wait is left alone.
 
-    Waits are not random: the same failures make the same waits.
+    Attributes:
+        resume: the time of the next question.
+        answered: number of answers.
     """
 
-    def __init__(self, name: str, clock: Clock, most: int) -> None:
-        """Take the model's name, for messages, the clock, and the most questions at a time."""
-        self._name, self._clock = name, clock
-        # Where a server admits one question at a time, each may be refused as often as there are others.
-        self._most_tries = most * (len(WAITS) + 1)
-        self._resume = clock.now()
-        self._answered = 0
-
-    async def call(self, ask: Callable[[], Awaitable[Reply | Failure]], stopped: asyncio.Event) -> Reply:
-        """The server's answer; transient failures are retried, five tries in all.
-
-        Tries after a rate limit are counted anew where another question was answered meanwhile: then the server works,
-        and only others had its answers. That goes on for five tries for each question under way.
-
-        Raises:
-            EndpointError: the question failed for good.
-            CancelledError: there is nothing more to ask.
-        """
-        tries, in_a_row, answered = 0, 0, self._answered
-        while True:
-            while self._resume > self._clock.now() and not stopped.is_set():
-                await self._clock.wait_until(self._resume, stopped)
-            if stopped.is_set():
-                raise asyncio.CancelledError
-            outcome = await ask()
-            if isinstance(outcome, Reply):
-                self._answered += 1
-                return outcome
-            tries += 1
-            if outcome.status == TOO_MANY and self._answered != answered:
-                in_a_row, answered = 0, self._answered
-            wait = outcome.requested_wait or 0.0
-            is_enough = in_a_row == len(WAITS) or tries == self._most_tries
-            if is_enough or not outcome.is_transient or wait > LONGEST_WAIT:
-                often = f", asked {tries} times" if tries > 1 else ""
-                often += f"; it asks to wait {wait:.0f} s" if wait > LONGEST_WAIT else ""
-                raise EndpointError(f"'{self._name}': {outcome.reason}{often}; {outcome.advice}", outcome.status)
-            await self._wait(outcome, max(WAITS[in_a_row], wait), stopped)
-            in_a_row += 1
-
-    async def _wait(self, failure: Failure, seconds: float, stopped: asyncio.Event) -> None:
-        moment = self._clock.now() + seconds
-        is_for_all = failure.status == TOO_MANY or failure.requested_wait is not None
-        if not is_for_all or self._resume <= self._clock.now():
-            who = "all questions wait" if is_for_all else "asked again after"
-            _log.warning("'%s': %s; %s %g s", self._name, failure.reason, who, seconds)
-        if is_for_all:
-            self._resume = max(self._resume, moment)
-        else:
-            await self._clock.wait_until(moment, stopped)
-
-
-Question = Callable[["QuestionWindow"], Awaitable[Any]]
-
-
-class QuestionWindow:
-    """A window that moves over questions: so many are under way, and the next one is asked when any is answered.
-
-    The event loop of one thread sends and receives everything. Only so does a question end at its deadline whatever it
-    waits for, and only so do all end when nobody waits for them any more.
-    """
-
-    def __init__(self, most: int, **client: Any) -> None:
-        """Take the most questions that are under way at a time, and options of the client."""
-        self.client = httpx2.AsyncClient(**client)
-        self.stopped = asyncio.Event()
-        self._most, self._free = most, asyncio.Semaphore(most)
-        self._futures: list[concurrent.futures.Future[Any]] = []
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="endpoint", daemon=True)
-        self._thread.start()
-
-    def put(self, questions: Sequence[Question]) -> list[concurrent.futures.Future[Any]]:
-        """Accept questions, to be asked in order after earlier ones; returns a future answer for each."""
-        new = [asyncio.run_coroutine_threadsafe(self._one(question), self._loop) for question in questions]
-        self._futures += new
-        return new
-
-    async def _one(self, question: Question) -> Any:
-        async with self._free:
-            if self.stopped.is_set():
-                raise asyncio.CancelledError
-            try:
-                return await question(self)
-            except Exception:
-                self.stopped.set()
-                raise
-
-    def wait_for_room(self) -> None:
-        """Wait until more questions can be put before there is nothing to ask; raises as `wait`."""
-        self.wait(2 * self._most)
-
-    def wait(self, most: int = 0) -> None:
-        """Wait until no more than so many questions are left, under way or not begun.
-
-        Raises:
-            Exception: that of the first question in order that failed. Questions under way at that time are waited for,
-                and no further one is asked.
-        """
-        while True:
-            left = [future for future in self._futures if not future.done()]
-            if self.stopped.is_set() or len(left) <= most:
-                break
-            concurrent.futures.wait(left, return_when=concurrent.futures.FIRST_COMPLETED)
-        if self.stopped.is_set():
-            concurrent.futures.wait(self._futures)
-            raise next(error for one in self._futures if not one.cancelled() and (error := one.exception()))
-
-    def stop(self) -> None:
-        """Ask no further question, and wait for those under way."""
-        self._loop.call_soon_threadsafe(self.stopped.set)
-        concurrent.futures.wait(self._futures)
-
-    def close(self) -> None:
-        """End all that is under way, and the connections."""
-
-        async def end() -> None:
-            tasks = asyncio.all_tasks() - {asyncio.current_task()}
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
-            await self.client.aclose()
-
-        asyncio.run_coroutine_threadsafe(end(), self._loop).result()
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-
-@contextmanager
-def open_window(most: int, **client: Any) -> Iterator[QuestionWindow]:
-    """A window until the end of the block, which waits for the remaining questions.
-
-    Raises:
-        Exception: see `QuestionWindow.wait`; as the block raises, after questions under way have been answered. A user
-            who interrupts it waits for nothing.
-    """
-    window = QuestionWindow(most, **client)
-    try:
-        yield window
-        window.wait()
-    except Exception:
-        window.stop()
-        raise
-    finally:
-        window.close()
+    resume: float = 0.0
+    answered: int = 0
 
 
 @cache
@@ -486,7 +391,9 @@ class EndpointModel(Model):
         card: its id is that of its address; the revision is the server's name for the model, where that differs from
             the requested name, else ``unknown``.
         device: ``server``.
-        settings: how the server is asked.
+        address: of the server.
+        deadline: seconds for a question with all its tries.
+        batch_size: questions under way at a time.
         scorings: letters alone, since a server gives no likelihoods of given texts.
     """
 
@@ -494,18 +401,14 @@ class EndpointModel(Model):
     scorings = ("letters",)
 
     def __init__(
-        self,
-        address: Address,
-        options: EncoderOptions = DEFAULT_OPTIONS,
-        settings: EndpointSettings = DEFAULT_SETTINGS,
-        *,
-        clock: Clock | None = None,
+        self, address: Address, options: EncoderOptions = DEFAULT_OPTIONS, *, clock: Clock | None = None
     ) -> None:
         """Nothing is sent.
 
         Args:
-            address, settings: of the server, and how it is asked.
-            options: `LanguageOptions` with the most tokens of an answer, or the default ones.
+            address: of the server.
+            options: `LanguageOptions` with the most tokens of an answer, as `batch_size` the questions at a time, and
+                the deadline; or the default ones.
             clock: for the waits between tries; None for that of the machine.
 
         Raises:
@@ -514,24 +417,22 @@ class EndpointModel(Model):
         asked = language_options(options, address.id)
         if asked.precision != LanguageOptions().precision or asked.spread:
             raise ModelError(f"'{address.id}' runs on a server, which knows of no precision and of no spreading")
-        self.address, self.settings = address, settings
-        self.new_tokens, self.limit_seconds = asked.max_new_tokens, settings.limit_seconds
-        self.batch_size = settings.concurrency
-        # Several times the number under way, so that outside of a `window` few connections idle while the slowest
-        # answer of a call is awaited.
-        self.questions_per_call = 8 * settings.concurrency
+        self.address, self.new_tokens = address, asked.max_new_tokens
+        self.deadline = DEADLINE if asked.deadline is None else asked.deadline
+        self.batch_size = min(asked.batch_size or CONCURRENCY, MOST_AT_ONCE)
+        # Several times the number under way, so that clips are read for many questions at a time.
+        self.questions_per_call = 8 * self.batch_size
         self.card = ModelCard(
             id=address.id + asked.suffix,
             revision=UNKNOWN,
-            sample_rate=settings.sample_rate,
+            sample_rate=SAMPLE_RATE,
             output_dim=None,
             paradigm="behind a server",
         )
         self._url = completions_url(address.url)
         self._is_here = is_loopback(httpx2.URL(self._url).host)
-        self._pace = Pace(self.card.id, clock or Clock(), settings.concurrency)
+        self._clock, self._pace = clock or Clock(), Pace()
         self._served: set[str] = set()
-        self._open: QuestionWindow | None = None
         self._has_warned = False
         if read_key() is not None and address.is_open_to_listeners:
             warnings.warn(f"the key in {KEY_VARIABLE} goes to {address.host} unencrypted: use https://", stacklevel=2)
@@ -556,46 +457,20 @@ class EndpointModel(Model):
         model.card = replace(self.card, id=self.address.id + suffix)
         return model
 
-    @contextmanager
-    def window(self, most: int) -> Iterator[QuestionWindow | None]:
-        """See `Model.window`.
-
-        Raises:
-            ModelError: one is open already.
-            EndpointError: the first question in order that failed.
-        """
-        if self._open is not None:
-            raise ModelError(f"'{self.card.id}' is being asked already")
-        client = {
-            "timeout": self.settings.timeout,
-            "limits": httpx2.Limits(max_connections=None, max_keepalive_connections=None),
-            "verify": _certificates(),
-            # A proxy is another machine: what is meant for this one, and its key, would leave it.
-            "trust_env": not self._is_here,
-        }
-        with open_window(min(most, self.settings.concurrency), **client) as window:
-            self._open = window
-            try:
-                yield window
-            finally:
-                self._open = None
-        names = sorted({shortened(plain(model), 80) for model in self._served})
-        if len(names) > 1 and not self._has_warned:
-            self._has_warned = True
-            warnings.warn(f"the server of '{self.card.id}' answers as {' and as '.join(names)}", stacklevel=5)
-
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
         """Answer prompts, each about a clip or, with an empty list, about none; see `Model.answer`.
 
-        Empty answers, refusals and answers that were cut come as they are; the facts for `on_answers` mark them.
+        Empty answers, refusals and answers that were cut come as they are; the facts of `answers` mark them.
 
         Raises:
             InputError: there are not as many prompts as clips, or an empty one.
-            ClipError: a clip is no sound, or longer than the model takes.
+            ClipError: a clip is no sound.
             ModelError: a prompt is about several clips.
             EndpointError: a question that the server does not answer.
         """
-        return self._ask(clips, prompts, lambda place, reply: (reply.text, reply.facts), max_tokens=self.new_tokens)
+        if len(prompts):
+            check_texts(prompts)
+        return in_order(self.answers(questions_of(clips, prompts), size=self.batch_size))
 
     def score_options(
         self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: By
@@ -610,31 +485,47 @@ class EndpointModel(Model):
             ModelError: `by` is ``options``, or the server gives no log-probabilities.
             InputError, ClipError, EndpointError: see `answer`.
         """
-        if by != "letters":
+        return in_order(self.answers(questions_of(clips, prompts, options), by, size=self.batch_size))
+
+    def answers(self, questions: Iterable[Question], by: By | None = None, *, size: int) -> AnswerStream:
+        """See `Model.answers`. The next question is sent when any is answered, so that none waits for the slowest.
+
+        After a failure no further question is sent; the answers under way are yielded, and then it is raised. Where the
+        caller stops before the end, nothing is waited for.
+
+        Raises:
+            ModelError: `by` is ``options``, or the server gives no log-probabilities.
+            EndpointError: the first question in order that failed.
+        """
+        parameters: dict[str, Any] = {"max_tokens": self.new_tokens}
+        if by == "letters":
+            parameters = {"max_tokens": 1, "logprobs": True, "top_logprobs": TOP_LOGPROBS}
+        elif by is not None:
             raise ModelError(
                 f"'{self.card.id}' cannot score by {by}: a server gives no likelihoods of given texts; score by "
                 "letters, or by the model's answers"
             )
-        if len(options) != len(prompts):
-            raise InputError(f"there are {len(options)} lists of options for {len(prompts)} prompts")
-        for texts in options:
-            if not 1 <= len(texts) <= len(LETTERS):
-                raise InputError(f"the number of options is {len(texts)}; it must be 1 to {len(LETTERS)}")
-
-        def scored(place: int, reply: Reply) -> tuple[list[float], dict[str, Any]]:
-            # One token was requested, so that nothing was cut.
-            facts = {name: value for name, value in reply.facts.items() if name in ("refused", "fingerprint")}
-            if "refused" in facts:
-                return [math.nan] * len(options[place]), facts
-            if not reply.first_tokens:
-                raise ModelError(
-                    f"'{self.card.id}' cannot score by letters: the server gives no log-probabilities of first tokens "
-                    "(logprobs, top_logprobs); score by the model's answers"
-                )
-            scores, bounds = letter_scores(reply.first_tokens, len(options[place]))
-            return scores, {**facts, "unlisted": bounds} if bounds else facts
-
-        return self._ask(clips, prompts, scored, max_tokens=1, logprobs=True, top_logprobs=TOP_LOGPROBS)
+        for question, reply in self._replies(questions, parameters, min(size, self.batch_size)):
+            if isinstance(reply, ClipError):
+                yield question.index, reply
+            elif by is None:
+                yield question.index, (reply.text, reply.facts)
+            else:
+                count = len(question.options)
+                if not 1 <= count <= len(LETTERS):
+                    raise InputError(f"the number of options is {count}; it must be 1 to {len(LETTERS)}")
+                # One token was requested, so that nothing was cut.
+                facts = {name: value for name, value in reply.facts.items() if name in ("refused", "fingerprint")}
+                if "refused" in facts:
+                    yield question.index, ([math.nan] * count, facts)
+                    continue
+                if not reply.first_tokens:
+                    raise ModelError(
+                        f"'{self.card.id}' cannot score by letters: the server gives no log-probabilities of first "
+                        "tokens (logprobs, top_logprobs); score by the model's answers"
+                    )
+                scores, bounds = letter_scores(reply.first_tokens, count)
+                yield question.index, (scores, {**facts, "unlisted": bounds} if bounds else facts)
 
     def identify(self, *, hears: bool = True) -> None:
         """Ask the server one question, about a second of silence or, where it does not hear, about none, to identify
@@ -642,99 +533,176 @@ class EndpointModel(Model):
 
         So a wrong key, URL or name shows at once, and not after the data are made.
         """
-        rate = self.settings.sample_rate
-        silence = GivenClip(np.zeros(rate, np.float32), rate) if hears else None
-        (named,) = self._send([silence], [_HELLO], lambda _, reply: reply.model, max_tokens=self.new_tokens)
-        if named and named != self.address.model:
-            self.card = replace(self.card, revision=shortened(named, 100))
+        clips = [GivenClip(np.zeros(SAMPLE_RATE, np.float32), SAMPLE_RATE)] if hears else []
+        for _, reply in self._replies([Question(0, clips, _HELLO)], {"max_tokens": self.new_tokens}, 1):
+            if isinstance(reply, Reply) and reply.model and reply.model != self.address.model:
+                self.card = replace(self.card, revision=shortened(reply.model, 100))
 
-    def _ask(
-        self,
-        clips: Sequence[Sequence[Any]],
-        prompts: Sequence[str],
-        answer_of: Callable[[int, Reply], tuple[Any, Mapping[str, Any]]],
-        **parameters: Any,
-    ) -> list[Any]:
-        """The answers to some questions, in order; none yet where a window is open. All is checked before one is sent.
+    def _replies(
+        self, questions: Iterable[Question], parameters: Mapping[str, Any], most: int
+    ) -> Generator[tuple[Question, Reply | ClipError], None, None]:
+        """The server's replies to questions as they come, at most so many under way at a time.
 
-        Each is passed on as soon as it is finished: `answer_of` gives the answer and its facts, from its place and the
-        reply.
+        The event loop of one thread sends and receives everything. Only so does a question end at its deadline whatever
+        it waits for, and only so do all end when nobody waits for them any more.
         """
-        listener = self.on_answers
-        texts = check_texts(prompts) if len(prompts) else []
-        if len(clips) != len(texts):
-            raise InputError(f"there are {len(texts)} prompts about {len(clips)} clips; there must be as many")
-        sounds = [self._checked(some, row) if len(some) else None for row, some in enumerate(clips)]
+        arrived: queue.SimpleQueue[tuple[Question, Reply | ClipError] | None] = queue.SimpleQueue()
+        loop = asyncio.new_event_loop()
+        asking = loop.create_task(self._ask_all(iter(questions), parameters, most, arrived))
+        asking.add_done_callback(lambda _: arrived.put(None))
 
-        def tell(place: int, reply: Reply) -> Any:
-            answer, facts = answer_of(place, reply)
-            if listener is not None:
-                listener([(place, answer, facts)])
-            return answer
+        def work() -> None:
+            with suppress(Exception, asyncio.CancelledError):
+                loop.run_until_complete(asking)
+            loop.run_until_complete(loop.shutdown_default_executor())
+            loop.close()
 
-        return self._send(sounds, texts, tell, **parameters)
-
-    def _checked(self, clips: Sequence[Any], row: int) -> GivenClip:
-        clip = self.single_clip(clips, row)
-        rate = check_sample_rate(clip.sample_rate)
+        thread = threading.Thread(target=work, name="endpoint", daemon=True)
+        thread.start()
         try:
-            samples = check_waveforms(np.asarray(clip.waveform)[None])[0]
-        except ClipError as error:
-            raise ClipError(error.reason, row) from None
-        seconds, most = len(samples) / rate, self.settings.limit_seconds
-        if most is not None and seconds > most:
-            raise ClipError(
-                f"it lasts {seconds:g} s, but '{self.card.id}' takes {most:g} s at most; cut it before", row
-            )
-        return GivenClip(samples, rate)
+            while (one := arrived.get()) is not None:
+                yield one
+            asking.result()
+        finally:
+            # It may end by itself meanwhile, and the loop with it.
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(asking.cancel)
+            thread.join()
+        names = sorted({shortened(plain(model), 80) for model in self._served})
+        if len(names) > 1 and not self._has_warned:
+            self._has_warned = True
+            warnings.warn(f"the server of '{self.card.id}' answers as {' and as '.join(names)}", stacklevel=5)
 
-    def _send(
+    async def _ask_all(
         self,
-        clips: Sequence[GivenClip | None],
-        prompts: Sequence[str],
-        tell: Callable[[int, Reply], Any],
-        **parameters: Any,
-    ) -> list[Any]:
-        key, content = read_key(), {"model": self.address.model, "temperature": 0, "stream": False, **parameters}
-        questions = [
-            partial(self._question, key, partial(tell, place), clip, prompt, content)
-            for place, (clip, prompt) in enumerate(zip(clips, prompts, strict=True))
-        ]
-        if self._open is not None:
-            self._open.put(questions)
-            return []
-        with self.window(self.settings.concurrency) as window:
-            assert window is not None
-            answers = window.put(questions)
-        return [answer.result() for answer in answers]
+        questions: Iterator[Question],
+        parameters: Mapping[str, Any],
+        most: int,
+        arrived: queue.SimpleQueue[tuple[Question, Reply | ClipError] | None],
+    ) -> None:
+        """Ask all questions in order; after a failure no further ones.
 
-    async def _question(
+        Raises:
+            Exception: the failure of the first question in order that failed, after the replies under way.
+        """
+        failed: dict[int, Exception] = {}
+        stopped, free, room = asyncio.Event(), asyncio.Semaphore(most), asyncio.Semaphore(2 * most)
+        fixed = {"model": self.address.model, "temperature": 0, "stream": False, **parameters}
+        key = read_key()
+        limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
+        client = httpx2.AsyncClient(
+            timeout=None,
+            limits=limits,
+            verify=_certificates(),
+            # A proxy is another machine: what is meant for this one, and its key, would leave it.
+            trust_env=not self._is_here,
+        )
+
+        async def ask(number: int, question: Question) -> None:
+            try:
+                async with free:
+                    if not stopped.is_set():
+                        reply = await self._reply(client, key, question, fixed, stopped, most)
+                        if reply is not None:
+                            arrived.put((question, reply))
+            except Exception as error:
+                failed[number] = error
+                stopped.set()
+            finally:
+                room.release()
+
+        async with client, asyncio.TaskGroup() as under_way:
+            number = 0
+            while not stopped.is_set():
+                # Some wait to be sent, so that the next is there when one is answered.
+                await room.acquire()
+                try:
+                    # In another thread, since reading clips takes a while.
+                    question = await asyncio.to_thread(next, questions, None)
+                except Exception as error:
+                    failed[number] = error
+                    stopped.set()
+                    break
+                if question is None:
+                    break
+                under_way.create_task(ask(number, question))
+                number += 1
+        if failed:
+            raise failed[min(failed)]
+
+    async def _reply(
         self,
+        client: httpx2.AsyncClient,
         key: str | None,
-        tell: Callable[[Reply], Any],
-        clip: GivenClip | None,
-        prompt: str,
-        content: Mapping[str, Any],
-        window: QuestionWindow,
-    ) -> Any:
-        # Encoded when it is sent, so that only questions under way are held as text.
-        rate, left = self.settings.sample_rate, self.settings.deadline
-        samples = None if clip is None else resample(clip.waveform[None], clip.sample_rate, rate)[0]
-        message = {"role": "user", "content": content_of(prompt, samples, rate)}
-        body = json.dumps({**content, "messages": [message]}, allow_nan=False).encode()
+        question: Question,
+        fixed: Mapping[str, Any],
+        stopped: asyncio.Event,
+        most: int,
+    ) -> Reply | ClipError | None:
+        """The server's reply; transient failures are retried, five tries in all. None where there is nothing more to
+        ask.
 
-        async def ask() -> Reply | Failure:
-            nonlocal left
+        Tries after a rate limit are counted anew where another question was answered meanwhile: then the server works,
+        and only others had its answers. That goes on for five tries for each question under way. Waits are not random:
+        the same failures make the same waits.
+
+        Raises:
+            EndpointError: the question failed for good.
+        """
+        sound = None
+        if len(question.clips):
+            clip = self.single_clip(question.clips, question.index)
+            rate = check_sample_rate(clip.sample_rate)
+            try:
+                samples = check_waveforms(np.asarray(clip.waveform)[None])
+            except ClipError as error:
+                return ClipError(error.reason, question.index)
+            sound = resample(samples, rate, SAMPLE_RATE)[0]
+        message = {"role": "user", "content": content_of(question.prompt, sound, SAMPLE_RATE)}
+        body = json.dumps({**fixed, "messages": [message]}, allow_nan=False).encode()
+        pace, clock, left = self._pace, self._clock, self.deadline
+        tries, in_a_row, answered = 0, 0, pace.answered
+        while True:
+            while pace.resume > clock.now() and not stopped.is_set():
+                await clock.wait_until(pace.resume, stopped)
+            if stopped.is_set():
+                return None
             begun = time.monotonic()
-            outcome = await self._try(window.client, key, body, left)
+            outcome = await self._try(client, key, body, left)
             left -= time.monotonic() - begun
-            is_over = left <= 0 and isinstance(outcome, Failure) and outcome.is_transient
-            return failure_of(TimeoutError(), key, self.settings) if is_over else outcome
+            if isinstance(outcome, Reply):
+                pace.answered += 1
+                if outcome.model:
+                    self._served.add(outcome.model)
+                return outcome
+            tries += 1
+            if left <= 0 and outcome.is_transient:
+                outcome = self._too_late()
+            if outcome.status == TOO_MANY and pace.answered != answered:
+                in_a_row, answered = 0, pace.answered
+            wait = outcome.requested_wait or 0.0
+            # Where a server admits one question at a time, each may be refused as often as there are others.
+            is_enough = in_a_row == len(WAITS) or tries == most * (len(WAITS) + 1)
+            if is_enough or not outcome.is_transient or wait > LONGEST_WAIT:
+                often = f", asked {tries} times" if tries > 1 else ""
+                often += f"; it asks to wait {wait:.0f} s" if wait > LONGEST_WAIT else ""
+                raise EndpointError(f"'{self.card.id}': {outcome.reason}{often}; {outcome.advice}", outcome.status)
+            seconds = max(WAITS[in_a_row], wait)
+            in_a_row += 1
+            moment = clock.now() + seconds
+            is_for_all = outcome.status == TOO_MANY or outcome.requested_wait is not None
+            if not is_for_all or pace.resume <= clock.now():
+                who = "all questions wait" if is_for_all else "asked again after"
+                _log.warning("'%s': %s; %s %g s", self.card.id, outcome.reason, who, seconds)
+            if is_for_all:
+                pace.resume = max(pace.resume, moment)
+            else:
+                await clock.wait_until(moment, stopped)
 
-        reply = await self._pace.call(ask, window.stopped)
-        if reply.model:
-            self._served.add(reply.model)
-        return tell(reply)
+    def _too_late(self) -> Failure:
+        limit = f"{self.deadline:g} s, the limit of a question with all its tries"
+        advice = "see whether the server is overloaded, or allow more (--set deadline=...)"
+        return Failure(f"there was no complete answer within {limit}", advice)
 
     async def _try(self, client: httpx2.AsyncClient, key: str | None, question: bytes, left: float) -> Reply | Failure:
         """One try. The client's error ends here: an error raised from a `Failure` has no request in its context."""
@@ -760,8 +728,10 @@ class EndpointModel(Model):
                     # Of an error, what has come is told.
                     if response.is_success:
                         raise
+        except TimeoutError:
+            return self._too_late()
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            return failure_of(error, key, self.settings)
+            return failure_of(error, key)
         if not response.is_success:
             return refusal_of(response, bytes(body), key)
         try:
@@ -772,29 +742,18 @@ class EndpointModel(Model):
 
 
 def load_endpoint(
-    name: str,
-    options: EncoderOptions = DEFAULT_OPTIONS,
-    settings: EndpointSettings = DEFAULT_SETTINGS,
-    *,
-    hears: bool = True,
-    clock: Clock | None = None,
+    name: str, options: EncoderOptions = DEFAULT_OPTIONS, *, hears: bool = True, clock: Clock | None = None
 ) -> EndpointModel:
     """The model that `endpoint:MODEL@URL` names; the server is asked for its model.
 
     Args:
         name: see `parse_endpoint`.
-        options: `LanguageOptions`: the most tokens of an answer, as `batch_size` the questions at a time, and the
-            deadline.
-        settings: how the server is asked.
+        options, clock: see `EndpointModel`.
         hears: whether it takes sound; False of a language model.
 
     Raises:
         ModelError: see `parse_endpoint` and `EndpointModel`; `EndpointError` where the server does not answer.
     """
-    if isinstance(options, LanguageOptions) and options.batch_size is not None:
-        settings = settings.changed(concurrency=min(options.batch_size, MOST_THREADS))
-    if isinstance(options, LanguageOptions) and options.deadline is not None:
-        settings = settings.changed(deadline=options.deadline)
-    model = EndpointModel(parse_endpoint(name), options, settings, clock=clock)
+    model = EndpointModel(parse_endpoint(name), options, clock=clock)
     model.identify(hears=hears)
     return model

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from .listing import FrontEnd, ModelInputs
 
 if TYPE_CHECKING:
     import torch
-
-
-PerQuestion = TypeVar("PerQuestion")
 
 
 @dataclass(frozen=True)
@@ -43,7 +40,7 @@ class ChatQuestion:
         return len(self.clip), len(self.chat)
 
 
-class QuestionBatches(Generic[PerQuestion]):
+class QuestionBatches:
     """Work on questions in batches.
 
     Attributes:
@@ -59,10 +56,10 @@ class QuestionBatches(Generic[PerQuestion]):
     def run(
         self,
         questions: Sequence[ChatQuestion],
-        work: Callable[[Sequence[ChatQuestion], ModelInputs], Sequence[PerQuestion]],
-        on_outcomes: Callable[[Sequence[int], Sequence[PerQuestion]], object] | None = None,
-    ) -> list[PerQuestion]:
-        """The outcomes of work on questions, in their order.
+        work: Callable[[Sequence[ChatQuestion], ModelInputs], Sequence[Any]],
+        read: Callable[[Sequence[ChatQuestion], Sequence[Any]], Sequence[Any]] | None = None,
+    ) -> Iterator[tuple[int, Any]]:
+        """The outcomes of work on questions, each with the place of its question, a batch at a time.
 
         Questions of similar length go together, the longest first, so that lack of memory shows at once.
         A second thread prepares the next batch while the model works; it alone uses the front end meanwhile.
@@ -70,15 +67,13 @@ class QuestionBatches(Generic[PerQuestion]):
         Args:
             questions: any number.
             work: from a batch and its input to an outcome each.
-            on_outcomes: called with the places of a batch and its outcomes when it is done, by the second thread, so
-                that the front end may be used.
+            read: from a batch and its outcomes to those that are yielded, by the second thread, so that the front end
+                may be used.
 
         Raises:
             MemoryError: a single question is too much.
         """
         order = sorted(range(len(questions)), key=lambda place: questions[place].length, reverse=True)
-        outcomes: dict[int, PerQuestion] = {}
-        told: list[Future[object]] = []
         with ThreadPoolExecutor(1) as ahead:
             places = self._first(questions, order)
             prepared = ahead.submit(self._prepare, questions, places)
@@ -86,21 +81,30 @@ class QuestionBatches(Generic[PerQuestion]):
                 inputs, following = prepared.result(), self._first(questions, order[len(places) :])
                 if following:
                     prepared = ahead.submit(self._prepare, questions, following)
-                results = self._within_memory([questions[place] for place in places], inputs, work)
-                if results is None:
+                batch, reason = [questions[place] for place in places], None
+                try:
+                    outcomes = work(batch, inputs)
+                except Exception as error:
+                    if not is_out_of_memory(error):
+                        raise
+                    reason = first_line(error)
+                # Here the caught error is gone; its traceback would keep alive the tensors to be freed.
+                if reason is not None:
+                    if len(batch) == 1:
+                        raise MemoryError(f"'{self._name}' runs out of memory with a single question: {reason}")
+                    self.size = len(batch) // 2
+                    warnings.warn(
+                        f"out of memory; '{self._name}' goes on with batches of {self.size} ({reason})", stacklevel=2
+                    )
                     del inputs
                     free_memory()
-                    self.size = max(len(places) // 2, 1)
                     places = places[: self.size]
                     prepared = ahead.submit(self._prepare, questions, places)
                     continue
-                outcomes.update(zip(places, results, strict=True))
-                if on_outcomes is not None:
-                    told.append(ahead.submit(on_outcomes, places, results))
+                if read is not None:
+                    outcomes = ahead.submit(read, batch, outcomes).result()
+                yield from zip(places, outcomes, strict=True)
                 order, places = order[len(places) :], following
-        for one in told:
-            one.result()
-        return [outcomes[place] for place in range(len(questions))]
 
     def _first(self, questions: Sequence[ChatQuestion], order: Sequence[int]) -> Sequence[int]:
         """The places of the first batch in an order: all of one kind, see `FrontEnd.kind`."""
@@ -110,31 +114,6 @@ class QuestionBatches(Generic[PerQuestion]):
     def _prepare(self, questions: Sequence[ChatQuestion], places: Sequence[int]) -> ModelInputs:
         batch = [questions[place] for place in places]
         return self._front_end.encode([one.chat for one in batch], [one.clip for one in batch])
-
-    def _within_memory(
-        self,
-        batch: Sequence[ChatQuestion],
-        inputs: ModelInputs,
-        work: Callable[[Sequence[ChatQuestion], ModelInputs], Sequence[PerQuestion]],
-    ) -> Sequence[PerQuestion] | None:
-        """The result of work on a batch; None, with a warning, where memory does not suffice for it.
-
-        Raises:
-            MemoryError: it does not suffice for a single question.
-        """
-        try:
-            return work(batch, inputs)
-        except Exception as error:
-            if not is_out_of_memory(error):
-                raise
-            reason = first_line(error)
-        # Here the caught error is gone; its traceback would keep alive the tensors to be freed.
-        if len(batch) == 1:
-            raise MemoryError(f"'{self._name}' runs out of memory with a single question: {reason}")
-        warnings.warn(
-            f"out of memory; '{self._name}' goes on with batches of {max(len(batch) // 2, 1)} ({reason})", stacklevel=2
-        )
-        return None
 
 
 class Forward(Protocol):
@@ -231,7 +210,7 @@ def tolerance(precision: str) -> float:
 
 def difference_alone_and_together(
     front_end: FrontEnd,
-    batches: QuestionBatches[Any],
+    batches: QuestionBatches,
     next_token: Callable[[Sequence[ChatQuestion], ModelInputs], Sequence[Any]],
 ) -> float:
     """The largest total variation distance, over four clips, of the next token alone and in a batch; NaN where one is.
@@ -245,9 +224,11 @@ def difference_alone_and_together(
         ChatQuestion(front_end.chat(prompt), _clip(min(seconds, front_end.limit_seconds), front_end.sample_rate))
         for prompt, seconds in zip(_PROMPTS, SECONDS, strict=True)
     ]
-    alone = [batches.run([question], next_token)[0] for question in questions]
-    together = batches.run(questions, next_token)
-    differences = [float((one - other).abs().sum() / 2) for one, other in zip(alone, together, strict=True)]
+    together = dict(batches.run(questions, next_token))
+    differences = []
+    for place, question in enumerate(questions):
+        ((_, alone),) = batches.run([question], next_token)
+        differences.append(float((alone - together[place]).abs().sum() / 2))
     # Python's own maximum of NaN and a number depends on their order.
     return float(np.max(differences))
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import copy
 import json
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -20,15 +21,20 @@ from audio_compositionality.support.text import first_line
 
 from ..base import (
     LETTERS,
+    AnswerStream,
     By,
     ClipError,
     FloatArray,
+    GivenAnswer,
     Model,
     ModelCard,
     ModelError,
+    Question,
     check_sample_rate,
     check_waveforms,
+    in_order,
     language_options,
+    questions_of,
     resample,
 )
 from ..inference import inference
@@ -182,9 +188,7 @@ class TransformersLanguageModel(Model):
         self._ending = _ending_tokens(self.model, self.front_end.tokenizer)
         self.card = _card(source, family, self.model, self.front_end.sample_rate, self.options)
         automatic_size = CPU_BATCH_SIZE if device.type == "cpu" else GPU_BATCH_SIZE
-        self._batches: QuestionBatches[Any] = QuestionBatches(
-            self.front_end, self.card.id, self.options.batch_size or automatic_size
-        )
+        self._batches = QuestionBatches(self.front_end, self.card.id, self.options.batch_size or automatic_size)
         self.limit_seconds, self.new_tokens = self.front_end.limit_seconds, self.options.max_new_tokens
         self._checked = False
 
@@ -223,21 +227,7 @@ class TransformersLanguageModel(Model):
             ClipError: a clip is too long for the model or too short, or not finite; it carries the row.
             MemoryError: a single question is too much.
         """
-        texts: dict[int, str] = {}
-
-        def decode(places: Sequence[int], written: Sequence[list[int]]) -> None:
-            # In the thread that prepares questions: a tokenizer is used by one thread at a time.
-            texts.update(
-                (place, openings[place] + self.front_end.tokenizer.decode(one, skip_special_tokens=True))
-                for place, one in zip(places, written, strict=True)
-            )
-            facts = map(self._facts_of, written)
-            self._tell([(place, texts[place], fact) for place, fact in zip(places, facts, strict=True)])
-
-        questions = self._questions(clips, prompts)
-        openings = [self.front_end.opening(question.chat) for question in questions]
-        self._run(questions, self._write, decode)
-        return [texts[place] for place in range(len(questions))]
+        return in_order(self.answers(questions_of(clips, prompts), size=len(prompts) or 1))
 
     def score_options(
         self,
@@ -255,38 +245,52 @@ class TransformersLanguageModel(Model):
                 tokens of its own after the prompt, or the chat template has the model reason first.
             ClipError, MemoryError: as `answer`.
         """
-        _check_options(prompts, options, by)
-        questions = [
-            replace(question, continuations=self._continuations(question.chat, texts, by))
-            for question, texts in zip(self._questions(clips, prompts), options, strict=True)
-        ]
-        return self._run(
-            questions,
-            self._score,
-            lambda places, scores: self._tell([(*one, {}) for one in zip(places, scores, strict=True)]),
-        )
+        return in_order(self.answers(questions_of(clips, prompts, options), by, size=len(prompts) or 1))
 
-    def _tell(self, answers: Sequence[tuple[int, str | list[float], dict[str, Any]]]) -> None:
-        if self.on_answers is not None:
-            self.on_answers(answers)
+    def answers(self, questions: Iterable[Question], by: By | None = None, *, size: int) -> AnswerStream:
+        """See `Model.answers`; answers come a batch at a time, the longest questions of a call first."""
+        if by not in (None, "letters", "options"):
+            raise InputError(f"by is {by!r}; it must be 'letters' or 'options'")
+        for _, together in groupby(questions, key=lambda question: question.index // size):
+            indices, call = list[int](), list[ChatQuestion]()
+            for question in together:
+                try:
+                    call.append(self._chat_question(question, by))
+                    indices.append(question.index)
+                except ClipError as error:
+                    yield question.index, error
+            if not self._checked and min(len(call), self.batch_size) > 1:
+                self._check_batches()
+            if by is None:
+                for place, answer in self._batches.run(call, self._write, self._read):
+                    yield indices[place], answer
+            else:
+                for place, scores in self._batches.run(call, self._score):
+                    yield indices[place], (scores, {})
 
-    def _facts_of(self, written: Sequence[int]) -> dict[str, Any]:
-        """Why an answer ended, and its number of tokens, the final one included."""
+    def _read(self, batch: Sequence[ChatQuestion], written: Sequence[list[int]]) -> list[GivenAnswer]:
+        """The texts of tokens, each with the reason why the answer ended, and its number of tokens, the final one
+        included."""
         ending = self._ending["eos_token_id"]
         ends = set(ending if isinstance(ending, list) else [ending])
-        count = next((place for place, token in enumerate(written, 1) if token in ends), None)
-        return {"finish_reason": "length" if count is None else "stop", "tokens": count or len(written)}
+        answers: list[GivenAnswer] = []
+        for question, tokens in zip(batch, written, strict=True):
+            count = next((place for place, token in enumerate(tokens, 1) if token in ends), None)
+            facts = {"finish_reason": "length" if count is None else "stop", "tokens": count or len(tokens)}
+            text = self.front_end.tokenizer.decode(tokens, skip_special_tokens=True)
+            answers.append((self.front_end.opening(question.chat) + text, facts))
+        return answers
 
-    def _questions(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[ChatQuestion]:
-        """Questions that are known to be valid, their clips at the model's rate."""
-        if len(clips) != len(prompts):
-            raise InputError(f"there are {len(clips)} clips and {len(prompts)} prompts; there must be as many")
-        for row, prompt in enumerate(prompts):
-            if not isinstance(prompt, str) or not prompt.strip():
-                raise InputError(f"prompt {row} is {prompt!r}; it must be a text")
-        waveforms = [self._waveform(clip, row) for row, clip in enumerate(self.single_clips(clips))]
-        chats = [self.front_end.chat(prompt) for prompt in prompts]
-        return [ChatQuestion(chat, waveform) for chat, waveform in zip(chats, waveforms, strict=True)]
+    def _chat_question(self, question: Question, by: By | None) -> ChatQuestion:
+        """A question that is known to be valid, its clip at the model's rate."""
+        prompt = question.prompt
+        if not isinstance(prompt, str) or not prompt.strip():
+            raise InputError(f"prompt {question.index} is {prompt!r}; it must be a text")
+        if by is not None:
+            _check_options(question.options, question.index, by)
+        waveform = self._waveform(self.single_clip(question.clips, question.index), question.index)
+        chat = self.front_end.chat(prompt)
+        return ChatQuestion(chat, waveform, () if by is None else self._continuations(chat, question.options, by))
 
     def _waveform(self, clip: Any, row: int) -> FloatArray:
         rate = check_sample_rate(clip.sample_rate)
@@ -325,11 +329,6 @@ class TransformersLanguageModel(Model):
                     "them; score by options"
                 )
         return tuple(first)
-
-    def _run(self, questions: Sequence[ChatQuestion], work: Any, on_outcomes: Any) -> list[Any]:
-        if not self._checked and min(len(questions), self.batch_size) > 1:
-            self._check_batches()
-        return self._batches.run(questions, work, on_outcomes)
 
     def _check_batches(self) -> None:
         """Go on one question at a time where a batch changes answers."""
@@ -418,19 +417,14 @@ class TransformersLanguageModel(Model):
         }
 
 
-def _check_options(prompts: Sequence[str], options: Sequence[Sequence[str]], by: str) -> None:
-    if by not in ("letters", "options"):
-        raise InputError(f"by is {by!r}; it must be 'letters' or 'options'")
-    if len(options) != len(prompts):
-        raise InputError(f"there are options for {len(options)} of {len(prompts)} prompts; each must have some")
-    for row, texts in enumerate(options):
-        if isinstance(texts, str) or len(texts) < 2:
-            raise InputError(f"the options of prompt {row} are {texts!r}; there must be two or more texts")
-        for text in texts:
-            if not isinstance(text, str) or not text.strip():
-                raise InputError(f"an option of prompt {row} is {text!r}; it must be a text")
-        if by == "letters" and len(texts) > len(LETTERS):
-            raise InputError(f"prompt {row} has {len(texts)} options, but there are {len(LETTERS)} letters")
+def _check_options(texts: Sequence[str], row: int, by: By) -> None:
+    if isinstance(texts, str) or len(texts) < 2:
+        raise InputError(f"the options of prompt {row} are {texts!r}; there must be two or more texts")
+    for text in texts:
+        if not isinstance(text, str) or not text.strip():
+            raise InputError(f"an option of prompt {row} is {text!r}; it must be a text")
+    if by == "letters" and len(texts) > len(LETTERS):
+        raise InputError(f"prompt {row} has {len(texts)} options, but there are {len(LETTERS)} letters")
 
 
 def _ending_tokens(model: Any, tokenizer: Any) -> dict[str, Any]:

@@ -1,84 +1,43 @@
 """Answers of a model to the prompts of a task: each prompt is put once, after training where the model learns.
 
-Prompts go to the model in calls of several; each answer carries facts beside its text.
+Answers come as a stream, see `Model.answers`, and each is kept as soon as it is there. The clips that questions are
+about are read as the model takes the questions.
 """
 
 from __future__ import annotations
 
+import hashlib
 import math
-import threading
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
-from itertools import product
-from typing import Any
+from contextlib import closing
+from dataclasses import dataclass, replace
+from itertools import groupby, product
 
 import numpy as np
 
 from audio_compositionality.dataset_builder.data import PAUSE, Clip, Row
-from audio_compositionality.encoders.base import LETTERS, By, ClipError, GivenClip, Model, ModelCard, ModelError
+from audio_compositionality.encoders.base import (
+    LETTERS,
+    ClipError,
+    GivenAnswer,
+    GivenClip,
+    Model,
+    ModelCard,
+    ModelError,
+    Question,
+    resample,
+)
 from audio_compositionality.support.progress import during
 from audio_compositionality.support.text import listed
 from audio_compositionality.tasks.base import GENERATE, Scoring, TaskError
 
-from .asked_clips import clips_about, learnt_about, longest_asked, other_clips
-from .embeddings import batch_size_of, recorded_error
+from .embeddings import batch_size_of, clips_at, recorded_error
 from .folds import FOLDS, CrossFitted
 from .opened import OpenedTask
 from .options import ITEMS_PER_SHARD, RunOptions
 from .processes import Processes
 from .store import Answer, AnswerShard, AnswerStore, answer_store, scoring_of, stage_of
-
-OnAnswers = Callable[[Sequence[tuple[int, Answer]]], object]
-"""Called with answers as soon as they arrive, each with the place of its question."""
-
-
-@dataclass(frozen=True)
-class Answers:
-    """The answers of a model to questions.
-
-    Attributes:
-        answers: by place; without those that the model only reports as they arrive.
-        errors: by place, the reason for a missing answer.
-    """
-
-    answers: Mapping[int, Answer]
-    errors: Mapping[int, str]
-
-
-@dataclass(frozen=True)
-class Asked:
-    """Questions to put to a model.
-
-    Attributes:
-        ids: of the clips of each question.
-        rows: the row of each question.
-        prompts: one per question.
-        options: of each prompt, where likelihoods decide the answer; else empty.
-        scoring: see `Inputs`.
-    """
-
-    ids: Sequence[tuple[str, ...]]
-    rows: Sequence[Row]
-    prompts: Sequence[str]
-    options: Sequence[tuple[str, ...]]
-    scoring: Scoring
-
-    @property
-    def by(self) -> By:
-        """Whether likelihoods are of options or of letters, where likelihoods decide the answer."""
-        return "options" if self.scoring == "options" else "letters"
-
-    def of(self, places: Sequence[int]) -> Asked:
-        """Some of the questions."""
-        return Asked(
-            [self.ids[place] for place in places],
-            [self.rows[place] for place in places],
-            [self.prompts[place] for place in places],
-            [self.options[place] for place in places],
-            self.scoring,
-        )
 
 
 def scoring_problem(model: Model, scoring: Scoring) -> str | None:
@@ -107,158 +66,6 @@ def questions_per_call(model: Model, options: RunOptions) -> int:
     size = batch_size_of(model, options)
     wanted, batch = model.questions_per_call, model.batch_size
     return wanted if wanted and batch and (options.batch_size is None or batch <= size) else size
-
-
-def ask(
-    model: Model,
-    clips: Sequence[Clip],
-    asked: Asked,
-    size: int,
-    skip_invalid: bool,
-    on_answers: OnAnswers,
-    on_done: Callable[[int], object],
-    *,
-    waits: bool = True,
-) -> Answers:
-    """The answers to questions about clips; none about unusable clips.
-
-    Args:
-        model: the model.
-        clips: one per question.
-        asked: the questions.
-        size: questions per call.
-        skip_invalid: go on without a clip that the model refuses.
-        on_answers: called with answers before their call is complete, by models that report them early.
-        on_done: called with a number of questions as soon as these are done, except questions that are only reported.
-        waits: whether the model returns the answers; else it only reports them, see `Model.window`.
-
-    Raises:
-        ClipError: the model refuses a clip that may not be left out.
-        ModelError: answers are no texts or numbers, or their number differs from that of the prompts.
-    """
-    errors = {place: clip.problem for place, clip in enumerate(clips) if clip.problem is not None}
-    answers: dict[int, Answer] = {}
-    usable = [place for place in range(len(clips)) if place not in errors]
-    on_done(len(errors))
-    for start in range(0, len(usable), size):
-        batch = usable[start : start + size]
-        on_done(len(batch) if waits else 0)
-        while batch:
-            part = asked.of(batch)
-            places = list(batch)
-
-            def tell(some: Sequence[tuple[int, Answer]], places: Sequence[int] = places) -> None:
-                on_answers([(places[place], answer) for place, answer in some])
-
-            try:
-                with _listening(model, part, tell) as facts:
-                    given = _answers(model, [clips[place] for place in batch], part, facts, waits)
-            except ClipError as error:
-                place = batch[error.row]
-                if not skip_invalid:
-                    raise ClipError(f"{error.reason}; --skip-invalid leaves it out", place, clips[place].id) from error
-                errors[place] = error.reason
-                on_done(0 if waits else 1)
-                batch = [other for other in batch if other != place]
-                continue
-            if waits:
-                answers |= zip(batch, given, strict=True)
-            break
-    return Answers(answers, errors)
-
-
-@contextmanager
-def _listening(model: Model, asked: Asked, on_answers: OnAnswers) -> Iterator[dict[int, Mapping[str, Any]]]:
-    """While a model answers: passes on the answers that it reports; yields the facts beside them, by place."""
-    facts = dict[int, Mapping[str, Any]]()
-
-    def tell(told: Sequence[tuple[int, str | list[float], Mapping[str, Any]]]) -> None:
-        answers: list[tuple[int, Answer]] = []
-        for place, given, beside in told:
-            facts[place] = dict(beside)
-            answer = (
-                (given, beside) if isinstance(given, str) else _likely(given, asked.options[place], model.card, beside)
-            )
-            answers.append((place, answer))
-        on_answers(answers)
-
-    model.on_answers = tell
-    try:
-        yield facts
-    finally:
-        model.on_answers = None
-
-
-def checked_texts(given: Any, count: int, card: ModelCard) -> tuple[str, ...]:
-    """The output of a model, checked to be one text per prompt.
-
-    Raises:
-        ModelError: it is not.
-    """
-    if isinstance(given, str) or not isinstance(given, Sequence):
-        raise ModelError(f"'{card.id}' answered with a {type(given).__name__}; it must give a list of texts")
-    if len(given) != count:
-        raise ModelError(f"'{card.id}' gave {len(given)} answers to {count} prompts; it must give one to each")
-    for answer in given:
-        if not isinstance(answer, str):
-            raise ModelError(f"'{card.id}' gave a {type(answer).__name__} as an answer; each must be a text (str)")
-    return tuple(given)
-
-
-def _answers(
-    model: Model, clips: Sequence[Clip], asked: Asked, facts: Mapping[int, Mapping[str, Any]], waits: bool
-) -> list[Answer]:
-    """The answers of one call, with the facts that the model reported; empty where it only reports answers."""
-    given: list[list[Any]] = [[clip] for clip in clips]
-    if isinstance(model, CrossFitted):
-        given = [[GivenClip(clip.waveform, clip.sample_rate, row)] for clip, row in zip(clips, asked.rows, strict=True)]
-    if "labels" in model.abilities:
-        nothing, rate = np.zeros(0, np.float32), model.card.sample_rate
-        given = [[GivenClip(nothing, rate, row)] for row in asked.rows]
-    if asked.scoring != GENERATE:
-        problem = scoring_problem(model, asked.scoring)
-        if problem is not None:
-            raise TaskError(problem)
-        scores = model.score_options(given, asked.prompts, asked.options, asked.by)
-        return _likeliest(scores, asked.options, model.card, facts) if waits else []
-    texts = model.answer(given, asked.prompts)
-    return _with_facts(checked_texts(texts, len(asked.prompts), model.card), facts) if waits else []
-
-
-def _with_facts(texts: Sequence[str], facts: Mapping[int, Mapping[str, Any]]) -> list[Answer]:
-    return [(text, facts.get(place, {})) for place, text in enumerate(texts)]
-
-
-def _likeliest(
-    given: Any, options: Sequence[tuple[str, ...]], card: ModelCard, facts: Mapping[int, Mapping[str, Any]]
-) -> list[Answer]:
-    """The letter of the likeliest option of each prompt, see `_likely`.
-
-    Raises:
-        ModelError: the numbers are not one for each option of each prompt.
-    """
-    if not isinstance(given, Sequence) or len(given) != len(options):
-        raise ModelError(f"'{card.id}' gave no list of scores for each of the {len(options)} prompts")
-    rows = enumerate(zip(given, options, strict=True))
-    return [_likely(row, texts, card, facts.get(place, {})) for place, (row, texts) in rows]
-
-
-def _likely(given: Any, options: Sequence[str], card: ModelCard, beside: Mapping[str, Any]) -> Answer:
-    """The letter of the likeliest option, the first of equals, with all log-likelihoods; no text where the model gives
-    none.
-
-    Raises:
-        ModelError: the numbers are not one for each option.
-    """
-    scores = [float(score) for score in given]
-    if len(scores) != len(options):
-        raise ModelError(f"'{card.id}' gave {len(scores)} scores of {len(options)} options; it must give one of each")
-    if any(score > 0 for score in scores):
-        raise ModelError(f"'{card.id}' gave the log-likelihood {max(scores):g}; it must be 0 or less")
-    told = [score for score in scores if not math.isnan(score)]
-    letter = LETTERS[scores.index(max(told))] if told and max(told) > -math.inf else ""
-    # JSON has no numbers that are not finite.
-    return letter, {**beside, "log_likelihoods": [score if math.isfinite(score) else None for score in scores]}
 
 
 TRAIN = "train"
@@ -378,50 +185,162 @@ def compute_answers(
     processes = Processes() if processes is None else processes
     ids, rows = opened.asked_about, _prompted_rows(opened)
     store = answer_store(model.card, opened, options.store)
-    calls = _calls(store, questions_per_call(model, options), processes)
-    share = [shard for call in calls for shard in call]
+    # A process with less memory might choose smaller calls, and so another share.
+    size = int(processes.tell(str(questions_per_call(model, options))))
+    # The shards of one call go to one process: the rest of a call may change an answer within rounding.
+    together = min(-(-size // store.items_per_shard), -(-store.num_shards // processes.count)) or 1
+    share = [shard for shard in range(store.num_shards) if shard // together % processes.count == processes.rank]
     stage = stage_of(store, share, options.force)
     if stage != "read" and "learn" in model.abilities:
         model = _taught(model, opened, options)
-    given = other_clips(opened) if model.asks_about_others else ids
-    if options.force:
-        for shard in share:
-            store.discard(shard)
+    about = other_clips(opened) if model.asks_about_others else ids
+    for shard in share if options.force else ():
+        store.discard(shard)
     if not options.skip_invalid:
-        _refuse_recorded(store, given)
-    asked = Asked(given, rows, opened.prompts, opened.options, scoring_of(opened))
+        for shard in filter(store.has, range(store.num_shards)):
+            for place, why in store.read(shard).errors.items():
+                raise recorded_error(why, store.folder, place, about[store.items(shard).start + place][0])
     title = f"{model.card.id}, {store.key.recipe}"
     if processes.count > 1:
         title += f" (process 1 of {processes.count}, its share)"
     missing = [shard for shard in share if not store.has(shard)]
-    unanswered = sum(len(store.items(shard)) - len(store.begun(shard)) for shard in missing)
-    with during(title, "question", unanswered, shown=options.progress and processes.is_main) as advance:
-        _fill(store, calls, model, asked, opened, options, advance)
+    answers = {place: answer for shard in missing for place, answer in store.begun(shard).items()}
+    left = [place for shard in missing for place in store.items(shard) if place not in answers]
+    with during(title, "question", len(left), shown=options.progress and processes.is_main) as advance:
+        _ask(model, opened, about, left, size, options, store, answers, advance)
     processes.wait()
     if not processes.is_main:
         return None
     store.check_complete()
     content = store.load()
-    cut = _cut(model.card, content)
     skipped = {ids[place][0]: why for place, why in content.errors.items()}
-    left = opened.without(list(skipped)) if skipped else opened
-    kept = {row["id"] for row in left.rows}
-    answers = [answer for answer, row in zip(content.answers, rows, strict=True) if row["id"] in kept]
-    return Answered(left, answers, skipped, stage, cut, _shortened(model, left))
+    scored = opened.without(list(skipped)) if skipped else opened
+    kept = {row["id"] for row in scored.rows}
+    texts = [answer for answer, row in zip(content.answers, rows, strict=True) if row["id"] in kept]
+    return Answered(scored, texts, skipped, stage, _cut(model.card, content), _shortened(model, scored))
 
 
-def _calls(store: AnswerStore, size: int, processes: Processes) -> list[range]:
-    """The shards of this process, grouped so that each group's questions make a call.
+def _ask(
+    model: Model,
+    opened: OpenedTask,
+    about: Sequence[tuple[str, ...]],
+    places: Sequence[int],
+    size: int,
+    options: RunOptions,
+    store: AnswerStore,
+    answers: dict[int, Answer],
+    advance: Callable[[float], object],
+) -> None:
+    """Ask the questions at some places, and keep each answer in the store as soon as it is there.
 
-    The groups do not depend on stored answers or on processes, as long as each process has some: within rounding, a
-    model's output may depend on the rest of the batch.
+    Args:
+        model: the model.
+        opened: the task and its data.
+        about: ids of the clips of each question.
+        places: of the questions to be asked.
+        size: questions per call.
+        options: whether clips may be left out.
+        store: of the answers.
+        answers: those that are there already, of unfinished shards, by their places.
+        advance: counts answers.
     """
-    together = -(-size // store.items_per_shard)
-    together = min(together, -(-store.num_shards // processes.count)) or 1
-    # A process with less memory might choose smaller calls, and so another share.
-    together = int(processes.tell(str(together)))
-    every = [range(start, min(start + together, store.num_shards)) for start in range(0, store.num_shards, together)]
-    return [every[place] for place in processes.share_of(len(every))]
+    scoring = scoring_of(opened)
+    problem = scoring_problem(model, scoring)
+    if problem is not None:
+        raise TaskError(problem)
+    errors: dict[int, str] = {}
+    refused: list[ClipError] = []
+    # As many clips are read at a time as fill whole shards: opening stored rows again takes longer.
+    read = -(-size // store.items_per_shard) * store.items_per_shard
+    questions = _questions(model, opened, about, places, read, options.skip_invalid, errors, refused)
+    by = None if scoring == GENERATE else "options" if scoring == "options" else "letters"
+    shards = dict.fromkeys(place // store.items_per_shard for place in [*places, *answers])
+    with closing(model.answers(questions, by, size=size)) as stream:
+        for place, given in stream:
+            advance(1)
+            if isinstance(given, ClipError):
+                errors[place] = given.reason
+                if not options.skip_invalid:
+                    why = f"{given.reason}; --skip-invalid leaves it out"
+                    refused.append(ClipError(why, place, about[place][0]))
+                continue
+            answers[place] = checked_answer(given, opened.options[place], model.card)
+            shard = place // store.items_per_shard
+            if not _write_whole(store, shard, answers, errors):
+                store.add(shard, [(place, answers[place])])
+    if refused:
+        raise refused[0]
+    for shard in shards:
+        if not store.has(shard):
+            _write_whole(store, shard, answers, errors)
+
+
+def _write_whole(store: AnswerStore, shard: int, answers: Mapping[int, Answer], errors: Mapping[int, str]) -> bool:
+    """Write a shard if an answer, or the reason for a missing one, is there for each question; returns whether."""
+    items = store.items(shard)
+    if not all(place in answers or place in errors for place in items):
+        return False
+    given = [answers.get(place, ("", {})) for place in items]
+    facts = tuple(beside for _, beside in given)
+    failed = {place - items.start: errors[place] for place in items if place in errors}
+    store.write(shard, AnswerShard(tuple(text for text, _ in given), failed, facts if any(facts) else ()))
+    return True
+
+
+def _questions(
+    model: Model,
+    opened: OpenedTask,
+    about: Sequence[tuple[str, ...]],
+    places: Sequence[int],
+    size: int,
+    skip_invalid: bool,
+    errors: dict[int, str],
+    refused: Sequence[ClipError],
+) -> Iterator[Question]:
+    """The questions at some places; their clips are read a call at a time.
+
+    Of unusable clips that may be left out, the reasons are added to `errors`. None follow after a clip was refused.
+    """
+    rows, prompts, texts = _prompted_rows(opened), opened.prompts, opened.options
+    nothing, rate = np.zeros(0, np.float32), model.card.sample_rate
+    for _, together in groupby(places, key=lambda place: place // size):
+        call = list(together)
+        if "labels" in model.abilities:
+            # The model has no audio input, so no clip is read for it.
+            clips = [Clip("", nothing, rate)] * len(call)
+        else:
+            clips = clips_about(opened, [about[place] for place in call], skip_invalid, longest_asked(model, opened))
+        for place, clip in zip(call, clips, strict=True):
+            if refused:
+                return
+            if clip.problem is not None:
+                errors[place] = clip.problem
+                continue
+            given: Clip | GivenClip = clip
+            if "labels" in model.abilities or isinstance(model, CrossFitted):
+                given = GivenClip(clip.waveform, clip.sample_rate, rows[place])
+            yield Question(place, [given], prompts[place], texts[place])
+
+
+def checked_answer(given: GivenAnswer, options: Sequence[str], card: ModelCard) -> Answer:
+    """An answer as it is kept: its text; of log-likelihoods the letter of the likeliest option, the first of equals,
+    with all of them among the facts, and no text where the model gives none.
+
+    Raises:
+        ModelError: the numbers are not one log-likelihood for each option.
+    """
+    answer, facts = given
+    if isinstance(answer, str):
+        return answer, facts
+    scores = [float(score) for score in answer]
+    if len(scores) != len(options):
+        raise ModelError(f"'{card.id}' gave {len(scores)} scores of {len(options)} options; it must give one of each")
+    if any(score > 0 for score in scores):
+        raise ModelError(f"'{card.id}' gave the log-likelihood {max(scores):g}; it must be 0 or less")
+    told = [score for score in scores if not math.isnan(score)]
+    letter = LETTERS[scores.index(max(told))] if told and max(told) > -math.inf else ""
+    # JSON has no numbers that are not finite.
+    return letter, {**facts, "log_likelihoods": [score if math.isfinite(score) else None for score in scores]}
 
 
 def _cut(card: ModelCard, content: AnswerShard) -> int | None:
@@ -461,122 +380,6 @@ def _prompted_rows(opened: OpenedTask) -> list[Row]:
     return [row for row, one in zip(opened.rows, opened.inputs, strict=True) for _ in one.prompts]
 
 
-def _refuse_recorded(store: AnswerStore, ids: Sequence[tuple[str, ...]]) -> None:
-    """Raise the ClipError of the first clip whose finished shard has no answer about it."""
-    for shard in filter(store.has, range(store.num_shards)):
-        for place, why in store.read(shard).errors.items():
-            raise recorded_error(why, store.folder, place, ids[store.items(shard).start + place][0])
-
-
-class _Shards:
-    """The shards in progress. Complete ones are written at the end of their call; in a window, see `Model.window`,
-    as soon as the last answer has arrived, by any thread.
-    """
-
-    def __init__(self, store: AnswerStore, on_done: Callable[[int], object], in_window: bool) -> None:
-        """`on_done` is called with a number of questions as soon as these are done."""
-        self._store = store
-        self._on_done = on_done
-        self._in_window = in_window
-        self._lock = threading.RLock()
-        self._answers: dict[int, Answer] = {}
-        self._errors: dict[int, str] = {}
-
-    def done(self, count: int) -> None:
-        """Count this many more questions as done."""
-        with self._lock:
-            self._on_done(count)
-
-    def begin(self, shards: Sequence[int]) -> list[int]:
-        """The places without an answer; answers of unfinished shards are taken over."""
-        begun = {place: answer for shard in shards for place, answer in self._store.begun(shard).items()}
-        with self._lock:
-            self._answers |= begun
-        return [place for shard in shards for place in self._store.items(shard) if place not in begun]
-
-    def keep(self, answers: Sequence[tuple[int, Answer]]) -> None:
-        """Keep answers, by their places, before the rest of their shards arrives."""
-        of_shard: dict[int, list[tuple[int, Answer]]] = {}
-        for place, answer in answers:
-            of_shard.setdefault(place // self._store.items_per_shard, []).append((place, answer))
-        with self._lock:
-            for shard, some in of_shard.items():
-                self._store.add(shard, some)
-            if self._in_window:
-                self._on_done(len(answers))
-                self.finish(list(of_shard), dict(answers), {})
-
-    def finish(self, shards: Sequence[int], answers: Mapping[int, Answer], errors: Mapping[int, str]) -> None:
-        """Add answers and the reasons for missing ones, by their places; write the shards that are complete."""
-        with self._lock:
-            self._answers |= answers
-            self._errors |= errors
-            for shard in shards:
-                self._write_whole(shard)
-
-    def _write_whole(self, shard: int) -> None:
-        items = self._store.items(shard)
-        if self._store.has(shard) or not all(place in self._answers or place in self._errors for place in items):
-            return
-        given = [self._answers.pop(place, ("", {})) for place in items]
-        facts = tuple(beside for _, beside in given)
-        failed = {place - items.start: self._errors.pop(place) for place in items if place in self._errors}
-        self._store.write(shard, AnswerShard(tuple(text for text, _ in given), failed, facts if any(facts) else ()))
-
-
-def _fill(
-    store: AnswerStore,
-    calls: Sequence[Sequence[int]],
-    model: Model,
-    asked: Asked,
-    opened: OpenedTask,
-    options: RunOptions,
-    on_done: Callable[[int], object],
-) -> None:
-    """Ask the missing questions, call by call. Answers reported before their call is complete are kept at once."""
-    size = questions_per_call(model, options)
-    with model.window(size) as window:
-        kept = _Shards(store, on_done, window is not None)
-        for call in calls:
-            shards = [shard for shard in call if not store.has(shard)]
-            places = kept.begin(shards)
-            if window is not None:
-                window.wait_for_room()
-            given = _given(model, places, asked, opened, options, kept, waits=window is None) if places else _NONE
-            answers = {places[number]: answer for number, answer in given.answers.items()}
-            kept.finish(shards, answers, {places[number]: why for number, why in given.errors.items()})
-
-
-_NONE = Answers({}, {})
-
-
-def _given(
-    model: Model,
-    places: Sequence[int],
-    asked: Asked,
-    opened: OpenedTask,
-    options: RunOptions,
-    kept: _Shards,
-    *,
-    waits: bool,
-) -> Answers:
-    """The answers to the questions at some places, in one call or more; early reports are kept."""
-
-    def keep(answers: Sequence[tuple[int, Answer]]) -> None:
-        kept.keep([(places[number], answer) for number, answer in answers])
-
-    part = asked.of(places)
-    if "labels" in model.abilities:
-        # The model has no audio input, so no clip is made for it.
-        nothing = np.zeros(0, np.float32)
-        clips = [Clip(about[0], nothing, model.card.sample_rate) for about in part.ids]
-    else:
-        clips = clips_about(opened, part.ids, options.skip_invalid, longest_asked(model, opened))
-    return ask(
-        model, clips, part, questions_per_call(model, options), options.skip_invalid, keep, kept.done, waits=waits
-    )
-
-
 def _train_rows(opened: OpenedTask) -> list[Row]:
     return [row for row in opened.configuration.rows if row["split"] == TRAIN]
 
@@ -590,19 +393,125 @@ def _taught(model: Model, opened: OpenedTask, options: RunOptions) -> Model:
     taught = _train_rows(opened)
     rows = taught or list(opened.samples.rows)
     about = learnt_about(opened, rows)
-    crossed = None if taught else CrossFitted(model, opened.samples)
-
-    def clips(places: Sequence[int], advance: Callable[[float], object]) -> Iterator[Clip]:
-        for start in range(0, len(places), ITEMS_PER_SHARD):
-            some = [about[place] for place in places[start : start + ITEMS_PER_SHARD]]
-            for clip in clips_about(opened, some, options.skip_invalid):
-                yield clip
-                advance(1)
-
-    count = len(about) * (1 if crossed is None else FOLDS - 1)
+    count = len(about) * (1 if taught else FOLDS - 1)
     with during(f"{model.card.id}, training clips", "clip", count, shown=options.progress) as advance:
-        if crossed is None:
-            model.learn(rows, clips(range(len(rows)), advance))
+        if taught:
+            model.learn(rows, _clips_to_learn(opened, about, options.skip_invalid, advance))
             return model
-        crossed.learn_others(rows, lambda places: clips(places, advance))
+        crossed = CrossFitted(model, opened.samples)
+        for fold in range(FOLDS):
+            others = crossed.others(fold, rows)
+            learnt = [about[place] for place in others]
+            clips = _clips_to_learn(opened, learnt, options.skip_invalid, advance)
+            crossed.copies[fold].learn([rows[place] for place in others], clips)
     return crossed
+
+
+def _clips_to_learn(
+    opened: OpenedTask, about: Sequence[tuple[str, ...]], keep_invalid: bool, advance: Callable[[float], object]
+) -> Iterator[Clip]:
+    for start in range(0, len(about), ITEMS_PER_SHARD):
+        for clip in clips_about(opened, about[start : start + ITEMS_PER_SHARD], keep_invalid):
+            yield clip
+            advance(1)
+
+
+def clips_about(
+    opened: OpenedTask, about: Sequence[tuple[str, ...]], keep_invalid: bool, longest: float | None = None
+) -> list[Clip]:
+    """The sound of questions; each clip is read once.
+
+    Args:
+        opened: the task and its data.
+        about: ids of the clips of each question; of several, one sound is made, see `put_together`.
+        keep_invalid: give an unusable clip, with its `Clip.problem`.
+        longest: seconds after which a sound is cut; None for no limit.
+
+    Raises:
+        ClipError: one cannot be used, and ``keep_invalid`` is not given.
+    """
+    places = {id: place for place, id in enumerate(opened.configuration.clip_ids)}
+    wanted = (places[id] for ids in about for id in ids)
+    clips = {clip.id: clip for clip in clips_at(opened.configuration, wanted).values()}
+    sounds = []
+    for place, ids in enumerate(about):
+        sound = put_together([clips[id] for id in ids])
+        if sound.problem is not None and not keep_invalid:
+            raise ClipError(f"{sound.problem}; --skip-invalid leaves it out", place, sound.id)
+        most = len(sound.waveform) if longest is None else int(longest * sound.sample_rate)
+        sounds.append(sound if len(sound.waveform) <= most else replace(sound, waveform=sound.waveform[:most]))
+    return sounds
+
+
+def put_together(clips: Sequence[Clip]) -> Clip:
+    """One clip of several, one behind the other with `PAUSE` between, at the highest of their rates and under the id of
+    the first; the unusable one where one is."""
+    first, *rest = clips
+    if not rest:
+        return first
+    for clip in clips:
+        if clip.problem is not None:
+            return clip
+    rate = max(clip.sample_rate for clip in clips)
+    pause = np.zeros(round(PAUSE * rate), np.float32)
+    parts = [resample(clip.waveform[None], clip.sample_rate, rate)[0] for clip in clips]
+    with_pauses = [part for one in parts for part in (one, pause)][:-1]
+    return Clip(first.id, np.concatenate(with_pauses), rate)
+
+
+def longest_asked(model: Model, opened: OpenedTask) -> float | None:
+    """Seconds to which a model's clips are cut; None where a task cuts none, or the model takes any."""
+    return model.limit_seconds if any(one.cuts for one in opened.inputs) else None
+
+
+def learnt_about(opened: OpenedTask, rows: Sequence[Row]) -> list[tuple[str, ...]]:
+    """Ids of the clips of rows to learn from: those of the inputs, or of rows without an input, which no question is
+    asked about, the first clip that inputs name.
+
+    Raises:
+        TaskError: a row has no such clip.
+    """
+    asked: dict[str, tuple[str, ...]] = {}
+    prompted = (row["id"] for row, one in zip(opened.rows, opened.inputs, strict=True) for _ in one.prompts)
+    for id, about in zip(prompted, opened.asked_about, strict=True):
+        asked.setdefault(id, about)
+    names = dict.fromkeys(name for one in opened.inputs for name in one.clips)
+    there = set(opened.configuration.clip_ids)
+    learnt = []
+    for row in rows:
+        first = next((id for name in names if (id := f"{row['id']}/{name}") in there), "")
+        if not first:
+            raise TaskError(f"row {row['id']} has no clip {' or '.join(names)} to learn from")
+        learnt.append(asked.get(row["id"], (first,)))
+    return learnt
+
+
+def other_clips(opened: OpenedTask) -> list[tuple[str, ...]]:
+    """For each prompt the clips of a question of another group, which replace its own.
+
+    All questions form a circle in the order of the SHA-256 of the ids of their clips, which is independent of their
+    texts and answers; each prompt is given the clips of the next one of another group. So they depend on the whole
+    configuration, not on a batch. Groups are those of the inputs, else the clusters of the task's samples; a row
+    without one is a group of its own.
+
+    Raises:
+        TaskError: all rows are of one group.
+    """
+    samples = opened.samples
+    groups = {id: int(cluster) for id, cluster in zip(samples.ids, samples.clusters, strict=True)}
+    prompted = ((row, one) for row, one in zip(opened.rows, opened.inputs, strict=True) for _ in one.prompts)
+    group_of: Mapping[tuple[str, ...], object] = {
+        about: one.group or groups.get(row["id"], row["id"])
+        for about, (row, one) in zip(opened.asked_about, prompted, strict=True)
+    }
+    if len(set(group_of.values())) < 2:
+        raise TaskError("all clips are of one group; this control needs clips of two or more")
+    circle = sorted(group_of, key=lambda about: hashlib.sha256("+".join(about).encode()).hexdigest())
+    other: dict[tuple[str, ...], tuple[str, ...]] = {}
+    following = next(about for about in circle if group_of[about] != group_of[circle[-1]])
+    for place in range(len(circle) - 1, -1, -1):
+        about, after = circle[place], circle[(place + 1) % len(circle)]
+        # The next one, or where that is of the same group, the one that it is given itself.
+        following = after if group_of[after] != group_of[about] else following
+        other[about] = following
+    return [other[about] for about in opened.asked_about]

@@ -4,21 +4,37 @@ The same clip must give the same embedding in any order and any batch: a score c
 of different clips, and if an embedding depends on when it was computed, so does the score. So a share of the embedded
 clips is embedded once more at the end, in another order and other batches. Each different text is embedded
 once, and kept in shards like clips.
+
+Clips that arrive row by row would reveal their row to a model that counts. So clips are read a block at a time (see
+`store.EmbeddingStore`), kept until the block is complete, and passed on in the order of their hashes, while the next
+block is read.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby, islice
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from audio_compositionality.dataset_builder.data import ClipBatch, Configuration, DatasetError
+from audio_compositionality.dataset_builder.data import (
+    Clip,
+    ClipBatch,
+    Configuration,
+    DatasetError,
+    Pcm16,
+    Waveform,
+    to_waveform,
+)
 from audio_compositionality.encoders.base import ClipError, Model, ModelCard, ModelError, check_text_embeddings
 from audio_compositionality.encoders.binned_frames import BinnedFrames
 from audio_compositionality.encoders.check_sounds import relative_difference
@@ -28,11 +44,10 @@ from audio_compositionality.encoders.pipeline import EmbeddedBatch, embed_batche
 from audio_compositionality.support.progress import during
 from audio_compositionality.support.text import first_line
 
-from .blocks import KeptClip, batches_by_length, batches_in_order, clips_at
 from .opened import OpenedTask, digest_of_texts
 from .options import ITEMS_PER_SHARD, RunOptions
 from .processes import Processes, join_processes
-from .store import EmbeddingShard, EmbeddingStore, StoreKey
+from .store import SHARDS_PER_BLOCK, EmbeddingShard, EmbeddingStore, StoreError, StoreKey
 
 CPU_BATCH_SIZE, GPU_BATCH_SIZE = 4, 32
 """Clips per batch. On two cores Whisper tiny.en and base embed a clip fastest in batches of 2 to 4."""
@@ -128,87 +143,99 @@ def fill_stores(
         processes: the processes that share the work.
     """
     first, model = stores[0], models[0]
-    batch_size = batch_size_of(model, options)
     share = processes.stretch_of(first.num_shards)
     for store in stores:
-        _check_stored(store, share, options)
-    more = f" and {len(models) - 1} more of its layers" if len(models) > 1 else ""
-    description = f"{model.card.id}{more}, {first.key.recipe}"
+        for shard in share:
+            if options.force:
+                store.discard(shard)
+            elif store.is_stored(shard):
+                content = store.read(shard)
+                if not options.skip_invalid:
+                    refuse_skipped(store, content, store.numbers(shard))
+    title = f"{model.card.id}{f' and {len(models) - 1} more of its layers' if len(models) > 1 else ''}"
+    title += f", {first.key.recipe}"
     if processes.count > 1:
-        description += f" (process 1 of {processes.count}, its share)"
-    left = sum(len(first.items(shard)) for shard in share if not all(_is_there(store, shard) for store in stores))
-    with during(description, "clip", left, shown=options.progress and processes.is_main) as advance:
-        counted = 0
-
-        def embed_missing(size: int) -> None:
-            nonlocal counted
-            places = [place for place, store in enumerate(stores) if not all(_is_there(store, one) for one in share)]
-            lacking = [stores[place] for place in places]
-            missing = [shard for shard in share if not all(_is_there(store, shard) for store in lacking)]
-            # After a lack of memory, the shard that was begun is computed anew.
-            advance(left - _items_in(first, missing) - counted)
-            counted = left - _items_in(first, missing)
-
-            def count(items: int) -> None:
-                nonlocal counted
-                counted += items
-                advance(items)
-
-            if missing:
-                batches = batches_in_order(configuration, first, missing, size, options.skip_invalid)
-                with closing(_stream([models[place] for place in places], batches, options.skip_invalid)) as stream:
-                    _write_shards(lacking, missing, stream, count)
-            _check_company(stores, models, configuration, share, size, options.skip_invalid)
-
-        within_memory(embed_missing, batch_size, model)
+        title += f" (process 1 of {processes.count}, its share)"
+    left = sum(len(first.items(shard)) for shard in share if not all(store.is_stored(shard) for store in stores))
+    with during(title, "clip", left, shown=options.progress and processes.is_main) as advance:
+        embed = partial(_embed_missing, stores, models, configuration, share, options.skip_invalid, advance)
+        within_memory(embed, batch_size_of(model, options), model)
     processes.wait()
     if processes.is_main:
         for store in stores:
             store.check_complete()
 
 
-def _check_stored(store: EmbeddingStore, share: Sequence[int], options: RunOptions) -> None:
-    """Read the stored shards, or discard them where all are to be computed again."""
-    for shard in share:
-        if options.force:
-            store.discard(shard)
-        elif _is_there(store, shard):
-            content = store.read(shard)
-            if not options.skip_invalid:
-                refuse_skipped(store, content, store.numbers(shard))
-
-
-def _is_there(store: EmbeddingStore, shard: int) -> bool:
-    """Whether a shard is stored already."""
-    return store.has(shard) or store.awaits_check(shard)
-
-
-def _check_company(
+def _embed_missing(
     stores: Sequence[EmbeddingStore],
     models: Sequence[Model],
     configuration: Configuration,
     share: Sequence[int],
-    batch_size: int,
     skip_invalid: bool,
+    advance: Callable[[float], object],
+    size: int,
 ) -> None:
-    """Embed a second time some clips of shards that await a check; see `accept_or_refuse`."""
-    shards = [shard for shard in share if any(store.awaits_check(shard) for store in stores)]
-    if not shards:
-        return
-    places = [place for place, store in enumerate(stores) if any(map(store.awaits_check, shards))]
-    stores, models = [stores[place] for place in places], [models[place] for place in places]
-    numbers = chosen_again(stores[0], shards)
-    clips = clips_at(configuration, numbers)
-    place_of = {clips[number].id: place for place, number in enumerate(numbers)}
-    gathering = [_Gathering(place_of, store.dim) for store in stores]
-    kept = (KeptClip.of(clips[number]) for number in numbers)
-    batches = batches_by_length(kept, size_again(len(numbers), batch_size))
-    with closing(_stream(models, batches, skip_invalid)) as stream:
-        for embedded in stream:
-            for one, batch in zip(gathering, embedded, strict=True):
-                one.add(batch)
-    again = [one.shard() for one in gathering]
-    accept_or_refuse(stores, shards, numbers, again, [model.card for model in models], "clip")
+    """Compute the missing shards of a share in batches of a size, and embed some clips a second time.
+
+    A thread writes each shard while the model works on the next.
+    """
+    pairs = list(zip(stores, models, strict=True))
+    lacking = [(store, model) for store, model in pairs if not all(map(store.is_stored, share))]
+    missing = [shard for shard in share if not all(store.is_stored(shard) for store, _ in lacking)]
+    if missing:
+        batches = batches_in_order(configuration, stores[0], missing, size, skip_invalid)
+        written: list[Future[None]] = []
+        with (
+            closing(_stream([model for _, model in lacking], batches, skip_invalid)) as stream,
+            ThreadPoolExecutor(1, thread_name_prefix="embedding-store") as writer,
+        ):
+            for shard in missing:
+                ids = [stores[0].ids[number] for number in stores[0].numbers(shard)]
+                contents = _gathered([store for store, _ in lacking], ids, stream, advance)
+                for future in written:
+                    future.result()
+                written = [
+                    writer.submit(store.write, shard, content, checked=False)
+                    for (store, _), content in zip(lacking, contents, strict=True)
+                    if not store.is_stored(shard)
+                ]
+            for future in written:
+                future.result()
+    unchecked = [shard for shard in share if any(store.awaits_check(shard) for store in stores)]
+    if unchecked:
+        again = [(store, model) for store, model in pairs if any(map(store.awaits_check, unchecked))]
+        of_stores = [store for store, _ in again]
+        numbers = chosen_again(stores[0], unchecked)
+        clips = clips_at(configuration, numbers)
+        kept = (KeptClip.of(clips[number]) for number in numbers)
+        batches = batches_by_length(kept, size_again(len(numbers), size))
+        with closing(_stream([model for _, model in again], batches, skip_invalid)) as stream:
+            contents = _gathered(of_stores, [clips[number].id for number in numbers], stream)
+        accept_or_refuse(of_stores, unchecked, numbers, contents, [model.card for _, model in again], "clip")
+
+
+def _gathered(
+    stores: Sequence[EmbeddingStore],
+    ids: Sequence[str],
+    stream: Iterator[list[EmbeddedBatch]],
+    advance: Callable[[float], object] | None = None,
+) -> list[EmbeddingShard]:
+    """The embeddings of some clips for each store, from as many batches as needed; these come in any order."""
+    place_of = {id: place for place, id in enumerate(ids)}
+    embeddings = [np.full((len(ids), store.dim), np.nan, np.float32) for store in stores]
+    errors: list[dict[int, str]] = [{} for _ in stores]
+    left = len(ids)
+    while left:
+        batches = next(stream)
+        for values, failed, batch in zip(embeddings, errors, batches, strict=True):
+            places = [place_of[id] for id in batch.ids]
+            values[places] = batch.embeddings
+            failed |= {places[place]: error for place, error in batch.errors.items()}
+        count = len(batches[0].ids)
+        left -= count
+        if advance is not None:
+            advance(count)
+    return [EmbeddingShard(*one) for one in zip(embeddings, errors, strict=True)]
 
 
 def _stream(
@@ -286,68 +313,6 @@ def precision_deviation(model: Model, configuration: Configuration, skipped: Seq
     return within_memory(deviation, len(waveforms), model)
 
 
-def _items_in(store: EmbeddingStore, shards: Sequence[int]) -> int:
-    return sum(len(store.items(shard)) for shard in shards)
-
-
-def _write_shards(
-    stores: Sequence[EmbeddingStore],
-    shards: Sequence[int],
-    stream: Iterator[list[EmbeddedBatch]],
-    count: Callable[[int], None],
-) -> None:
-    """Gather embedded batches into shards of each store; a thread writes each while the model works on the next."""
-    written: Future[None] | None = None
-    with ThreadPoolExecutor(1, thread_name_prefix="embedding-store") as writer:
-        for shard in shards:
-            contents = _gather(stores, shard, stream, count)
-            if written is not None:
-                written.result()
-            written = writer.submit(_write, stores, shard, contents)
-        if written is not None:
-            written.result()
-
-
-def _write(stores: Sequence[EmbeddingStore], shard: int, contents: Sequence[EmbeddingShard]) -> None:
-    """Write a shard to the stores that lack it."""
-    for store, content in zip(stores, contents, strict=True):
-        if not _is_there(store, shard):
-            store.write(shard, content, checked=False)
-
-
-def _gather(
-    stores: Sequence[EmbeddingStore], shard: int, stream: Iterator[list[EmbeddedBatch]], count: Callable[[int], None]
-) -> list[EmbeddingShard]:
-    """The next shard for each store, from as many batches as needed."""
-    place_of = {stores[0].ids[number]: place for place, number in enumerate(stores[0].numbers(shard))}
-    gathering = [_Gathering(place_of, store.dim) for store in stores]
-    done = 0
-    while done < len(place_of):
-        batches = next(stream)
-        for one, batch in zip(gathering, batches, strict=True):
-            one.add(batch)
-        done += len(batches[0].ids)
-        count(len(batches[0].ids))
-    return [one.shard() for one in gathering]
-
-
-class _Gathering:
-    """Embeddings of clips whose batches come in any order."""
-
-    def __init__(self, place_of: Mapping[str, int], dim: int) -> None:
-        self._place_of = place_of
-        self._embeddings = np.full((len(place_of), dim), np.nan, np.float32)
-        self._errors: dict[int, str] = {}
-
-    def add(self, batch: EmbeddedBatch) -> None:
-        places = [self._place_of[id] for id in batch.ids]
-        self._embeddings[places] = batch.embeddings
-        self._errors |= {places[place]: error for place, error in batch.errors.items()}
-
-    def shard(self) -> EmbeddingShard:
-        return EmbeddingShard(self._embeddings, self._errors)
-
-
 def within_memory(work: Callable[[int], Value], size: int, model: Model) -> Value:
     """`work(size)`, with half the size whenever it runs out of memory.
 
@@ -408,8 +373,21 @@ def accept_or_refuse(
     Raises:
         ModelError: they differ by more than `allowed_in_company`; the stores' embeddings are discarded then.
     """
+    place_of = {number: place for place, number in enumerate(numbers)}
     for store, given, card in zip(stores, again, cards, strict=True):
-        difference = _difference(_stored(store, shards, numbers), given)
+        first = np.full((len(numbers), store.dim), np.nan, np.float32)
+        failed: set[int] = set()
+        for shard in shards:
+            wanted = {row: place_of[number] for row, number in enumerate(store.numbers(shard)) if number in place_of}
+            if wanted:
+                content = store.read(shard)
+                first[list(wanted.values())] = content.embeddings[list(wanted)]
+                failed |= {place for row, place in wanted.items() if row in content.errors}
+        left = [place for place in range(len(numbers)) if place not in failed]
+        # An item that has only one of the two embeddings differs in any case.
+        difference = np.inf
+        if failed == given.errors.keys():
+            difference = relative_difference(given.embeddings[left], first[left])
         allowed = allowed_in_company(card.options.precision)
         if difference <= allowed:
             continue
@@ -426,30 +404,6 @@ def accept_or_refuse(
         for shard in shards:
             if store.awaits_check(shard):
                 store.accept(shard)
-
-
-def _stored(store: EmbeddingStore, shards: Sequence[int], numbers: Sequence[int]) -> EmbeddingShard:
-    """The stored embeddings of some items."""
-    place_of = {number: place for place, number in enumerate(numbers)}
-    embeddings = np.full((len(numbers), store.dim), np.nan, np.float32)
-    errors: dict[int, str] = {}
-    for shard in shards:
-        wanted = [(row, place_of[number]) for row, number in enumerate(store.numbers(shard)) if number in place_of]
-        content = store.read(shard) if wanted else None
-        for row, place in wanted:
-            assert content is not None
-            embeddings[place] = content.embeddings[row]
-            if row in content.errors:
-                errors[place] = content.errors[row]
-    return EmbeddingShard(embeddings, errors)
-
-
-def _difference(first: EmbeddingShard, second: EmbeddingShard) -> float:
-    """The largest relative difference; infinite where an item has only one of the two embeddings."""
-    if first.errors.keys() != second.errors.keys():
-        return np.inf
-    left = [place for place in range(len(first.embeddings)) if place not in first.errors]
-    return relative_difference(second.embeddings[left], first.embeddings[left])
 
 
 def text_store(card: ModelCard, opened: OpenedTask, options: RunOptions) -> EmbeddingStore:
@@ -477,9 +431,10 @@ def fill_texts(store: EmbeddingStore, model: Model, opened: OpenedTask, options:
     if options.force:
         for shard in every:
             store.discard(shard)
-    missing = [shard for shard in every if not store.has(shard) and not store.awaits_check(shard)]
+    missing = [shard for shard in every if not store.is_stored(shard)]
     title = f"{model.card.id}, texts of {store.key.recipe}"
-    with during(title, "text", _items_in(store, missing), shown=options.progress) as advance:
+    left = sum(len(store.items(shard)) for shard in missing)
+    with during(title, "text", left, shown=options.progress) as advance:
         for shard in missing:
             texts = [unique[number] for number in store.numbers(shard)]
             store.write(shard, EmbeddingShard(_embedded(model, texts), {}), checked=False)
@@ -496,11 +451,184 @@ def _embedded(model: Model, texts: Sequence[str], most: int = ITEMS_PER_SHARD) -
     """Embeddings of texts [n, dim], with at most `most` in a batch, or fewer where memory does not suffice."""
 
     def embed(size: int) -> NDArray[np.float32]:
-        starts = range(0, len(texts), size)
-        return np.concatenate([_embed(model, list(texts[start : start + size])) for start in starts])
+        batches = [list(texts[start : start + size]) for start in range(0, len(texts), size)]
+        return np.concatenate(
+            [check_text_embeddings(np.asarray(model.embed_text(batch)), model, batch) for batch in batches]
+        )
 
     return within_memory(embed, most, model)
 
 
-def _embed(model: Model, texts: list[str]) -> NDArray[np.float32]:
-    return check_text_embeddings(np.asarray(model.embed_text(texts)), model, texts)
+MOST_BYTES = 2**30
+"""Bytes of samples kept per block: 512 clips of 10 s at 32 kHz are 328 MB in 16 bits, and 655 MB in float32. Of a
+larger block, the last shards are read a second time, which changes no batch."""
+
+NEAR = 8
+"""Most unwanted clips between two wanted ones that are read with them: opening stored rows again takes longer."""
+
+
+@dataclass(frozen=True)
+class KeptClip:
+    """A clip in memory, see `Clip`: samples in 16 bits where these are exact, else float32."""
+
+    id: str
+    samples: Pcm16 | Waveform
+    sample_rate: int
+    problem: str | None
+
+    @classmethod
+    def of(cls, clip: Clip) -> KeptClip:
+        """The clip to keep."""
+        waveform = np.asarray(clip.waveform, np.float32)
+        scaled = waveform * np.float32(32_768)
+        # A value out of range, or NaN, changes in the conversion, and the comparison shows it.
+        with np.errstate(invalid="ignore"):
+            samples = scaled.astype(np.int16)
+        exact = np.array_equal(samples, scaled)
+        return cls(clip.id, samples if exact else waveform, clip.sample_rate, clip.problem)
+
+    @property
+    def waveform(self) -> Waveform:
+        """Float32 in [-1, 1]."""
+        samples: NDArray[Any] = self.samples
+        return to_waveform(samples) if samples.dtype == np.int16 else samples
+
+
+def batches_in_order(
+    configuration: Configuration, store: EmbeddingStore, shards: Iterable[int], batch_size: int, keep_invalid: bool
+) -> Iterator[ClipBatch]:
+    """The clips of some shards, shard by shard in the order of the store, except that clips of one length go together.
+
+    No batch crosses the end of a shard, so its bytes do not depend on which other shards were computed.
+
+    Args:
+        configuration: the clips.
+        store: of their embeddings.
+        shards: ascending.
+        batch_size: most clips of a batch.
+        keep_invalid: see `Configuration.clips`.
+
+    Raises:
+        StoreError: the data give other clips than their rows.
+        DatasetError: a clip cannot be read.
+    """
+    blocks = deque(list(block) for _, block in groupby(shards, lambda shard: shard // SHARDS_PER_BLOCK))
+
+    def begin() -> _Block | None:
+        return _Block(configuration, store, blocks.popleft(), keep_invalid) if blocks else None
+
+    ahead = begin()
+    while ahead is not None:
+        block = ahead
+        block.read()
+        if block.left:
+            blocks.appendleft(block.left)
+        ahead = begin()
+        for shard in block.shards:
+            for batch in batches_by_length(block.take(shard), batch_size):
+                yield batch
+                # As many as were passed on: the model never waits for a block, and memory never holds two.
+                if ahead is not None:
+                    ahead.read(len(batch.ids))
+
+
+def batches_by_length(clips: Iterable[KeptClip], batch_size: int) -> Iterator[ClipBatch]:
+    """Batches of clips of one length and rate, not necessarily neighbours."""
+    waiting: dict[tuple[int, int], list[KeptClip]] = {}
+    for clip in clips:
+        shape = (len(clip.samples), clip.sample_rate)
+        alike = waiting.setdefault(shape, [])
+        alike.append(clip)
+        if len(alike) == batch_size:
+            yield _batch(waiting.pop(shape))
+    for alike in waiting.values():
+        yield _batch(alike)
+
+
+def _batch(clips: Sequence[KeptClip]) -> ClipBatch:
+    if all(clip.samples.dtype == np.int16 for clip in clips):
+        waveforms = to_waveform(np.stack([clip.samples for clip in clips]))
+    else:
+        waveforms = np.stack([clip.waveform for clip in clips])
+    errors = {place: clip.problem for place, clip in enumerate(clips) if clip.problem is not None}
+    return ClipBatch(tuple(clip.id for clip in clips), waveforms, clips[0].sample_rate, errors)
+
+
+def clips_at(configuration: Configuration, places: Iterable[int]) -> Mapping[int, Clip]:
+    """Clips by their numbers in `Configuration.clip_ids`, each read once; see `Clip.problem`."""
+    wanted = set(places)
+    clips: dict[int, Clip] = {}
+    for run in _runs(sorted(wanted)):
+        # A problem of an unwanted clip between two wanted ones does not matter.
+        for place, clip in zip(run, configuration.clips(run, keep_invalid=True), strict=True):
+            if place in wanted:
+                clips[place] = clip
+    return clips
+
+
+def _runs(places: Sequence[int]) -> Iterator[range]:
+    """Ranges that cover ascending numbers, with at most `NEAR` others between two of them."""
+    start = 0
+    for end in range(1, len(places) + 1):
+        if end == len(places) or places[end] - places[end - 1] > NEAR + 1:
+            yield range(places[start], places[end - 1] + 1)
+            start = end
+
+
+class _Block:
+    """The clips of some shards of one block, read bit by bit.
+
+    Attributes:
+        shards: the shards whose clips are kept.
+        left: the shards whose clips did not fit.
+    """
+
+    def __init__(
+        self, configuration: Configuration, store: EmbeddingStore, shards: Sequence[int], keep_invalid: bool
+    ) -> None:
+        self.shards = list(shards)
+        self.left: list[int] = []
+        self._store = store
+        self._wanted = {number for shard in shards for number in store.numbers(shard)}
+        self._numbers = range(min(self._wanted), max(self._wanted) + 1)
+        # A problem of another process's clip does not matter here.
+        self._clips = iter(configuration.clips(self._numbers, keep_invalid=True))
+        self._configuration = configuration
+        self._keep_invalid = keep_invalid
+        self._read = 0
+        self._kept: dict[int, KeptClip] = {}
+        self._bytes = 0
+
+    def read(self, count: int | None = None) -> None:
+        """Read this many more clips; by default all that are left."""
+        left = len(self._numbers) - self._read
+        count = left if count is None else min(count, left)
+        begun = self._read
+        for clip in islice(self._clips, count):
+            self._keep(self._numbers[self._read], clip)
+            self._read += 1
+        if self._read < begun + count:
+            expected = self._store.ids[self._numbers[self._read]]
+            raise StoreError(f"the data end before the clip '{expected}' of their rows")
+
+    def take(self, shard: int) -> Iterator[KeptClip]:
+        """The clips of a shard in its order; each is forgotten here."""
+        return (self._kept.pop(number) for number in self._store.numbers(shard))
+
+    def _keep(self, number: int, clip: Clip) -> None:
+        if clip.id != self._store.ids[number]:
+            raise StoreError(f"the data give the clip '{clip.id}' where their rows have '{self._store.ids[number]}'")
+        if number not in self._wanted:
+            return
+        if clip.problem is not None and not self._keep_invalid:
+            # Read by itself, it names the problem and the file.
+            (clip,) = self._configuration.clips(range(number, number + 1))
+        self._kept[number] = kept = KeptClip.of(clip)
+        self._bytes += kept.samples.nbytes
+        while self._bytes > MOST_BYTES and len(self.shards) > 1:
+            shard = self.shards.pop()
+            self.left.insert(0, shard)
+            for other in self._store.numbers(shard):
+                self._wanted.discard(other)
+                if other in self._kept:
+                    self._bytes -= self._kept.pop(other).samples.nbytes

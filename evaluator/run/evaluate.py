@@ -6,6 +6,8 @@ import importlib.metadata
 import json
 import platform
 import time
+import warnings
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import product
@@ -13,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from audio_compositionality.dataset_builder.data import Data
-from audio_compositionality.encoders.base import Model, ModelCard
+from audio_compositionality.encoders.base import SERVER, Model, ModelCard
 from audio_compositionality.encoders.inference import device_name
 from audio_compositionality.evaluator.compare.statistics import mean_intervals
 from audio_compositionality.evaluator.results.result import (
@@ -29,18 +31,17 @@ from audio_compositionality.evaluator.results.result import (
 )
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of
-from audio_compositionality.support.text import nearest, shortened, with_article
+from audio_compositionality.support.text import listed, nearest, shortened, with_article
 from audio_compositionality.tasks.base import Outputs, Samples, Scores, Task
 from audio_compositionality.tasks.registry import default_tasks, load_tasks, settings_of_tasks
 
 from .answers import left_unasked
-from .before import check_lengths, check_questions_asked, warn_of_other_data, with_long_answers
 from .embeddings import models_by_pass, precision_deviation
 from .opened import OpenedTask, open_task
 from .options import RunOptions
 from .outputs import Filled, ModelOutputs, can_do, check_model_kind, compute_outputs, warn_of_left_out
 from .processes import Processes, join_processes
-from .store import store_root
+from .store import answer_store, store_root
 
 _VERSIONS = ("audio-compositionality", "numpy", "torch", "transformers", "librosa", "soxr")
 
@@ -136,8 +137,7 @@ def evaluate_models(
     if options.out is not None and processes.is_main:
         warn_of_other_data(options.out, opened)
     unasked = left_unasked(models, opened, leave_out, apart)
-    check_lengths(models, opened, {*earlier, *unasked}, options)
-    check_questions_asked(models, opened, {*earlier, *unasked}, options)
+    _check_questions(models, opened, {*earlier, *unasked}, options)
     results: list[Result] = []
     for result in _evaluated(models, opened, earlier, unasked, options, processes):
         results.append(result)
@@ -145,6 +145,121 @@ def evaluate_models(
             on_result(result)
     told = json.loads(processes.tell(json.dumps([result.dumps() for result in results])))
     return results if processes.is_main else [Result.loads(text) for text in told]
+
+
+def with_long_answers(models: Sequence[Model], opened: Sequence[OpenedTask]) -> list[Model]:
+    """Models with their limit of tokens raised to the need of the tasks; unchanged where no task needs more."""
+    needed = max((one.new_tokens or 0 for task in opened for one in task.inputs), default=0)
+    return [
+        model if model.new_tokens is None or model.new_tokens >= needed else model.with_new_tokens(needed)
+        for model in models
+    ]
+
+
+def warn_of_other_data(out: Path, opened: Sequence[OpenedTask]) -> None:
+    """Warn, a line per task, of results of other data in the folder: they stay, and are not compared with the new ones.
+
+    Args:
+        out: folder of results.
+        opened: the tasks to be scored.
+    """
+    for one in opened:
+        theirs: Counter[str] = Counter()
+        for path in sorted(out.glob(f"*/*/{one.task.info.name}.json")):
+            try:
+                result = Result.loads(path.read_bytes())
+            except (OSError, ResultError):
+                # A comparison of the results reports it.
+                continue
+            if result.fingerprint != one.configuration.fingerprint:
+                theirs[f"{result.dataset} ({result.fingerprint[:8]})"] += 1
+        if theirs:
+            source = f"{one.configuration.source} ({one.configuration.fingerprint[:8]})"
+            there = listed([f"{count:,} on {name}" for name, count in theirs.items()])
+            warnings.warn(
+                f"{out} holds results of {one.task.info.title} on other data, {there}; now on {source}. Tables and the "
+                "report keep them apart, under the name of their data; another --out keeps the files apart",
+                stacklevel=3,
+            )
+
+
+def _check_questions(
+    models: Sequence[Model], opened: Sequence[OpenedTask], done: Collection[tuple[int, str]], options: RunOptions
+) -> None:
+    """Refuse, before the first question, clips that are longer than a model's input, as far as rows state their length,
+    and more questions to a server than allowed; questions with answers in the store do not count.
+
+    Args:
+        models: the models.
+        opened: the tasks.
+        done: pairs (number of a model, name of a task) that will not be run.
+        options: with the limit of questions, and whether clips may be left out.
+
+    Raises:
+        InputError: there are more questions; or a model's input is shorter than the longest clip, or than all clips
+            where some may be left out.
+    """
+    counts: list[tuple[Model, int]] = []
+    for number, model in enumerate(models):
+        total = 0
+        for one in opened if "answer" in model.abilities else ():
+            if not one.prompts or not can_do(one.task, model) or (number, one.task.info.name) in done:
+                continue
+            store = answer_store(model.card, one, options.store)
+            count = len(store.ids)
+            if not options.force:
+                missing = [shard for shard in range(store.num_shards) if not store.has(shard)]
+                count = sum(len(store.items(shard)) - len(store.begun(shard)) for shard in missing)
+            if count and model.limit_seconds is not None:
+                _check_length(model.card.id, model.limit_seconds, one, options.skip_invalid)
+            total += count
+        counts.append((model, total))
+    for model, count in counts:
+        most = options.max_questions
+        if most is not None and model.device == SERVER and count > most:
+            raise InputError(
+                f"'{model.card.id}' is to be asked {count:,} questions, and no more than {most:,} are allowed (--set "
+                f"max_questions=...): allow {count:,}, ask each in one order of its options, or give data with fewer "
+                "questions. None was asked"
+            )
+
+
+def _check_length(model: str, limit: float, opened: OpenedTask, skip_invalid: bool) -> None:
+    """Refuse a task whose clips are too long for a model. Of the clips that are too long by their rows, the longest is
+    read; where clips may be left out, the shortest of all.
+
+    Raises:
+        InputError: as `_check_questions`.
+    """
+    timed = [
+        (float(row["duration"]), f"{row['id']}/{one.clips[0]}")
+        for row, one in zip(opened.rows, opened.inputs, strict=True)
+        if one.prompts and not one.cuts and row.get("duration") is not None
+    ]
+    stated, id = (min if skip_invalid else max)(timed, default=(0.0, ""))
+    if stated <= limit:
+        return
+    place = list(opened.configuration.clip_ids).index(id)
+    (clip,) = opened.configuration.clips(range(place, place + 1), keep_invalid=True)
+    seconds = len(clip.waveform) / clip.sample_rate
+    if clip.problem is None and seconds > limit:
+        count = sum(duration > limit for duration, _ in timed)
+        left = ", or leave them out (--skip-invalid)" if count < len(timed) else ""
+        raise InputError(
+            f"'{model}' hears {limit:g} s at most, and {count:,} of {len(timed):,} questions of "
+            f"{opened.configuration.recipe} are about longer clips, such as '{id}' of {seconds:g} s: give shorter "
+            f"ones{left}. Nothing was run"
+        )
+
+
+def _to_be_asked(
+    models: Sequence[Model], opened: Sequence[OpenedTask], done: Collection[tuple[int, str]]
+) -> Iterator[tuple[Model, list[OpenedTask]]]:
+    """The models that answer, each with the tasks that it will be asked; arguments as in `check_questions_asked`."""
+    for number, model in enumerate(models):
+        if "answer" in model.abilities:
+            possible = [one for one in opened if one.prompts and can_do(one.task, model)]
+            yield model, [one for one in possible if (number, one.task.info.name) not in done]
 
 
 def _evaluated(

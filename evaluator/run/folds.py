@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import copy
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
-import numpy as np
-
-from audio_compositionality.encoders.base import By, Model, ModelCard, Wrapper
+from audio_compositionality.encoders.base import AnswerStream, By, Model, ModelCard, Question, Wrapper
 from audio_compositionality.tasks.base import Samples
 
 FOLDS = 5
@@ -35,13 +34,16 @@ class CrossFitted(Wrapper):
     """A model that learns, as one copy for each fold; each answers the questions of its fold, which it has not learnt.
 
     Its clips have the row of their question (`GivenClip.row`).
+
+    Attributes:
+        copies: of the model, one for each fold.
     """
 
     def __init__(self, model: Model, samples: Samples) -> None:
         """Wrap a model that has learnt nothing yet."""
         super().__init__(model)
         self._fold = dict(zip(samples.ids, folds_of_groups(samples.clusters.tolist(), samples.ids), strict=True))
-        self._copies = [copy.deepcopy(model) for _ in range(FOLDS)]
+        self.copies = [copy.deepcopy(model) for _ in range(FOLDS)]
 
     def make_card(self) -> ModelCard:
         """The model's."""
@@ -52,40 +54,16 @@ class CrossFitted(Wrapper):
         """The model's."""
         return self.model.abilities
 
-    def learn_others(self, rows: Sequence[Mapping[str, Any]], clips: Callable[[Sequence[int]], Iterable[Any]]) -> None:
-        """Teach each copy the rows of the other folds.
+    def others(self, fold: int, rows: Sequence[Mapping[str, Any]]) -> list[int]:
+        """The places of the rows from which the copy of a fold learns: those of the other folds."""
+        return [place for place, row in enumerate(rows) if self._fold[row["id"]] != fold]
 
-        Args:
-            rows: of the samples.
-            clips: gives the clips of rows by their places, lazily.
-        """
-        for fold, one in enumerate(self._copies):
-            kept = [place for place, row in enumerate(rows) if self._fold[row["id"]] != fold]
-            one.learn([rows[place] for place in kept], clips(kept))
-
-    def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
-        """See `Model.answer`."""
-
-        def ask(one: Model, places: list[int]) -> list[str]:
-            return one.answer([clips[place] for place in places], [prompts[place] for place in places])
-
-        return self._by_fold(clips, ask)
-
-    def score_options(
-        self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: By
-    ) -> list[list[float]]:
-        """See `Model.score_options`."""
-
-        def ask(one: Model, places: list[int]) -> list[list[float]]:
-            asked = [prompts[place] for place in places]
-            return one.score_options([clips[place] for place in places], asked, [options[k] for k in places], by)
-
-        return self._by_fold(clips, ask)
-
-    def _by_fold(self, clips: Sequence[Sequence[Any]], ask: Callable[[Model, list[int]], Sequence[Any]]) -> list[Any]:
-        folds = np.array([self._fold[row["id"]] for row in self.rows_of(clips)])
-        answers: dict[int, Any] = {}
-        for fold in np.unique(folds):
-            places = np.flatnonzero(folds == fold).tolist()
-            answers |= zip(places, ask(self._copies[fold], places), strict=True)
-        return [answers[place] for place in range(len(clips))]
+    def answers(self, questions: Iterable[Question], by: By | None = None, *, size: int) -> AnswerStream:
+        """See `Model.answers`."""
+        for _, together in groupby(questions, key=lambda question: question.index // size):
+            of_fold: dict[int, list[Question]] = {}
+            for question in together:
+                (row,) = self.rows_of([question.clips])
+                of_fold.setdefault(self._fold[row["id"]], []).append(question)
+            for fold in sorted(of_fold):
+                yield from self.copies[fold].answers(of_fold[fold], by, size=size)

@@ -198,6 +198,10 @@ class ShardStore(ABC, Generic[Content]):
         path = self.path(shard)
         return shard in self._kept_unchecked if path is None else _unchecked(path).exists()
 
+    def is_stored(self, shard: int) -> bool:
+        """Whether a shard is finished or awaits its check."""
+        return self.has(shard) or self.awaits_check(shard)
+
     def write(self, shard: int, content: Content, *, checked: bool = True) -> None:
         """Finish a shard: a file gets its name only when complete and on the disk. Its bytes depend on content alone.
 
@@ -288,7 +292,7 @@ def stage_of(store: ShardStore[Any], shards: Sequence[int], force: bool) -> str:
     """The stage ahead for some shards: ``embed`` where all are computed, ``read`` where all are finished, or
     ``embed_rest``."""
     finished = sum(map(store.has, shards))
-    if force or not (finished or any(map(store.awaits_check, shards))):
+    if force or not any(map(store.is_stored, shards)):
         # Without shards, there is nothing to read either.
         return "embed"
     return "read" if finished == len(shards) else "embed_rest"
@@ -527,8 +531,8 @@ class AnswerStore(ShardStore[AnswerShard]):
         except (IsADirectoryError, PermissionError) as error:
             raise StoreError(_unusable(path, error)) from error
         try:
+            # Not forced to the disk, since this is done for each answer: it survives the process, not a power cut.
             os.write(descriptor, b"\n" + lines)
-            os.fsync(descriptor)
         finally:
             os.close(descriptor)
 

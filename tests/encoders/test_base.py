@@ -91,9 +91,7 @@ def test_an_answerer_embeds_nothing() -> None:
 
 def test_what_a_model_says_of_how_it_is_asked_by_default() -> None:
     model = Minimal()
-    with model.window(4) as window:
-        assert window is None
-    assert (model.scorings, model.on_answers, model.asks_about_others) == ((), None, False)
+    assert (model.scorings, model.asks_about_others) == ((), False)
     assert (model.batch_size, model.questions_per_call, model.limit_seconds, model.new_tokens) == (None,) * 4
     assert model.clips_card is model.card
     with pytest.raises(ModelError, match="'minimal' knows of no number of tokens"):

@@ -110,7 +110,7 @@ def test_the_card_is_of_both():
     assert (card.id, card.revision) == ("heard-as-text:levels:echo", "1+2+text-1")
     assert (card.sample_rate, card.output_dim, card.trained_on) == (16_000, None, "nothing")
     assert cascade().device == "server"
-    with pytest.raises(ModelError, match="'echo' gives no likelihoods of options; it can only answer"):
+    with pytest.raises(ModelError, match="'heard-as-text:levels:echo' cannot score given answers"):
         cascade().score_options(each([Clip(np.ones(16, np.float32))]), ["a"], [["bell", "siren"]], "options")
 
 
@@ -137,7 +137,7 @@ def test_a_detector_that_leaves_clips_out():
 
     with pytest.raises(ModelError, match="gave events of 0 clips for 1; it must give a list for each"):
         cascade(Deaf()).answer(each([Clip(np.ones(16, np.float32))]), ["a"])
-    with pytest.raises(InputError, match="2 prompts about 1 clips"):
+    with pytest.raises(InputError, match="2 prompts for 1 clips"):
         cascade().answer(each([Clip(np.ones(16, np.float32))]), ["a", "b"])
 
 

@@ -18,7 +18,7 @@ from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.gain import PARTS, SILENT, gain_table, gains, needs_no_ears
 from audio_compositionality.evaluator.compare.model_verdicts import verdicts_of
-from audio_compositionality.evaluator.run.asked_clips import PAUSE, put_together
+from audio_compositionality.evaluator.run.answers import PAUSE, put_together
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.tasks.answerers.chooser import drawn

@@ -10,7 +10,7 @@ from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.dataset_builder.texts.polyphony import PolyphonySpec
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.evaluator.run.asked_clips import other_clips
+from audio_compositionality.evaluator.run.answers import other_clips
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.opened import open_task
 from audio_compositionality.evaluator.run.options import RunOptions

@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from audio_compositionality.encoders.language_models.endpoint import Clock, EndpointModel
-from audio_compositionality.encoders.language_models.endpoint_settings import EndpointSettings
 from audio_compositionality.encoders.loading.names import parse_endpoint
+from audio_compositionality.encoders.options import LanguageOptions
 
 
 class StillClock(Clock):
@@ -241,6 +241,9 @@ def prompts_of(count: int) -> list[str]:
     return [f"question {number}" for number in range(count)]
 
 
-def model_of(server: LoopbackEndpoint, **settings: Any) -> EndpointModel:
-    """The model behind a server, with the server's clock; nothing has been sent."""
-    return EndpointModel(parse_endpoint(server.name), settings=EndpointSettings(**settings), clock=server.clock)
+def model_of(
+    server: LoopbackEndpoint, concurrency: int | None = None, clock: Clock | None = None, **options: Any
+) -> EndpointModel:
+    """The model behind a server, by default with the server's clock; nothing has been sent."""
+    asked = LanguageOptions(batch_size=concurrency, **options)
+    return EndpointModel(parse_endpoint(server.name), asked, clock=clock or server.clock)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import logging
 import math
@@ -18,16 +17,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from audio_compositionality.encoders.base import ClipError, GivenClip, ModelError
+from audio_compositionality.encoders.base import ClipError, GivenClip, ModelError, questions_of
 from audio_compositionality.encoders.language_models.endpoint import (
+    Clock,
     EndpointError,
     EndpointModel,
-    Failure,
-    Pace,
-    Reply,
     load_endpoint,
 )
-from audio_compositionality.encoders.language_models.endpoint_settings import EndpointSettings
 from audio_compositionality.encoders.loading.names import KEY_VARIABLE, check_name, parse_endpoint
 from audio_compositionality.encoders.loading.registry import has_twins, load_model
 from audio_compositionality.encoders.options import REASON_TOKENS, EncoderOptions, LanguageOptions
@@ -59,16 +55,9 @@ KEY = "sk-9f/8e+7d'6c.5b-4a"
 RATE = 32_000
 
 
-def told_by(model: EndpointModel) -> dict[int, dict[str, Any]]:
-    """What a model tells of answers beside them, by place; filled while it is asked."""
-    facts: dict[int, dict[str, Any]] = {}
-    model.on_answers = lambda answers: facts.update({place: dict(beside) for place, _, beside in answers})
-    return facts
-
-
 def shown(model: EndpointModel, error: BaseException | None = None) -> str:
     """Everything that somebody could print of a model and of an error, with the variables on the way to it."""
-    texts = [repr(model), str(model), repr(model.card), repr(model.settings), repr(vars(model))]
+    texts = [repr(model), str(model), repr(model.card), repr(vars(model))]
     if error is not None:
         assert error.__traceback__ is not None
         # Without the test, which knows the key.
@@ -98,13 +87,13 @@ def test_the_sound_is_the_clip_to_16_bits_and_stands_before_the_text(server: Loo
 
 
 def test_clips_of_another_rate_are_resampled_to_the_one_that_the_card_states(server: LoopbackEndpoint):
-    model = model_of(server, sample_rate=16_000)
+    model = model_of(server)
     model.answer(each([Clip(np.zeros(800, np.float32), 8_000), Clip(np.zeros(960, np.float32), 48_000)]), ["a", "b"])
     assert sorted((len(samples), rate) for samples, rate in (r.sound() for r in server.requests)) == [
-        (320, 16_000),
-        (1_600, 16_000),
+        (640, RATE),
+        (3_200, RATE),
     ]
-    assert model.card.sample_rate == 16_000
+    assert model.card.sample_rate == RATE
 
 
 def test_answers_come_in_order_whatever_comes_first_and_so_many_are_asked_at_a_time(server: LoopbackEndpoint):
@@ -136,18 +125,14 @@ def test_questions_without_sound_and_none(server: LoopbackEndpoint):
 @pytest.mark.parametrize(
     ("ask", "error", "match"),
     [
-        (lambda model: model.answer(each(clips_of(2)), ["a"]), InputError, "1 prompts about 2 clips"),
+        (lambda model: model.answer(each(clips_of(2)), ["a"]), InputError, "1 prompts for 2 clips"),
         (lambda model: model.answer(each(clips_of(2)), ["a", " "]), InputError, "text 1 is empty"),
         (
-            lambda model: model.answer(each([*clips_of(1), Clip(np.array([0, np.nan], np.float32))]), ["a", "b"]),
+            lambda model: model.answer(each([Clip(np.array([0, np.nan], np.float32))]), ["a"]),
             ClipError,
-            "row 1: the waveform holds nan",
+            "row 0: the waveform holds nan",
         ),
-        (
-            lambda model: model.answer(each([*clips_of(1), Clip(np.zeros(RATE * 3, np.float32))]), ["a", "b"]),
-            ClipError,
-            "row 1: it lasts 3 s, but .* 2 s",
-        ),
+        (lambda model: model.answer([clips_of(2)], ["a"]), ModelError, "prompt 0 is about 2 clips"),
         (
             lambda model: model.score_options(each(clips_of(1)), ["a"], [["x", "y"]], "options"),
             ModelError,
@@ -156,12 +141,7 @@ def test_questions_without_sound_and_none(server: LoopbackEndpoint):
         (
             lambda model: model.score_options(each(clips_of(2)), ["a", "b"], [["x", "y"]], "letters"),
             InputError,
-            "1 lists of options for 2 prompts",
-        ),
-        (
-            lambda model: model.score_options(each(clips_of(1)), ["a"], [["x"] * 27], "letters"),
-            InputError,
-            "the number of options is 27",
+            "2 prompts for 1 lists of options",
         ),
     ],
 )
@@ -169,7 +149,7 @@ def test_what_cannot_be_asked_is_refused_before_anything_is_sent(
     server: LoopbackEndpoint, ask: Callable[[EndpointModel], Any], error: type[Exception], match: str
 ):
     with pytest.raises(error, match=match):
-        ask(model_of(server, limit_seconds=2))
+        ask(model_of(server))
     assert not server.requests
 
 
@@ -189,9 +169,9 @@ def test_empty_answers_refusals_and_cut_ones_stay_as_they_are_and_are_counted(se
         completion(" (C) "),
     ]
     model = model_of(server, concurrency=1)
-    facts = told_by(model)
-    answers = model.answer(each(clips_of(9)), prompts_of(9))
-    assert answers == [
+    replies = dict(model.answers(questions_of(each(clips_of(9)), prompts_of(9)), size=9))
+    facts = {place: beside for place, (_, beside) in replies.items()}
+    assert [replies[place][0] for place in range(9)] == [
         "", "", " \n", "I cannot help with that.", "The an", "", "B.", "half ? a character", " (C) ",
     ]  # fmt: skip
     assert sum("refused" in one for one in facts.values()) == 2
@@ -204,9 +184,8 @@ def test_who_has_answered_is_known_and_a_change_is_told(server: LoopbackEndpoint
         completion(model="tiny-2026-01", system_fingerprint="fp_2"),
     ]
     model = model_of(server, concurrency=1)
-    facts = told_by(model)
-    model.answer(each(clips_of(2)), prompts_of(2))
-    assert [facts[place]["fingerprint"] for place in range(2)] == ["fp_1", "fp_2"]
+    told = dict(model.answers(questions_of(each(clips_of(2)), prompts_of(2)), size=9))
+    assert [told[place][1]["fingerprint"] for place in range(2)] == ["fp_1", "fp_2"]
     server.faults = [completion(model="tiny-2026-02")]
     with pytest.warns(UserWarning, match="answers as tiny-2026-01 and as tiny-2026-02"):
         model.answer(each(clips_of(1)), ["a"])
@@ -364,42 +343,25 @@ def test_a_server_that_asks_to_wait_is_left_alone_by_all(server: LoopbackEndpoin
     assert set(clock.waits) == {40}
 
 
-def test_refusals_while_others_are_answered_do_not_count(clock: StillClock):
-    """More questions than tries, and a server that answers one of them a minute."""
-    pace, tries, answer = Pace("m", clock, 4), [], Reply("at last", {}, None, {})
+@pytest.mark.parametrize(("status", "tries"), [(429, 10), (500, 5)])
+def test_rate_limits_while_others_are_answered_do_not_count(server: LoopbackEndpoint, status: int, tries: int):
+    """A server that refuses one question and answers another after each refusal. Not for ever, though: it may be this
+    question that it never answers. And an answer to another question says nothing about one over which it stumbles."""
+    refused = threading.Semaphore(0)
 
-    async def answered() -> Reply | Failure:
-        return answer
-
-    async def asked(status: int, times: int) -> Reply:
-        stopped = asyncio.Event()
-
-        async def refused() -> Reply | Failure:
-            tries.append(status)
-            await pace.call(answered, stopped)
-            return Failure("slow down", "", status, is_transient=True) if len(tries) <= times else answer
-
-        return await pace.call(refused, stopped)
-
-    assert asyncio.run(asked(429, 15)) is answer
-    # Not for ever, though: it may be this question that the server never answers. And an answer to another question
-    # says nothing about one over which the server stumbles.
-    for status, often in ((429, 20), (500, 5)):
-        tries.clear()
-        with pytest.raises(EndpointError, match=f"asked {often} times"):
-            asyncio.run(asked(status, 1_000))
-
-
-def test_slow_answers_are_waited_for_and_those_that_never_come_are_not(server: LoopbackEndpoint, clock: StillClock):
     def respond(request: Request) -> Response:
-        server.closing.wait(0.15)
-        return completion("late")
+        if request.prompt == "question 0":
+            refused.release()
+            # Until the other is answered.
+            time.sleep(0.05)
+            return refusal(status, "slow down")
+        refused.acquire(timeout=1)
+        return completion("A")
 
     server.respond = respond
-    assert model_of(server, timeout=30).answer(each(clips_of(1)), ["a"]) == ["late"]
-    with pytest.raises(EndpointError, match=r"there was no answer within 0.02 s, asked 5 times; see whether"):
-        model_of(server, timeout=0.02).answer(each(clips_of(1)), ["a"])
-    assert clock.waits == list(WAITS)
+    model = model_of(server, concurrency=2)
+    with pytest.raises(EndpointError, match=f"slow down.*asked {tries} times"):
+        model.answer(*alone(prompts_of(40)))
 
 
 def test_the_first_error_in_order_ends_it_and_nothing_more_is_sent(server: LoopbackEndpoint):
@@ -428,7 +390,7 @@ def test_an_error_wakes_those_who_wait(server: LoopbackEndpoint):
         return refusal(400, "no")
 
     server.respond = respond
-    model = EndpointModel(parse_endpoint(server.name), settings=EndpointSettings(concurrency=2))
+    model = model_of(server, concurrency=2, clock=Clock())
     with pytest.raises(EndpointError, match="answered 400"):
         model.answer(each(clips_of(2)), prompts_of(2))
 
@@ -614,7 +576,7 @@ def test_a_language_model_that_is_told_the_events_need_not_take_sound(server: Lo
 def test_options(server: LoopbackEndpoint):
     model = load_endpoint(server.name, LanguageOptions(max_new_tokens=REASON_TOKENS, batch_size=3))
     assert model.card.id == f"endpoint:tiny@{server.host}@tokens=1024"
-    assert model.settings.concurrency == 3
+    assert (model.batch_size, model.questions_per_call) == (3, 24)
     model.answer(each(clips_of(1)), ["a"])
     assert {request.body["max_tokens"] for request in server.requests} == {1024}
     for options in (EncoderOptions(layer=1), LanguageOptions(precision="bfloat16"), LanguageOptions(spread=True)):
@@ -640,9 +602,10 @@ def scores_of(
 ) -> tuple[list[list[float]], dict[int, dict[str, Any]]]:
     server.faults = list(answers)
     model = model_of(server, concurrency=1)
-    facts, count = told_by(model), len(answers)
-    rows = model.score_options(each(clips_of(count)), prompts_of(count), [["x"] * options] * count, "letters")
-    return rows, facts
+    count = len(answers)
+    asked = questions_of(each(clips_of(count)), prompts_of(count), [["x"] * options] * count)
+    told = dict(sorted(model.answers(asked, "letters", size=8)))
+    return [scores for scores, _ in told.values()], {place: dict(facts) for place, (_, facts) in told.items()}
 
 
 def test_letters_are_scored_by_the_first_token(server: LoopbackEndpoint):

@@ -22,7 +22,6 @@ from audio_compositionality.encoders.language_models.endpoint import (
     completions_url,
     load_endpoint,
 )
-from audio_compositionality.encoders.language_models.endpoint_settings import DEFAULT_SETTINGS, EndpointSettings
 from audio_compositionality.encoders.loading.names import parse_endpoint
 from audio_compositionality.encoders.options import LanguageOptions
 from audio_compositionality.support.retries import WAITS
@@ -195,7 +194,7 @@ def test_a_connection_that_is_never_made_ends_at_the_deadline(clock: StillClock,
             with pytest.raises(TimeoutError):
                 waiting.extend(socket.create_connection(place, 0.3) for _ in range(50))
             address = parse_endpoint(f"endpoint:tiny@http://127.0.0.1:{place[1]}/v1")
-            model = EndpointModel(address, settings=EndpointSettings(deadline=0.5), clock=clock)
+            model = EndpointModel(address, LanguageOptions(deadline=0.5), clock=clock)
             assert "no complete answer within 0.5 s" in str(error_of(model))
         finally:
             for one in waiting:
@@ -219,8 +218,7 @@ def test_the_tries_of_a_question_share_its_deadline(server: LoopbackEndpoint, cl
 def test_waits_that_the_server_asks_for_do_not_count(server: LoopbackEndpoint):
     """With the clock of the machine: a wait that is longer than the deadline."""
     server.faults = [refusal(429, "slow down", Retry_After="1.5")]
-    model = EndpointModel(parse_endpoint(server.name), settings=EndpointSettings(deadline=1), clock=Clock())
-    assert model.answer(*alone(["a"])) == ["re: a"]
+    assert model_of(server, deadline=1, clock=Clock()).answer(*alone(["a"])) == ["re: a"]
 
 
 def test_each_question_has_a_deadline_of_its_own(server: LoopbackEndpoint):
@@ -252,8 +250,8 @@ def test_where_questions_go(url: str, full: str):
 
 
 def test_the_deadline_is_a_setting(server: LoopbackEndpoint):
-    assert load_endpoint(server.name, LanguageOptions(deadline=7.5)).settings.deadline == 7.5
-    assert load_endpoint(server.name, LanguageOptions()).settings.deadline == DEFAULT_SETTINGS.deadline == 120
+    assert load_endpoint(server.name, LanguageOptions(deadline=7.5)).deadline == 7.5
+    assert load_endpoint(server.name, LanguageOptions()).deadline == 120
 
 
 def test_nothing_of_a_client_stays_behind(server: LoopbackEndpoint, caplog: pytest.LogCaptureFixture):

@@ -2,50 +2,53 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import re
 import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from audio_compositionality.encoders.base import ClipError, ModelError
+from audio_compositionality.encoders.base import ClipError, questions_of
 from audio_compositionality.encoders.controls import CONTROLS, Controlled
-from audio_compositionality.encoders.language_models.endpoint import (
-    EndpointError,
-    EndpointModel,
-    QuestionWindow,
-    open_window,
-)
-from audio_compositionality.encoders.language_models.endpoint_settings import EndpointSettings
+from audio_compositionality.encoders.language_models.endpoint import EndpointError, EndpointModel
 from audio_compositionality.encoders.loading.names import parse_endpoint
+from audio_compositionality.encoders.options import LanguageOptions
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 
 from ...evaluator.run.toys import Orders, Questions
-from .endpoint_server import LoopbackEndpoint, Request, Response, alone, completion, logprobs, model_of, refusal
+from .endpoint_server import (
+    LoopbackEndpoint,
+    Request,
+    Response,
+    alone,
+    completion,
+    logprobs,
+    model_of,
+    prompts_of,
+    refusal,
+)
 
 
 def test_longer_answers_are_those_of_another_id_and_settings_stay():
-    settings = EndpointSettings(concurrency=3, timeout=5)
-    model = EndpointModel(parse_endpoint("endpoint:m@http://127.0.0.1:9/v1"), settings=settings)
+    options = LanguageOptions(batch_size=3, deadline=5)
+    model = EndpointModel(parse_endpoint("endpoint:m@http://127.0.0.1:9/v1"), options)
     longer = Controlled(model, CONTROLS["without-audio"]).with_new_tokens(1024)
     inside = longer.model
     assert isinstance(inside, EndpointModel)
     assert longer.card.id == "without-audio:endpoint:m@127.0.0.1:9@tokens=1024"
-    assert (inside.new_tokens, inside.settings) == (1024, settings)
+    assert (inside.new_tokens, inside.batch_size, inside.deadline) == (1024, 3, 5)
     assert (model.new_tokens, model.questions_per_call) == (16, 24)
     assert inside.with_new_tokens(16).card.id == model.card.id == "endpoint:m@127.0.0.1:9"
 
 
-# A window over all questions of a task
+# A stream over all questions of a task
 
 
 @pytest.fixture
@@ -196,22 +199,23 @@ def test_answers_are_kept_while_clips_are_read(server: LoopbackEndpoint, scored,
     assert 64 <= kept[-1] < ASKED
 
 
-@pytest.mark.slow
-def test_clips_that_cannot_be_asked_about_are_left_out(server: LoopbackEndpoint, scored, tmp_path: Path):
+def test_clips_that_cannot_be_asked_about_are_left_out_and_no_answer_is_paid_for_twice(
+    server: LoopbackEndpoint, scored, tmp_path: Path
+):
     class Damaged(Questions):
         def clips(self, wanted=None, *, keep_invalid=False):
             for clip in super().clips(wanted, keep_invalid=keep_invalid):
                 number = int(clip.id[1:].split("/")[0])
-                yield replace(clip, waveform=np.zeros(80, np.float32)) if number % 50 == 0 else clip
+                nothing = np.full(8, np.nan, np.float32)
+                yield replace(clip, waveform=nothing) if number % 50 == 0 else clip
 
     data = Damaged(asked=ASKED)
     data.damaged = f"r{FIRST_ASKED + 90}/audio"
     server.respond = lambda request: completion(f"answer {number_of(request)}")
     left = [n for n in range(FIRST_ASKED, FIRST_ASKED + ASKED) if n % 50 and n != FIRST_ASKED + 90]
-    model = model_of(server, limit_seconds=5)
-    with pytest.raises(ClipError, match=r"lasts 10 s, but .* takes 5 s"):
-        scored(model, tmp_path, data)
-    answers = scored(model_of(server, limit_seconds=5), tmp_path, data, skip_invalid=True)
+    with pytest.raises(ClipError, match=r"clip 'r50/audio': the waveform holds nan .*--skip-invalid leaves it out"):
+        scored(model_of(server), tmp_path, data)
+    answers = scored(model_of(server), tmp_path, data, skip_invalid=True)
     assert answers == [f"answer {number}" for number in left]
     assert {number_of(request) for request in server.requests} == set(left)
     assert len(server.requests) == len(left)
@@ -223,77 +227,43 @@ def test_a_smaller_batch_is_a_narrower_window(server: LoopbackEndpoint, scored):
     assert server.most_at_once <= 2
 
 
-def test_an_interrupted_window_waits_for_nobody(server: LoopbackEndpoint):
-    begun, never = threading.Event(), threading.Event()
+def test_a_stream_that_nobody_reads_to_its_end_waits_for_nobody(server: LoopbackEndpoint):
+    never = threading.Event()
 
     def respond(request: Request) -> Response:
-        begun.set()
-        server.closing.wait(60)
-        never.set()
+        if request.prompt != "question 0":
+            server.closing.wait(60)
+            never.set()
         return completion("late")
 
     server.respond = respond
     model = model_of(server)
-
-    def interrupted() -> None:
-        with model.window(8):
-            assert model.answer(*alone(["a"] * 20)) == []
-            assert begun.wait(30)
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
+    stream = model.answers(questions_of(*alone(prompts_of(20))), size=8)
+    assert next(stream)[0] == 0
+    stream.close()
     assert not never.is_set()
-    assert len(server.requests) <= 8
+    assert len(server.requests) <= 9
     server.closing.set()
     server.respond = lambda request: completion("soon")
     assert model.answer(*alone(["a"])) == ["soon"]
 
 
-def test_one_window_at_a_time(server: LoopbackEndpoint):
-    model, told = model_of(server), list[tuple[int, Any]]()
-    model.on_answers = lambda answers: told.extend((place, text) for place, text, _ in answers)
-    with model.window(8) as window:
-        assert window is not None
-        assert model.answer(*alone(["a", "b"])) == []
-        with pytest.raises(ModelError, match="is being asked already"), model.window(8):
-            pass
-        window.wait_for_room()
-    assert sorted(told) == [(0, "re: a"), (1, "re: b")]
-    model.on_answers = None
-    assert model.answer(*alone(["c"])) == ["re: c"]
+def test_the_first_error_in_order_is_that_of_a_stream_after_the_answers_under_way(server: LoopbackEndpoint):
+    later = threading.Event()
 
+    def respond(request: Request) -> Response:
+        number = int(request.prompt.split()[1])
+        if number == 2:
+            assert later.wait(20)
+            time.sleep(0.05)
+        if number == 5:
+            later.set()
+        return refusal(400, f"of {number}") if number in (2, 5) else completion("A")
 
-def test_the_first_error_in_order_is_that_of_a_window():
+    server.respond = respond
     told: list[int] = []
-
-    def ask() -> None:
-        later = asyncio.Event()
-
-        async def question(number: int, window: QuestionWindow) -> None:
-            if number == 2:
-                await later.wait()
-                raise EndpointError("of 2")
-            if number == 5:
-                later.set()
-                raise EndpointError("of 5")
-            told.append(number)
-
-        with open_window(4) as window:
-            window.put([partial(question, number) for number in range(3)])
-            window.put([partial(question, number) for number in range(3, 400)])
-
+    stream = model_of(server, concurrency=4).answers(questions_of(*alone(prompts_of(400))), size=8)
     with pytest.raises(EndpointError, match="of 2"):
-        ask()
+        told.extend(index for index, _ in stream)
     assert {0, 1} <= set(told)
-    assert len(told) < 390
-
-
-def test_who_cannot_take_an_answer_ends_the_window(server: LoopbackEndpoint):
-    def full(answers: Any) -> None:
-        raise OSError("no space left on device")
-
-    model = model_of(server)
-    model.on_answers = full
-    with pytest.raises(OSError, match="no space left"):
-        model.answer(*alone(["a"] * 9))
+    assert len(told) == len(server.requests) - 2 < 390

@@ -58,9 +58,10 @@ def test_batches_go_from_the_longest_to_the_shortest_and_come_back_in_order() ->
         return [10 * len(one.clip) for one in batch]
 
     lengths = [4, 9, 1, 7, 2, 8, 2, 5]
-    assert QuestionBatches[int](Echo(), "me", 3).run(questions(lengths), work) == [10 * length for length in lengths]
+    told = dict(QuestionBatches(Echo(), "me", 3).run(questions(lengths), work))
+    assert told == {place: 10 * length for place, length in enumerate(lengths)}
     assert seen == [[9, 8, 7], [5, 4], [2, 2], [1]]
-    assert QuestionBatches[int](Echo(), "me", 3).run([], work) == []
+    assert not list(QuestionBatches(Echo(), "me", 3).run([], work))
 
 
 @pytest.mark.slow
@@ -73,10 +74,10 @@ def test_out_of_memory_halves_batches_and_the_size_stays() -> None:
             raise torch.OutOfMemoryError("out of memory: so much")
         return inputs["input_ids"].tolist()
 
-    batches = QuestionBatches[int](Echo(), "me", 8)
+    batches = QuestionBatches(Echo(), "me", 8)
     lengths = list(range(30, 10, -1))
     with pytest.warns(UserWarning, match=r"out of memory; 'me' goes on with batches of [24]") as warned:
-        assert batches.run(questions(lengths), work) == lengths
+        assert dict(batches.run(questions(lengths), work)) == dict(enumerate(lengths))
     assert len(warned) == 2
     assert sizes == [8, 4, *[2] * 10]
     assert batches.size == 2
@@ -86,7 +87,7 @@ def test_out_of_memory_halves_batches_and_the_size_stays() -> None:
 
     message = "'me' runs out of memory with a single question"
     with pytest.warns(UserWarning, match="batches of 1"), pytest.raises(MemoryError, match=message):
-        batches.run(questions(lengths), too_much)
+        list(batches.run(questions(lengths), too_much))
 
 
 def test_other_errors_of_the_model_pass() -> None:
@@ -94,7 +95,7 @@ def test_other_errors_of_the_model_pass() -> None:
         raise RuntimeError("shapes differ")
 
     with pytest.raises(RuntimeError, match="shapes differ"):
-        QuestionBatches[int](Echo(), "me", 8).run(questions([4, 5]), work)
+        list(QuestionBatches(Echo(), "me", 8).run(questions([4, 5]), work))
 
 
 def deaf_in_batches(model: Any) -> None:
@@ -182,8 +183,8 @@ def test_batches_are_not_checked_where_there_are_none(load: Load, monkeypatch: p
 @pytest.mark.parametrize(
     ("prompts", "options", "by", "message"),
     [
-        (PROMPTS[:2], OPTIONS, "letters", "there are options for 3 of 2 prompts"),
-        (PROMPTS[:2], OPTIONS[:2], "letters", "there are 3 clips and 2 prompts"),
+        (PROMPTS[:2], OPTIONS, "letters", "there are 2 prompts for 3 clips"),
+        (PROMPTS[:2], OPTIONS[:2], "letters", "there are 2 prompts for 3 clips"),
         ([*PROMPTS[:2], " "], OPTIONS, "letters", "prompt 2 is ' '; it must be a text"),
         (PROMPTS, [*OPTIONS[:2], ["dog"]], "options", r"the options of prompt 2 are \['dog'\]; there must be two"),
         (PROMPTS, [*OPTIONS[:2], "dog"], "options", "the options of prompt 2 are 'dog'; there must be two"),

@@ -12,6 +12,7 @@ import signal
 import sys
 import time
 import traceback
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -53,7 +54,7 @@ class Embeds(StagedEncoder):
 
 
 class Answers(Model):
-    """Tells of each batch of answers as soon as it has them, and logs it."""
+    """Gives each batch of answers as soon as it has them, and logs it."""
 
     card = ModelCard("answers", "v1", 8, None)
     batch_size, questions_per_call = TOLD, 4 * TOLD
@@ -62,12 +63,15 @@ class Answers(Model):
         self.log = log
 
     def answer(self, clips, prompts):
-        for start in range(0, len(prompts), TOLD):
+        raise NotImplementedError
+
+    def answers(self, questions, by=None, *, size):
+        while batch := list(islice(questions, TOLD)):
             time.sleep(0.001)
-            batch = [(start + place, text[::-1]) for place, text in enumerate(prompts[start : start + TOLD])]
-            note(self.log, f"batch {json.dumps([prompts[place] for place, _ in batch])}")
-            self.on_answers([(place, text, {"tokens": len(text)}) for place, text in batch])
-        return [text[::-1] for text in prompts]
+            note(self.log, f"batch {json.dumps([question.prompt for question in batch])}")
+            for question in batch:
+                text = question.prompt[::-1]
+                yield question.index, (text, {"tokens": len(text)})
 
 
 def embed(options, log):

@@ -11,8 +11,7 @@ import pytest
 from audio_compositionality.encoders.base import ClipError, GivenClip, ModelCard, ModelError
 from audio_compositionality.encoders.controls import CONTROLS, Controlled
 from audio_compositionality.evaluator.results.result import Result
-from audio_compositionality.evaluator.run.before import with_long_answers
-from audio_compositionality.evaluator.run.evaluate import evaluate_models
+from audio_compositionality.evaluator.run.evaluate import evaluate_models, with_long_answers
 from audio_compositionality.evaluator.run.opened import open_task
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.run.store import StoreError
@@ -110,7 +109,6 @@ class TestTold:
             assert result.cut_answers == 4
             assert Result.loads(result.dumps()) == result
         assert evaluate_models([Hears()], Questions(), [Orders()], OPTIONS)[0].cut_answers is None
-        assert model.on_answers is None
         (path,) = tmp_path.rglob("0*.json")
         assert json.loads(path.read_text())["facts"] == [{}, {"finish_reason": "length"}] * 4
 
@@ -177,7 +175,7 @@ def test_a_model_that_scores_in_some_ways_is_refused_for_others_before_it_is_ask
     assert len(scored(model, {"scoring": "letters"})) == 8
 
 
-@pytest.mark.parametrize(("size", "calls"), [(None, [24, 8, 8]), (64, [24, 8, 8]), (5, [5, 5, 5, 1, 5, 5, 5, 1, 5, 3])])
+@pytest.mark.parametrize(("size", "calls"), [(None, [24, 16]), (64, [24, 16]), (5, [5] * 8)])
 @pytest.mark.filterwarnings("ignore:.*answers were cut")
 def test_a_model_that_forms_batches_is_given_what_it_wants_or_fewer_where_they_are_asked_for(size, calls):
     model = Tells()

@@ -10,9 +10,8 @@ from audio_compositionality.encoders.base import Model, ModelCard, ModelError
 from audio_compositionality.encoders.inference import BATCHED, allowed_in_company
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.evaluator.results.result import load_result
-from audio_compositionality.evaluator.run import blocks, embeddings
-from audio_compositionality.evaluator.run.blocks import batches_in_order
-from audio_compositionality.evaluator.run.embeddings import chosen_again, open_store, size_again
+from audio_compositionality.evaluator.run import embeddings
+from audio_compositionality.evaluator.run.embeddings import batches_in_order, chosen_again, open_store, size_again
 from audio_compositionality.evaluator.run.evaluate import evaluate, evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 
@@ -186,7 +185,7 @@ def test_clips_are_read_in_the_order_of_rows_and_given_in_that_of_hashes():
 
 def test_a_block_that_is_too_large_is_read_again_and_gives_the_same_batches(monkeypatch):
     _, _, expected = ordered(600, [0, 1, 3, 4, 8, 9])
-    monkeypatch.setattr(blocks, "MOST_BYTES", 150 * 64)
+    monkeypatch.setattr(embeddings, "MOST_BYTES", 150 * 64)
     configuration, _, batches = ordered(600, [0, 1, 3, 4, 8, 9])
     assert len(configuration.read) > 2
     assert [batch.ids for batch in batches] == [batch.ids for batch in expected]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -288,7 +289,7 @@ class Likely(Hears):
 
 
 class Tells(Hears):
-    """Tells of each answer before it gives them all; from its `breaks_at`th one on, it does not answer."""
+    """Gives each answer as soon as it is there; from its `breaks_at`th one on, it does not answer."""
 
     card = ModelCard("tells", "v1", 8, None)
     batch_size, questions_per_call = 6, 24
@@ -297,11 +298,12 @@ class Tells(Hears):
         self.calls: list[int] = []
         self.breaks_at, self.answered = breaks_at, 0
 
-    def answer(self, clips, prompts):
-        self.calls.append(len(prompts))
-        for place in range(len(prompts)):
-            if self.answered == self.breaks_at:
-                raise ModelError("the server is down")
-            self.answered += 1
-            self.on_answers([(place, "A", {"finish_reason": "length"} if place % 2 else {})])
-        return ["A"] * len(prompts)
+    def answers(self, questions, by=None, *, size):
+        for _, together in groupby(questions, key=lambda question: question.index // size):
+            call = list(together)
+            self.calls.append(len(call))
+            for question in call:
+                if self.answered == self.breaks_at:
+                    raise ModelError("the server is down")
+                self.answered += 1
+                yield question.index, ("A", {"finish_reason": "length"} if question.index % 2 else {})
