@@ -142,7 +142,7 @@ class GivenClip:
 
 
 @dataclass(frozen=True)
-class Question:
+class GivenQuestion:
     """A prompt about clips, with a number that comes back with its answer.
 
     Attributes:
@@ -158,9 +158,9 @@ class Question:
     options: Sequence[str] = ()
 
 
-def questions_of(
+def given_questions(
     clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]] | None = None
-) -> list[Question]:
+) -> list[GivenQuestion]:
     """The arguments of `Model.answer` or `Model.score_options` as questions, numbered from 0.
 
     Raises:
@@ -170,7 +170,7 @@ def questions_of(
         if len(given) != len(prompts):
             raise InputError(f"there are {len(prompts)} prompts for {len(given)} {what}; there must be as many")
     every = [()] * len(prompts) if options is None else options
-    return [Question(index, *one) for index, one in enumerate(zip(clips, prompts, every, strict=True))]
+    return [GivenQuestion(index, *one) for index, one in enumerate(zip(clips, prompts, every, strict=True))]
 
 
 GivenAnswer = tuple["str | list[float]", Mapping[str, Any]]
@@ -183,7 +183,7 @@ AnswerStream = Generator[tuple[int, "GivenAnswer | ClipError"], None, None]
 
 
 def in_order(answers: AnswerStream) -> list[Any]:
-    """The texts or log-likelihoods of answers to `questions_of`.
+    """The texts or log-likelihoods of answers to `given_questions`.
 
     Raises:
         ClipError: the model refuses a clip.
@@ -313,7 +313,7 @@ class Model:
         """
         raise self.refusal("score")
 
-    def answers(self, questions: Iterable[Question], by: By | None = None, *, size: int) -> AnswerStream:
+    def answers(self, questions: Iterable[GivenQuestion], by: By | None = None, *, size: int) -> AnswerStream:
         """Answer questions, and yield each answer as soon as it is there, in any order.
 
         By default questions are put by `answer` or `score_options` in calls of several. Which questions share a call
@@ -460,25 +460,25 @@ class Wrapper(Model, ABC):
     def make_card(self) -> ModelCard:
         """The card, from the wrapped model's."""
 
-    def changed(self, questions: Iterable[Question], size: int) -> Iterable[Question]:
+    def changed(self, questions: Iterable[GivenQuestion], size: int) -> Iterable[GivenQuestion]:
         """The questions as they are put to the wrapped model; at most so many are read ahead."""
         return questions
 
-    def answers(self, questions: Iterable[Question], by: By | None = None, *, size: int) -> AnswerStream:
+    def answers(self, questions: Iterable[GivenQuestion], by: By | None = None, *, size: int) -> AnswerStream:
         """As the wrapped model's, to the changed questions."""
         return self.model.answers(self.changed(questions, size), by, size=size)
 
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
         """As the wrapped model's, to the changed questions; see `Model.answer`."""
         self.require("answer")
-        return in_order(self.answers(questions_of(clips, prompts), size=len(prompts) or 1))
+        return in_order(self.answers(given_questions(clips, prompts), size=len(prompts) or 1))
 
     def score_options(
         self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: By
     ) -> list[list[float]]:
         """As the wrapped model's, to the changed questions; see `Model.score_options`."""
         self.require("score")
-        return in_order(self.answers(questions_of(clips, prompts, options), by, size=len(prompts) or 1))
+        return in_order(self.answers(given_questions(clips, prompts, options), by, size=len(prompts) or 1))
 
     def with_new_tokens(self, count: int) -> Self:
         """See `Model`."""

@@ -32,10 +32,10 @@ from .base import (
     EventDict,
     FloatArray,
     GivenClip,
+    GivenQuestion,
     Model,
     ModelCard,
     ModelError,
-    Question,
     StagedEncoder,
     Wrapper,
     check_sample_rate,
@@ -195,7 +195,7 @@ class EventTextModel(Wrapper):
         """As the detector's."""
         self.detector.learn(rows, clips)
 
-    def changed(self, questions: Iterable[Question], size: int) -> Iterator[Question]:
+    def changed(self, questions: Iterable[GivenQuestion], size: int) -> Iterator[GivenQuestion]:
         """The questions with the events of their clips, about silence as long as each clip, or about nothing.
 
         Raises:
@@ -423,7 +423,7 @@ class Controlled(Wrapper, StagedEncoder[Any]):
     def _changed(self, clips: FloatArray, sample_rate: int) -> FloatArray:
         return clips if self.kind.clips is None else self.kind.clips(clips, sample_rate)
 
-    def changed(self, questions: Iterable[Question], size: int) -> Iterator[Question]:
+    def changed(self, questions: Iterable[GivenQuestion], size: int) -> Iterator[GivenQuestion]:
         """The questions about changed clips; or with the events in front of the prompt, about silence as long as each
         clip, or about no clip where the model reads text alone.
 

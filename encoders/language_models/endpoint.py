@@ -47,16 +47,16 @@ from ..base import (
     ClipError,
     FloatArray,
     GivenClip,
+    GivenQuestion,
     Model,
     ModelCard,
     ModelError,
-    Question,
     check_sample_rate,
     check_texts,
     check_waveforms,
+    given_questions,
     in_order,
     language_options,
-    questions_of,
     resample,
 )
 from ..loading.names import KEY_VARIABLE, Address, parse_endpoint
@@ -470,7 +470,7 @@ class EndpointModel(Model):
         """
         if len(prompts):
             check_texts(prompts)
-        return in_order(self.answers(questions_of(clips, prompts), size=self.batch_size))
+        return in_order(self.answers(given_questions(clips, prompts), size=self.batch_size))
 
     def score_options(
         self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: By
@@ -485,9 +485,9 @@ class EndpointModel(Model):
             ModelError: `by` is ``options``, or the server gives no log-probabilities.
             InputError, ClipError, EndpointError: see `answer`.
         """
-        return in_order(self.answers(questions_of(clips, prompts, options), by, size=self.batch_size))
+        return in_order(self.answers(given_questions(clips, prompts, options), by, size=self.batch_size))
 
-    def answers(self, questions: Iterable[Question], by: By | None = None, *, size: int) -> AnswerStream:
+    def answers(self, questions: Iterable[GivenQuestion], by: By | None = None, *, size: int) -> AnswerStream:
         """See `Model.answers`. The next question is sent when any is answered, so that none waits for the slowest.
 
         After a failure no further question is sent; the answers under way are yielded, and then it is raised. Where the
@@ -534,19 +534,19 @@ class EndpointModel(Model):
         So a wrong key, URL or name shows at once, and not after the data are made.
         """
         clips = [GivenClip(np.zeros(SAMPLE_RATE, np.float32), SAMPLE_RATE)] if hears else []
-        for _, reply in self._replies([Question(0, clips, _HELLO)], {"max_tokens": self.new_tokens}, 1):
+        for _, reply in self._replies([GivenQuestion(0, clips, _HELLO)], {"max_tokens": self.new_tokens}, 1):
             if isinstance(reply, Reply) and reply.model and reply.model != self.address.model:
                 self.card = replace(self.card, revision=shortened(reply.model, 100))
 
     def _replies(
-        self, questions: Iterable[Question], parameters: Mapping[str, Any], most: int
-    ) -> Generator[tuple[Question, Reply | ClipError], None, None]:
+        self, questions: Iterable[GivenQuestion], parameters: Mapping[str, Any], most: int
+    ) -> Generator[tuple[GivenQuestion, Reply | ClipError], None, None]:
         """The server's replies to questions as they come, at most so many under way at a time.
 
         The event loop of one thread sends and receives everything. Only so does a question end at its deadline whatever
         it waits for, and only so do all end when nobody waits for them any more.
         """
-        arrived: queue.SimpleQueue[tuple[Question, Reply | ClipError] | None] = queue.SimpleQueue()
+        arrived: queue.SimpleQueue[tuple[GivenQuestion, Reply | ClipError] | None] = queue.SimpleQueue()
         loop = asyncio.new_event_loop()
         asking = loop.create_task(self._ask_all(iter(questions), parameters, most, arrived))
         asking.add_done_callback(lambda _: arrived.put(None))
@@ -575,10 +575,10 @@ class EndpointModel(Model):
 
     async def _ask_all(
         self,
-        questions: Iterator[Question],
+        questions: Iterator[GivenQuestion],
         parameters: Mapping[str, Any],
         most: int,
-        arrived: queue.SimpleQueue[tuple[Question, Reply | ClipError] | None],
+        arrived: queue.SimpleQueue[tuple[GivenQuestion, Reply | ClipError] | None],
     ) -> None:
         """Ask all questions in order; after a failure no further ones.
 
@@ -598,7 +598,7 @@ class EndpointModel(Model):
             trust_env=not self._is_here,
         )
 
-        async def ask(number: int, question: Question) -> None:
+        async def ask(number: int, question: GivenQuestion) -> None:
             try:
                 async with free:
                     if not stopped.is_set():
@@ -634,7 +634,7 @@ class EndpointModel(Model):
         self,
         client: httpx2.AsyncClient,
         key: str | None,
-        question: Question,
+        question: GivenQuestion,
         fixed: Mapping[str, Any],
         stopped: asyncio.Event,
         most: int,

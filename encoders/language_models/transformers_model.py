@@ -26,15 +26,15 @@ from ..base import (
     ClipError,
     FloatArray,
     GivenAnswer,
+    GivenQuestion,
     Model,
     ModelCard,
     ModelError,
-    Question,
     check_sample_rate,
     check_waveforms,
+    given_questions,
     in_order,
     language_options,
-    questions_of,
     resample,
 )
 from ..inference import inference
@@ -227,7 +227,7 @@ class TransformersLanguageModel(Model):
             ClipError: a clip is too long for the model or too short, or not finite; it carries the row.
             MemoryError: a single question is too much.
         """
-        return in_order(self.answers(questions_of(clips, prompts), size=len(prompts) or 1))
+        return in_order(self.answers(given_questions(clips, prompts), size=len(prompts) or 1))
 
     def score_options(
         self,
@@ -245,9 +245,9 @@ class TransformersLanguageModel(Model):
                 tokens of its own after the prompt, or the chat template has the model reason first.
             ClipError, MemoryError: as `answer`.
         """
-        return in_order(self.answers(questions_of(clips, prompts, options), by, size=len(prompts) or 1))
+        return in_order(self.answers(given_questions(clips, prompts, options), by, size=len(prompts) or 1))
 
-    def answers(self, questions: Iterable[Question], by: By | None = None, *, size: int) -> AnswerStream:
+    def answers(self, questions: Iterable[GivenQuestion], by: By | None = None, *, size: int) -> AnswerStream:
         """See `Model.answers`; answers come a batch at a time, the longest questions of a call first."""
         if by not in (None, "letters", "options"):
             raise InputError(f"by is {by!r}; it must be 'letters' or 'options'")
@@ -281,7 +281,7 @@ class TransformersLanguageModel(Model):
             answers.append((self.front_end.opening(question.chat) + text, facts))
         return answers
 
-    def _chat_question(self, question: Question, by: By | None) -> ChatQuestion:
+    def _chat_question(self, question: GivenQuestion, by: By | None) -> ChatQuestion:
         """A question that is known to be valid, its clip at the model's rate."""
         prompt = question.prompt
         if not isinstance(prompt, str) or not prompt.strip():

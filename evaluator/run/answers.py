@@ -22,10 +22,10 @@ from audio_compositionality.encoders.base import (
     ClipError,
     GivenAnswer,
     GivenClip,
+    GivenQuestion,
     Model,
     ModelCard,
     ModelError,
-    Question,
     resample,
 )
 from audio_compositionality.support.progress import during
@@ -296,7 +296,7 @@ def _questions(
     skip_invalid: bool,
     errors: dict[int, str],
     refused: Sequence[ClipError],
-) -> Iterator[Question]:
+) -> Iterator[GivenQuestion]:
     """The questions at some places; their clips are read a call at a time.
 
     Of unusable clips that may be left out, the reasons are added to `errors`. None follow after a clip was refused.
@@ -319,7 +319,7 @@ def _questions(
             given: Clip | GivenClip = clip
             if "labels" in model.abilities or isinstance(model, CrossFitted):
                 given = GivenClip(clip.waveform, clip.sample_rate, rows[place])
-            yield Question(place, [given], prompts[place], texts[place])
+            yield GivenQuestion(place, [given], prompts[place], texts[place])
 
 
 def checked_answer(given: GivenAnswer, options: Sequence[str], card: ModelCard) -> Answer:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
-from audio_compositionality.encoders.base import AnswerStream, By, Model, ModelCard, Question, Wrapper
+from audio_compositionality.encoders.base import AnswerStream, By, GivenQuestion, Model, ModelCard, Wrapper
 from audio_compositionality.tasks.base import Samples
 
 FOLDS = 5
@@ -58,10 +58,10 @@ class CrossFitted(Wrapper):
         """The places of the rows from which the copy of a fold learns: those of the other folds."""
         return [place for place, row in enumerate(rows) if self._fold[row["id"]] != fold]
 
-    def answers(self, questions: Iterable[Question], by: By | None = None, *, size: int) -> AnswerStream:
+    def answers(self, questions: Iterable[GivenQuestion], by: By | None = None, *, size: int) -> AnswerStream:
         """See `Model.answers`."""
         for _, together in groupby(questions, key=lambda question: question.index // size):
-            of_fold: dict[int, list[Question]] = {}
+            of_fold: dict[int, list[GivenQuestion]] = {}
             for question in together:
                 (row,) = self.rows_of([question.clips])
                 of_fold.setdefault(self._fold[row["id"]], []).append(question)

@@ -13,7 +13,7 @@ import pytest
 import soxr
 import torch
 
-from audio_compositionality.encoders.base import ClipError, Question
+from audio_compositionality.encoders.base import ClipError, GivenQuestion
 from audio_compositionality.encoders.language_models.transformers_model import TransformersLanguageModel
 from audio_compositionality.encoders.loading.registry import load_model
 
@@ -110,7 +110,7 @@ def test_what_generation_config_says_changes_nothing_but_the_end(
     assert isinstance(other, TransformersLanguageModel)
     assert other.answer(each(sounds()), PROMPTS) == expected
     assert other.card.revision != model.card.revision
-    asked = model._chat_question(Question(0, sounds()[:1], PROMPTS[0]), None)
+    asked = model._chat_question(GivenQuestion(0, sounds()[:1], PROMPTS[0]), None)
     ((_, numbers),) = model._batches.run([asked], model._write)
     # A token that ends answers from now on.
     (copy / "generation_config.json").write_text(json.dumps({**said, "eos_token_id": [2, numbers[3]]}))

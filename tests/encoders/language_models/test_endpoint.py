@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from audio_compositionality.encoders.base import ClipError, GivenClip, ModelError, questions_of
+from audio_compositionality.encoders.base import ClipError, GivenClip, ModelError, given_questions
 from audio_compositionality.encoders.language_models.endpoint import (
     Clock,
     EndpointError,
@@ -169,7 +169,7 @@ def test_empty_answers_refusals_and_cut_ones_stay_as_they_are_and_are_counted(se
         completion(" (C) "),
     ]
     model = model_of(server, concurrency=1)
-    replies = dict(model.answers(questions_of(each(clips_of(9)), prompts_of(9)), size=9))
+    replies = dict(model.answers(given_questions(each(clips_of(9)), prompts_of(9)), size=9))
     facts = {place: beside for place, (_, beside) in replies.items()}
     assert [replies[place][0] for place in range(9)] == [
         "", "", " \n", "I cannot help with that.", "The an", "", "B.", "half ? a character", " (C) ",
@@ -184,7 +184,7 @@ def test_who_has_answered_is_known_and_a_change_is_told(server: LoopbackEndpoint
         completion(model="tiny-2026-01", system_fingerprint="fp_2"),
     ]
     model = model_of(server, concurrency=1)
-    told = dict(model.answers(questions_of(each(clips_of(2)), prompts_of(2)), size=9))
+    told = dict(model.answers(given_questions(each(clips_of(2)), prompts_of(2)), size=9))
     assert [told[place][1]["fingerprint"] for place in range(2)] == ["fp_1", "fp_2"]
     server.faults = [completion(model="tiny-2026-02")]
     with pytest.warns(UserWarning, match="answers as tiny-2026-01 and as tiny-2026-02"):
@@ -603,7 +603,7 @@ def scores_of(
     server.faults = list(answers)
     model = model_of(server, concurrency=1)
     count = len(answers)
-    asked = questions_of(each(clips_of(count)), prompts_of(count), [["x"] * options] * count)
+    asked = given_questions(each(clips_of(count)), prompts_of(count), [["x"] * options] * count)
     told = dict(sorted(model.answers(asked, "letters", size=8)))
     return [scores for scores, _ in told.values()], {place: dict(facts) for place, (_, facts) in told.items()}
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from audio_compositionality.encoders.base import ClipError, questions_of
+from audio_compositionality.encoders.base import ClipError, given_questions
 from audio_compositionality.encoders.controls import CONTROLS, Controlled
 from audio_compositionality.encoders.language_models.endpoint import EndpointError, EndpointModel
 from audio_compositionality.encoders.loading.names import parse_endpoint
@@ -238,7 +238,7 @@ def test_a_stream_that_nobody_reads_to_its_end_waits_for_nobody(server: Loopback
 
     server.respond = respond
     model = model_of(server)
-    stream = model.answers(questions_of(*alone(prompts_of(20))), size=8)
+    stream = model.answers(given_questions(*alone(prompts_of(20))), size=8)
     assert next(stream)[0] == 0
     stream.close()
     assert not never.is_set()
@@ -262,7 +262,7 @@ def test_the_first_error_in_order_is_that_of_a_stream_after_the_answers_under_wa
 
     server.respond = respond
     told: list[int] = []
-    stream = model_of(server, concurrency=4).answers(questions_of(*alone(prompts_of(400))), size=8)
+    stream = model_of(server, concurrency=4).answers(given_questions(*alone(prompts_of(400))), size=8)
     with pytest.raises(EndpointError, match="of 2"):
         told.extend(index for index, _ in stream)
     assert {0, 1} <= set(told)
