@@ -64,7 +64,8 @@ def open_store(model: Model, configuration: Configuration, options: RunOptions) 
 
     A model under a control that changes texts alone shares the store of the model itself.
     """
-    key = StoreKey.of(model.clips_card, configuration.recipe, configuration.fingerprint)
+    recipe, fingerprint = configuration.recipe, configuration.fingerprint
+    key = StoreKey.of(model.clips_card, recipe, fingerprint, configuration.rows_digest)
     return EmbeddingStore(options.store, key, configuration.clip_ids)
 
 
@@ -412,7 +413,7 @@ def text_store(card: ModelCard, opened: OpenedTask, options: RunOptions) -> Embe
     Its key depends on the texts alone, so tasks with the same texts share it.
     """
     unique = opened.unique_texts
-    key = StoreKey.of(card, opened.configuration.recipe, digest_of_texts(unique), "texts")
+    key = StoreKey.of(card, opened.configuration.recipe, digest_of_texts(unique), kind="texts")
     return EmbeddingStore(options.store, key, [digest_of_texts([text]) for text in unique])
 
 

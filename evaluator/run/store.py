@@ -59,6 +59,8 @@ class StoreKey:
     Attributes:
         recipe: name of the configuration of the data.
         fingerprint: of the configuration; of texts the SHA-256 of them all.
+        rows_digest: of the configuration, whose fingerprint stays where a recipe draws otherwise under an unchanged
+            version; empty of texts.
         kind: ``clips``, ``texts`` or ``answers``.
         model_id, revision, weights_sha256, output_dim, front_end_version: see `ModelCard`.
         layer, pooling, precision: see `EncoderOptions`.
@@ -66,6 +68,7 @@ class StoreKey:
 
     recipe: str
     fingerprint: str
+    rows_digest: str
     kind: Kind
     model_id: str
     revision: str
@@ -77,11 +80,14 @@ class StoreKey:
     front_end_version: int
 
     @classmethod
-    def of(cls, card: ModelCard, recipe: str, fingerprint: str, kind: Kind = "clips") -> StoreKey:
+    def of(
+        cls, card: ModelCard, recipe: str, fingerprint: str, rows_digest: str = "", kind: Kind = "clips"
+    ) -> StoreKey:
         """The key of a model's outputs."""
         return cls(
             recipe=recipe,
             fingerprint=fingerprint,
+            rows_digest=rows_digest,
             kind=kind,
             model_id=card.id,
             revision=card.revision,
@@ -586,6 +592,7 @@ def answer_store(card: ModelCard, opened: OpenedTask, root: str | Path | None) -
     asked = [opened.configuration.fingerprint, *opened.prompts]
     if scoring != GENERATE:
         asked += [f"scoring by {scoring}", *(text for options in opened.options for text in options)]
-    key = StoreKey.of(card, opened.configuration.recipe, digest_of_texts(asked), "answers")
+    configuration = opened.configuration
+    key = StoreKey.of(card, configuration.recipe, digest_of_texts(asked), configuration.rows_digest, "answers")
     ids = [f"{'+'.join(about)}?{number}" for number, about in enumerate(opened.asked_about)]
     return AnswerStore(root, replace(key, output_dim=None), ids)

@@ -171,7 +171,7 @@ def stored_embeddings(result: Result, opened: OpenedTask, root: str | Path | Non
     folder = store_root() if root is None else Path(root)
     parts: list[NDArray[np.floating]] = []
     if opened.clip_ids:
-        key = StoreKey.of(card, configuration.recipe, configuration.fingerprint)
+        key = StoreKey.of(card, configuration.recipe, configuration.fingerprint, configuration.rows_digest)
         store = EmbeddingStore(folder, key, configuration.clip_ids)
         parts.append(opened.clip_outputs(_loaded(store, result.model.id)))
     if opened.texts:

@@ -18,7 +18,7 @@ class MadeConfiguration:
     def __init__(self, count: int, rate: int = RATE, seconds: float = 0.1) -> None:
         self.rows = [{"id": str(number), "split": "train"} for number in range(count)]
         self.clip_ids = tuple(f"{number}/audio" for number in range(count))
-        self.fingerprint = f"made {count} {rate} {seconds}"
+        self.fingerprint = self.rows_digest = f"made {count} {rate} {seconds}"
         self.rate, self.samples = rate, round(rate * seconds)
         self.read: list[int] = []
 

@@ -54,6 +54,15 @@ def test_answers_of_one_way_to_ask_are_not_taken_for_those_of_another(tmp_path):
     assert len(model.calls) == 6
 
 
+def test_answers_about_rows_that_are_drawn_otherwise_are_not_reused(tmp_path):
+    """A draw that changes without its version leaves the fingerprint, the ids and the prompts as they were."""
+    first, other, options = Questions(), Questions(), OPTIONS.changed(store=tmp_path)
+    other.rows_digest = "0" * 64
+    other.sound = lambda number: (np.full(8, (number + 1) / 1000, np.float32), 8)
+    before = scored(Hears(), options=options, data=first)
+    assert scored(Hears(), options=options, data=other) == [str(int(text) + 1) for text in before]
+
+
 def test_who_tells_no_likelihoods_is_refused_before_anything_is_asked_or_left_out():
     words = r"'hears' computes no likelihoods of options .*letters: score its written answers"
     with pytest.raises(TaskError, match=words):

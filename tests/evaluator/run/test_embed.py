@@ -70,6 +70,15 @@ def files(root: Path) -> dict[str, bytes]:
     return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
 
 
+def test_clips_that_are_drawn_otherwise_are_embedded_anew(tmp_path):
+    """A draw that changes without its version leaves the fingerprint and the ids as they were."""
+    fill(Number(), Numbered(70), tmp_path)
+    other = Numbered(70)
+    other.rows_digest = "0" * 64
+    other.sound = lambda number: (np.full(8, number + 1, np.float32), 16_000)
+    assert (fill(Number(), other, tmp_path).load().embeddings[:, 0] == np.arange(1, 71)).all()
+
+
 @pytest.mark.parametrize("root", ["store", None])
 @pytest.mark.parametrize("batch_size", [None, 1, 7, 64])
 def test_every_clip_is_embedded_once_and_no_batch_crosses_a_shard(tmp_path, root, batch_size):

@@ -50,6 +50,7 @@ class Changed:
 
     def __init__(self, configuration, rows):
         self.recipe, self.source, self.fingerprint = configuration.recipe, configuration.source, "0" * 64
+        self.rows_digest = self.fingerprint
         self._configuration, self.rows = configuration, rows
         ids = {row["id"] for row in rows}
         self.clip_ids = [id for id in configuration.clip_ids if id.rpartition("/")[0] in ids]

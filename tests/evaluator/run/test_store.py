@@ -33,6 +33,7 @@ from ..damaged import check_flips, flipped
 KEY = StoreKey(
     recipe="a_tre",
     fingerprint="f" * 64,
+    rows_digest="d" * 64,
     kind="clips",
     model_id="org/model@layer=3",
     revision="abc",
@@ -64,7 +65,7 @@ def test_the_digest_is_sha256_of_sorted_json_without_spaces() -> None:
     text = (
         '{"fingerprint":"' + "f" * 64 + '","front_end_version":1,"kind":"clips","layer":3,'
         '"model_id":"org/model@layer=3","output_dim":5,"pooling":null,"precision":"float32","recipe":"a_tre",'
-        '"revision":"abc","schema_version":4,"weights_sha256":"' + "e" * 64 + '"}'
+        '"revision":"abc","rows_digest":"' + "d" * 64 + '","schema_version":4,"weights_sha256":"' + "e" * 64 + '"}'
     )
     assert KEY.digest == hashlib.sha256(text.encode()).hexdigest()
 
@@ -81,8 +82,8 @@ def test_every_part_of_the_key_makes_another_store(tmp_path: Path) -> None:
 def test_the_key_of_a_card() -> None:
     options = EncoderOptions(layer=2, pooling="max", precision="float16", compile=True)
     card = ModelCard("m", "v1", 16_000, 5, weights_sha256="a" * 64, front_end_version=7, options=options)
-    key = StoreKey.of(card, "scenes", "f", "texts")
-    assert key == StoreKey("scenes", "f", "texts", "m", "v1", "a" * 64, 5, 2, "max", "float16", 7)
+    key = StoreKey.of(card, "scenes", "f", "d", "texts")
+    assert key == StoreKey("scenes", "f", "d", "texts", "m", "v1", "a" * 64, 5, 2, "max", "float16", 7)
 
 
 def test_the_folder_is_readable_without_the_project(tmp_path: Path) -> None:

@@ -30,7 +30,7 @@ class Made:
     """
 
     recipe = source = "toy"
-    fingerprint = "f" * 64
+    fingerprint = rows_digest = "f" * 64
     damaged = ""
 
     def __init__(self, rows: Sequence[Mapping[str, Any]], clip_ids: Sequence[str]) -> None:
