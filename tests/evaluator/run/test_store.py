@@ -76,7 +76,7 @@ def test_every_part_of_the_key_makes_another_store(tmp_path: Path) -> None:
         value = getattr(KEY, field.name)
         other = value + 1 if isinstance(value, int) else f"{value}x"
         folders.add(EmbeddingStore(tmp_path, replace(KEY, **{field.name: other}), IDS).folder)
-    assert len(folders) == 1 + len(fields(KEY)) == 12
+    assert len(folders) == 1 + len(fields(KEY)) == 13
 
 
 def test_the_key_of_a_card() -> None:
