@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -29,7 +30,7 @@ from audio_compositionality.tasks.base import Task
 from audio_compositionality.tasks.registry import list_tasks
 
 from .run_folder import read_record
-from .settings import HARD, MODULAR, Stage, TrainingError, TrainingSettings
+from .settings import HARD, MODULAR, TrainingError, TrainingSettings
 
 Train = Callable[[TrainingSettings, Path], object]
 """Trains by settings into a folder; a run that is finished is left as it is."""
@@ -84,7 +85,7 @@ def variants(settings: TrainingSettings) -> dict[str, TrainingSettings]:
     for place in range(len(stages) - 1):
         order = (*stages[:place], stages[place + 1], stages[place], *stages[place + 2 :])
         if [stage.kind for stage in order] != [stage.kind for stage in stages]:
-            named[_order(order)] = settings.changed(stages=order)
+            named[" before ".join(stage.kind for stage in order)] = settings.changed(stages=order)
     if any(stage.kind == MODULAR for stage in stages):
         for most in MOST_PARTS:
             if most < settings.positives:
@@ -95,10 +96,6 @@ def variants(settings: TrainingSettings) -> dict[str, TrainingSettings]:
         if one not in unique.values():
             unique[name] = one
     return unique
-
-
-def _order(stages: Sequence[Stage]) -> str:
-    return " before ".join(stage.kind for stage in stages)
 
 
 def two_way(scores: ArrayLike, clusters: ArrayLike, *, seed: int = 0) -> TwoWay:
@@ -167,7 +164,10 @@ def run_ablations(
     if not seeds or len(set(seeds)) != len(seeds):
         raise TrainingError(f"seeds are {list(seeds)}; give one or more, all different")
     named = variants(settings)
-    train = train or _trainer(device, progress)
+    if train is None:
+        from .running import train_model
+
+        train = partial(train_model, device=device, progress=progress)
     folders: dict[str, list[Path]] = {}
     for seed in seeds:
         # Seed by seed, so that a stopped run has whole comparisons.
@@ -175,7 +175,10 @@ def run_ablations(
             folder = Path(out) / f"{name.replace(' ', '-')}-seed{seed}"
             train(one.changed(seed=seed), folder)
             folders.setdefault(name, []).append(folder)
-    tasks = _tasks(folders[WHOLE][0])
+    recipe = (read_record(folders[WHOLE][0]) or {}).get("recipe")
+    tasks = [task for task in list_tasks() if task.info.training and task.info.training == recipe]
+    if not tasks:
+        raise TrainingError(f"what was learnt from, {recipe or 'rows of no recipe'}, is the training split of no task")
     tested = rendered_preset("mini", recipes=[task.info.recipe for task in tasks]) if data is None else data
     tasks = [task for task in tasks if task.info.recipe in tested.recipes]
     models = {folder: load_model(str(folder), device=device) for of_name in folders.values() for folder in of_name}
@@ -184,21 +187,6 @@ def run_ablations(
     table = _table(named, folders, models, tasks, tested, results)
     write_together({Path(out) / f"{TABLE}.csv": to_csv(table), Path(out) / f"{TABLE}.md": to_markdown(table)})
     return table
-
-
-def _trainer(device: str | None, progress: bool) -> Train:
-    from .running import train_model
-
-    return lambda settings, folder: train_model(settings, folder, device=device, progress=progress)
-
-
-def _tasks(folder: Path) -> list[Task]:
-    """The tasks whose training split was used."""
-    recipe = (read_record(folder) or {}).get("recipe")
-    tasks = [task for task in list_tasks() if task.info.training and task.info.training == recipe]
-    if not tasks:
-        raise TrainingError(f"what was learnt from, {recipe or 'rows of no recipe'}, is the training split of no task")
-    return tasks
 
 
 def _table(

@@ -13,7 +13,7 @@ import hashlib
 import io
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -139,7 +139,6 @@ def open_training(
     *,
     preset: str = "mini",
     recipe: str | None = None,
-    revision: str | None = None,
     **changes: Any,
 ) -> TrainingSplits:
     """Open training data.
@@ -150,7 +149,6 @@ def open_training(
             opened already, such as those that `recorded` makes of recordings, or their splits, returned as they are.
         preset: size of a recipe that is named.
         recipe: the one to take where the data have several training recipes.
-        revision: branch, tag or commit of a Hub id.
         changes: to the recipe's settings, such as ``train_rows=1000``.
 
     Raises:
@@ -161,7 +159,7 @@ def open_training(
     """
     if isinstance(source, TrainingSplits):
         return source
-    data = open_source(source, preset, recipe, revision, changes)
+    data = open_source(source, preset, recipe, changes)
     recipes = training_recipes()
     names = [name for name in data.recipes if name in recipes] if recipe is None else [recipe]
     if len(names) != 1:
@@ -173,9 +171,7 @@ def open_training(
     return splits_of(data.configuration(names[0]))
 
 
-def open_source(
-    source: str | Path | Data, preset: str, recipe: str | None, revision: str | None, changes: dict[str, Any]
-) -> Data:
+def open_source(source: str | Path | Data, preset: str, recipe: str | None, changes: dict[str, Any]) -> Data:
     """The data of `open_training`, of all their recipes."""
     if isinstance(source, str) and source in list_recipes():
         return rendered_preset(preset, recipes=[source], **changes)
@@ -183,7 +179,7 @@ def open_source(
         return rendered_preset(source, recipes=training_recipes() if recipe is None else [recipe], **changes)
     if changes:
         raise TrainingError(f"{listed(list(changes))} cannot be changed: only rows rendered on the fly have settings")
-    return open_data(source, revision=revision) if isinstance(source, (str, Path)) else source
+    return open_data(source) if isinstance(source, (str, Path)) else source
 
 
 def splits_of(configuration: Configuration) -> TrainingSplits:
@@ -192,10 +188,28 @@ def splits_of(configuration: Configuration) -> TrainingSplits:
     Raises:
         TrainingError: there are no training rows, or a row is none: names it.
     """
+    numbers: dict[str, list[int]] = {}
+    for number, clip_id in enumerate(configuration.clip_ids):
+        # The name of a clip has no slash, unless it is one of a list.
+        numbers.setdefault(clip_id.rpartition("/")[0], []).append(number)
     rows: dict[str, list[TrainingRow]] = {TRAIN: [], VALIDATION: []}
-    for row, number in zip(configuration.rows, _clips_of_rows(configuration), strict=True):
-        if row["split"] in rows:
-            rows[row["split"]].append(_training_row(row, number))
+    for row in configuration.rows:
+        clips = numbers.get(row["id"], [])
+        if len(clips) != 1:
+            raise TrainingError(f"{configuration.source}: row {row['id']} has {len(clips)} clips; it must have one")
+        if row["split"] not in rows:
+            continue
+        try:
+            captions, parts = tuple(row["captions"]), tuple(row["parts"])
+            negatives = tuple((one["text"], one["kind"] or "") for one in row["negatives"])
+        except (KeyError, TypeError) as error:
+            raise TrainingError(
+                f"row {row['id']} has no {listed(_TEXTS)}, which training rows have: {error}"
+            ) from error
+        if not captions:
+            raise TrainingError(f"row {row['id']} has no caption")
+        expression = row.get("expression") or plain_caption(captions[0])
+        rows[row["split"]].append(TrainingRow(row["id"], captions, parts, negatives, expression, clips[0]))
     return _splits(configuration, rows)
 
 
@@ -204,34 +218,6 @@ def _splits(configuration: Configuration, rows: dict[str, list[TrainingRow]]) ->
         raise TrainingError(f"{configuration.source} has no row of the split {TRAIN!r}")
     train, validation = (TrainingData(configuration, split, tuple(rows[split])) for split in (TRAIN, VALIDATION))
     return TrainingSplits(train, validation if validation.rows else None)
-
-
-def _clips_of_rows(configuration: Configuration) -> list[int]:
-    """The number of each row's clip, of which there is one."""
-    numbers: dict[str, list[int]] = {}
-    for number, clip_id in enumerate(configuration.clip_ids):
-        # The name of a clip has no slash, unless it is one of a list.
-        numbers.setdefault(clip_id.rpartition("/")[0], []).append(number)
-    clips = []
-    for row in configuration.rows:
-        of_row = numbers.get(row["id"], [])
-        if len(of_row) != 1:
-            raise TrainingError(f"{configuration.source}: row {row['id']} has {len(of_row)} clips; it must have one")
-        clips += of_row
-    return clips
-
-
-def _training_row(row: Row, clip: int) -> TrainingRow:
-    """A row of a recipe whose texts are its columns."""
-    try:
-        captions, parts = tuple(row["captions"]), tuple(row["parts"])
-        negatives = tuple((one["text"], one["kind"] or "") for one in row["negatives"])
-    except (KeyError, TypeError) as error:
-        raise TrainingError(f"row {row['id']} has no {listed(_TEXTS)}, which training rows have: {error}") from error
-    if not captions:
-        raise TrainingError(f"row {row['id']} has no caption")
-    expression = row.get("expression") or plain_caption(captions[0])
-    return TrainingRow(row["id"], captions, parts, negatives, expression, clip)
 
 
 def plain_caption(caption: str) -> str:
@@ -275,24 +261,18 @@ def published_training(
     rows: dict[str, list[TrainingRow]] = {TRAIN: [], VALIDATION: [], _TEST: []}
     for (id, row), said in zip(there, says, strict=True):
         file = file_of[row.path]
-        rows[split_of[file]].append(_row(id, row, said, clip_of.get(file, -1)))
+        negatives = tuple((text, "") for text in row.negatives)
+        made = TrainingRow(id, row.captions, row.parts, negatives, said, clip_of.get(file, -1))
+        rows[split_of[file]].append(made)
     if rows[_TEST]:
         warnings.warn(f"{source}: {len(rows[_TEST]):,} rows of the test split are left out", stacklevel=2)
     if not rows[TRAIN]:
         raise TrainingError(f"{source} has no training row")
-    return _splits(_configuration(source, Path(sounds), {file: split_of[file] for file in clip_of}), rows)
-
-
-def _row(id: str, row: TrainingTexts, says: str, clip: int) -> TrainingRow:
-    return TrainingRow(id, row.captions, row.parts, tuple((text, "") for text in row.negatives), says, clip)
-
-
-def _configuration(source: str, folder: Path, split_of: Mapping[str, str]) -> ReadConfiguration:
-    """The clips, one a file, in the order of their names."""
-    rows: list[Row] = [{"id": file, "split": split} for file, split in split_of.items()]
-    sound: Callable[[str], Path] = folder.joinpath
-    clips = [(ReadClip("audio", partial(sound, file)),) for file in split_of]
-    return ReadConfiguration("published training texts", source, rows, clips)
+    # The clips, one a file, in the order of their names.
+    sound: Callable[[str], Path] = Path(sounds).joinpath
+    described: list[Row] = [{"id": file, "split": split_of[file]} for file in clip_of]
+    clips = [(ReadClip("audio", partial(sound, file)),) for file in clip_of]
+    return _splits(ReadConfiguration("published training texts", source, described, clips), rows)
 
 
 def _files(folder: Path, named: Iterable[str], source: str, skip_missing: bool) -> dict[str, str]:
@@ -342,7 +322,12 @@ def _split_of_files(files: Sequence[str], stated: Iterable[tuple[str, str]]) -> 
     rank = {TRAIN: 0, VALIDATION: 1, _TEST: 2}
     split_of = dict.fromkeys(files, TRAIN)
     for file, name in stated:
-        split = _split_named(name)
+        lower, split = name.strip().lower(), TRAIN
+        if lower.startswith(("val", "dev")) and lower != "development":
+            split = VALIDATION
+        elif lower.startswith(("test", "eval")):
+            # The test split of Clotho is its "evaluation".
+            split = _TEST
         if rank[split] > rank[split_of[file]]:
             split_of[file] = split
     to_learn = [file for file in files if split_of[file] == TRAIN]
@@ -350,14 +335,6 @@ def _split_of_files(files: Sequence[str], stated: Iterable[tuple[str, str]]) -> 
         drawn = sorted(to_learn, key=lambda file: hashlib.sha256(file.encode("utf-8", "surrogateescape")).digest())
         split_of.update(dict.fromkeys(drawn[: max(len(drawn) // _HELD_OUT, 1)], VALIDATION))
     return split_of
-
-
-def _split_named(name: str) -> str:
-    lower = name.strip().lower()
-    if lower.startswith(("val", "dev")) and lower != "development":
-        return VALIDATION
-    # The test split of Clotho is its "evaluation".
-    return _TEST if lower.startswith(("test", "eval")) else TRAIN
 
 
 def _says(rows: Sequence[tuple[str, Sequence[str]]]) -> list[str]:

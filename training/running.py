@@ -177,12 +177,12 @@ def train_model(
             from .towers.small_towers import AlignedTowers, frozen_features, open_aligned
 
             towers = open_aligned(aligned, seed=settings.seed, device=computing.device, train=settings.train)
-    if data is None:
+    source = data
+    if source is None:
         is_counted = settings.rows is not None and settings.data in training_recipes()
         changes = {"train_rows": settings.rows} if is_counted else {}
-        splits = open_training(open_source(settings.data, settings.preset, settings.recipe, None, changes))
-    else:
-        splits = open_training(data, recipe=settings.recipe)
+        source = open_source(settings.data, settings.preset, settings.recipe, changes)
+    splits = open_training(source, recipe=settings.recipe)
     if settings.rows is not None and len(splits.train.rows) > settings.rows:
         splits = replace(splits, train=splits.train.take(settings.rows))
     towers.tokeniser.check(text for row in splits.train.rows for text in row.texts)

@@ -83,8 +83,9 @@ def test_the_same_in_another_order_is_no_second_pull_request_and_other_options_a
 
 def test_without_a_token_or_a_leaderboard_nothing_is_computed(hub, submit, monkeypatch):
     monkeypatch.setattr("audio_compositionality.push_scripts.submit.make_submission", pytest.fail)
-    with pytest.raises(HubError, match=f"there is no dataset {RESULTS}: check --org"):
+    with pytest.raises(HubError, match=f"there is no dataset {RESULTS}: check --org") as caught:
         submit("a_coat")
+    assert caught.value.status == 404
     hub.repositories.create("dataset", RESULTS)
     monkeypatch.delenv("HF_TOKEN")
     with pytest.raises(HubError, match="no token is set; make one at"):
