@@ -251,11 +251,14 @@ class Hub:
                 if path in changes.send:
                     addition = CommitOperationAdd(path, content if isinstance(content, bytes) else str(content))
                     folders.setdefault(path.rpartition("/")[0], []).append(addition)
-            common = {"repo_type": repository.kind, "revision": target, "create_pr": create}
+            common: dict[str, Any] = {"repo_type": repository.kind, "revision": target, "create_pr": create}
             for group in folders.values():
                 upload = partial(self._api.preupload_lfs_files, repository.id, group, free_memory=False, **common)
                 self._call(action, upload)
-            operations = [*chain.from_iterable(folders.values()), *map(CommitOperationDelete, changes.delete)]
+            operations: list[Any] = [
+                *chain.from_iterable(folders.values()),
+                *map(CommitOperationDelete, changes.delete),
+            ]
             # A commit may not be repeated without a look at what has become of it.
             try:
                 with quiet_client():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
@@ -395,7 +395,7 @@ class Batches:
             rows=torch.from_numpy(numbers.copy()),
         )
 
-    def stream(self, start: int = 0, stop: int | None = None) -> Iterator[Batch]:
+    def stream(self, start: int = 0, stop: int | None = None) -> Generator[Batch, None, None]:
         """The batches of steps from `start` to before `stop`, without end where it is None, made in a thread ahead."""
         steps = count(start) if stop is None else iter(range(start, stop))
         pool = ThreadPoolExecutor(1, thread_name_prefix="batches")

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from audio_compositionality.dataset_builder.data import Clip
 from audio_compositionality.encoders.base import FloatArray, resample
 from audio_compositionality.support.files import CACHE_VARIABLE, cache_folder, locked, write_whole
+from audio_compositionality.support.progress import make_bar
 
 from .settings import TrainingError
 
@@ -281,14 +282,12 @@ def _fill(
     progress: bool,
 ) -> None:
     """Compute the features from the first unfinished chunk on: threads do while this one renders or reads on."""
-    from tqdm.auto import tqdm
-
-    done = np.append(digests.any(axis=1), False).argmin() // CHUNK * CHUNK
+    done = int(np.append(digests.any(axis=1), False).argmin()) // CHUNK * CHUNK
     clips = iter(data.clips(range(done, len(values))))
     waiting: deque[Future[FloatArray]] = deque()
     with (
         ThreadPoolExecutor(workers, thread_name_prefix="features") as pool,
-        tqdm(total=len(values), initial=done, desc="log-mels", unit="clip", disable=not progress, leave=None) as bar,
+        make_bar("log-mels", "clip", len(values), shown=progress, done=done) as bar,
     ):
         try:
             while (chunk := list(islice(clips, CHUNK))) or waiting:

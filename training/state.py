@@ -202,8 +202,8 @@ def load_checkpoint(
                 raise TrainingError(f"{path} is of another model: {shown(strange)} does not stand in both")
             for name, weight in weights.items():
                 weight.copy_(_shaped(stored.get_tensor(WEIGHT + name), weight, name))
-            for name in sorted(names) if optimizer is not None else ():
-                if name.startswith(MOMENT):
+            for name in sorted(names):
+                if optimizer is not None and name.startswith(MOMENT):
                     key, _, of_weight = name.removeprefix(MOMENT).partition("/")
                     weight, moment = trained[of_weight], stored.get_tensor(name)
                     if key != "step":

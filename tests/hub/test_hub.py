@@ -115,7 +115,7 @@ def test_what_a_server_says_cannot_steer_the_terminal(hub, scenes):
     with pytest.raises(HubError) as caught:
         Hub().head(scenes)
     assert str(caught.value).isprintable()
-    assert f"(x [2Jy{'z' * 193}…)" in str(caught.value)
+    assert f"(x%1B[2Jy{'z' * 191}…)" in str(caught.value)
 
 
 def test_the_page_of_a_gateway_is_no_answer(hub, scenes, waits):
