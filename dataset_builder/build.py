@@ -387,7 +387,7 @@ def _write_shard(
     shard: _PlannedShard,
     digest: str | None,
     pool: ThreadPoolExecutor,
-    advance: Callable[[float], None],
+    advance: Callable[[float], object],
 ) -> Shard:
     """Write one shard, unless it is there with the digest that an earlier build kept."""
     path = folder / shard.name

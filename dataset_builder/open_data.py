@@ -329,7 +329,7 @@ def _of_sounds(
     for name in read.get("transforms", ()):
         load_transform(name).check_available()
     named = named_set_of(reading.source) if reading.kind == "dataset" else None
-    notes = () if named is None else (named.terms,)
+    notes: tuple[str, ...] = () if named is None else (named.terms,)
     data = spec.changed(data=f"{reading.kind}:{reading.source}")
     sounds = open_recordings(data, skip_invalid=skip_invalid, progress=progress)
     notes += _skipped(sounds.source, sounds.skipped)
@@ -374,7 +374,7 @@ def open_recordings(
         reading = _set_of_hub(reading)
     spec = with_sound(spec, reading)
     check_fields(spec, reading)
-    how = {"skip_invalid": skip_invalid, "progress": progress}
+    how: dict[str, Any] = {"skip_invalid": skip_invalid, "progress": progress}
     if reading.kind == "dataset":
         from .sounds.hub import hub_recordings, named_set_of
 

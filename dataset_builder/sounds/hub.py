@@ -425,8 +425,9 @@ def hub_recordings(
             f"no data set {printable(where)!r}: neither a folder nor a Hub id (ORG/NAME), nor the name of one; "
             f"{nearest(where, list_named_sets())}"
         )
-    source, suggested, without, caption_separator = printable(where), {}, (), None
-    files = audio = None
+    source, files, audio, caption_separator = printable(where), None, None, None
+    suggested: Mapping[str, Any] = {}
+    without: Sequence[str] = ()
     if named is not None:
         source, suggested, files, audio = named.name, named.suggested, named.files, named.audio
         caption_separator = named.caption_separator if spec.captions is None else None

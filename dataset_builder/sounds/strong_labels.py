@@ -576,7 +576,7 @@ def open_annotated(
     Args:
         labels: files or folders of labels, all in one format.
         audio: folder with the sound files, at any depth; a recording's file has its name, with any ending.
-        format: one of `formats.list_formats`; by default recognised from the files, see `format_of`.
+        format: one of `formats.FORMATS`; by default recognised from the files, see `format_of`.
         options: facts that the files leave open. Where nothing states the duration of a recording, its sound does.
             ``names`` may be AudioSet's ontology, for any format: it then gives more general and more specific labels.
         window: seconds of a clip: longer recordings are cut into clips of this length that do not overlap.

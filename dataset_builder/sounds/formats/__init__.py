@@ -1,55 +1,67 @@
 """Strong labels of recordings: events with onset and offset, from any format.
 
-One file a format, each with its reader under the name ``READER``. No sound is read here.
+A format is a function from a file or folder to the annotations in it; `FORMATS` has them by name. No sound is read
+here.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from audio_compositionality.support.discovery import Registry
-from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 
 from ..annotations import Annotation, AnnotationError
-from .parsing import (
-    PLAIN_COLUMNS,
-    STRONG_COLUMNS,
-    AnnotationReader,
-    ReadOptions,
-    TableLine,
-    files_in,
-    parsed_json,
-    read_lines,
-    read_text,
-)
-
-_registry: Registry[AnnotationReader] = Registry(
-    __name__, "READER", "audio_compositionality.annotations", lambda reader: reader.name
-)
+from .audioset_strong import AUDIOSET, read_audioset
+from .audiotime import read_audiotime
+from .jams import read_jams
+from .parsing import PLAIN_COLUMNS, STRONG_COLUMNS, ReadOptions, TableLine, files_in, parsed_json, read_lines, read_text
+from .tables import read_desed, read_maestro, read_maestro_soft, read_table, read_text_files
 
 
-def list_formats() -> tuple[str, ...]:
-    """Names of all formats: of this folder, of installed packages, and registered ones."""
-    return tuple(_registry.all())
+@dataclass(frozen=True)
+class Format:
+    """A format of labels.
 
-
-def load_reader(name: str) -> AnnotationReader:
-    """The reader of a format.
-
-    Raises:
-        InputError: there is none of this name.
+    Attributes:
+        read: gives all recordings of a file or folder.
+        meaning: one line about it.
     """
-    reader = _registry.find(name)
-    if reader is None:
-        raise InputError(f"there is no format of labels {name!r}; {nearest(name, list_formats())}")
-    return reader
+
+    read: Callable[[Path, ReadOptions], tuple[Annotation, ...]]
+    meaning: str
 
 
-def register_format(reader: AnnotationReader) -> None:
-    """Make a reader known in this process; it takes the place of another of its name."""
-    _registry.add(reader)
+FORMATS: Mapping[str, Format] = {
+    AUDIOSET: Format(
+        read_audioset, "AudioSet's strong labels: segment, start, end, id of the label; with a table of ids and names"
+    ),
+    "audiotime": Format(
+        read_audiotime,
+        "AudioTime: JSON of clip -> event -> label -> [[onset, offset], ...]; parts ordering and timestamp alone",
+    ),
+    "desed": Format(
+        read_desed, "DESED: filename, onset, offset, event_label with tabs; durations in TABLE_durations.tsv beside it"
+    ),
+    "jams": Format(
+        read_jams, "JAMS: a file a recording, or a folder of them; namespaces scaper, segment_open, tag_open"
+    ),
+    "maestro": Format(
+        read_maestro, "MAESTRO Real, hard labels: DESED's columns in a .csv with tabs, a row for each class and second"
+    ),
+    "maestro-soft": Format(
+        read_maestro_soft,
+        "MAESTRO Real, soft labels: a folder of files with onset, offset, label, confidence; or DCASE's table",
+    ),
+    "table": Format(
+        read_table, "any CSV or TSV with a header, with the heading of each column; or with file, label, start and stop"
+    ),
+    "text": Format(
+        read_text_files, "a file a recording, named like its sound: onset, offset, label with tabs or blanks, no header"
+    ),
+}
+"""The formats by their names on the command line."""
 
 
 def read_annotations(path: str | Path, format: str, options: ReadOptions | None = None) -> tuple[Annotation, ...]:
@@ -57,14 +69,15 @@ def read_annotations(path: str | Path, format: str, options: ReadOptions | None 
 
     Args:
         path: of a file or a folder, as the format requires.
-        format: one of `list_formats`.
+        format: one of `FORMATS`.
         options: facts that the files leave open.
 
     Raises:
-        InputError: there is no such format.
-        AnnotationError: files are missing, empty, or contradict themselves or each other; all places are listed.
+        AnnotationError: there is no such format; files are missing, empty, or contradict themselves or each other: all
+            places are listed.
     """
-    return load_reader(format).read(Path(path), options or ReadOptions())
+    check_format(format)
+    return FORMATS[format].read(Path(path), options or ReadOptions())
 
 
 _SUFFIXES = (".jams", ".json", ".tsv", ".csv", ".txt", ".ann", ".lab")
@@ -85,7 +98,7 @@ def format_of(path: str | Path) -> str:
     file = files_in(path, _SUFFIXES)[0]
     name = _guess(file, is_folder=path.is_dir())
     if name is None:
-        formats = ", ".join(f"{name} ({load_reader(name).meaning})" for name in list_formats())
+        formats = ", ".join(f"{name} ({format.meaning})" for name, format in FORMATS.items())
         raise AnnotationError(
             f"{file.name} does not say which format it is in; name one with --set format=NAME, of {formats}"
         )
@@ -98,8 +111,8 @@ def check_format(name: str) -> None:
     Raises:
         AnnotationError: with the nearest name, and all of them.
     """
-    if _registry.find(name) is None:
-        raise AnnotationError(f"there is no format of labels {name!r}; {nearest(name, list_formats())}")
+    if name not in FORMATS:
+        raise AnnotationError(f"there is no format of labels {name!r}; {nearest(name, FORMATS)}")
 
 
 def _guess(file: Path, *, is_folder: bool) -> str | None:

@@ -36,41 +36,35 @@ ONTOLOGY = "ontology.json"
 _NAMES = ("mid_to_display_name.tsv", "class_labels_indices.csv", "class_labels.tsv", ONTOLOGY)
 
 
-class _Reader:
-    """See `AnnotationReader`."""
-
-    name = AUDIOSET
-    meaning = "AudioSet's strong labels: segment, start, end, id of the label; with a table of ids and names"
-
-    def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
-        """Read a table, with or without header; segments of one video are one group."""
-        check_is_file(path, "the table of strong labels")
-        lines = read_lines(path)
-        lines = lines[1:] if has_header(lines[0], 1) else lines
-        names = _names(path, options)
-        reading = LabelReading(options)
-        unknown: dict[str, str] = {}
-        for line in lines:
-            if len(line.fields) != len(_FIELDS):
-                reading.problems.add(
-                    line.where, f"has {len(line.fields)} fields; expected are segment, start, end and label"
-                )
-                continue
-            row = dict(zip(_FIELDS, line.fields, strict=True))
-            segment, id = row["recording"], row["label"]
-            if id not in names and id.startswith(("/m/", "/g/", "/t/")):
-                unknown.setdefault(id, line.where)
-                continue
-            seconds = reading.durations.get(segment, CLIP_SECONDS)
-            new = DraftRecording(segment, duration=seconds, group=video_of(segment))
-            draft = reading.drafts.setdefault(segment, new)
-            reading.row(draft, {**row, "label": names.get(id, id)}, line.where)
-        if unknown:
+def read_audioset(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
+    """Read a table, with or without header; segments of one video are one group."""
+    check_is_file(path, "the table of strong labels")
+    lines = read_lines(path)
+    lines = lines[1:] if has_header(lines[0], 1) else lines
+    names = _names(path, options)
+    reading = LabelReading(options)
+    unknown: dict[str, str] = {}
+    for line in lines:
+        if len(line.fields) != len(_FIELDS):
             reading.problems.add(
-                next(iter(unknown.values())),
-                f"there is no name of {shown(list(unknown))}; give a table of ids and names ({', '.join(_NAMES)})",
+                line.where, f"has {len(line.fields)} fields; expected are segment, start, end and label"
             )
-        return reading.annotations(path, self.name, resolution=RESOLUTION)
+            continue
+        row = dict(zip(_FIELDS, line.fields, strict=True))
+        segment, id = row["recording"], row["label"]
+        if id not in names and id.startswith(("/m/", "/g/", "/t/")):
+            unknown.setdefault(id, line.where)
+            continue
+        seconds = reading.durations.get(segment, CLIP_SECONDS)
+        new = DraftRecording(segment, duration=seconds, group=video_of(segment))
+        draft = reading.drafts.setdefault(segment, new)
+        reading.row(draft, {**row, "label": names.get(id, id)}, line.where)
+    if unknown:
+        reading.problems.add(
+            next(iter(unknown.values())),
+            f"there is no name of {shown(list(unknown))}; give a table of ids and names ({', '.join(_NAMES)})",
+        )
+    return reading.annotations(path, AUDIOSET, resolution=RESOLUTION)
 
 
 def video_of(segment: str) -> str:
@@ -136,6 +130,3 @@ def related_labels(ontology: str | Path) -> Mapping[str, frozenset[str]]:
                 related[name].add(names[child])
                 related[names[child]].add(name)
     return {name: frozenset(relatives) for name, relatives in related.items()}
-
-
-READER = _Reader()

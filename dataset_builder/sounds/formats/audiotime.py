@@ -25,37 +25,31 @@ CLIP_SECONDS = 10.0
 _WITHOUT_INTERVALS = {"duration": "how long each sound lasts", "frequency": "when each sound begins, or how often"}
 
 
-class _Reader:
-    """See `AnnotationReader`."""
-
-    name = "audiotime"
-    meaning = "AudioTime: JSON of clip -> event -> label -> [[onset, offset], ...]; parts ordering and timestamp alone"
-
-    def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
-        """Read a JSON file."""
-        check_is_file(path, "the JSON of a part of AudioTime")
-        text = read_text(path)
-        content = _clips(text, path)
-        reading = LabelReading(options, read_durations(options))
-        problems, drafts = reading.problems, reading.drafts
-        for clip, entry in content.items():
-            name, where = recording_name(clip), f"{path.name}:{_line_of(clip, text)}"
-            if name in drafts:
-                problems.add(where, f"{name!r} stands in the file twice", name)
-                continue
-            seconds = reading.durations.get(name, CLIP_SECONDS)
-            draft = drafts[name] = DraftRecording(name, duration=seconds, where=where)
-            events = entry.get("event") if isinstance(entry, dict) else None
-            if not isinstance(events, dict):
-                problems.add(where, f"{name!r} has no 'event' with labels", name)
-                continue
-            for label, intervals in events.items():
-                _check_kind(intervals, path, where)
-                try:
-                    draft.events += [(_event(label, interval), where) for interval in intervals]
-                except AnnotationError as error:
-                    problems.add(where, str(error), name)
-        return reading.annotations(path, self.name)
+def read_audiotime(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
+    """Read a JSON file."""
+    check_is_file(path, "the JSON of a part of AudioTime")
+    text = read_text(path)
+    content = _clips(text, path)
+    reading = LabelReading(options, read_durations(options))
+    problems, drafts = reading.problems, reading.drafts
+    for clip, entry in content.items():
+        name, where = recording_name(clip), f"{path.name}:{_line_of(clip, text)}"
+        if name in drafts:
+            problems.add(where, f"{name!r} stands in the file twice", name)
+            continue
+        seconds = reading.durations.get(name, CLIP_SECONDS)
+        draft = drafts[name] = DraftRecording(name, duration=seconds, where=where)
+        events = entry.get("event") if isinstance(entry, dict) else None
+        if not isinstance(events, dict):
+            problems.add(where, f"{name!r} has no 'event' with labels", name)
+            continue
+        for label, intervals in events.items():
+            _check_kind(intervals, path, where)
+            try:
+                draft.events += [(_event(label, interval), where) for interval in intervals]
+            except AnnotationError as error:
+                problems.add(where, str(error), name)
+    return reading.annotations(path, "audiotime")
 
 
 def _clips(text: str, path: Path) -> dict[str, Any]:
@@ -87,6 +81,3 @@ def _event(label: str, interval: list[Any]) -> LabelledEvent:
         raise AnnotationError(f"{label!r} lasts from {interval[0]!r} to {interval[1]!r}; expected are seconds")
     onset, offset = interval
     return LabelledEvent(seconds_of(str(onset), "the onset"), seconds_of(str(offset), "the offset"), label_text(label))
-
-
-READER = _Reader()

@@ -26,27 +26,21 @@ NAMESPACES = ("scaper", "segment_open", "tag_open")
 """The namespaces that are read, the first that a file has."""
 
 
-class _Reader:
-    """See `AnnotationReader`."""
-
-    name = "jams"
-    meaning = "JAMS: a file a recording, or a folder of them; namespaces scaper, segment_open, tag_open"
-
-    def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
-        """Read a file or a folder; backgrounds of scaper are left out, and each of its events is a source."""
-        reading = LabelReading(options, read_durations(options))
-        for file in files_in(path, (".jams",)):
-            draft = reading.of_file(file)
-            if draft is None:
-                continue
-            try:
-                _read_file(draft, file, reading.problems)
-            except AnnotationError as error:
-                reading.problems.add(file.name, str(error), draft.recording)
-                del reading.drafts[draft.recording]
-            if draft.duration is None:
-                draft.duration = options.sounds.get(draft.recording)
-        return reading.annotations(path, self.name)
+def read_jams(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
+    """Read a file or a folder; backgrounds of scaper are left out, and each of its events is a source."""
+    reading = LabelReading(options, read_durations(options))
+    for file in files_in(path, (".jams",)):
+        draft = reading.of_file(file)
+        if draft is None:
+            continue
+        try:
+            _read_file(draft, file, reading.problems)
+        except AnnotationError as error:
+            reading.problems.add(file.name, str(error), draft.recording)
+            del reading.drafts[draft.recording]
+        if draft.duration is None:
+            draft.duration = options.sounds.get(draft.recording)
+    return reading.annotations(path, "jams")
 
 
 def _read_file(draft: DraftRecording, file: Path, problems: Problems) -> None:
@@ -100,6 +94,3 @@ def _event(observation: dict[str, Any], source: str | None) -> LabelledEvent | N
     confidence = observation.get("confidence")
     sure = None if confidence is None else share_of(str(confidence), "the confidence")
     return LabelledEvent(onset, onset + length, label_text(value), source, sure)
-
-
-READER = _Reader()

@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from audio_compositionality.support.text import first_line, plain, shortened, shown
 
@@ -42,22 +42,6 @@ class ReadOptions:
     names: str | Path | None = None
     sounds: Mapping[str, float] = field(default_factory=dict)
     left_out: dict[str, str] | None = None
-
-
-class AnnotationReader(Protocol):
-    """A format of labels.
-
-    Attributes:
-        name: on the command line.
-        meaning: one line about it.
-    """
-
-    name: str
-    meaning: str
-
-    def read(self, path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
-        """All recordings of a file or folder; see `read_annotations`."""
-        ...
 
 
 class Problems:

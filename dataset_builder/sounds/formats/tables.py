@@ -1,0 +1,227 @@
+"""Formats that are tables of text: with a row for each event, or a file a recording.
+
+DESED has ``filename onset offset event_label`` with tabs, and durations in a second table. MAESTRO Real with hard
+labels has DESED's columns in a ``.csv``, a row for each class and second. MAESTRO Real with soft labels has the share of
+annotators who heard a class in a second: a file a recording without header, ``onset offset label confidence``, or the
+table of DCASE 2024 with a fifth column ``confidence``, whose names are ``<recording>-<start>-<end>`` in hundredths of a
+second. Any other table has a header, whose columns the user names, such as DataSED's. A file a recording with
+``onset offset label`` and no header is as of TUT's sets and of Audacity.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from audio_compositionality.support.text import nearest
+
+from ..annotations import LEAST_CONFIDENCE, Annotation, AnnotationError
+from .parsing import (
+    PLAIN_COLUMNS,
+    STRONG_COLUMNS,
+    DraftRecording,
+    LabelReading,
+    ReadOptions,
+    TableLine,
+    check_is_file,
+    durations_beside,
+    durations_of,
+    files_in,
+    has_header,
+    is_durations_table,
+    read_durations,
+    read_lines,
+    read_text,
+    recording_name,
+    table_rows,
+)
+
+RESOLUTION = 1.0
+"""Seconds, of MAESTRO: annotators judged windows that began a second apart."""
+
+_TABLES = (".csv", ".tsv", ".txt")
+
+_SEGMENT = re.compile(r"(?P<recording>.+)-(?P<start>\d+)-(?P<end>\d+)")
+
+_TEXT, _SOFT = ("onset", "offset", "label"), ("onset", "offset", "label", "confidence")
+
+_COLUMNS = ("recording", "onset", "offset", "length", "label", "duration", "source", "confidence")
+
+
+def read_desed(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
+    """Read a table; a row without a label is a clip without events."""
+    check_is_file(path, "the table of labels")
+    return read_tables(path, options, STRONG_COLUMNS, durations_beside(path, options), name="desed")
+
+
+def read_maestro(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
+    """Read a table; consecutive seconds of a class are one event."""
+    check_is_file(path, "the table of labels")
+    durations = durations_beside(path, options)
+    return read_tables(path, options, STRONG_COLUMNS, durations, name="maestro", resolution=RESOLUTION, joined=True)
+
+
+def read_table(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
+    """Read a table, or all of a folder, with the columns `ReadOptions.columns`, by default `PLAIN_COLUMNS`."""
+    columns = dict(options.columns)
+    if not columns and set(PLAIN_COLUMNS.values()) <= set(read_lines(files_in(path, _TABLES)[0])[0].fields):
+        columns = dict(PLAIN_COLUMNS)
+    for field in columns:
+        if field not in _COLUMNS:
+            raise AnnotationError(f"a table has no field {field!r}; {nearest(field, _COLUMNS)}")
+    missing = [field for field in ("recording", "onset", "label") if field not in columns]
+    missing += [] if "offset" in columns or "length" in columns else ["offset (or length)"]
+    if missing:
+        raise AnnotationError(f"the columns of the table have to be named: there is none for {', '.join(missing)}")
+    # A column of durations would not agree with the sound to the last digit.
+    durations = read_durations(options) if "duration" in columns else durations_of(options)
+    return read_tables(path, options, columns, durations, name="table")
+
+
+def read_tables(
+    path: Path,
+    options: ReadOptions,
+    columns: Mapping[str, str],
+    durations: Mapping[str, float],
+    *,
+    name: str,
+    resolution: float = 0.0,
+    joined: bool = False,
+) -> tuple[Annotation, ...]:
+    """The recordings of a table, or of all tables of a folder, with a row for each event.
+
+    Args:
+        path: of the table or the folder.
+        options: of the user.
+        columns: heading of each field.
+        durations: of recordings, where they are known.
+        name: of the format.
+        resolution: seconds, where the options state none.
+        joined: whether adjacent rows of a label are one event.
+
+    Raises:
+        AnnotationError: see `read_annotations`.
+    """
+    reading = LabelReading(options, durations)
+    for file in files_in(path, _TABLES):
+        if not is_durations_table(file, options):
+            reading.table(file, columns)
+    return reading.annotations(path, name, resolution=resolution, joined=joined)
+
+
+def read_text_files(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
+    """Read a file or a folder; an empty file is a recording without events."""
+    reading = LabelReading(options)
+    for file in files_in(path, (".txt", ".ann", ".lab", ".tsv")):
+        draft = None if is_durations_table(file, options) else reading.of_file(file)
+        if draft is not None:
+            _read_file(reading, draft, file)
+    return reading.annotations(path, "text")
+
+
+def _read_file(reading: LabelReading, draft: DraftRecording, file: Path) -> None:
+    try:
+        lines = read_text(file).splitlines()
+    except AnnotationError as error:
+        reading.problems.add(file.name, str(error))
+        return
+    for number, line in enumerate(lines, 1):
+        # Audacity writes the frequencies of a label on a line of their own.
+        if not line.strip() or line.startswith("\\"):
+            continue
+        fields, where = line.split("\t") if "\t" in line else line.split(maxsplit=2), f"{file.name}:{number}"
+        if len(fields) != len(_TEXT):
+            what = f"is {line.strip()!r}; expected are {', '.join(_TEXT)}"
+            reading.problems.add(where, what, draft.recording)
+        else:
+            reading.row(draft, dict(zip(_TEXT, map(str.strip, fields), strict=True)), where)
+
+
+def read_maestro_soft(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
+    """Read a folder or a table.
+
+    Of a file without a duration, the last labelled second is the end: every class has all seconds. Overlapping
+    parts of a recording, as in DCASE's training data, are read once.
+    """
+    reading = LabelReading(options, read_durations(options))
+    for file in files_in(path, (".txt", ".tsv", ".csv")):
+        lines = read_lines(file)
+        if has_header(lines[0], 1):
+            _add_table(reading, lines)
+        else:
+            _add_file(reading, file, lines)
+    _check_twice(reading)
+    for draft in reading.drafts.values():
+        # An event that hardly anybody heard is absent; it still counts for the duration of the recording.
+        if draft.duration is None:
+            draft.duration = max((event.offset for event, _ in draft.events), default=None)
+        draft.events = [(e, where) for e, where in draft.events if (e.confidence or 0.0) >= LEAST_CONFIDENCE]
+    reading.drafts = _without_overlaps(reading.drafts)
+    return reading.annotations(path, "maestro-soft", resolution=RESOLUTION, joined=True)
+
+
+def _add_file(reading: LabelReading, file: Path, lines: list[TableLine]) -> None:
+    draft = reading.of_file(file)
+    if draft is None:
+        return
+    for line in lines:
+        if len(line.fields) != len(_SOFT):
+            what = f"has {len(line.fields)} fields; expected are {', '.join(_SOFT)}"
+            reading.problems.add(line.where, what)
+        else:
+            _add(reading, draft, dict(zip(_SOFT, line.fields, strict=True)), line.where)
+
+
+def _add_table(reading: LabelReading, lines: list[TableLine]) -> None:
+    drafts = reading.drafts
+    for where, row in table_rows(lines, {**STRONG_COLUMNS, "confidence": "confidence"}):
+        name = recording_name(row["recording"])
+        segment = _SEGMENT.fullmatch(name)
+        if name not in drafts:
+            drafts[name] = DraftRecording(name, duration=reading.durations.get(name), where=where)
+            if segment:
+                start, end = (int(segment[part]) / 100 for part in ("start", "end"))
+                if start >= end:
+                    reading.problems.add(where, f"{name!r} begins at {start:g} s and ends at {end:g} s")
+                    del drafts[name]
+                    continue
+                recording = segment["recording"]
+                drafts[name] = DraftRecording(
+                    recording, duration=end - start, where=where, start=start, group=recording
+                )
+        _add(reading, drafts[name], row, where)
+
+
+def _add(reading: LabelReading, draft: DraftRecording, row: dict[str, str], where: str) -> None:
+    if row["label"] and not row["confidence"]:
+        reading.problems.add(where, "has no confidence", draft.recording)
+    else:
+        reading.row(draft, row, where)
+
+
+def _check_twice(reading: LabelReading) -> None:
+    """A class that has two confidences in one second."""
+    for name, draft in reading.drafts.items():
+        first: dict[tuple[str, float], tuple[float | None, str]] = {}
+        for event, where in draft.events:
+            confidence, before = first.setdefault((event.label, event.onset), (event.confidence, where))
+            if confidence != event.confidence:
+                reading.problems.add(
+                    where,
+                    f"{event.label!r} at {event.onset:g} s of {name!r} is {event.confidence:g}, "
+                    f"in {before} {confidence:g}",
+                )
+
+
+def _without_overlaps(drafts: dict[str, DraftRecording]) -> dict[str, DraftRecording]:
+    """The parts of each recording that do not overlap, from its beginning."""
+    kept: dict[str, DraftRecording] = {}
+    ends: dict[str, float] = {}
+    for key, draft in sorted(drafts.items(), key=lambda item: (item[1].recording, item[1].start)):
+        if not draft.group:
+            kept[key] = draft
+        elif draft.start >= ends.get(draft.recording, 0.0) - 1e-6:
+            kept[key] = draft
+            ends[draft.recording] = draft.start + (draft.duration or 0.0)
+    return kept
