@@ -10,7 +10,7 @@ from collections.abc import Iterable
 import pytest
 
 from audio_compositionality.dataset_builder import recipes
-from audio_compositionality.dataset_builder.sounds import formats, published
+from audio_compositionality.dataset_builder.sounds import published
 from audio_compositionality.encoders.language_models import listing as language_models
 from audio_compositionality.encoders.loading import listing
 from audio_compositionality.metrics import list_metrics
@@ -126,7 +126,6 @@ def test_packages_that_take_long_to_import_are_imported_where_they_are_needed(lo
     [
         registry._TASKS,
         recipes._registry,
-        formats._registry,
         published._registry,
         listing._models,
         listing._architectures,

@@ -1,11 +1,11 @@
 """Formats that are tables of text: with a row for each event, or a file a recording.
 
 DESED has ``filename onset offset event_label`` with tabs, and durations in a second table. MAESTRO Real with hard
-labels has DESED's columns in a ``.csv``, a row for each class and second. MAESTRO Real with soft labels has the share of
-annotators who heard a class in a second: a file a recording without header, ``onset offset label confidence``, or the
-table of DCASE 2024 with a fifth column ``confidence``, whose names are ``<recording>-<start>-<end>`` in hundredths of a
-second. Any other table has a header, whose columns the user names, such as DataSED's. A file a recording with
-``onset offset label`` and no header is as of TUT's sets and of Audacity.
+labels has DESED's columns in a ``.csv``, a row for each class and second. MAESTRO Real with soft labels has the share
+of annotators who heard a class in a second: a file a recording without header, ``onset offset label confidence``, or
+the table of DCASE 2024 with a fifth column ``confidence``, whose names are ``<recording>-<start>-<end>`` in
+hundredths of a second. Any other table has a header, whose columns the user names, such as DataSED's. A file a
+recording with ``onset offset label`` and no header is as of TUT's sets and of Audacity.
 """
 
 from __future__ import annotations
