@@ -211,8 +211,18 @@ class TwinPool:
         Raises:
             DatasetError: says what there is and what is needed.
         """
-        if self._label_behind:
-            self._check_background(self._label_behind)
+        behind = self._label_behind
+        for split, of_split in self._every.items() if behind else ():
+            every = sorted({label for labels in self._every.values() for label in labels})
+            if behind not in every:
+                raise DatasetError(
+                    f"{self.source} has no label {behind!r} for the background; {nearest(behind, every)}"
+                )
+            if not of_split.get(behind):
+                raise DatasetError(
+                    f"{self.source} has no recording of the background {behind!r} for {split}; two files of different "
+                    "groups are one for each split, and --set train_sets=0 needs none for train"
+                )
         if all(len(of_split) >= count for of_split in self.by_split.values()):
             return
         labels = sorted({label for of_split in self.by_split.values() for label in of_split})
@@ -226,17 +236,6 @@ class TwinPool:
             f"questions need {count} for each, and no file or group is in both: {count} labels with two files each are "
             f"enough, or {2 * count} labels with one; --set train_sets=0 needs none for train"
         )
-
-    def _check_background(self, label: str) -> None:
-        every = sorted({label for of_split in self._every.values() for label in of_split})
-        if label not in every:
-            raise DatasetError(f"{self.source} has no label {label!r} for the background; {nearest(label, every)}")
-        for split in self.splits:
-            if not self.background(split):
-                raise DatasetError(
-                    f"{self.source} has no recording of the background {label!r} for {split}; two files of different "
-                    "groups are one for each split, and --set train_sets=0 needs none for train"
-                )
 
     def background(self, split: str) -> tuple[int, ...]:
         """Numbers of the background sounds of a split."""
@@ -280,11 +279,13 @@ class TwinPool:
 
     def parted(self, split: str) -> list[str]:
         """The labels of which every sound is split by a silence longer than `Rules.merge_gap`."""
-        return [label for label, numbers in self.by_split[split].items() if all(map(self._is_parted, numbers))]
-
-    def _is_parted(self, number: int) -> bool:
-        once = Event(number, 0, self.events.length(number) or self.events.period(number))
-        return len(self.events.activity([once])) > 1
+        parted = []
+        for label, numbers in self.by_split[split].items():
+            lengths = {number: self.events.length(number) or self.events.period(number) for number in numbers}
+            parts = [self.events.activity([Event(number, 0, length)]) for number, length in lengths.items()]
+            if all(len(activity) > 1 for activity in parts):
+                parted.append(label)
+        return parted
 
     def mixed(self, clips: Sequence[Clip]) -> Sequence[Pcm16]:
         """Clips, each int16 [samples], whose root mean square is `CLIP_LEVEL`."""
@@ -302,23 +303,20 @@ class TwinPool:
         }
         if not all(self._entries[number].loop for number in usable):
             return BLOCK
-        for number in sorted(usable):
-            self._check_loop(number)
-        periods = {self.events.period(number) / self.events.sample_rate * STEPS for number in usable}
-        period = max(periods)
-        return period * int(BLOCK / period) if len(periods) == 1 and period <= BLOCK else BLOCK
-
-    def _check_loop(self, number: int) -> None:
-        """Refuse a loop with a silence longer than the time by which an event may end early."""
-        period = self.events.period(number)
-        heard = np.flatnonzero(self.events.heard(Event(number, 0, 2 * period)))
-        silent = int(np.diff(heard, prepend=-1).max()) - 1
-        if silent > EARLY_END:
-            raise DatasetError(
-                f"{self.source}: {self._entries[number].id!r} is silent for {silent / STEPS:.2f} s within a tone of "
-                f"{period / self.events.sample_rate:.2f} s; questions need sounds that are heard again after "
-                f"{EARLY_END / STEPS:g} s: choose other voices, or a faster rate"
-            )
+        periods = {number: self.events.period(number) for number in sorted(usable)}
+        for number, period in periods.items():
+            # A loop may be silent no longer than the time by which an event may end early.
+            heard = np.flatnonzero(self.events.heard(Event(number, 0, 2 * period)))
+            silent = int(np.diff(heard, prepend=-1).max()) - 1
+            if silent > EARLY_END:
+                raise DatasetError(
+                    f"{self.source}: {self._entries[number].id!r} is silent for {silent / STEPS:.2f} s within a tone "
+                    f"of {period / self.events.sample_rate:.2f} s; questions need sounds that are heard again after "
+                    f"{EARLY_END / STEPS:g} s: choose other voices, or a faster rate"
+                )
+        lengths = {period / self.events.sample_rate * STEPS for period in periods.values()}
+        longest = max(lengths)
+        return longest * int(BLOCK / longest) if len(lengths) == 1 and longest <= BLOCK else BLOCK
 
 
 class _Casting:
@@ -368,26 +366,20 @@ class _Casting:
             taken = {part for spans, part in heard[number] if intersection(spans, track.spans)}
             part = next(part for part in count() if part not in taken)
             heard[number].append((track.spans, part))
-            offset = self._offset(track.label, number, part)
+            # The sample of the sound with which the track begins, an audible one: a sound longer than its whole track
+            # begins at a random place; where a label has no further sound for a simultaneous track, that track has
+            # another part of the repeated sound.
+            events, needed = self._pool.events, self._spans[track.label] * self._hop
+            length, offset = events.length(number), 0
+            if part or (length is not None and length > needed):
+                of_sound = Event(number, 0, events.period(number) if part else (length or 0) - needed)
+                places = np.flatnonzero(events.heard(of_sound))
+                offset = int(places[int(self._shares[number][part] * len(places))]) * self._hop
             gain = 10 ** (track.level / 20)
             by_label[track.label] += [
                 Event(number, start * self._hop, stop * self._hop, gain, offset) for start, stop in track.spans
             ]
         return dict(by_label)
-
-    def _offset(self, label: str, number: int, part: int) -> int:
-        """The sample of a sound with which a track begins: an audible one.
-
-        A sound longer than its whole track begins at a random place. Where a label has no further sound for a
-        simultaneous track, that track has another part of the repeated sound.
-        """
-        events, needed = self._pool.events, self._spans[label] * self._hop
-        length = events.length(number)
-        if not part and (length is None or length <= needed):
-            return 0
-        heard = events.heard(Event(number, 0, events.period(number) if part else (length or 0) - needed))
-        places = np.flatnonzero(heard)
-        return int(places[int(self._shares[number][part] * len(places))]) * self._hop
 
 
 @dataclass(frozen=True)
@@ -434,42 +426,42 @@ class Cast:
                 if sum(counts.values()) == sets * len(self._kinds):
                     return
                 continue
-            cast = self._borne_out(groups)
-            if not isinstance(cast, str):
+            reason, cast = self._borne_out(groups)
+            if cast:
                 counts[kind] += 1
                 yield from cast
                 continue
             failures[kind] += 1
             if failures[kind] == _SPARE * counts[kind] + _LEAST_SPARE:
-                self._refuse(groups[0], counts[kind], sets, cast)
+                parted, made = self._pool.parted(split), counts[kind]
+                pauses = f"; silences of more than 0.2 s part all sounds of {shown(parted)}" if parted else ""
+                fewer = f", or --set {split}_sets={made} for fewer questions" if made else ""
+                raise DatasetError(
+                    f"{self._pool.source}: {made} of {sets} groups of {kind} can be made for {split}, the last one not "
+                    f"since {reason}{pauses}: give more labels, or files that sound without a pause{fewer}"
+                )
 
-    def _refuse(self, group: TwinGroup, count: int, sets: int, reason: str) -> None:
-        """Raise the error of too few groups, with the property of the sounds that may be the reason."""
-        parted = self._pool.parted(group.split)
-        pauses = f"; silences of more than 0.2 s part all sounds of {shown(parted)}" if parted else ""
-        fewer = f", or --set {group.split}_sets={count} for fewer questions" if count else ""
-        raise DatasetError(
-            f"{self._pool.source}: {count} of {sets} groups of {group.kind} can be made for {group.split}, the last "
-            f"one not since {reason}{pauses}: give more labels, or files that sound without a pause{fewer}"
-        )
-
-    def _borne_out(self, groups: Sequence[TwinGroup]) -> list[AskedClip] | str:
+    def _borne_out(self, groups: Sequence[TwinGroup]) -> tuple[str, list[AskedClip]]:
         """The questions of groups with sounds that confirm their answers; or the reason why there are none."""
-        first = groups[0]
+        first, reason = groups[0], ""
         related = self._pool.related({track.label for clip in first.clips for track in clip.tracks})
         if related:
-            return f"{listed(sorted(related))} say more or less of one sound"
-        reason = ""
+            return f"{listed(sorted(related))} say more or less of one sound", []
         place = (SPLITS.index(first.split), first.place, first.number)
+        numbers, hop = self._pool.background(first.split), self._spec.sample_rate // STEPS
         for attempt in range(_DRAWS):
             rng = random_generator(self._spec.seed, _SOUNDS, *place, attempt)
             try:
-                casting = _Casting(self._pool, groups, rng)
-                behind = self._background(first.split, rng)
-                return [one for group in groups for one in self._asked(group, casting, behind)]
+                casting, behind = _Casting(self._pool, groups, rng), list[Event]()
+                if numbers:
+                    number = numbers[int(rng.integers(len(numbers)))]
+                    offset = int(rng.integers(self._pool.events.period(number) // hop)) * hop
+                    gain = 10 ** (-self._spec.background_snr / 20)
+                    behind.append(Event(number, 0, self._spec.num_samples, gain, offset))
+                return "", [one for group in groups for one in self._asked(group, casting, behind)]
             except QuestionError as error:
                 reason = str(error)
-        return reason
+        return reason, []
 
     def _asked(self, group: TwinGroup, casting: _Casting, behind: Sequence[Event]) -> list[AskedClip]:
         """The questions of a group about its clips.
@@ -479,38 +471,26 @@ class Cast:
         """
         clips: dict[str, Clip] = {}
         annotations = {}
+        hop, pool = self._spec.sample_rate // STEPS, self._pool
+        softer = 10 ** (-self._spec.background_snr / 20) if self._spec.background else 0.0
         for clip in group.clips:
             by_label = casting.events(clip)
-            clips[clip.name] = [*(event for of_label in by_label.values() for event in of_label), *behind]
-            if self._largest_sample(clips[clip.name]) > PEAK:
+            heard = clips[clip.name] = [*(event for of_label in by_label.values() for event in of_label), *behind]
+            # An upper bound of the samples, up to the correlation of the sounds.
+            peaks, power = np.zeros(SECONDS * STEPS), 0.0
+            for event in heard:
+                peaks[event.start // hop : event.stop // hop] += pool.events.peak(event)
+                power += pool.events.loudness(event) ** 2 * event.length
+            if peaks.max() * CLIP_LEVEL / np.sqrt(power / self._spec.num_samples) > PEAK:
                 raise QuestionError(f"{clip.name}: one moment is so much louder than the rest that it would be clipped")
-            annotations[clip.name] = self._annotation(clip, group, by_label)
+            measured = [
+                LabelledEvent(start / STEPS, stop / STEPS, label)
+                for label, of_label in by_label.items()
+                for start, stop in pool.events.activity(of_label, softer)
+            ]
+            measured.sort(key=lambda event: (event.onset, event.offset, event.label))
+            annotations[clip.name] = Annotation(
+                clip.name, float(SECONDS), tuple(measured), 0.0, self._spec.source_name, group=group.name
+            )
         questions = questions_of(group, list(annotations.values()))
         return [AskedClip(one, annotations[one.recording], group, clips[one.recording]) for one in questions]
-
-    def _background(self, split: str, rng: np.random.Generator) -> list[Event]:
-        numbers = self._pool.background(split)
-        if not numbers:
-            return []
-        number, hop = numbers[int(rng.integers(len(numbers)))], self._spec.sample_rate // STEPS
-        offset = int(rng.integers(self._pool.events.period(number) // hop)) * hop
-        return [Event(number, 0, self._spec.num_samples, 10 ** (-self._spec.background_snr / 20), offset)]
-
-    def _annotation(self, clip: TwinClip, group: TwinGroup, by_label: Mapping[str, Sequence[Event]]) -> Annotation:
-        behind = 10 ** (-self._spec.background_snr / 20) if self._spec.background else 0.0
-        events = [
-            LabelledEvent(start / STEPS, stop / STEPS, label)
-            for label, of_label in by_label.items()
-            for start, stop in self._pool.events.activity(of_label, behind)
-        ]
-        events.sort(key=lambda event: (event.onset, event.offset, event.label))
-        return Annotation(clip.name, float(SECONDS), tuple(events), 0.0, self._spec.source_name, group=group.name)
-
-    def _largest_sample(self, clip: Clip) -> float:
-        """An upper bound of the samples of a clip, up to the correlation of its sounds."""
-        hop = self._spec.sample_rate // STEPS
-        peaks, power = np.zeros(SECONDS * STEPS), 0.0
-        for event in clip:
-            peaks[event.start // hop : event.stop // hop] += self._pool.events.peak(event)
-            power += self._pool.events.loudness(event) ** 2 * event.length
-        return float(peaks.max() * CLIP_LEVEL / np.sqrt(power / self._spec.num_samples))

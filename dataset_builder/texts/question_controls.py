@@ -9,10 +9,8 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audio_compositionality.support.table import Cell, Column, Row, Table
 
@@ -89,20 +87,19 @@ def balance_of(questions: Iterable[Question], annotations: Iterable[Annotation])
     kinds: dict[tuple[str, str], list[Question]] = defaultdict(list)
     for question in questions:
         kinds[question.source, question.kind].append(question)
-    return tuple(_balance(source, kind, kinds[source, kind], by_clip) for source, kind in sorted(kinds))
-
-
-def _balance(source: str, kind: str, questions: Sequence[Question], by_clip: Mapping[Any, Annotation]) -> Balance:
-    chances = np.array([1 / len(question.options) for question in questions])
-    chance, error = float(chances.mean()), float(np.sqrt((chances * (1 - chances)).sum()) / len(chances))
-    blind = blind_accuracy(questions) if len(questions) >= LEAST_QUESTIONS else None
-    leak = _leak(questions) if blind is not None and blind > chance + STANDARD_ERRORS * error else ""
-    present = [present_share(one, by_clip[one.source, one.recording, one.start]) for one in questions]
-    places = defaultdict(list)
-    for question in questions:
-        places[len(question.options)].append(question.options.index(question.answer))
-    excess = max(int(np.ptp(np.bincount(of, minlength=size))) for size, of in places.items())
-    return Balance(source, kind, len(questions), chance, error, blind, sum(present) / len(present), excess, leak)
+    balances = []
+    for (source, kind), of_kind in sorted(kinds.items()):
+        chances = np.array([1 / len(question.options) for question in of_kind])
+        chance, error = float(chances.mean()), float(np.sqrt((chances * (1 - chances)).sum()) / len(chances))
+        blind = blind_accuracy(of_kind) if len(of_kind) >= LEAST_QUESTIONS else None
+        leak = _leak(of_kind) if blind is not None and blind > chance + STANDARD_ERRORS * error else ""
+        shares = [present_share(one, by_clip[one.source, one.recording, one.start]) for one in of_kind]
+        present, places = sum(shares) / len(shares), defaultdict(list)
+        for question in of_kind:
+            places[len(question.options)].append(question.options.index(question.answer))
+        excess = max(int(np.ptp(np.bincount(of, minlength=size))) for size, of in places.items())
+        balances.append(Balance(source, kind, len(of_kind), chance, error, blind, present, excess, leak))
+    return tuple(balances)
 
 
 def require_balance(balances: Iterable[Balance]) -> None:
@@ -216,19 +213,13 @@ def _cross_fitted(questions: Sequence[Question], families: tuple[str, ...], memb
         train, test = np.flatnonzero(fold != held_out), np.flatnonzero(fold == held_out)
         if len(test) and len(train):
             model = LogisticRegression(max_iter=200).fit(matrix[train], target[train])
-            right += _right(model.decision_function(matrix[test]), target[test], owner[test])
+            scores, starts = model.decision_function(matrix[test]), np.flatnonzero(np.diff(owner[test], prepend=-1))
+            pairs = zip(np.split(scores, starts[1:]), np.split(target[test], starts[1:]), strict=True)
+            for values, answers in pairs:
+                # Differences below the precision of the fit decide nothing; ties count in proportion.
+                best = np.round(values, 3) == np.round(values, 3).max()
+                right += float(answers[best].mean())
     return right / len(questions)
-
-
-def _right(scores: NDArray[np.float64], target: NDArray[np.bool_], owner: NDArray[np.int64]) -> float:
-    """The number of questions whose highest score is at the answer; ties count in proportion."""
-    starts = np.flatnonzero(np.diff(owner, prepend=-1))
-    right = 0.0
-    for values, answers in zip(np.split(scores, starts[1:]), np.split(target, starts[1:]), strict=True):
-        # Differences below the precision of the fit decide nothing.
-        best = np.round(values, 3) == np.round(values, 3).max()
-        right += float(answers[best].mean())
-    return right
 
 
 _NUMBER = re.compile(r"\d+(?:\.(\d+))?")
