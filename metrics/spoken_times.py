@@ -34,7 +34,7 @@ unread, as is one without a pair. Of several sounds in one answer the last is re
 import math
 import re
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 _TOKEN = re.compile(
@@ -111,8 +111,8 @@ class _Time:
 def spoken_times(answer: str) -> tuple[float, float] | None:
     """Return when something begins and ends by an answer, in seconds; None where it does not say; see the module."""
     times = _times(_tokens(answer))
-    for read in (_said_pairs, _lengths, _marked_pairs):
-        pairs = read(times)
+    for kind in ("said", "length", "marks"):
+        pairs = _pairs(times, kind)
         if pairs:
             first, last = pairs[-1]
             return (first, last) if first <= last else None
@@ -122,16 +122,10 @@ def spoken_times(answer: str) -> tuple[float, float] | None:
 def _tokens(answer: str) -> Tokens:
     text = unicodedata.normalize("NFKC", answer.translate(_PLAIN)).translate(_PLAIN).casefold()
     # "1,200 ms" is a thousand and more, "1,2 s" has a decimal comma.
-    text = _THOUSANDS.sub(_without_comma, text) if _MILLISECONDS.search(text) else text
-    return list(_TOKEN.finditer(re.sub(r"-+", "-", _COMMA.sub(_with_point, text))))
-
-
-def _without_comma(number: re.Match[str]) -> str:
-    return number[0].replace(",", "")
-
-
-def _with_point(number: re.Match[str]) -> str:
-    return number[0].replace(",", ".")
+    if _MILLISECONDS.search(text):
+        text = _THOUSANDS.sub(lambda number: number[0].replace(",", ""), text)
+    text = _COMMA.sub(lambda number: number[0].replace(",", "."), text)
+    return list(_TOKEN.finditer(re.sub(r"-+", "-", text)))
 
 
 def _times(tokens: Tokens) -> list[_Time]:
@@ -232,41 +226,31 @@ def _opens_line(tokens: Tokens, place: int, stop: int) -> bool:
     return (place == 0 or tokens[place - 1].lastgroup == "line") and _text(tokens, stop) in (".", ")", ":")
 
 
-def _seconds(one: _Time, other: _Time) -> tuple[float, float]:
-    """Both in seconds; a bare number has the unit of the other."""
-    return one.value * (one.unit or other.unit or 1.0), other.value * (other.unit or one.unit or 1.0)
+def _pairs(times: Sequence[_Time], kind: str) -> list[tuple[float, float]]:
+    """Two successive times each, in seconds, from left to right; no time is in two of them.
 
-
-Pairs = list[tuple[float, float]]
-
-
-def _pairs(times: Sequence[_Time], is_pair: Callable[[_Time, _Time], bool]) -> Pairs:
-    """Two successive times each, in seconds, from left to right; no time is in two of them."""
-    pairs, place = Pairs(), 0
+    Args:
+        times: of an answer.
+        kind: ``said``, ``length`` or ``marks``: the first, second and third kind of pair of the module.
+    """
+    if kind == "said":
+        times = [time for time in times if time.role != "length"]
+    pairs, place = list[tuple[float, float]](), 0
     while place + 1 < len(times):
         one, other = times[place : place + 2]
-        paired = is_pair(one, other)
+        if kind == "said":
+            is_joined = other.words <= _SMALL | _UNTIL and bool(other.words or {"-", "~"} & set(other.before))
+            paired = is_joined or {one.role, other.role} == {"from", "until"}
+        elif kind == "length":
+            paired = other.role == "length" != one.role and other.words <= _SMALL | _LENGTH
+        else:
+            paired = not other.words
         if paired:
-            first, last = _seconds(one, other)
+            # A bare number has the unit of the other.
+            first = one.value * (one.unit or other.unit or 1.0)
+            last = other.value * (other.unit or one.unit or 1.0)
+            if kind == "length":
+                last += first
             pairs.append((last, first) if (one.role, other.role) == ("until", "from") else (first, last))
         place += 1 + paired
     return pairs
-
-
-def _said_pairs(times: Sequence[_Time]) -> Pairs:
-    def is_pair(one: _Time, other: _Time) -> bool:
-        is_joined = other.words <= _SMALL | _UNTIL and bool(other.words or {"-", "~"} & set(other.before))
-        return is_joined or {one.role, other.role} == {"from", "until"}
-
-    return _pairs([time for time in times if time.role != "length"], is_pair)
-
-
-def _lengths(times: Sequence[_Time]) -> Pairs:
-    def is_pair(one: _Time, other: _Time) -> bool:
-        return other.role == "length" != one.role and other.words <= _SMALL | _LENGTH
-
-    return [(start, start + length) for start, length in _pairs(times, is_pair)]
-
-
-def _marked_pairs(times: Sequence[_Time]) -> Pairs:
-    return _pairs(times, lambda one, other: not other.words)

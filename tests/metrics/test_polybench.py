@@ -322,15 +322,6 @@ def test_always_refuse() -> None:
 # ----- intervals
 
 
-def test_interval_of_single_questions_is_that_of_a_share() -> None:
-    rng = np.random.default_rng(4)
-    right = rng.random(400) < 0.7
-    result = polybench(np.where(right, 0, 1), ["a"] * 400, [["a", "b"]] * 400, ["duration"] * 400, parsed=True)
-    half = 1.96 * math.sqrt(right.mean() * (1 - right.mean()) / 400)
-    assert result["interval"] == pytest.approx([right.mean() - half, right.mean() + half], abs=0.006)
-    assert result["intervals"]["accuracy_micro"] == result["by_task"]["duration"]["interval"] == result["interval"]
-
-
 def test_copies_of_questions_narrow_no_interval_where_groups_say_so() -> None:
     right = np.random.default_rng(5).random(60) < 0.6
     row = {"references": ["a"] * 540, "options": [["a", "b"]] * 540, "tasks": ["duration"] * 540, "parsed": True}
@@ -391,7 +382,6 @@ GOOD: dict[str, Any] = {
         ({"options": [["a"], ["a", "b"]]}, "2 to 26 options; row 0 has 1"),
         ({"options": [["a", "b"], [*map(str, range(26)), "b"]]}, "2 to 26 options; row 1 has 27"),
         ({"options": ["ab", ["a", "b"]]}, "options must be a list of texts for each answer; row 0 has 'ab'"),
-        ({"options": [["a", 2], ["a", "b"]]}, "options must be a list of texts"),
         ({"references": ["a", 2]}, "references must be texts; row 1 has 2"),
         ({"tasks": ["duration", "durations"]}, "tasks must be counting, .*; row 1 has 'durations'"),
         ({"tasks": ["duration", "concurrency"]}, r"Options of concurrency are Yes and No; row 1 has \['a', 'b'\]"),
@@ -408,7 +398,6 @@ GOOD: dict[str, Any] = {
         ({"ids": ["x", "x"], "references": ["a", "a"], "groups": ["g", "h"]}, "disagree in groups"),
         ({"ids": ["x", "x"], "references": ["a", "a"], "tasks": ["duration", "counting"]}, "disagree in tasks"),
         ({"overlap": [1.0, -1.0]}, "overlap must be seconds, at least 0, or None; row 1 has -1.0"),
-        ({"overlap": [1.0, "2"]}, "row 1 has '2'"),
     ],
 )
 def test_what_does_not_fit_is_refused(changes: dict[str, Any], message: str) -> None:

@@ -6,12 +6,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.evaluator.compare.statistics import mean_intervals
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.base import Inputs, Outputs, TaskError
 from audio_compositionality.tasks.polybench import TASK
-from audio_compositionality.tasks.registry import load_task
 from audio_compositionality.tasks.shapes.questions import (
     all_right,
     constant_answers,
@@ -215,20 +213,17 @@ def test_settings_say_how_questions_were_put():
             TASK.settings(rows, requested)
 
 
-@pytest.mark.parametrize("task", ["polybench", "polybench_atoms", "polybench_apart"])
-def test_where_texts_of_options_are_scored_a_text_is_asked_for_and_no_letter(task):
-    rows = rendered_preset("mini", recipes=[task], train_sets=0, test_sets=1).configuration(task).rows
-    asked = load_task(task)
-    settings = asked.settings(rows, {"scoring": "options"})
+def test_where_texts_of_options_are_scored_a_text_is_asked_for_and_no_letter():
+    rows = twin_rows()
+    settings = TASK.settings(rows, {"scoring": "options"})
     assert (settings["prompt"], settings["prompt_version"], settings["scoring"]) == ("text", 1, "options")
-    assert asked.settings(rows, settings) == settings
-    prompts = [prompt for row in rows for prompt in asked.inputs(row, settings).prompts]
-    assert prompts
-    assert all(prompt.endswith("\nAnswer with the text of one option only, without its letter.") for prompt in prompts)
-    for scoring in ("generate", "letters"):
-        how = asked.settings(rows, {"scoring": scoring})
-        assert how["prompt"] == "direct"
-        assert all(p.endswith("one letter only.") for row in rows for p in asked.inputs(row, how).prompts)
+    assert TASK.settings(rows, settings) == settings
+    for scoring, words in (
+        ("options", "text of one option only, without its letter."),
+        ("letters", "one letter only."),
+    ):
+        how = TASK.settings(rows, {"scoring": scoring})
+        assert all(prompt.endswith(words) for row in rows for prompt in TASK.inputs(row, how).prompts)
 
 
 CYCLIC = {"orders": "cyclic"}

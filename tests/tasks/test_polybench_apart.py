@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pytest
-from matplotlib.figure import Figure
 
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.dataset_builder.texts.polyphony import PolyphonySpec
-from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.run.answers import other_clips
-from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.opened import open_task
-from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.tasks.base import Inputs, Outputs, TaskError
 from audio_compositionality.tasks.polybench_apart import TASK
 
@@ -91,22 +86,3 @@ def test_what_cannot_be_scored(rows):
         TASK.settings(together, {})
     with pytest.raises(TaskError, match="is of the kind 'detection'"):
         TASK.settings([*rows, {**rows[-1], "id": "x", "task": "detection"}], {})
-
-
-def test_by_name_with_baselines(tmp_path):
-    data = RenderedData("small", {RECIPE.name: SETTINGS})
-    models = [load_model(name) for name in ("oracle", "first", "present")]
-    results = evaluate_models(models, data, [TASK], RunOptions(out=tmp_path, progress=False))
-    by_model = {result.model.id: result.measures for result in results}
-    assert (by_model["oracle"]["together"], by_model["oracle"]["apart"]) == (1.0, 1.0)
-    assert by_model["present"]["change_counting"] == 0.0
-    assert by_model["first"]["change"] == 0.0
-
-
-def test_it_is_drawn():
-    (drawing,) = TASK.drawings
-    axes = Figure().subplots()
-    drawing.panel(axes, {name: np.array([0.4, 0.6]) for name in drawing.intervals}, {"together": 0.5, "apart": 0.75})
-    assert [bar.get_height() for bar in axes.patches] == [0.5, 0.75]
-    assert drawing.intervals[:2] == ("together", "apart")
-    assert {measure.name for measure in TASK.info.measures} >= set(drawing.intervals)

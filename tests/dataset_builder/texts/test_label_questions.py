@@ -22,7 +22,6 @@ from audio_compositionality.dataset_builder.texts.question_controls import LeakE
 from audio_compositionality.dataset_builder.texts.question_tasks import Draft
 from audio_compositionality.dataset_builder.texts.questions import QuestionError, annotation_of, question_of
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.table import to_text
 
 from .answer_check import answer_fault
 from .domestic import domestic
@@ -135,20 +134,6 @@ class TestWholeWay:
         assert shapes == {(True, 16_000, 159_200), (False, 8_000, 80_000)}
 
     @pytest.mark.slow
-    def test_no_recording_is_in_two_splits_and_each_is_balanced(self, tmp_path):
-        recordings = open_annotated(*write_annotations(domestic(200), tmp_path))
-        rendering = AnnotatedQuestions(AnnotatedSpec(recordings=recordings, least_clips=5))
-        splits = {row["split"]: set() for row in rendering.rows}
-        for row in rendering.rows:
-            splits[row["split"]].add(row["recording"])
-        assert list(splits) == ["train", "test"]
-        assert not splits["train"] & splits["test"]
-        text = to_text(*rendering.reports())
-        assert "desed (train) concurrency/anchor" in text
-        assert "desed (test) concurrency/anchor" in text
-        assert len({row["id"] for row in rendering.rows}) == len(rendering.rows)
-
-    @pytest.mark.slow
     def test_a_build_with_a_leak_fails_and_names_it(self, tmp_path, monkeypatch):
         counting = kinds.kind_named("counting")
 
@@ -254,11 +239,9 @@ class TestRefused:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"ask": ("countin",)}, "there is no task 'countin'; did you mean 'counting'"),
             ({"ask": ("counting/all",)}, "has no variant 'all'"),
             ({"ask": ("counting", "counting/kinds")}, "each once"),
             ({"ask": ()}, "one kind of questions or several"),
-            ({"counts": (1,)}, "counts are"),
         ],
     )
     def test_settings(self, opened, changes, message):
