@@ -66,12 +66,12 @@ def composed_retrieval(
     z, t = unit_embeddings("source", source), unit_embeddings("change", change)
     check_length("change", t, len(z))
     check_length("candidates", candidates, len(z))
-    matrices = [unit_embeddings(f"candidates[{row}]", x) for row, x in enumerate(candidates)]
-    for row, x in enumerate(matrices):
+    matrices = [unit_embeddings(f"candidates[{number}]", x) for number, x in enumerate(candidates)]
+    for number, x in enumerate(matrices):
         if len(x) < 2 or len({z.shape[1], t.shape[1], x.shape[1]}) > 1:
             raise ValueError(
                 "A row has 2 candidates or more, and all embeddings have one dim; source and change have "
-                f"{z.shape[1]} and {t.shape[1]} columns, and candidates[{row}] is {list(x.shape)}."
+                f"{z.shape[1]} and {t.shape[1]} columns, and candidates[{number}] is {list(x.shape)}."
             )
     # All candidates of all rows, the row of each, and the place of each row's target among them.
     sizes = np.array([len(x) for x in matrices])
