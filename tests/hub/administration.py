@@ -1,4 +1,4 @@
-"""Endpoints of a loopback Hub for owners: organisations, the secrets of a Space, its restart, visibility, deletion."""
+"""Endpoints of a loopback Hub for owners: organisations, the secrets of a Space, visibility, deletion."""
 
 from __future__ import annotations
 
@@ -26,12 +26,6 @@ def add_secret(call: Call, kind: str, name: str) -> Response:
     values = call.json()
     call.repository(kind, name, "write").secrets[values["key"]] = values["value"]
     return reply({})
-
-
-@endpoint("POST", f"{SPACE}/restart")
-def restart(call: Call, kind: str, name: str) -> Response:
-    call.repository(kind, name, "write").restarts += 1
-    return reply({"stage": "RUNNING_BUILDING", "hardware": {"current": None, "requested": "cpu-basic"}})
 
 
 @endpoint("PUT", f"{API}/settings")

@@ -92,7 +92,6 @@ class Repository:
         self.large: set[str] = set()
         self.discussions: list[Discussion] = []
         self.secrets: dict[str, str] = {}  # of a Space
-        self.restarts = 0
         self._contents: dict[str, bytes] = {}
         self._commits: dict[str, Commit] = {}
         first = {".gitattributes": GITATTRIBUTES}

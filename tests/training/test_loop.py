@@ -131,7 +131,7 @@ def test_a_run_that_was_killed_goes_on_to_the_same_weights_bit_for_bit(whole, tm
 def test_two_processes_make_the_losses_and_the_weights_of_one(tmp_path):
     """Fresh ones, in which transformers does not know the configuration of small towers before they are opened."""
     open_towers("tiny").save(tmp_path / "init")
-    settings = {**GENTLE, "init": str(tmp_path / "init")}
+    settings = {**GENTLE, "init": str(tmp_path / "init"), "neighbours": 2}
     single = small_trainer(tmp_path / "one", **settings)
     single.run()
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
