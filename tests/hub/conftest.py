@@ -81,7 +81,7 @@ RIGHTS = {
     "wrong": "does not accept the token",
     "read": "the token of ada may only read.*role write",
     "fine-grained": "lacks the permission repo.write for lab",
-    "stranger": "eve is not a member of lab: ask to become one, or give --org one of eve",
+    "stranger": "eve is not a member of lab: ask to become one, or give --org one of eve, club$",
     "guest": "guest is read in lab and needs the role write",
 }
 """Kinds of tokens that do not suffice to push to `lab`, and what the error says of each."""
@@ -90,6 +90,8 @@ RIGHTS = {
 def use_rights(hub: LoopbackHub, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """From here on the clients of this process have a token of a kind of `RIGHTS`."""
     hub.accounts.join("guest", "lab", "read")
+    hub.accounts.join("eve", "club")
+    hub.accounts.join("eve", "audience", "read")
     tokens = {
         "wrong": "hf_wrong",
         "read": hub.token("ada", "read"),
