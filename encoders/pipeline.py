@@ -260,7 +260,11 @@ class _Feeder:
                             f"a batch has {len(batch.ids)} ids for {rows} waveforms; there must be one each"
                         )
                     if self._skip_invalid:
-                        features = _leave_out(batch, errors, lambda clips, rate=rate: encoder.prepare(clips, rate))
+
+                        def prepare(clips: NDArray[Any], rate: int = rate) -> Any:
+                            return encoder.prepare(clips, rate)
+
+                        features = _leave_out(batch, errors, prepare)
                         prepared = _Prepared(batch.ids, features, batch, errors)
                     else:
                         prepared = _Prepared(batch.ids, encoder.prepare(batch.waveforms, rate), None, {})
