@@ -158,29 +158,24 @@ class BlockTask:
 
     def samples(self, rows: Sequence[Row]) -> Samples:
         """All blocks, each its own: they are drawn independently, though conditions and recordings recur in others."""
-        return Samples(
-            rows=tuple(rows), clusters=np.arange(len(rows)), contents=tuple(_contents_of_block(row) for row in rows)
-        )
-
-
-def _contents_of_block(row: Row) -> dict[str, list[dict[str, str]]]:
-    """The contents of a block, for people."""
-    contents = {
-        part: [
-            {"label": label, "recording": instance}
-            for label, instance in zip(
-                row[f"context_{part.lower()}"], row[f"context_{part.lower()}_instances"], strict=True
+        contents = []
+        for row in rows:
+            heard = {
+                part: (row[f"context_{side}"], row[f"context_{side}_instances"], "")
+                for part, side in (("A", "a"), ("C", "c"))
+            }
+            for part, side in (("T in B", "b"), ("T in D", "d")):
+                heard[part] = (row["labels"], row[f"instances_{side}"], row[f"condition_{side}"])
+            contents.append(
+                {
+                    part: [
+                        {"label": label, **({"condition": condition} if condition else {}), "recording": recording}
+                        for label, recording in zip(labels, recordings, strict=True)
+                    ]
+                    for part, (labels, recordings, condition) in heard.items()
+                }
             )
-        ]
-        for part in ("A", "C")
-    }
-    for part, side in (("T in B", "b"), ("T in D", "d")):
-        condition = {"condition": row[f"condition_{side}"]} if row[f"condition_{side}"] else {}
-        contents[part] = [
-            {"label": label, **condition, "recording": instance}
-            for label, instance in zip(row["labels"], row[f"instances_{side}"], strict=True)
-        ]
-    return contents
+        return Samples(rows=tuple(rows), clusters=np.arange(len(rows)), contents=tuple(contents))
 
 
 class TrialTask:

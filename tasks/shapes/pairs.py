@@ -112,7 +112,12 @@ class CaptionPairTask:
     def __init__(self, info: TaskInfo) -> None:
         """Its facts; its bars have grey marks of published figures."""
         self.info = info
-        self.drawings: tuple[Drawing, ...] = (_drawing(info.printed),)
+        printed = info.printed
+        marks = (
+            "" if printed is None else f" Grey ticks: people and models as printed, not comparable. {printed.sentence}"
+        )
+        panel = partial(draw_scores, printed=printed)
+        self.drawings: tuple[Drawing, ...] = (replace(_SCORES, title=_SCORES.title + marks, panel=panel),)
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
         """The clips and captions of an item, two or three of each."""
@@ -157,12 +162,16 @@ class CaptionPairTask:
         groups = {name: tuple(_named(row.get(name)) for row in rows) for name in _GROUPINGS}
         groups["captions"] = tuple(str(len(row["captions"])) for row in rows)
         groups |= label_groupings(rows)
-        dials = {title: _numbers(rows, name) for name, title in _DIALS.items()}
+        dials = {}
+        for name, title in _DIALS.items():
+            values = [row.get(name) for row in rows]
+            if all(value is not None and math.isfinite(value) for value in values) and len(set(values)) > 1:
+                dials[title] = np.array(values, np.float64)
         return Samples(
             rows=tuple(rows),
             clusters=groups_of(rows, "pair"),
             clustered_by="the two sources",
-            diversity={title: values for title, values in dials.items() if values is not None},
+            diversity=dials,
             groups={name: labels for name, labels in groups.items() if len(set(labels)) > 1},
             contents=tuple(_contents(row) for row in rows),
             texts=tuple({f"audio/{place}": text for place, text in enumerate(row["captions"])} for row in rows),
@@ -246,7 +255,12 @@ class ZeroShotTask:
         from audio_compositionality.metrics.zero_shot_audio import zero_shot_audio
 
         places: dict[tuple[str, str], int] = {}
-        prompts = ((label, text) for row in rows for label, texts in _classes_of(row) for text in texts)
+        prompts = (
+            (label, text)
+            for row in rows
+            for label, texts in zip(row["labels"], row["prompts"], strict=True)
+            for text in texts
+        )
         for place, prompt in enumerate(prompts):
             places.setdefault(prompt, place)
         is_single = all(len(row["labels"]) == 1 for row in rows)
@@ -262,11 +276,6 @@ class ZeroShotTask:
     def samples(self, rows: Sequence[Row]) -> Samples:
         """All clips; those of a group, such as cuts of one recording, belong together."""
         return whole_clip_samples(rows, [", ".join(row["labels"]) for row in rows])
-
-
-def _classes_of(row: Row) -> list[tuple[str, Sequence[str]]]:
-    """The classes of a clip with their prompts."""
-    return list(zip(row["labels"], row["prompts"], strict=True))
 
 
 def whole_clip_samples(rows: Sequence[Row], texts: Sequence[str]) -> Samples:
@@ -314,12 +323,6 @@ def draw_scores(
         axes.plot([place + 0.36] * len(marks), marks, "_", color=_PRINTED, markersize=4, markeredgewidth=0.9)
     axes.set_xticks(places, list(_BARS.values()))
     axes.set(xlim=(-0.6, len(_BARS) - 0.4), ylim=(0, 1.02))
-
-
-def _drawing(printed: Printed | None) -> Drawing:
-    """The bars of a task, with grey marks of published figures."""
-    marks = "" if printed is None else f" Grey ticks: people and models as printed, not comparable. {printed.sentence}"
-    return replace(_SCORES, title=_SCORES.title + marks, panel=partial(draw_scores, printed=printed))
 
 
 _SCORES = Drawing(
@@ -417,14 +420,6 @@ def _joined(names: Sequence[str]) -> str:
 def _named(value: Any) -> str:
     """A value of a grouping; "–" where an item has none."""
     return str(value) if value not in (None, "") else "–"
-
-
-def _numbers(rows: Sequence[Row], name: str) -> Floats | None:
-    """A field of all rows; None where one has none, or it does not vary."""
-    values = [row.get(name) for row in rows]
-    if any(value is None or not math.isfinite(value) for value in values) or len(set(values)) < 2:
-        return None
-    return np.array(values, np.float64)
 
 
 def _contents(row: Row) -> dict[str, list[dict[str, str]]]:

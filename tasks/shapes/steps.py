@@ -223,7 +223,7 @@ class QuadrupleTask:
         # Imported by need: a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.a_coat import a_coat
 
-        a, b, c, d = quadruple_embeddings(outputs.clips)
+        a, b, c, d = outputs.clips.reshape(len(rows), 4, -1).transpose(1, 0, 2)
         values = a_coat(a, b, c, d, **_matching(rows), return_scores=True)
         exact = [part.astype(np.float64, copy=False) for part in (a, b, c, d)]
         plane = step_plane(exact[1] - exact[0], exact[3] - exact[2])
@@ -261,11 +261,6 @@ class QuadrupleTask:
                 {part: diversity.labels_for_people(row["metadata"][part]) for part in parts} for row in rows
             ),
         )
-
-
-def quadruple_embeddings(embeddings: NDArray[np.floating]) -> NDArray[np.floating]:
-    """The embeddings of A, B, C and D, [4, n, dim], from the clip embeddings of n quadruples, [4 n, dim]."""
-    return embeddings.reshape(len(embeddings) // 4, 4, -1).transpose(1, 0, 2)
 
 
 def _matching(rows: Sequence[Row]) -> dict[str, Any]:

@@ -149,24 +149,9 @@ class TestSound:
             }.get(row["transform"], lambda parameter: 1)(row["parameter"])
             assert share == pytest.approx(expected, rel=0.02)
 
-    def test_the_noise_of_a_clip_has_its_ratio(self, small):
-        for row, clip in small.values():
-            base = small[f"{row['base']}-base"][1].astype(float)
-            # The softest have so little of the noise that rounding to 16 bits adds to it.
-            if row["transform"] == "noise" and level(base) > 300:
-                ratio = 20 * np.log10(level(base) / level(clip - base))
-                assert ratio == pytest.approx(row["parameter"], abs=0.1)
-
     def test_the_level_of_a_base_is_that_of_its_source(self, small):
         for base in list(drawn_bases(SMALL))[::2]:
             clip = small[f"{base.name}-base"][1]
-            assert np.abs(clip - base.versions[0].sound() * 32_766 * 10 ** (-12 / 20)).max() <= 0.51
-
-    def test_the_level_of_further_single_sources_is_theirs_too(self):
-        rendering = RECIPE.render(SMALL.changed(untransformed=2, transforms=("gain",)))
-        for place, base in zip((-2, -1), list(drawn_bases(rendering.spec))[-2:], strict=True):
-            (clip,) = rendering.clips(len(rendering.rows) + place)
-            assert rendering.rows[place]["id"] == f"{base.name}-base"
             assert np.abs(clip - base.versions[0].sound() * 32_766 * 10 ** (-12 / 20)).max() <= 0.51
 
     @pytest.mark.slow
@@ -270,12 +255,6 @@ def test_another_recording_changes_none():
     for name, (parameter, clip) in after.items():
         assert parameter == before[name][0]
         assert (clip == before[name][1]).all()
-
-
-def test_so_many_are_drawn_evenly_over_labels():
-    recordings = made_recordings(40, labels="aaab")
-    bases = RECIPE.render(of_recordings(recordings, bases=16, transforms=("gain",))).rows[:112:7]
-    assert Counter(row["label"] for row in bases) == {"a": 8, "b": 8}
 
 
 def test_further_ones_are_as_many_as_there_are_in_folds_by_group():

@@ -50,11 +50,6 @@ def test_each_fold_has_as_many_of_both_kinds(bases):
         assert np.bincount([base.fold for base in kind]).tolist() == [40] * 5
 
 
-def test_a_longer_list_begins_with_the_shorter(bases):
-    assert list(draw_bases(SETTINGS, 30)) == bases[:30]
-    assert list(draw_bases(SETTINGS.changed(seed=1), 30)) != bases[:30]
-
-
 def test_onsets_lie_within_the_period(bases):
     for base in bases:
         for source, onset in zip(base.sources, base.onsets, strict=True):

@@ -105,22 +105,6 @@ class TestCheats:
 
 
 class TestCandidates:
-    def test_have_one_level_to_the_last_unit(self, scenes):
-        rows, clips = scenes
-        energies = [
-            [int(np.square(clip.astype(np.int64)).sum()) for row, clip in zip(rows, clips, strict=True) if keeps(row)]
-            for keeps in (
-                lambda row: row["candidate"] == "same",
-                lambda row: row["candidate"] not in ("", "same"),
-                lambda row: not row["candidate"] and not row["transform"],
-            )
-        ]
-        assert energies[0] == energies[1]
-        assert len(energies[0]) == 24
-        levels = np.sqrt(np.array(energies[0]) / np.array(energies[2]))
-        assert levels.max() == pytest.approx(1, abs=1e-9)
-        assert np.median(levels) == pytest.approx(1, abs=1e-9)
-
     def test_differ_in_one_factor_of_the_first_source(self, scenes):
         rows, _ = scenes
         bases = {row["base"]: row for row in rows if not row["candidate"] and not row["transform"]}
