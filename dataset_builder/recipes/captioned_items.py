@@ -15,23 +15,7 @@ from pydantic import Field, model_validator
 from audio_compositionality.support.errors import InputError
 
 from ..data import AUDIO, NUMBER, TEXT, DataColumn, DatasetError, Pcm16, Row
-from ..scenes.captioned import (
-    EVENT,
-    EVENTS_MEANING,
-    LATEST_START,
-    SECOND_TONE,
-    SHARES,
-    SHORTEST,
-    SILENCE,
-    SUBSETS,
-    Expression,
-    Palette,
-    TimedClip,
-    TimedRow,
-    least_share,
-    mixed,
-    timed,
-)
+from ..scenes import captioned
 from ..scenes.mixing import DrawnRendering, EventSounds, check_whole_steps
 from ..scenes.sources import LONGEST_DURATION, random_generator
 from ..sounds.entries import SoundsField, tables_digest, word_places, words_of_classes
@@ -78,18 +62,18 @@ class CaptionedSpec(ToneSpec):
     def _check_lengths(self) -> Self:
         check_whole_steps(self.sample_rate)
         shortest = self.shortest_event / self.sample_rate
-        if shortest < SHORTEST:
+        if shortest < captioned.SHORTEST:
             shorter = ", or gaps shorter" if self.is_of_tones else ""
             raise InputError(
-                f"the shortest event would last {shortest:.2f} s; events last {SHORTEST:g} s or more: make duration "
-                f"longer{shorter}"
+                f"the shortest event would last {shortest:.2f} s; events last {captioned.SHORTEST:g} s or more: make "
+                f"duration longer{shorter}"
             )
         if not self.is_of_tones:
             return self
         check_nouns(self)
         check_words(self)
         for word, classes in words_of_classes("rate", self.num_classes).items():
-            least = min(self.periods[rate] for rate in classes) / self.sample_rate + SECOND_TONE
+            least = min(self.periods[rate] for rate in classes) / self.sample_rate + captioned.SECOND_TONE
             if least > shortest:
                 raise InputError(
                     f"the shortest event lasts {shortest:.2f} s, and two tones of a {word!r} source {least:.2f} s: "
@@ -105,7 +89,7 @@ class CaptionedSpec(ToneSpec):
     @property
     def shortest_event(self) -> int:
         """Samples of the shortest event: its sound fills that share of a clip."""
-        return self.num_samples - round(LATEST_START * self.sample_rate)
+        return self.num_samples - round(captioned.LATEST_START * self.sample_rate)
 
     def draw_late(self, count: int, rng: np.random.Generator) -> tuple[float, ...]:
         """For each of `count` simultaneous sounds, the share of half a second after which it begins."""
@@ -146,8 +130,10 @@ class SequenceSpec(CaptionedSpec):
     def shortest_event(self) -> int:
         """Samples of the shortest event: its sound fills that share of a clip."""
         longest_gap = math.ceil(max(self.gaps) * self.sample_rate)
-        parts = range(2, self.most_parts + 1)
-        return min(int((self.num_samples - longest_gap * (count - 1)) * least_share(count)) for count in parts)
+        return min(
+            int((self.num_samples - longest_gap * (count - 1)) * captioned.least_share(count))
+            for count in range(2, self.most_parts + 1)
+        )
 
     def draw_gap(self, rng: np.random.Generator) -> int:
         """Samples of silence between two loops."""
@@ -161,7 +147,7 @@ def draw_mentioned(attributes: Sequence[str], rng: np.random.Generator) -> tuple
 
 
 def draw_sounds(
-    palette: Palette,
+    palette: captioned.Palette,
     split: str,
     names: Sequence[str],
     mentioned: Sequence[str],
@@ -180,7 +166,7 @@ def draw_sounds(
 
 
 def draw_named(
-    palette: Palette, split: str, labels: Sequence[str], seconds: Sequence[float], rng: np.random.Generator
+    palette: captioned.Palette, split: str, labels: Sequence[str], seconds: Sequence[float], rng: np.random.Generator
 ) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
     """A sound for each of the durations, and the attributes to mention; None where the same words would describe all.
 
@@ -232,8 +218,8 @@ class CaptionedScene:
 
     split: str
     number: int
-    clips: tuple[TimedClip, ...]
-    said: tuple[Expression, ...]
+    clips: tuple[captioned.TimedClip, ...]
+    said: tuple[captioned.Expression, ...]
     wordings: tuple[CaptionWording, ...] = ()
     gap: int = 0
     late: tuple[float, ...] = ()
@@ -252,7 +238,7 @@ class CaptionedRecipe(Recipe[AnySpec]):
 
     by_noun: ClassVar[bool] = False
 
-    def scenes(self, spec: AnySpec, palette: Palette, split: str) -> Iterator[CaptionedScene]:
+    def scenes(self, spec: AnySpec, palette: captioned.Palette, split: str) -> Iterator[CaptionedScene]:
         """The scenes of a split, one after the other; more of them change none of the earlier ones."""
         raise NotImplementedError
 
@@ -274,7 +260,7 @@ class CaptionedRecipe(Recipe[AnySpec]):
             for attribute in word_places()
             for word, classes in words_of_classes(attribute, spec.num_classes).items()
         )  # fmt: skip
-        sound = {"shortest": SHORTEST, "silence": -SILENCE, "shares": SHARES}
+        sound = {"shortest": captioned.SHORTEST, "silence": -captioned.SILENCE, "shares": captioned.SHARES}
         return {"held_out": held_out, "words": words, "classes": list(zip(*spec.labels.values(), strict=True)), **sound}
 
 
@@ -298,14 +284,14 @@ class CaptionedRendering(DrawnRendering):
     _recipe: CaptionedRecipe[Any]
 
     @cached_property
-    def palette(self) -> Palette:
+    def palette(self) -> captioned.Palette:
         """The sounds by their names and words."""
-        return Palette(self.sounds, by_noun=self._recipe.by_noun, different_kinds=self.spec.different_kinds)
+        return captioned.Palette(self.sounds, by_noun=self._recipe.by_noun, different_kinds=self.spec.different_kinds)
 
     @cached_property
     def events(self) -> EventSounds:
         """The sounds as events."""
-        return EventSounds(self.sounds, self.sample_rate, SILENCE, levels=True)
+        return EventSounds(self.sounds, self.sample_rate, captioned.SILENCE, levels=True)
 
     @cached_property
     def scenes(self) -> tuple[CaptionedScene, ...]:
@@ -318,18 +304,14 @@ class CaptionedRendering(DrawnRendering):
         """Rows without audio, each made on first access: their texts take longer than their scenes."""
         return LazyRows(len(self.scenes), self._row)
 
-    def plan(self, index: int) -> TimedRow:
-        """The times of the sounds in the clips of a row."""
-        return self.timed(index)
-
-    def timed(self, index: int) -> TimedRow:
+    def plan(self, index: int) -> captioned.TimedRow:
         """The times of the sounds in the clips of a row."""
         scene = self.scenes[index]
-        rng = random_generator(self.spec.seed, _PARTS, list(SHARES).index(scene.split), scene.number)
-        return timed(scene.clips, scene.gap, scene.late, self.events, rng)
+        rng = random_generator(self.spec.seed, _PARTS, list(captioned.SHARES).index(scene.split), scene.number)
+        return captioned.timed(scene.clips, scene.gap, scene.late, self.events, rng)
 
     def _row(self, index: int) -> Row:
-        scene, row = self.scenes[index], self.timed(index)
+        scene, row = self.scenes[index], self.plan(index)
         events = []
         for clip in row.clips:
             times = [[sample / self.sample_rate for sample in row.heard(event)] for event in clip]
@@ -345,7 +327,7 @@ class CaptionedRendering(DrawnRendering):
 
     def clips(self, index: int) -> Sequence[Pcm16]:
         """The clips of a row, each int16 [samples], under one gain."""
-        return mixed(self.timed(index), self.events, self.spec.num_samples)
+        return captioned.mixed(self.plan(index), self.events, self.spec.num_samples)
 
 
 ITEM_COLUMNS = (
@@ -358,7 +340,7 @@ ITEM_COLUMNS = (
         least=2,
         filled=True,
     ),
-    DataColumn("events", [[EVENT]], f"of each clip: {EVENTS_MEANING}", per="captions"),
+    DataColumn("events", [[captioned.EVENT]], f"of each clip: {captioned.EVENTS_MEANING}", per="captions"),
     DataColumn(
         "swapped", TEXT, "difference of the first two clips: `order`, or attributes with a plus sign between them"
     ),
@@ -373,7 +355,7 @@ ITEM_COLUMNS = (
         "subset",
         TEXT,
         "`seen`: the two labels meet in the training rows; `novel`: they never do; empty where they are of one kind",
-        choices=(*SUBSETS, ""),
+        choices=(*captioned.SUBSETS, ""),
     ),
     DataColumn("pair", TEXT, "the two labels, whichever is first: items of one pair are no independent samples"),
     DataColumn("origin", TEXT, "`synthetic`, of tones, or `recordings`", choices=ORIGINS),

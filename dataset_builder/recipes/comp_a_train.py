@@ -13,20 +13,7 @@ from pydantic import Field, model_validator
 from audio_compositionality.support.errors import InputError
 
 from ..data import AUDIO, TEXT, DataColumn, DatasetError, Row
-from ..scenes.captioned import (
-    EVENT,
-    EVENTS_MEANING,
-    FEW_DRAWS,
-    LATEST_START,
-    MOST_DRAWS,
-    Palette,
-    TimedClip,
-    draw_spans,
-    formula,
-    is_overlay,
-    leaves,
-    replaced,
-)
+from ..scenes import captioned
 from ..scenes.sources import random_generator
 from ..texts.captions import draw_tree
 from ..texts.truth import MOST_POSITIVES, HeardEvent, NegativeKind, true_parts, wholes
@@ -66,7 +53,7 @@ _COLUMNS = (
     DataColumn(
         "negatives", [{"text": TEXT, "kind": TEXT}], f"up to {_NEGATIVES} near the first caption, each of a `kind`"
     ),
-    DataColumn("events", [EVENT], EVENTS_MEANING),
+    DataColumn("events", [captioned.EVENT], captioned.EVENTS_MEANING),
     DataColumn("expression", TEXT, "meaning of the captions, equal for rows of the same meaning"),
 )
 
@@ -123,7 +110,7 @@ class _Training(CaptionedRecipe[TrainingSpec]):
         """The columns of a row: its clip, its true texts and its false ones."""
         return _COLUMNS
 
-    def scenes(self, spec: TrainingSpec, palette: Palette, split: str) -> Iterator[CaptionedScene]:
+    def scenes(self, spec: TrainingSpec, palette: captioned.Palette, split: str) -> Iterator[CaptionedScene]:
         """See `CaptionedRecipe.scenes`: no two state the same of the same sounds, and none has labels of a novel pair.
 
         Raises:
@@ -145,22 +132,22 @@ class _Training(CaptionedRecipe[TrainingSpec]):
                 size -= 1
             tree = draw_tree(size, rng)
             gap = spec.draw_gap(rng)
-            spans = draw_spans(tree, spec.num_samples, gap, rng)
-            late = spec.draw_late(size, rng) if is_overlay(tree) else ()
+            spans = captioned.draw_spans(tree, spec.num_samples, gap, rng)
+            late = spec.draw_late(size, rng) if captioned.is_overlay(tree) else ()
             # A simultaneous sound begins a little after the common start.
-            latest = LATEST_START if is_overlay(tree) else 0.0
+            latest = captioned.LATEST_START if captioned.is_overlay(tree) else 0.0
             seconds = [(stop - start) / spec.sample_rate - latest for start, stop in spans]
-            for attempt in range(MOST_DRAWS):
+            for attempt in range(captioned.MOST_DRAWS):
                 picked = draw_named(palette, split, labels, seconds, rng)
-                may_repeat = spec.repeats and attempt >= FEW_DRAWS
+                may_repeat = spec.repeats and attempt >= captioned.FEW_DRAWS
                 if picked is not None and ((tree, *picked) not in drawn or may_repeat):
                     drawn.add((tree, *picked))
                     break
             else:
                 raise none_left(setting, count, number, spec)
             sounds, mentioned = picked
-            said = replaced(tree, [palette.leaf(sound, mentioned) for sound in sounds])
-            clip = TimedClip(tree, sounds, spans)
+            said = captioned.replaced(tree, [palette.leaf(sound, mentioned) for sound in sounds])
+            clip = captioned.TimedClip(tree, sounds, spans)
             yield CaptionedScene(split, number, (clip,), (said,), gap=gap, late=late)
 
     def row(self, scene: CaptionedScene, events: Sequence[Sequence[Row]], rendering: CaptionedRendering) -> Row:
@@ -170,7 +157,7 @@ class _Training(CaptionedRecipe[TrainingSpec]):
         rng = random_generator(rendering.spec.seed, _TEXTS, _SPLITS.index(scene.split), scene.number)
         of_clip = [HeardEvent.of(event) for event in rows]
         captions = wholes(expression, rng, most=_CAPTIONS, held_out=False)
-        heard = tuple(dict.fromkeys(leaf.label for leaf in leaves(expression)))
+        heard = tuple(dict.fromkeys(leaf.label for leaf in captioned.leaves(expression)))
         unheard = [name for name in palette.by_split[scene.split] if palette.can_meet((*heard, name))]
         absent = rng.permutation(unheard)[:_ABSENT].tolist() if unheard else []
         said, wording, _ = captions[0]
@@ -181,7 +168,7 @@ class _Training(CaptionedRecipe[TrainingSpec]):
             "parts": [text for _, text in true],
             "negatives": [{"text": negative.text, "kind": negative.kind} for negative in false],
             "events": list(rows),
-            "expression": formula(expression),
+            "expression": captioned.formula(expression),
         }
 
     def check_row(self, row: Row) -> None:

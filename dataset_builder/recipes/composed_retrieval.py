@@ -43,9 +43,6 @@ ROUND = 144
 FEWEST_LABELS = 6
 """Labels of a round, at least."""
 
-Numbers = tuple[int, ...]
-"""Sounds of a clip in their order."""
-
 Cells = Mapping[str, Sequence[tuple[Sequence[int], Sequence[int]]]]
 """For each label, sounds with the first of two words and sounds with the second, alike in all other words."""
 
@@ -132,9 +129,9 @@ class ComposedQueries(Recipe[ComposedSpec]):
                 kinds = KINDS if len(cells) >= 4 else KINDS[:2]
             turn, place = divmod(number, len(kinds))
             kind, rng = kinds[place], self.random(spec, number)
-            source: Numbers
+            source: tuple[int, ...]
             said: tuple[str, ...]
-            candidates: list[tuple[str, Numbers]]
+            candidates: list[tuple[str, tuple[int, ...]]]
             if kind == "then":
                 # A sound added last or first: {source kept, replaced} × {the sound, another} × {last, first}.
                 wording = ("last", "first")[turn % 2]

@@ -13,27 +13,7 @@ from pydantic import Field, model_validator
 from audio_compositionality.support.errors import InputError
 
 from ..data import AUDIO, NUMBER, TEXT, DataColumn, DatasetError, Row
-from ..scenes.sources import (
-    CROSSED,
-    KINDS,
-    LEVELS,
-    ONSET,
-    SOURCE_LABELS,
-    SOURCES,
-    STAR,
-    VALUES,
-    SceneSpec,
-    ToneBank,
-    draw_crossed,
-    draw_stars,
-    gains_of,
-    labels_of,
-    levels_of,
-    peak,
-    random_generator,
-    spread,
-    values_of,
-)
+from ..scenes import sources
 from ..sounds.entries import Sounds
 from ..sounds.tones import ATTRIBUTES
 from .base import Drawn, Recipe
@@ -45,7 +25,7 @@ NEAREST, FARTHEST = 1 / 6, 1 / 3
 """Distance of a draw's levels from the centres of the bins, in widths of a bin."""
 
 
-class FactorSpec(SceneSpec):
+class FactorSpec(sources.SceneSpec):
     """Everything that decides the clips and their samples. Defaults are the sizes of the preset ``full``.
 
     With the seed 0, that of the presets, levels are the centres of their bins. Any other seed moves all levels of the
@@ -86,7 +66,7 @@ class FactorSpec(SceneSpec):
         of the amplitude. 0, 0, 0 with the seed 0; no semitone where a bin has fewer than three."""
         if self.seed == 0:
             return 0, 0.0, 0.0
-        rng = random_generator(self.seed, _LEVELS)
+        rng = sources.random_generator(self.seed, _LEVELS)
         most = int((self.pitch_range[1] - self.pitch_range[0]) / self.num_classes * FARTHEST)
         signs, shares = rng.choice([-1, 1], 3), rng.uniform(NEAREST, FARTHEST, 2)
         semitones = int(rng.integers(1, most + 1)) if most else 0
@@ -115,7 +95,7 @@ class FactorSpec(SceneSpec):
     def crossed_classes(self) -> dict[str, tuple[int, ...]]:
         """The classes of each attribute that the crossed part keeps, in increasing order."""
         return {
-            attribute: spread(self.num_classes, min(count, self.num_classes))
+            attribute: sources.spread(self.num_classes, min(count, self.num_classes))
             for attribute, count in zip(ATTRIBUTES, self.crossed_levels, strict=True)
         }
 
@@ -137,7 +117,7 @@ class Factors(Recipe[FactorSpec]):
 
     def columns(self, spec: FactorSpec) -> Sequence[DataColumn]:
         """``metadata`` and ``gains`` as in the other recipes of scenes; onsets are shares of a period."""
-        factors = ("", *ATTRIBUTES, ONSET)
+        factors = ("", *ATTRIBUTES, sources.ONSET)
         changed = (
             "factor that differs from the star's base: `timbre`, `pitch`, `rate`, `amplitude`, `onset`; "
             "empty for the base"
@@ -145,12 +125,14 @@ class Factors(Recipe[FactorSpec]):
         return (
             DataColumn("id", TEXT, "name of the row"),
             DataColumn("audio", AUDIO, "the clip"),
-            DataColumn("kind", TEXT, "`star` or `crossed`", choices=KINDS),
+            DataColumn("kind", TEXT, "`star` or `crossed`", choices=sources.KINDS),
             DataColumn("block", TEXT, "the star that the clip is of; empty for a crossed clip"),
             DataColumn("factor", TEXT, changed, choices=factors),
-            DataColumn("levels", LEVELS, "class of each factor of the target, from 0"),
-            DataColumn("values", VALUES, "of the target: `pitch` as a MIDI note, `rate` in Hz, `amplitude` in dB"),
-            DataColumn("metadata", SOURCES, f"the sources, the target first: {SOURCE_LABELS}", least=1),
+            DataColumn("levels", sources.LEVELS, "class of each factor of the target, from 0"),
+            DataColumn(
+                "values", sources.VALUES, "of the target: `pitch` as a MIDI note, `rate` in Hz, `amplitude` in dB"
+            ),
+            DataColumn("metadata", sources.SOURCES, f"the sources, the target first: {sources.SOURCE_LABELS}", least=1),
             DataColumn("onsets", [NUMBER], "onset of each source as a share of its period"),
             DataColumn("gains", [NUMBER], "linear gain of each source"),
             DataColumn("gain", NUMBER, "linear gain of the whole clip"),
@@ -162,22 +144,22 @@ class Factors(Recipe[FactorSpec]):
         The target and its background are rounded to 16 bits before they are added: two clips of a star that differ in
         the target differ by the same samples as the two targets alone.
         """
-        bank = ToneBank(spec)
-        drawn = (*draw_stars(spec, spec.stars), *draw_crossed(spec, spec.crossed_classes))
+        bank = sources.ToneBank(spec)
+        drawn = (*sources.draw_stars(spec, spec.stars), *sources.draw_crossed(spec, spec.crossed_classes))
         for _, block in groupby(drawn, key=lambda clip: clip.block or clip.id):
             clips = [(clip, clip.onsets(spec)) for clip in block]
-            gain = 1 / max(1.0, *(peak(bank.mix(clip.sources, onsets)) for clip, onsets in clips))
+            gain = 1 / max(1.0, *(sources.peak(bank.mix(clip.sources, onsets)) for clip, onsets in clips))
             for clip, onsets in clips:
                 row = {
                     "id": f"{self.name}-{clip.id}",
-                    "kind": STAR if clip.block else CROSSED,
+                    "kind": sources.STAR if clip.block else sources.CROSSED,
                     "block": clip.block,
                     "factor": clip.factor,
-                    "levels": levels_of(clip.sources[0]),
-                    "values": values_of(clip.sources[0], spec),
-                    "metadata": labels_of(clip.sources, spec),
+                    "levels": sources.levels_of(clip.sources[0]),
+                    "values": sources.values_of(clip.sources[0], spec),
+                    "metadata": sources.labels_of(clip.sources, spec),
                     "onsets": list(clip.shares),
-                    "gains": gains_of(clip.sources, spec),
+                    "gains": sources.gains_of(clip.sources, spec),
                     "gain": gain,
                 }
                 layers = [(clip.sources[:1], onsets[:1]), (clip.sources[1:], onsets[1:])]
@@ -186,7 +168,7 @@ class Factors(Recipe[FactorSpec]):
     def check_row(self, row: Row) -> None:
         """Refuse a row without its target, or without its star and the factor that was changed."""
         super().check_row(row)
-        name, is_star = row["id"], row["kind"] == STAR
+        name, is_star = row["id"], row["kind"] == sources.STAR
         if row["factor"] and not is_star:
             raise DatasetError(f"row {name}: factor is {row['factor']!r}; that of a crossed clip is ''")
         if bool(row["block"]) != is_star:

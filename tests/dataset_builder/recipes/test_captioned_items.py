@@ -377,7 +377,7 @@ class TestSound:
                 assert len(clip) == 10 * RATE
                 end = max(event["stop"] for event in of_clip)
                 # Of the fade at its end, half counts as heard.
-                assert not clip[round(end * RATE) + rendering.timed(index).fade // 2 + 2 :].any()
+                assert not clip[round(end * RATE) + rendering.plan(index).fade // 2 + 2 :].any()
                 # The made recordings are tones, a frequency each.
                 for event in (event for event in of_clip if tones[event["entry"]] < RATE / 2):
                     for start, stop, is_heard in (
@@ -393,7 +393,7 @@ class TestSound:
     def test_recordings_are_moved_whole_and_as_loud_as_each_other(self):
         rendering = rendered("order of recordings")
         for index in range(8):
-            clips, row = rendering.clips(index), rendering.timed(index)
+            clips, row = rendering.clips(index), rendering.plan(index)
             (first, second), (again, moved) = row.clips[:2]
             # Where one fades into the other, both are heard; the rest is the same samples.
             fade = row.fade
