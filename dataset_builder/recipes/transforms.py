@@ -109,9 +109,8 @@ class Transforms(Recipe[TransformSpec]):
         recent = RecentOrbits()
         for number, base in enumerate(drawn_bases(spec)):
             original, *candidates = base.versions
-            copies = list(draw_copies(base, spec)) if candidates else []
             rows: list[tuple[str, Row, Version]] = [("base", {}, original)]
-            for copy in copies:
+            for copy in draw_copies(base, spec):
                 changes = {
                     "transform": copy.transform.name,
                     "parameter": copy.parameter,
@@ -121,7 +120,7 @@ class Transforms(Recipe[TransformSpec]):
                 }
                 rows.append((f"{copy.transform.name}-{copy.number}", changes, original))
             rows += [(one.candidate, {"candidate": one.candidate}, one) for one in candidates]
-            render = partial(render_base, number, base, copies, spec)
+            render = partial(render_base, number, base, spec)
             for place, (what, changes, version) in enumerate(rows):
                 row = {
                     "id": f"{base.name}-{what}",

@@ -478,11 +478,11 @@ def with_energy(samples: NDArray[np.int64], energy: int) -> NDArray[np.int64]:
 
 
 def draw_copies(base: Base, spec: TransformSpec) -> Iterator[Copy]:
-    """The copies of a base: one in each quarter of the range of each transform, uniformly.
+    """The copies of a base that has candidates: one in each quarter of the range of each transform, uniformly.
 
     The random numbers of a copy depend on the seed, its base, transform and number alone.
     """
-    for transform, span in spec.spans:
+    for transform, span in spec.spans if len(base.versions) > 1 else ():
         key = int(hashlib.sha256(transform.name.encode()).hexdigest()[:8], 16)
         for number in range(QUARTERS * spec.per_quarter):
             generator = partial(random_generator, spec.seed, _COPIES, base.key, key, number)
@@ -496,8 +496,8 @@ def _after_parameter(generator: Callable[[], np.random.Generator]) -> np.random.
     return rng
 
 
-def render_base(number: int, base: Base, copies: Sequence[Copy], spec: TransformSpec) -> list[Pcm16]:
-    """The clips of a base, its copies and its candidates.
+def render_base(number: int, base: Base, spec: TransformSpec) -> list[Pcm16]:
+    """The clips of a base, its copies (see `draw_copies`) and its candidates.
 
     The candidates of half of the bases have inverted polarity, of single sources and mixtures alike.
 
@@ -508,8 +508,9 @@ def render_base(number: int, base: Base, copies: Sequence[Copy], spec: Transform
     try:
         sounds = [np.asarray(version.sound(), np.float64) for version in base.versions]
         lengths = [base_length(sound, rate, spec.duration, reach) for sound in sounds]
+        copies = list(draw_copies(base, spec))
         clips = render_orbit(sounds[0], lengths[0], rate, copies, spec.headroom)
-        if len(sounds) == 1:
+        if not copies:
             return clips
         # Two sounds are cut to the shorter length, which would otherwise tell them apart.
         candidates = [middle_of(sound, min(lengths[1:])) for sound in sounds[1:]]
