@@ -459,61 +459,40 @@ class LabelReading:
         if self.options.resolution is not None:
             resolution = self.options.resolution
         problems = self.problems
-        self._check_durations(source)
+        missing = [key for key, draft in self.drafts.items() if draft.duration is None and draft.events]
+        if problems.left_out is not None:
+            for key in missing:
+                why = "no table says how long it is, nor does its sound, which is not there or empty"
+                problems.add(self.drafts[key].where or str(source), why, self.drafts[key].recording)
+        elif missing:
+            problems.add(
+                str(source),
+                f"the durations of {len(missing):,} recordings are missing ({shown(missing)}): no table says how long "
+                "they are, nor does their sound, which is not there or empty",
+            )
         annotations = []
         for key, draft in sorted(self.drafts.items()):
             if draft.empty and draft.events:
                 _, where = draft.events[0]
                 problems.add(draft.empty[0], f"{key!r} has no label here, and one in {where}", draft.recording)
-            if draft.duration is None:
+            duration = draft.duration
+            if duration is None:
                 continue
-            events = self._within(draft, max(ROUNDING, resolution))
+            events = []
+            for event, where in draft.events:
+                if event.offset > duration + max(ROUNDING, resolution) + 1e-6:
+                    end = f"after the end of the recording at {duration:g} s"
+                    problems.add(where, f"{event.label!r} lasts until {event.offset:g} s, {end}", draft.recording)
+                elif event.onset < duration:
+                    events.append(replace(event, offset=min(event.offset, duration)))
             events = joined_events(events) if joined else sorted(events, key=event_order)
             try:
                 annotations.append(
-                    Annotation(
-                        draft.recording, draft.duration, tuple(events), resolution, name, draft.start, draft.group
-                    )
+                    Annotation(draft.recording, duration, tuple(events), resolution, name, draft.start, draft.group)
                 )
             except AnnotationError as error:
                 problems.add(draft.where, str(error), draft.recording)
         left_out = problems.left_out or {}
-        self._check_labels(left_out)
-        annotations = [annotation for annotation in annotations if annotation.recording not in left_out]
-        if not annotations and not problems and not left_out:
-            problems.add(str(source), "has no label")
-        problems.tell(source)
-        return tuple(annotations)
-
-    def _check_durations(self, source: Path) -> None:
-        missing = [key for key, draft in self.drafts.items() if draft.duration is None and draft.events]
-        if self.problems.left_out is not None:
-            for key in missing:
-                why = "no table says how long it is, nor does its sound, which is not there or empty"
-                self.problems.add(self.drafts[key].where or str(source), why, self.drafts[key].recording)
-        elif missing:
-            self.problems.add(
-                str(source),
-                f"the durations of {len(missing):,} recordings are missing ({shown(missing)}): no table says how long "
-                "they are, nor does their sound, which is not there or empty",
-            )
-
-    def _within(self, draft: DraftRecording, tolerance: float) -> list[LabelledEvent]:
-        """The events of a recording, cut at its end; an event after the end is a problem."""
-        duration, events = draft.duration or 0.0, []
-        for event, where in draft.events:
-            if event.offset > duration + tolerance + 1e-6:
-                self.problems.add(
-                    where,
-                    f"{event.label!r} lasts until {event.offset:g} s, after the end of the recording at {duration:g} s",
-                    draft.recording,
-                )
-            elif event.onset < duration:
-                events.append(replace(event, offset=min(event.offset, duration)))
-        return events
-
-    def _check_labels(self, left_out: Mapping[str, str]) -> None:
-        """Refuse labels that would read alike in a question."""
         places: dict[str, str] = {}
         for draft in self.drafts.values():
             if draft.recording not in left_out:
@@ -521,6 +500,10 @@ class LabelReading:
                     places.setdefault(event.label, where)
         pair = alike(places, str.casefold)
         if pair is not None:
-            one, other = pair
-            what = f"the labels {one!r} and {other!r} differ by upper and lower case alone; write one way"
-            self.problems.add(places[other], what)
+            what = f"the labels {pair[0]!r} and {pair[1]!r} differ by upper and lower case alone; write one way"
+            problems.add(places[pair[1]], what)
+        annotations = [annotation for annotation in annotations if annotation.recording not in left_out]
+        if not annotations and not problems and not left_out:
+            problems.add(str(source), "has no label")
+        problems.tell(source)
+        return tuple(annotations)

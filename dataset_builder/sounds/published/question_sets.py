@@ -7,7 +7,6 @@ import string
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from ...data import DatasetError
 from ...rendered import HUB_ID
@@ -89,7 +88,9 @@ class QuestionSet:
         """
         source, place = f"{self.name}:{path}", Path(path)
         if place.exists():
-            tables = self._tables(place)
+            # The tables of the first entry that is there.
+            entries = ([path for one in entry.split("|") for path in place.rglob(one)] for entry in self.tables)
+            tables = [place] if place.is_file() else sorted(next(filter(None, entries), []))
             if not tables:
                 raise DatasetError(f"{source} holds nothing of {self.title}; expected is {' or '.join(self.tables)}")
             stored = [{**record, "_table": table.stem} for table in tables for record in read_records(table)]
@@ -102,6 +103,10 @@ class QuestionSet:
         records = stored if self.converted is None else [row for row in map(self.converted, stored) if row is not None]
         if not records:
             raise DatasetError(f"{source} has no multiple-choice questions of {self.title}")
+        notes = [f"{self.title} ({self.url}, {self.version}) is licensed: {self.licence}", *self.known_faults]
+        if len(records) < len(stored):
+            count = len(stored) - len(records)
+            notes.append(f"{count:,} of {len(stored):,} rows are {self.without}, and are not read")
         folder = Path(audio) if audio else place if place.is_dir() else place.parent
         return valid_questions(
             source,
@@ -111,22 +116,8 @@ class QuestionSet:
             self.answers,
             skip_invalid=skip_invalid,
             sounds=sounds,
-            notes=self._notes(stored, records),
+            notes=notes,
         )
-
-    def _tables(self, place: Path) -> list[Path]:
-        """The tables in a folder, or the one that is named."""
-        if place.is_file():
-            return [place]
-        entries = ([path for one in entry.split("|") for path in place.rglob(one)] for entry in self.tables)
-        return sorted(next(filter(None, entries), []))
-
-    def _notes(self, stored: Sequence[Any], records: Sequence[Any]) -> list[str]:
-        notes = [f"{self.title} ({self.url}, {self.version}) is licensed: {self.licence}", *self.known_faults]
-        if len(records) < len(stored):
-            count = len(stored) - len(records)
-            notes.append(f"{count:,} of {len(stored):,} rows are {self.without}, and are not read")
-        return notes
 
 
 def by_words(text: str, options: Sequence[str], answer: str) -> bool:

@@ -322,7 +322,8 @@ def valid_questions(
     with ThreadPoolExecutor(4) as threads:
         # Sound in the table is read in its order; files at once.
         one_by_one = any(isinstance(clip, Embedded) for draft in drafts for clip in draft.audio)
-        read = list((map if one_by_one else threads.map)(files.read, [draft.audio for draft in drafts]))
+        each = (map if one_by_one else threads.map)(files.sound, [clip for draft in drafts for clip in draft.audio])
+        read = [[next(each) for _ in draft.audio] for draft in drafts]
     rows: list[Row] = []
     clips: list[list[ReadClip]] = []
     digests: list[tuple[str, ...]] = []
@@ -582,11 +583,8 @@ class _Folder:
         alike = self._by_name.get(path.name, [])
         return alike[0] if len(alike) == 1 else None
 
-    def read(self, clips: Sequence[str | Embedded]) -> list[_Sound]:
-        """The clips of a row."""
-        return [self._sound(clip) for clip in clips]
-
-    def _sound(self, clip: str | Embedded) -> _Sound:
+    def sound(self, clip: str | Embedded) -> _Sound:
+        """A clip, looked at."""
         name = (
             printable(PurePosixPath((clip if isinstance(clip, str) else clip.name).replace("\\", "/")).name) or "clip"
         )
@@ -596,7 +594,7 @@ class _Folder:
             path = self.path(clip)
             if path is None:
                 return _Sound(name, clip, 0.0, partial(_missing, clip), f"a file is not there: {printable(clip)}")
-            clip = Embedded(name, partial(_same, path))
+            clip = Embedded(name, partial(Path, path))
         try:
             file = clip.read()
             header = read_header(file)
@@ -607,10 +605,6 @@ class _Folder:
             return _Sound(name, digest, header.frames / header.rate, clip.read, fault)
         except (DatasetError, OSError) as error:
             return _Sound(name, name, 0.0, clip.read, f"a sound cannot be read: {name} {first_line(error)}")
-
-
-def _same(path: Path) -> SoundFile:
-    return path
 
 
 def _missing(name: str) -> SoundFile:

@@ -549,7 +549,6 @@ class TestFilesOfUsers:
         ("before", "after", "message"),
         [
             ("[Sneeze]", "[no]", r"without is False; it must be names .*; write a text such as .* in quotes"),
-            ("group: spk_id", "separator: [',']", r"separator is ,; it must be a text"),
             ("group: spk_id", "captions: [1]", "captions is 1; it must be names with commas between them"),
             ("group: spk_id", "captions: ['']", "captions is .*; it must be a text"),
             ("group: spk_id", "caption_separator: ''", r"caption_separator is ''; it must be a text"),
