@@ -12,8 +12,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.table import Column, Table, print_table, rows_of
 
 from . import arguments, data_options
-from .arguments import GO_ON, Command
-from .settings import Group, data_groups, divided
+from .arguments import GO_ON, Command, Group, data_groups, divided
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.build import BuiltSize

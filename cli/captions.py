@@ -11,8 +11,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.table import Column, Table, print_table, rows_of
 
 from . import arguments, data_options
-from .arguments import Command
-from .settings import data_groups, divided
+from .arguments import Command, data_groups, divided
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data

@@ -9,8 +9,7 @@ from collections.abc import Collection
 from audio_compositionality.support.table import print_table
 
 from . import arguments, scoring
-from .arguments import Command
-from .settings import add_settings, typed_pairs
+from .arguments import Command, add_settings, typed_pairs
 
 _DESCRIPTION = """\
 Check a model on a few synthetic sounds: shape and type of its output, finite values, the same output twice and in any

@@ -13,8 +13,7 @@ from audio_compositionality.support.files import write_whole
 from audio_compositionality.support.table import Column, Table, print_table, rows_of
 
 from . import data_options
-from .arguments import Command
-from .settings import add_settings, data_groups, divided
+from .arguments import Command, add_settings, data_groups, divided
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data_spec import DataSpec

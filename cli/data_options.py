@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import listed, plain
 
-from .settings import add_settings, data_fields, typed_pairs
+from .arguments import add_settings, data_fields, typed_pairs
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data

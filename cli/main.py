@@ -20,8 +20,7 @@ from typing import Any, NoReturn
 from audio_compositionality.support.errors import AudioCompositionalityError, InputError
 from audio_compositionality.support.text import closest, listed, nearest
 
-from .arguments import Command, add_traceback
-from .settings import HELP, ListedError
+from .arguments import HELP, Command, ListedError, add_traceback
 
 PROGRAM = "audio-compositionality"
 
@@ -148,7 +147,7 @@ def all_setting_names() -> set[str]:
     from audio_compositionality.dataset_builder.data_spec import BuildSpec, DataSpec
     from audio_compositionality.dataset_builder.open_data import settable
 
-    from .settings import data_fields, model_fields, run_fields, task_fields
+    from .arguments import data_fields, model_fields, run_fields, task_fields
     from .train import training_fields
 
     made = (settable(DataSpec(data=data)) for data in ("preset:mini", "recordings:.", "labels:."))

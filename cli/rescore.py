@@ -12,8 +12,7 @@ from audio_compositionality.support.table import print_table, to_csv, to_json
 from audio_compositionality.support.text import nearest
 
 from . import arguments, data_options
-from .arguments import Command
-from .settings import add_settings, data_groups, divided
+from .arguments import Command, add_settings, data_groups, divided
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Row

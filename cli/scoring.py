@@ -15,7 +15,7 @@ from audio_compositionality.support.table import print_table, print_wrapped
 from audio_compositionality.support.text import listed, nearest, plain
 
 from . import arguments, data_options
-from .settings import Group, data_groups, divided, model_fields, run_fields, task_fields
+from .arguments import Group, data_groups, divided, model_fields, run_fields, task_fields
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data, HeldData

@@ -14,8 +14,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.table import print_table
 
 from . import arguments, data_options
-from .arguments import Command
-from .settings import Group, add_settings, data_fields, data_groups, divided, typed_pairs
+from .arguments import Command, Group, add_settings, data_fields, data_groups, divided, typed_pairs
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo

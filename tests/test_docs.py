@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from audio_compositionality.cli.arguments import ListedError
 from audio_compositionality.cli.main import argument_parser, load_commands, parsed
-from audio_compositionality.cli.settings import ListedError
 from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
 from audio_compositionality.dataset_builder.recorded import changeable
 from audio_compositionality.support.errors import AudioCompositionalityError

@@ -53,10 +53,6 @@ class Processes:
         """Whether this process scores, writes results and prints."""
         return self.rank == 0
 
-    def share_of(self, count: int) -> range:
-        """This process's shards among `count`: every one whose number leaves its rank as a remainder."""
-        return range(self.rank, count, self.count)
-
     def stretch_of(self, count: int) -> range:
         """This process's shards among `count`, where neighbours are read together: consecutive ones."""
         return range(self.rank * count // self.count, (self.rank + 1) * count // self.count)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from audio_compositionality.cli.arguments import model_fields, run_fields, task_fields
 from audio_compositionality.cli.main import argument_parser, load_commands, main
-from audio_compositionality.cli.settings import model_fields, run_fields, task_fields
 from audio_compositionality.cli.train import training_fields
 from audio_compositionality.dataset_builder.data_spec import BuildSpec
 from audio_compositionality.support.spec import as_typed, rule_of

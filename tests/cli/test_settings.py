@@ -8,8 +8,7 @@ import itertools
 import pytest
 
 from audio_compositionality.cli import build
-from audio_compositionality.cli.main import argument_parser, load_commands
-from audio_compositionality.cli.settings import (
+from audio_compositionality.cli.arguments import (
     Group,
     ListedError,
     data_fields,
@@ -19,6 +18,7 @@ from audio_compositionality.cli.settings import (
     run_fields,
     task_fields,
 )
+from audio_compositionality.cli.main import argument_parser, load_commands
 from audio_compositionality.dataset_builder.data_spec import BuildSpec, DataSpec
 from audio_compositionality.dataset_builder.open_data import settable
 from audio_compositionality.support.errors import InputError

@@ -207,7 +207,7 @@ def test_one_process_is_the_main_one_and_waits_for_nobody(monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", "1")
     processes = join_processes()
     assert processes.is_main
-    assert list(processes.share_of(3)) == [0, 1, 2]
+    assert list(processes.stretch_of(3)) == [0, 1, 2]
     assert processes.device(None) is None
     assert processes.device("cuda") == "cuda"
     assert processes.tell("x") == "x"
@@ -236,6 +236,6 @@ def test_each_process_takes_the_gpu_of_its_rank_on_its_machine(monkeypatch, loca
     assert processes.device(None) == processes.device("cuda") == expected
     assert processes.device("cpu") == "cpu"
     assert processes.device("cuda:1") == "cuda:1"
-    assert list(processes.share_of(20)) == [5, 13]
+    assert list(processes.stretch_of(20)) == [12, 13, 14]
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert processes.device(None) is None
