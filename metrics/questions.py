@@ -117,7 +117,7 @@ def read_questions(
         rest = ", ".join(name for name in given if name not in missing) or "nothing"
         metric = "polybench" if of_polybench else "audio_questions"
         raise ValueError(f"{metric} got {rest} without {', '.join(missing)}.")
-    columns = {name: _listed(name, values) for name, values in (given | of_questions).items() if values is not None}
+    columns = {name: _listed(name, values) for name, values in {**given, **of_questions}.items() if values is not None}
     names: list[Any] = [(row,) for row in range(len(columns["references"]))]
     if ids is not None:
         names = _names_of("ids", _listed("ids", ids))

@@ -137,8 +137,8 @@ def balance_table(balances: Sequence[Balance]) -> Table:
     rows = []
     for one in balances:
         blind, limit = Cell(one.blind, note=one.leak), Cell(None if one.blind is None else one.limit)
-        name, *numbers = map(Cell, (f"{one.source} {one.kind}", one.questions, one.chance))
-        rows.append(Row((name, *numbers, blind, limit, Cell(one.present))))
+        name = Cell(f"{one.source} {one.kind}")
+        rows.append(Row((name, Cell(one.questions), Cell(one.chance), blind, limit, Cell(one.present))))
     legend = ["Where present is near 1, the question asks which labels a clip has, not when."] if rows else []
     return Table("Balance of the questions", columns, tuple(rows), tuple(legend), "balance")
 

@@ -310,7 +310,7 @@ def _twiddles(samples: int, count: int) -> NDArray[np.complex128]:
     return twiddles
 
 
-def listing_of(encoder: type[WaveformEncoder], description: str, **facts: bool) -> ModelListing:
+def listing_of(encoder: type[WaveformEncoder], description: str, **facts: Any) -> ModelListing:
     """The listing of a baseline, by its card; `facts` are fields of `ModelListing`."""
     card = encoder.card
     assert card.paradigm is not None

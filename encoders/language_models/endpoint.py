@@ -393,7 +393,7 @@ class EndpointModel(Model):
         device: ``server``.
         address: of the server.
         deadline: seconds for a question with all its tries.
-        batch_size: questions under way at a time.
+        concurrency: questions under way at a time.
         scorings: letters alone, since a server gives no likelihoods of given texts.
     """
 
@@ -419,9 +419,10 @@ class EndpointModel(Model):
             raise ModelError(f"'{address.id}' runs on a server, which knows of no precision and of no spreading")
         self.address, self.new_tokens = address, asked.max_new_tokens
         self.deadline = DEADLINE if asked.deadline is None else asked.deadline
-        self.batch_size = min(asked.batch_size or CONCURRENCY, MOST_AT_ONCE)
+        self.concurrency = min(asked.batch_size or CONCURRENCY, MOST_AT_ONCE)
+        self.batch_size = self.concurrency
         # Several times the number under way, so that clips are read for many questions at a time.
-        self.questions_per_call = 8 * self.batch_size
+        self.questions_per_call = 8 * self.concurrency
         self.card = ModelCard(
             id=address.id + asked.suffix,
             revision=UNKNOWN,
@@ -470,7 +471,7 @@ class EndpointModel(Model):
         """
         if len(prompts):
             check_texts(prompts)
-        return in_order(self.answers(given_questions(clips, prompts), size=self.batch_size))
+        return in_order(self.answers(given_questions(clips, prompts), size=self.concurrency))
 
     def score_options(
         self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: By
@@ -485,7 +486,7 @@ class EndpointModel(Model):
             ModelError: `by` is ``options``, or the server gives no log-probabilities.
             InputError, ClipError, EndpointError: see `answer`.
         """
-        return in_order(self.answers(given_questions(clips, prompts, options), by, size=self.batch_size))
+        return in_order(self.answers(given_questions(clips, prompts, options), by, size=self.concurrency))
 
     def answers(self, questions: Iterable[GivenQuestion], by: By | None = None, *, size: int) -> AnswerStream:
         """See `Model.answers`. The next question is sent when any is answered, so that none waits for the slowest.
@@ -505,7 +506,7 @@ class EndpointModel(Model):
                 f"'{self.card.id}' cannot score by {by}: a server gives no likelihoods of given texts; score by "
                 "letters, or by the model's answers"
             )
-        for question, reply in self._replies(questions, parameters, min(size, self.batch_size)):
+        for question, reply in self._replies(questions, parameters, min(size, self.concurrency)):
             if isinstance(reply, ClipError):
                 yield question.index, reply
             elif by is None:

@@ -19,6 +19,7 @@ import numpy as np
 from audio_compositionality.dataset_builder.data import PAUSE, Clip, Row
 from audio_compositionality.encoders.base import (
     LETTERS,
+    By,
     ClipError,
     GivenAnswer,
     GivenClip,
@@ -253,7 +254,7 @@ def _ask(
     # As many clips are read at a time as fill whole shards: opening stored rows again takes longer.
     read = -(-size // store.items_per_shard) * store.items_per_shard
     questions = _questions(model, opened, about, places, read, options.skip_invalid, errors, refused)
-    by = None if scoring == GENERATE else "options" if scoring == "options" else "letters"
+    by: By | None = None if scoring == GENERATE else "options" if scoring == "options" else "letters"
     shards = dict.fromkeys(place // store.items_per_shard for place in [*places, *answers])
     with closing(model.answers(questions, by, size=size)) as stream:
         for place, given in stream:

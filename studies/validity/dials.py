@@ -233,8 +233,16 @@ def chapter(*, quick: bool, simulations: int, seed: int, progress: bool) -> tupl
     part = Chapter("scores.yaml", "A-COAT and A-TRE").part
     data = Material(QUICK if quick else Plan(), seed)
     plan, all_dials = data.plan, dials(seed)
-    figures = {"quadruples": len(data.quadruples), "train": plan.train, "test": plan.test, "steps": plan.max_steps}
-    made = [part("dials", level=2, **figures)]
+    made = [
+        part(
+            "dials",
+            level=2,
+            quadruples=len(data.quadruples),
+            train=plan.train,
+            test=plan.test,
+            steps=plan.max_steps,
+        )
+    ]
     with tqdm(
         desc="dials",
         total=sum(len(thinned(dial.levels, plan.every)) for dial in all_dials.values()),
@@ -251,7 +259,11 @@ def chapter(*, quick: bool, simulations: int, seed: int, progress: bool) -> tupl
             "coverage",
             simulate_coverage(simulations, plan.large, seed, progress),
             level=2,
-            **{"simulations": simulations, "dim": DIM, "common": COMMON, "low": low, "high": high},
+            simulations=simulations,
+            dim=DIM,
+            common=COMMON,
+            low=low,
+            high=high,
         ),
         part(
             "false positives",

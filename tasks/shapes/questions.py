@@ -250,9 +250,8 @@ class QuestionTask:
         """The numbers, scores, choices and rules that the metric gives for answers to questions."""
         from audio_compositionality.metrics.audio_questions import audio_questions
 
-        values = audio_questions(
-            answers, kinds=[kind_of_row(row) for row, _ in asked], **columns_of(asked), return_scores=True
-        )
+        columns: dict[str, Any] = columns_of(asked)
+        values = audio_questions(answers, kinds=[kind_of_row(row) for row, _ in asked], **columns, return_scores=True)
         chances = {f"chance_{kind}": part["chance"] for kind, part in values["by_kind"].items()}
         return values | chances | {"scores_correct": values["scores"]}
 
