@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
-from operator import attrgetter
 from typing import Any
 from urllib.parse import quote
 
@@ -18,7 +16,6 @@ from audio_compositionality.evaluator.compare.loading import ModelKind
 from audio_compositionality.evaluator.compare.model_verdicts import OF_OUR_DATA, knows_generator
 from audio_compositionality.evaluator.compare.summary import SIGNS
 from audio_compositionality.evaluator.compare.task_verdicts import Standing, VerdictRow, deciding_row
-from audio_compositionality.evaluator.results.result import Skipped
 from audio_compositionality.hub.errors import Repository
 from audio_compositionality.support.table import Cell, Column, Row, Table, to_csv
 from audio_compositionality.support.text import number_text, shortened
@@ -44,18 +41,97 @@ NOT_LEARNT = "not shown to be learnt"
 NOT_JUDGED = "not judged"
 """Said of what models are judged beside, and of older versions of a task."""
 
-Values = Mapping[str, tuple[Column, Callable[[Shown], BoardValue]]]
-"""Columns by their headings, each with a function that gives a row's value."""
+INTERVAL = "95 % interval"
+
+_TWIN_NUMBERS = {"difference to its twin": "difference", "difference 95 % low": "low", "difference 95 % high": "high"}
+"""Columns of CSV, and the numbers of the comparison with the twin in them."""
 
 
 def columns(task: TaskInfo) -> list[Column]:
-    """The columns of a task's table. The last one, the entry's name, identifies a clicked row."""
-    return [column for column, _ in _shown(task).values()]
+    """The columns of a task's table: the scores first, those that rank before the others, since a phone shows two or
+    three columns. The last one, the entry's name, identifies a clicked row."""
+    ranking, of_measures = task.measure(task.ranks_by), []
+    for measure in (ranking, *(measure for measure in task.shown if measure != ranking)):
+        columns = [Column(measure.heading, measure.meaning, digits=measure.digits)]
+        if measure == _sampled(task):
+            columns.append(_text(INTERVAL, f"of {measure.heading}: BCa bootstrap over {task.samples}"))
+        if measure == ranking and measure.floor is not None:
+            # A row's own floor may exceed chance.
+            nulls = " and ".join(task.measure(one).heading for one in (measure.null, measure.floor) if one is not None)
+            meaning = f"the value that {measure.heading} has to be above: the larger of {nulls}"
+            columns.append(Column("to be above", meaning, digits=measure.digits))
+        of_measures.append(columns)
+    return [
+        _text("model", "its id, as given by the submitter"),
+        _text("verdict", "where the model stands against its twin and the other bars"),
+        *of_measures[0],
+        _text(
+            "above its twin by",
+            "the difference to the twin by the measure that the task is judged by, with its 95 % interval; of several "
+            "twins, to the one that decides",
+        ),
+        _text("kind", "a model, or what models are judged beside"),
+        *(column for columns in of_measures[1:] for column in columns),
+        _text("status", "verified: recomputed here; reported: the submitter's word"),
+        _text("submitted by", "who opened the pull request"),
+        Column("dim", "numbers of an embedding", digits=0),
+        Column("parameters", "of the part of the model that runs", digits=0),
+        _text("paradigm", "how the model was trained"),
+        _text("licence", "of its weights"),
+        _text("date", "of the evaluation"),
+        _text("notes", "differences from other entries"),
+        Column("entries", "results that differ in nothing but their date", digits=0),
+        _text("entry", "its name in the repository of results"),
+    ]
+
+
+def _text(heading: str, meaning: str = "") -> Column:
+    return Column(heading, meaning, numeric=False)
+
+
+def _sampled(task: TaskInfo) -> Measure | None:
+    """The measure whose interval is shown: the one that ranks, or where this has none, the first with an interval."""
+    ranking = task.measure(task.ranks_by)
+    return ranking if ranking.column is not None else next(iter(task.sampled), None)
+
+
+def _values(task: TaskInfo, row: Shown) -> dict[str, BoardValue]:
+    """The values of a row, by the headings of `columns`."""
+    entry, result, model = row.entry, row.entry.result, row.entry.result.model
+    numbers: dict[str, BoardValue] = {}
+    for measure in (task.measure(task.ranks_by), *task.shown):
+        score = entry.scores.get(measure.name)
+        numbers[measure.heading] = None if score is None or score.value is None else float(score.value)
+        if measure == _sampled(task):
+            interval = None if score is None else score.interval
+            numbers[INTERVAL] = None if interval is None else interval_words(interval, measure.digits)
+        if measure.name == task.ranks_by:
+            numbers["to be above"] = None if score is None else score.least(measure, task)
+    twin, difference = _twin_row(row), "no twin" if row.twin else "–"
+    if twin is not None:
+        difference = " ".join(filter(None, (twin.difference_text, twin.interval_text))) or "cannot tell"
+    return {
+        **numbers,
+        "model": entry.model,
+        "verdict": verdict_words(row),
+        "above its twin by": difference,
+        "kind": entry.kind.value,
+        "status": entry.status,
+        "submitted by": entry.submitter or NOT_KNOWN,
+        "dim": model.output_dim,
+        "parameters": model.parameters,
+        "paradigm": model.paradigm or NOT_STATED,
+        "licence": model.licence or NOT_STATED,
+        "date": result.date[:10],
+        "notes": ", ".join(notes(entry, task)),
+        "entries": row.count,
+        "entry": entry.id,
+    }
 
 
 def board_table(task: TaskInfo, rows: Sequence[Shown]) -> Table:
     """The rows as a table, in their order."""
-    return _table(task, rows, _shown(task))
+    return _table(task, columns(task), [_values(task, row) for row in rows])
 
 
 def board_csv(task: TaskInfo, rows: Sequence[Shown], commit: str) -> str:
@@ -66,7 +142,46 @@ def board_csv(task: TaskInfo, rows: Sequence[Shown], commit: str) -> str:
         rows: in this order.
         commit: of the results repository at which they were read.
     """
-    return to_csv(_table(task, rows, {**_shown(task), **_in_files(task, commit)}))
+    hidden = [measure for measure in task.measures if not measure.shown and measure.name != task.ranks_by]
+    sampled, lines = _sampled(task), []
+    more = [Column(heading) for heading in (*_TWIN_NUMBERS, *(("95 % low", "95 % high") if sampled else ()))]
+    more += [Column(measure.name, measure.meaning, digits=measure.digits) for measure in hidden]
+    more += [Column("n", digits=0), Column("task version", digits=0)]
+    of_model = ("layer", "pooling", "precision")
+    more += map(_text, ("revision", *of_model, "fingerprint", "folder", "commit"))
+    for row in rows:
+        entry, result, twin = row.entry, row.entry.result, _twin_row(row)
+        values = _values(task, row)
+        values |= {heading: None if twin is None else getattr(twin, name) for heading, name in _TWIN_NUMBERS.items()}
+        score = None if sampled is None else entry.scores.get(sampled.name)
+        values |= {"95 % low": None if score is None else score.low, "95 % high": None if score is None else score.high}
+        for measure in hidden:
+            number = entry.scores.get(measure.name)
+            values[measure.name] = None if number is None or number.value is None else float(number.value)
+        options = {name: getattr(result.model.options, name) for name in of_model}
+        values |= {name: None if value is None else str(value) for name, value in options.items()}
+        values |= {"n": result.n, "task version": result.task_version, "revision": result.model.revision}
+        values |= {"fingerprint": result.fingerprint, "folder": entry.folder, "commit": commit}
+        lines.append(values)
+    # A hidden measure of the name of a column is in its place.
+    by_heading = {column.heading: column for column in (*columns(task), *more)}
+    return to_csv(_table(task, list(by_heading.values()), lines))
+
+
+def _table(task: TaskInfo, shown: Sequence[Column], lines: Sequence[Mapping[str, BoardValue]]) -> Table:
+    rows = []
+    for values in lines:
+        cells = []
+        for value in (values[column.heading] for column in shown):
+            if isinstance(value, str):
+                cells.append(Cell(value, shortened(value, LONGEST_SHOWN)))
+            # A reported result can hold any number of JSON.
+            elif isinstance(value, float) and abs(value) >= 1e12:
+                cells.append(Cell(value, f"{value:.3g}"))
+            else:
+                cells.append(Cell(value))
+        rows.append(Row(tuple(cells)))
+    return Table(f"{task.title}: {task.question}", tuple(shown), tuple(rows))
 
 
 def ranking_heading(task: TaskInfo) -> str:
@@ -77,8 +192,8 @@ def ranking_heading(task: TaskInfo) -> str:
 def ordered(task: TaskInfo, rows: Iterable[Shown], heading: str, *, ascending: bool = False) -> list[Shown]:
     """Rows sorted by a column, independently of their order; those without a value last.
 
-    Whatever the column and the direction, a model that is above all bars stands above one that is above its twin alone,
-    and this above all rows that are not shown to be learnt, see `Shown.tier`.
+    Whatever the column and the direction, a model that is above all baselines stands above one that is above its twin
+    alone, and this above all rows that are not shown to be learnt, see `Shown.tier`.
 
     Args:
         task: of the rows.
@@ -86,18 +201,16 @@ def ordered(task: TaskInfo, rows: Iterable[Shown], heading: str, *, ascending: b
         heading: of the column; an unknown one stands for the column that ranks.
         ascending: the smallest value first.
     """
-    shown = _shown(task)
-    _, value = shown.get(heading) or shown[ranking_heading(task)]
+    if heading not in {column.heading for column in columns(task)}:
+        heading = ranking_heading(task)
     fixed = sorted(rows, key=lambda row: (row.entry.model.casefold(), row.entry.id))
-    filled = [row for row in fixed if value(row) is not None]
-    missing = [row for row in fixed if value(row) is None]
-
-    def key(row: Shown) -> Any:
-        cell = value(row)
-        return cell.casefold() if isinstance(cell, str) else cell
-
+    valued = [(_values(task, row)[heading], row) for row in fixed]
+    filled: list[tuple[Any, Shown]] = [pair for pair in valued if pair[0] is not None]
+    filled.sort(key=lambda pair: pair[0].casefold() if isinstance(pair[0], str) else pair[0], reverse=not ascending)
     # A stable sort: within a tier, the order stays.
-    return sorted(sorted(filled, key=key, reverse=not ascending) + missing, key=attrgetter("tier"))
+    return sorted(
+        [row for _, row in filled] + [row for value, row in valued if value is None], key=lambda row: row.tier
+    )
 
 
 def choices(rows: Iterable[Shown], name: str) -> list[str]:
@@ -169,14 +282,6 @@ class Filters:
         )
 
 
-INTERVAL = "95 % interval"
-
-_TWIN_MEANING = (
-    "the difference to the twin by the measure that the task is judged by, with its 95 % interval; of several twins, "
-    "to the one that decides"
-)
-
-
 def standing_words(standing: Standing) -> str:
     """Sign and word of a standing: for readers who see no colour, and for print."""
     return f"{SIGNS[standing]} {standing.value}"
@@ -200,143 +305,10 @@ def _twin_row(row: Shown) -> VerdictRow | None:
     return None if deciding is None or deciding.is_missing else deciding
 
 
-def _twin_words(row: Shown) -> str:
-    deciding = _twin_row(row)
-    if deciding is None:
-        return "no twin" if row.twin else "–"
-    return " ".join(filter(None, (deciding.difference_text, deciding.interval_text))) or "cannot tell"
-
-
-def _shown(task: TaskInfo) -> Values:
-    """The scores first, those that rank before the others: a phone shows two or three columns."""
-    ranking = task.measure(task.ranks_by)
-    first = _measure_columns(task, ranking)
-    further = [_measure_columns(task, measure) for measure in task.shown if measure != ranking]
-    return _by_heading(
-        (_text("model", "its id, as given by the submitter"), lambda row: row.entry.model),
-        (_text("verdict", "where the model stands against its twin and the other bars"), verdict_words),
-        *first,
-        (_text("above its twin by", _TWIN_MEANING), _twin_words),
-        (_text("kind", "a model, or what models are judged beside"), lambda row: row.entry.kind.value),
-        *(column for columns in further for column in columns),
-        (_text("status", "verified: recomputed here; reported: the submitter's word"), lambda row: row.entry.status),
-        (_text("submitted by", "who opened the pull request"), lambda row: row.entry.submitter or NOT_KNOWN),
-        (_count("dim", "numbers of an embedding"), lambda row: row.entry.result.model.output_dim),
-        (_count("parameters", "of the part of the model that runs"), lambda row: row.entry.result.model.parameters),
-        (_text("paradigm", "how the model was trained"), lambda row: row.entry.result.model.paradigm or NOT_STATED),
-        (_text("licence", "of its weights"), lambda row: row.entry.result.model.licence or NOT_STATED),
-        (_text("date", "of the evaluation"), lambda row: row.entry.result.date[:10]),
-        (
-            _text("notes", "differences from other entries"),
-            lambda row: ", ".join(notes(row.entry, task)),
-        ),
-        (_count("entries", "results that differ in nothing but their date"), lambda row: row.count),
-        (_text("entry", "its name in the repository of results"), lambda row: row.entry.id),
-    )
-
-
-def _measure_columns(task: TaskInfo, measure: Measure) -> list[tuple[Column, Callable[[Shown], BoardValue]]]:
-    """A measure, its interval where it is the one whose interval is shown, and the bar of the one that ranks."""
-    scores = [_number(measure, measure.heading)]
-    if measure == _sampled(task):
-        meaning = f"of {measure.heading}: BCa bootstrap over {task.samples}"
-        scores.append((_text(INTERVAL, meaning), _score(measure, _interval(measure.digits))))
-    if measure.name == task.ranks_by and measure.floor is not None:
-        # A row's own floor may exceed chance.
-        nulls = " and ".join(task.measure(one).heading for one in (measure.null, measure.floor) if one is not None)
-        meaning = f"the value that {measure.heading} has to be above: the larger of {nulls}"
-        column = Column("to be above", meaning, digits=measure.digits)
-        scores.append((column, _score(measure, partial(FrameRow.least, measure=measure, info=task))))
-    return scores
-
-
-def _in_files(task: TaskInfo, commit: str) -> Values:
-    """The columns of CSV beside the displayed ones."""
-    hidden = [measure for measure in task.measures if not measure.shown and measure.name != task.ranks_by]
-    sampled, ends = _sampled(task), (("95 % low", attrgetter("low")), ("95 % high", attrgetter("high")))
-    twin = {"difference to its twin": "difference", "difference 95 % low": "low", "difference 95 % high": "high"}
-    return _by_heading(
-        *((Column(heading), partial(_twin_number, name=name)) for heading, name in twin.items()),
-        *((Column(heading), _score(sampled, end)) for heading, end in ends if sampled is not None),
-        *(_number(measure, measure.name) for measure in hidden),
-        (_count("n"), lambda row: row.entry.result.n),
-        (_count("task version"), lambda row: row.entry.result.task_version),
-        (_text("revision"), lambda row: row.entry.result.model.revision),
-        *((_text(name), partial(_option, name=name)) for name in ("layer", "pooling", "precision")),
-        (_text("fingerprint"), lambda row: row.entry.result.fingerprint),
-        (_text("folder"), lambda row: row.entry.folder),
-        (_text("commit"), lambda row: commit),
-    )
-
-
-def _twin_number(row: Shown, name: str) -> float | None:
-    """The difference to the twin, or an end of its interval."""
-    deciding = _twin_row(row)
-    return None if deciding is None else getattr(deciding, name)
-
-
-def _by_heading(*pairs: tuple[Column, Callable[[Shown], BoardValue]]) -> Values:
-    return {column.heading: (column, value) for column, value in pairs}
-
-
-def _table(task: TaskInfo, rows: Sequence[Shown], values: Values) -> Table:
-    lines = tuple(Row(tuple(_cell(value(row), column) for column, value in values.values())) for row in rows)
-    return Table(f"{task.title}: {task.question}", tuple(column for column, _ in values.values()), lines)
-
-
-def _cell(value: BoardValue, column: Column) -> Cell:
-    if isinstance(value, str):
-        return Cell(value, shortened(value, LONGEST_SHOWN))
-    if isinstance(value, float) and abs(value) >= 1e12:
-        # A reported result can hold any number of JSON.
-        return Cell(value, f"{value:.3g}")
-    return Cell(value)
-
-
-def _text(heading: str, meaning: str = "") -> Column:
-    return Column(heading, meaning, numeric=False)
-
-
-def _count(heading: str, meaning: str = "") -> Column:
-    return Column(heading, meaning, digits=0)
-
-
-def _score(measure: Measure, read: Callable[[FrameRow], BoardValue]) -> Callable[[Shown], BoardValue]:
-    """A value from the frame's row of a measure; None for an entry without the measure."""
-
-    def value(row: Shown) -> BoardValue:
-        score = row.entry.scores.get(measure.name)
-        return None if score is None else read(score)
-
-    return value
-
-
-def _number(measure: Measure, heading: str) -> tuple[Column, Callable[[Shown], BoardValue]]:
-    def number(row: FrameRow) -> BoardValue:
-        return None if row.value is None else float(row.value)
-
-    return Column(heading, measure.meaning, digits=measure.digits), _score(measure, number)
-
-
-def _interval(digits: int) -> Callable[[FrameRow], BoardValue]:
-    return lambda row: None if row.interval is None else interval_words(row.interval, digits)
-
-
-def _sampled(task: TaskInfo) -> Measure | None:
-    """The measure whose interval is shown: the one that ranks, or where this has none, the first with an interval."""
-    ranking = task.measure(task.ranks_by)
-    return ranking if ranking.column is not None else next(iter(task.sampled), None)
-
-
 def interval_words(ends: tuple[float, float], digits: int = 3) -> str:
     """An interval in words: a dash could be taken for a minus."""
     low, high = (f"{end:.3g}" if abs(end) >= 1e12 else number_text(end, digits, minus="−") for end in ends)
     return f"{low} to {high}"
-
-
-def _option(row: Shown, name: str) -> str | None:
-    value = getattr(row.entry.result.model.options, name)
-    return None if value is None else str(value)
 
 
 def _stated(entry: Entry, name: str) -> str:
@@ -375,34 +347,29 @@ def data_name(board: Board, task: str, data: DataKey) -> str:
 
 def entry_rows(board: Board, model: str) -> tuple[list[list[str]], list[list[str]]]:
     """All entries of a model, one row of `ENTRY_HEADINGS` each: of the installed versions of tasks, and of others."""
-    entries = board.of_model(model)
-    older = [is_older(entry.result.task, entry.data) for entry in entries]
-    rows = [_entry_row(board, entry) for entry in entries]
-    return (
-        [row for row, is_old in zip(rows, older, strict=True) if not is_old],
-        [row for row, is_old in zip(rows, older, strict=True) if is_old],
-    )
-
-
-def _entry_row(board: Board, entry: Entry) -> list[str]:
-    info = load_task(entry.result.task).info
-    measure = info.measure(info.ranks_by)
-    score = entry.scores.get(measure.name)
-    row = next((row for row in board.rows(info.name, entry.data) if row.entry is entry), None)
-    return [
-        info.title,
-        _shown_value(score, measure.digits),
-        _shown_ends(score, measure.digits),
-        "–" if row is None else verdict_words(row),
-        data_name(board, info.name, entry.data),
-        entry.status,
-        shortened(entry.submitter or NOT_KNOWN, LONGEST_SHOWN),
-        entry.result.date[:10],
-        shortened(entry.result.model.revision, LONGEST_SHOWN),
-        ", ".join(notes(entry, info)),
-        "yes" if entry.id in board.in_table else "no, a later or verified one is",
-        entry.id,
-    ]
+    current: list[list[str]] = []
+    older: list[list[str]] = []
+    for entry in board.of_model(model):
+        info = load_task(entry.result.task).info
+        measure = info.measure(info.ranks_by)
+        score = entry.scores.get(measure.name)
+        row = next((row for row in board.rows(info.name, entry.data) if row.entry is entry), None)
+        line = [
+            info.title,
+            _shown_value(score, measure.digits),
+            _shown_ends(score, measure.digits),
+            "–" if row is None else verdict_words(row),
+            data_name(board, info.name, entry.data),
+            entry.status,
+            shortened(entry.submitter or NOT_KNOWN, LONGEST_SHOWN),
+            entry.result.date[:10],
+            shortened(entry.result.model.revision, LONGEST_SHOWN),
+            ", ".join(notes(entry, info)),
+            "yes" if entry.id in board.in_table else "no, a later or verified one is",
+            entry.id,
+        ]
+        (older if is_older(info.name, entry.data) else current).append(line)
+    return current, older
 
 
 def number_rows(entry: Entry) -> list[list[str]]:
@@ -434,8 +401,15 @@ def origin_rows(entry: Entry) -> list[list[str]]:
         ["reproduction of", shortened(entry.reproduces or "no other entry", LONGEST_SHOWN)],
         ["folder", entry.folder],
     ]
-    rows += [[name, shortened(_stated_text(value), _MOST_WORDS)] for name, value in {**model, **values}.items()]
-    return [*rows, ["clips left out", _skipped(entry.result.skipped)]]
+    for name, value in {**model, **values}.items():
+        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        rows.append([name, shortened("not stated" if value is None else text, _MOST_WORDS)])
+    skipped = entry.result.skipped
+    left_out = [
+        f"{shortened(item.id, LONGEST_SHOWN)} ({shortened(item.reason, LONGEST_SHOWN)})" for item in skipped[:5]
+    ]
+    more = "; …" if len(skipped) > 5 else ""
+    return [*rows, ["clips left out", f"{len(skipped):,}: {'; '.join(left_out)}{more}" if skipped else "none"]]
 
 
 def folder_url(repository: Repository, commit: str, entry: Entry) -> str:
@@ -465,18 +439,3 @@ def _shown_value(row: FrameRow | None, digits: int = 6) -> str:
 
 def _shown_ends(row: FrameRow | None, digits: int = 6) -> str:
     return "–" if row is None or row.interval is None else interval_words(row.interval, digits)
-
-
-def _stated_text(value: object) -> str:
-    if value is None:
-        return "not stated"
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _skipped(skipped: Sequence[Skipped]) -> str:
-    def listed(items: Iterable[Skipped]) -> str:
-        return "; ".join(
-            f"{shortened(item.id, LONGEST_SHOWN)} ({shortened(item.reason, LONGEST_SHOWN)})" for item in items
-        )
-
-    return "none" if not skipped else f"{len(skipped):,}: {listed(skipped[:5])}{'; …' if len(skipped) > 5 else ''}"

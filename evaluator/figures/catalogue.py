@@ -12,7 +12,6 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.evaluator.compare.comparison import Comparison
 from audio_compositionality.evaluator.compare.tables import outside_sentence
-from audio_compositionality.tasks.base import TaskInfo
 
 from .models import control_scatter, significance_map
 from .samples import diversity_panels, score_boxes, task_panels
@@ -55,25 +54,20 @@ def described_figures(comparison: Comparison) -> Iterator[Described]:
                 f"for each of {of_models}.",
                 f"{title} against diversity, with the least-squares line and its 95 % band.{outside}",
             )
+    # The meaning of the line of equal score and null.
+    null = info.score.null
+    worthless = ""
+    if null is not None:
+        worthless = f" Below the dashed line, where it is no higher than {info.measure(null).heading}, it says nothing."
     yield Described(
         "control_scatter",
         partial(control_scatter, comparison),
         f"{info.title} of {of_models} against each measure beside it, a point a model.",
-        f"{info.title} against the measures beside it.{_worthless(info)}",
+        f"{info.title} against the measures beside it.{worthless}",
     )
     for drawing in comparison.task.drawings:
         draw = partial(task_panels, comparison, drawing)
         yield Described(drawing.name, draw, drawing.alternative, drawing.title)
-
-
-def _worthless(info: TaskInfo) -> str:
-    """The meaning of the line of equal score and null."""
-    null = info.score.null
-    return (
-        ""
-        if null is None
-        else f" Below the dashed line, where it is no higher than {info.measure(null).heading}, it says nothing."
-    )
 
 
 def write_figures(comparisons: Sequence[Comparison], folder: Path, *, progress: bool = True) -> None:

