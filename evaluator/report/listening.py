@@ -315,33 +315,23 @@ def choose_samples(comparison: Comparison, view: View, results: Sequence[int]) -
         raise DatasetError(comparison.missing or "the data are not opened")
     places = {id: place for place, id in enumerate(configuration.clip_ids)}
     mean = view.values[:, list(results)].mean(axis=1)
-    labels = _groups_heard(comparison)
-    outer = [(*entry, "") for entry in _outermost_of_groups(labels, mean)]
+    described, profile = comparison.samples, comparison.info.profile
+    labels = None if described is None or profile is None else described.groups.get(profile.heard_from)
+    outer = outermost(mean)
+    if labels is not None:
+        # For each of the first groups one at either end, numbered through.
+        outer = []
+        for number, group in enumerate(list(dict.fromkeys(labels))[:MOST_GROUPS], 1):
+            members = np.flatnonzero(np.asarray(labels) == group)
+            outer += [(place, number, int(members[k])) for place, _, k in outermost(mean[members], 1)]
     samples: list[ChosenSample] = []
-    for place, rank, index, why in (*outer, *telling_questions(comparison, view, results)):
+    telling = telling_questions(comparison, view, results)
+    for place, rank, index, why in (*((*entry, "") for entry in outer), *telling):
         clips = _clips(comparison, index, configuration, places)
         if not samples or sum(len(one.clips) for one in samples) + len(clips) <= MOST_CLIPS:
             group = labels[index] if labels else ""
             samples.append(ChosenSample(comparison, view, index, place, rank, float(mean[index]), clips, group, why))
     return samples
-
-
-def _groups_heard(comparison: Comparison) -> Sequence[str] | None:
-    """The group of each sample of which samples are heard; None where all are one."""
-    profile, samples = comparison.info.profile, comparison.samples
-    return None if samples is None or profile is None else samples.groups.get(profile.heard_from)
-
-
-def _outermost_of_groups(labels: Sequence[str] | None, mean: NDArray[np.float64]) -> list[tuple[str, int, int]]:
-    """Place, rank and index of the selected samples: for each of the first groups one at either end, numbered
-    through."""
-    if labels is None:
-        return outermost(mean)
-    heard = []
-    for number, group in enumerate(list(dict.fromkeys(labels))[:MOST_GROUPS], 1):
-        members = np.flatnonzero(np.asarray(labels) == group)
-        heard += [(place, number, int(members[k])) for place, _, k in outermost(mean[members], 1)]
-    return heard
 
 
 def _clips(
@@ -357,53 +347,63 @@ def _clips(
         raise DatasetError(f"{configuration.source} has no clip {missing[0]!r}")
     numbers = [places[id] for id in ids]
     wanted = range(min(numbers), max(numbers) + 1) if numbers else range(0)
-    clips = {clip.id: _beginning(clip) for clip in configuration.clips(wanted, keep_invalid=True)}
-    given = {id: clips[id] for id in ids}
-    derived = [_derived(name, terms, given, row["id"]) for name, terms in comparison.info.derived.items()]
-    return (*given.values(), *derived)
-
-
-def _beginning(clip: Clip) -> Clip:
-    """What can be played of a clip, and one sample more if there is more: many long clips would not fit into memory."""
-    most = round(LONGEST_PLAYED * clip.sample_rate) + 1
-    return clip if len(clip.waveform) <= most else replace(clip, waveform=clip.waveform[:most].copy())
-
-
-def _derived(name: str, terms: Sequence[str], clips: Mapping[str, Clip], row: str) -> Clip:
-    """The sum of clips of a row; see `TaskInfo.derived`."""
-    parts = [clips[f"{row}/{term.removeprefix('-')}"] for term in terms]
-    problem = next((part.problem for part in parts if part.problem is not None), None)
-    if problem is not None:
-        return replace(parts[0], id=f"{row}/{name}", problem=problem)
-    signs = [-1.0 if term.startswith("-") else 1.0 for term in terms]
-    waveform = np.sum([sign * part.waveform for sign, part in zip(signs, parts, strict=True)], axis=0)
-    return replace(parts[0], id=f"{row}/{name}", waveform=np.clip(waveform, -1, 1).astype(np.float32))
+    clips = {}
+    for clip in configuration.clips(wanted, keep_invalid=True):
+        # What can be played, and one sample more if there is more: many long clips would not fit into memory.
+        most = round(LONGEST_PLAYED * clip.sample_rate) + 1
+        is_long = len(clip.waveform) > most
+        clips[clip.id] = replace(clip, waveform=clip.waveform[:most].copy()) if is_long else clip
+    chosen = [clips[id] for id in ids]
+    # Sums of clips of the row, see `TaskInfo.derived`.
+    for name, terms in comparison.info.derived.items():
+        parts = [clips[f"{row['id']}/{term.removeprefix('-')}"] for term in terms]
+        problem = next((part.problem for part in parts if part.problem is not None), None)
+        derived = replace(parts[0], id=f"{row['id']}/{name}", problem=problem)
+        if problem is None:
+            signs = [-1.0 if term.startswith("-") else 1.0 for term in terms]
+            waveform = np.sum([sign * part.waveform for sign, part in zip(signs, parts, strict=True)], axis=0)
+            derived = replace(derived, waveform=np.clip(waveform, -1, 1).astype(np.float32))
+        chosen.append(derived)
+    return tuple(chosen)
 
 
 def hear_samples(samples: Sequence[ChosenSample], most_bytes: float) -> Iterator[HeardSample]:
     """Encode the clips of samples: if they would exceed `most_bytes` together, all are cut alike."""
-    encoded = iter(_encode_all([clip for sample in samples for clip in sample.clips], most_bytes))
-    written: dict[int, Written] = {}
+    clips, seconds = [clip for sample in samples for clip in sample.clips], LONGEST_PLAYED
+    while True:
+        with ThreadPoolExecutor(THREADS) as threads:
+            encoded = list(threads.map(partial(_encode, seconds=seconds), clips))
+        total = sum(len(audio) for audio, _ in encoded)
+        if total <= most_bytes:
+            break
+        seconds *= 0.95 * most_bytes / total
+    played, written = iter(encoded), dict[int, Written]()
     for sample in samples:
         comparison, index = sample.comparison, sample.index
+        row, facts = comparison.ids[index], comparison.samples
         if id(comparison) not in written:
             written[id(comparison)] = written_answers(comparison)
-        described = () if comparison.samples is None else comparison.samples.contents
-        contents = described[index] if described else {}
-        texts = comparison.samples.texts[index] if comparison.samples is not None and comparison.samples.texts else {}
+        contents = facts.contents[index] if facts is not None and facts.contents else {}
+        texts = facts.texts[index] if facts is not None and facts.texts else {}
+        heard = []
+        for clip, (audio, length) in zip(sample.clips, played, strict=False):
+            name, picture, is_cut = clip.id.removeprefix(f"{row}/"), b"", False
+            caption = comparison.info.captions.get(name, comparison.info.captions.get(name.partition("/")[0], ""))
+            if clip.problem is None:
+                shown = clip.waveform[: round(LONGEST_PLAYED * clip.sample_rate)]
+                picture = spectrogram_png(shown, clip.sample_rate)
+                is_cut = round(length * clip.sample_rate) < len(clip.waveform)
+            heard.append(HeardClip(name, caption, texts.get(name, ""), audio, picture, length, is_cut, clip.problem))
         yield HeardSample(
             place=sample.place,
             rank=sample.rank,
-            id=comparison.ids[index],
+            id=row,
             measure=sample.view.measure.heading,
             mean=sample.mean,
             labels=tuple(dict.fromkeys(label for things in contents.values() for thing in things for label in thing)),
             contents=contents,
             scores=_score_table(comparison, index),
-            clips=tuple(
-                _heard(clip, comparison.ids[index], comparison.info.captions, texts, *next(encoded))
-                for clip in sample.clips
-            ),
+            clips=tuple(heard),
             group=sample.group,
             asked=heard_question(comparison, index, written[id(comparison)]),
             why=sample.why,
@@ -421,18 +421,6 @@ def _score_table(comparison: Comparison, index: int) -> Table:
         for place, label in enumerate(comparison.labels)
     )
     return Table(f"Scores of {comparison.ids[index]}", columns, rows)
-
-
-def _encode_all(clips: Sequence[Clip], most_bytes: float) -> list[tuple[bytes, float]]:
-    """Each clip as MP3, and its seconds in it."""
-    seconds = LONGEST_PLAYED
-    while True:
-        with ThreadPoolExecutor(THREADS) as threads:
-            encoded = list(threads.map(partial(_encode, seconds=seconds), clips))
-        total = sum(len(audio) for audio, _ in encoded)
-        if total <= most_bytes:
-            return encoded
-        seconds *= 0.95 * most_bytes / total
 
 
 def _encode(clip: Clip, seconds: float) -> tuple[bytes, float]:
@@ -457,16 +445,3 @@ def encode_mp3(waveform: NDArray[np.float32], sample_rate: int) -> bytes:
         compression_level=COMPRESSION,
     )
     return file.getvalue()
-
-
-def _heard(
-    clip: Clip, row: str, captions: Mapping[str, str], texts: Mapping[str, str], audio: bytes, seconds: float
-) -> HeardClip:
-    name = clip.id.removeprefix(f"{row}/")
-    caption = captions.get(name, captions.get(name.partition("/")[0], ""))
-    text = texts.get(name, "")
-    if clip.problem is not None:
-        return HeardClip(name, caption, text, b"", b"", 0.0, False, clip.problem)
-    picture = spectrogram_png(clip.waveform[: round(LONGEST_PLAYED * clip.sample_rate)], clip.sample_rate)
-    is_cut = round(seconds * clip.sample_rate) < len(clip.waveform)
-    return HeardClip(name, caption, text, audio, picture, seconds, is_cut, None)
