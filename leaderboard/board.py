@@ -11,7 +11,6 @@ from pathlib import Path
 
 from audio_compositionality.dataset_builder.rendered import is_preset, rendered_preset
 from audio_compositionality.evaluator.compare.comparison import Comparison, OpenedData, compare_loaded, describe_data
-from audio_compositionality.evaluator.compare.frame import ScoresByMeasure, stated_scores
 from audio_compositionality.evaluator.compare.loading import (
     ComparedResult,
     ModelKind,
@@ -20,6 +19,7 @@ from audio_compositionality.evaluator.compare.loading import (
     model_kind,
 )
 from audio_compositionality.evaluator.compare.model_verdicts import leading_sentences
+from audio_compositionality.evaluator.compare.rows import ScoresByMeasure, stated_scores
 from audio_compositionality.evaluator.compare.statistics import UNBOUNDED
 from audio_compositionality.evaluator.compare.task_verdicts import (
     DESCRIPTION,
@@ -119,7 +119,7 @@ class Entry:
 
     @cached_property
     def scores(self) -> ScoresByMeasure:
-        """The frame's row of each measure of `result`, by the measure's name."""
+        """The row of each measure of `result`, by the measure's name."""
         return stated_scores(self.result)
 
     @property

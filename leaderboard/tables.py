@@ -11,9 +11,9 @@ from urllib.parse import quote
 from huggingface_hub import constants
 
 from audio_compositionality.encoders.loading.names import hub_id_of
-from audio_compositionality.evaluator.compare.frame import FrameRow, stated_scores
 from audio_compositionality.evaluator.compare.loading import ModelKind
 from audio_compositionality.evaluator.compare.model_verdicts import OF_OUR_DATA, knows_generator
+from audio_compositionality.evaluator.compare.rows import ScoreRow, stated_scores
 from audio_compositionality.evaluator.compare.summary import SIGNS
 from audio_compositionality.evaluator.compare.task_verdicts import Standing, VerdictRow, deciding_row
 from audio_compositionality.hub.errors import Repository
@@ -428,7 +428,7 @@ def query_of(model: str) -> str:
     return f"?model={quote(model, safe='')}"
 
 
-def _shown_value(row: FrameRow | None, digits: int = 6) -> str:
+def _shown_value(row: ScoreRow | None, digits: int = 6) -> str:
     value = None if row is None else row.value
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -437,5 +437,5 @@ def _shown_value(row: FrameRow | None, digits: int = 6) -> str:
     return number_text(value, 0 if isinstance(value, int) else digits, minus="−")
 
 
-def _shown_ends(row: FrameRow | None, digits: int = 6) -> str:
+def _shown_ends(row: ScoreRow | None, digits: int = 6) -> str:
     return "–" if row is None or row.interval is None else interval_words(row.interval, digits)

@@ -11,13 +11,13 @@ import pandas
 from audio_compositionality.dataset_builder.data import HeldData
 
 from .comparison import compare_results
-from .frame import tidy_frame
 from .loading import GivenResults
 from .model_verdicts import Verdicts, verdicts_of
+from .rows import tidy_frame
 
 
 class ComparedFrame(pandas.DataFrame):
-    """The tidy table of a comparison, a row a number of a model; see `FrameRow` for its columns.
+    """The tidy table of a comparison, a row a number of a model; see `ScoreRow` for its columns.
 
     Attributes:
         verdicts: the verdicts on all models; ``print(frame.verdicts.text)``. A part of the table has none.

@@ -20,10 +20,10 @@ from audio_compositionality.support.table import (
 from audio_compositionality.support.text import nearest
 
 from .comparison import Comparison
-from .frame import tidy_frame
 from .gain import gain_table, no_ears_table, paper_table
 from .model_verdicts import Verdicts, verdicts_of
 from .perception import perception_tables
+from .rows import tidy_frame
 from .summary import layer_table, short_table, size_table, summary_table, verdict_tables
 from .tables import diversity_tables, pair_table, score_table
 

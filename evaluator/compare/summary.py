@@ -10,9 +10,9 @@ from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.support.table import Cell, Column, Row, Table
 
 from .comparison import Comparison
-from .frame import model_scores
 from .loading import ComparedResult, ModelKind, asked_of
 from .model_verdicts import Verdicts
+from .rows import model_scores
 from .tables import (
     MODEL,
     comparison_caption,

@@ -1,4 +1,4 @@
-"""The tables of one task's results, as they are or compared, printed from the rows of `frame`."""
+"""The tables of one task's results, as they are or compared, printed from the rows of `rows`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from audio_compositionality.tasks.registry import load_task
 
 from .comparison import Comparison, View
 from .diversity import Diversity, diversity
-from .frame import FrameRow, ScoresByMeasure, difference_rows, group_rows, model_scores, slope_rows, stated_scores
 from .loading import ComparedResult, ModelKind
+from .rows import ScoreRow, ScoresByMeasure, difference_rows, group_rows, model_scores, slope_rows, stated_scores
 from .statistics import MIN_SAMPLES, SIGNIFICANT, Interval
 
 MOST_LISTED_PAIRS = 45
@@ -65,7 +65,7 @@ def results_tables(results: Sequence[Result], *, brief: bool = False) -> list[Ta
     return tables
 
 
-# ----- Scores of any results: columns and cells from the rows of the frame
+# ----- Scores of any results: columns and cells from the rows of `rows`
 
 
 MODEL = Column("model", numeric=False)
@@ -165,7 +165,7 @@ def versioned_title(info: TaskInfo, version: int) -> str:
     return info.title if version == info.version else f"{info.title} version {version}"
 
 
-def null_note(row: FrameRow, measure: Measure, info: TaskInfo, *, shown_too: bool = False) -> str:
+def null_note(row: ScoreRow, measure: Measure, info: TaskInfo, *, shown_too: bool = False) -> str:
     """The null and the floor of a measure, a line each, the larger first; by default without the nulls that have
     columns of their own, but with a floor where it is the larger."""
     return "\n".join(

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from audio_compositionality.evaluator.compare.frame import score_rows
 from audio_compositionality.evaluator.compare.loading import ModelKind
 from audio_compositionality.evaluator.compare.model_verdicts import Verdicts
+from audio_compositionality.evaluator.compare.rows import score_rows
 from audio_compositionality.evaluator.compare.summary import SIGNS
 from audio_compositionality.evaluator.compare.tables import versioned_title
 from audio_compositionality.evaluator.compare.task_verdicts import Standing, worst

@@ -10,8 +10,8 @@ from matplotlib.ticker import MaxNLocator
 
 from audio_compositionality.encoders.loading.listing import named_models
 from audio_compositionality.evaluator.compare.comparison import Comparison, View
-from audio_compositionality.evaluator.compare.frame import score_rows
 from audio_compositionality.evaluator.compare.loading import ModelKind, descriptions_in
+from audio_compositionality.evaluator.compare.rows import score_rows
 from audio_compositionality.evaluator.compare.tables import score_words, view_title
 from audio_compositionality.evaluator.compare.task_verdicts import twins_of
 from audio_compositionality.evaluator.figures.layout import short_label

@@ -15,8 +15,8 @@ import pytest
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.diversity import diversity
 from audio_compositionality.evaluator.compare.formats import comparison_tables, write_comparisons, write_table
-from audio_compositionality.evaluator.compare.frame import FRAME_COLUMNS, FrameRow
 from audio_compositionality.evaluator.compare.model_verdicts import verdicts_of
+from audio_compositionality.evaluator.compare.rows import SCORE_COLUMNS, ScoreRow
 from audio_compositionality.evaluator.compare.summary import SIGNS, short_table, summary_table
 from audio_compositionality.evaluator.compare.tables import (
     interval_text,
@@ -53,7 +53,7 @@ def words(text):
 def _row(measure, stated):
     shared = {"task": "comp_a_order", "task_version": 1, "fingerprint": "0" * 64, "model": "one", "n": 10}
     null, floor = stated.get(measure.null), stated.get(measure.floor)
-    return FrameRow(**shared, measure=measure.name, quantity="stated", null=null, floor=floor)
+    return ScoreRow(**shared, measure=measure.name, quantity="stated", null=null, floor=floor)
 
 
 def test_a_score_stands_beside_its_chance_and_its_floor_the_larger_first():
@@ -223,7 +223,7 @@ def test_csv_is_one_tidy_table_with_every_number_and_no_formula(comparisons):
     assert not [cell for cell in texts if cell[:1] in ("=", "+", "-", "@")]
     assert any(cell.startswith("'=org/") for cell in texts)
     table = pandas.read_csv(io.StringIO(text))
-    assert tuple(table.columns) == FRAME_COLUMNS
+    assert tuple(table.columns) == SCORE_COLUMNS
     coat = comparisons[0]
     of_coat = table[(table.task == "a_coat") & (table.measure == "a_coat")]
     means = of_coat[of_coat.quantity == "mean"].set_index("model")

@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from audio_compositionality.evaluator.compare.comparison import compare_results
-from audio_compositionality.evaluator.compare.frame import (
-    FRAME_COLUMNS,
-    FrameRow,
+from audio_compositionality.evaluator.compare.rows import (
+    SCORE_COLUMNS,
+    ScoreRow,
     comparison_rows,
     model_scores,
     stated_rows,
@@ -64,7 +64,7 @@ def test_means_are_those_of_views_with_their_letters_where_they_are_wanted(order
 
 def test_the_tidy_frame_has_every_row(order):
     rows, tidy = list(comparison_rows(order)), tidy_frame([order, order])
-    assert tuple(tidy.columns) == FRAME_COLUMNS == tuple(FrameRow.__dataclass_fields__)
+    assert tuple(tidy.columns) == SCORE_COLUMNS == tuple(ScoreRow.__dataclass_fields__)
     assert len(tidy) == 2 * len(rows)
     assert tidy.value[: len(rows)].tolist() == pytest.approx([float(row.value) for row in rows], nan_ok=True)
     stated = tidy[(tidy.quantity == "stated") & (tidy.measure == order.info.score.name)]

@@ -1,4 +1,4 @@
-"""One frame of results: a row for each number of a model, with its interval, its test, its chance level and its floor.
+"""The numbers of results: a row for each number of a model, with its interval, test, chance level and floor.
 
 Terminal, Markdown, LaTeX, CSV, JSON, report and leaderboard are printed from these rows. They come from single results
 (`stated_rows`) or from a comparison: means over the samples that all results have (`score_rows`), paired
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, kw_only=True)
-class FrameRow:
+class ScoreRow:
     """A number of a model.
 
     Attributes:
@@ -85,10 +85,10 @@ class FrameRow:
         return {name: value for name, value in pairs if name is not None}
 
 
-FRAME_COLUMNS = tuple(FrameRow.__dataclass_fields__)
+SCORE_COLUMNS = tuple(ScoreRow.__dataclass_fields__)
 """The columns of `tidy_frame`."""
 
-ScoresByMeasure = Mapping[str, FrameRow]
+ScoresByMeasure = Mapping[str, ScoreRow]
 """The rows of one model's scores, by the name of the measure."""
 
 
@@ -96,7 +96,7 @@ def _bounds(interval: Interval | None) -> dict[str, Any]:
     return dict(zip(("low", "high"), interval or (None, None), strict=True))
 
 
-def _beside(measure: Measure | None, stated: Mapping[str, Number]) -> dict[str, Any]:
+def _null_and_floor(measure: Measure | None, stated: Mapping[str, Number]) -> dict[str, Any]:
     """The null and the floor of a measure, as a result states them; empty for an unknown measure."""
     names = {} if measure is None else {"null": measure.null, "floor": measure.floor}
     values = {column: stated.get(name) for column, name in names.items() if name is not None}
@@ -106,7 +106,7 @@ def _beside(measure: Measure | None, stated: Mapping[str, Number]) -> dict[str, 
 # ----- Results as they are
 
 
-def stated_rows(result: Result, label: str | None = None) -> Iterator[FrameRow]:
+def stated_rows(result: Result, label: str | None = None) -> Iterator[ScoreRow]:
     """Every measure that a result states, also one that its task does not know.
 
     Args:
@@ -114,7 +114,7 @@ def stated_rows(result: Result, label: str | None = None) -> Iterator[FrameRow]:
         label: of its model; by default its id.
     """
     described = {measure.name: measure for measure in load_task(result.task).info.measures}
-    first = FrameRow(
+    first = ScoreRow(
         task=result.task,
         task_version=result.task_version,
         fingerprint=result.fingerprint,
@@ -126,7 +126,7 @@ def stated_rows(result: Result, label: str | None = None) -> Iterator[FrameRow]:
     )
     for name, value in result.measures.items():
         bounds = _bounds(result.intervals.get(name))
-        yield replace(first, measure=name, value=value, **bounds, **_beside(described.get(name), result.measures))
+        yield replace(first, measure=name, value=value, **bounds, **_null_and_floor(described.get(name), result.measures))
 
 
 def stated_scores(result: Result) -> ScoresByMeasure:
@@ -137,9 +137,9 @@ def stated_scores(result: Result) -> ScoresByMeasure:
 # ----- Results compared
 
 
-def _first(comparison: Comparison) -> FrameRow:
+def _first(comparison: Comparison) -> ScoreRow:
     """The fields that all rows of a comparison share."""
-    return FrameRow(
+    return ScoreRow(
         task=comparison.info.name,
         task_version=comparison.version,
         fingerprint=comparison.fingerprint,
@@ -152,7 +152,7 @@ def _first(comparison: Comparison) -> FrameRow:
 
 def score_rows(
     comparison: Comparison, place: int, measures: Iterable[Measure], grouped: Container[str] = ()
-) -> Iterator[FrameRow]:
+) -> Iterator[ScoreRow]:
     """Measures of one model: means over the samples that all results have, where the result has the measure by sample,
     else the number that it states for all its own samples.
 
@@ -174,7 +174,7 @@ def score_rows(
             value=result.value(measure) if view is None else float(view.means[place]),
             **_bounds(comparison.interval(place, measure)),
             group=view.letters[place] if view is not None and measure.name in grouped else None,
-            **_beside(measure, result.result.measures),
+            **_null_and_floor(measure, result.result.measures),
             fixed=fixed_by_construction(result, measure) or None,
         )
 
@@ -186,8 +186,8 @@ def model_scores(
     return {row.measure: row for row in score_rows(comparison, place, measures, grouped)}
 
 
-def difference_rows(comparison: Comparison, view: View) -> Iterator[FrameRow]:
-    """The paired differences of every two models by a measure; the first of the two is `FrameRow.model`."""
+def difference_rows(comparison: Comparison, view: View) -> Iterator[ScoreRow]:
+    """The paired differences of every two models by a measure; the first of the two is `ScoreRow.model`."""
     first = replace(_first(comparison), measure=view.measure.name, quantity="difference")
     for test in view.tests:
         yield replace(
@@ -203,7 +203,7 @@ def difference_rows(comparison: Comparison, view: View) -> Iterator[FrameRow]:
         )
 
 
-def slope_rows(comparison: Comparison, measure: str, slopes: Diversity) -> Iterator[FrameRow]:
+def slope_rows(comparison: Comparison, measure: str, slopes: Diversity) -> Iterator[ScoreRow]:
     """Slopes of a measure against diversity: a row per model, kind of diversity and fit; none where there is no fit."""
     first = replace(_first(comparison), measure=measure)
     for slope in slopes.slopes:
@@ -222,7 +222,7 @@ def slope_rows(comparison: Comparison, measure: str, slopes: Diversity) -> Itera
                 )
 
 
-def group_rows(comparison: Comparison, measure: str, slopes: Diversity, grouping: str) -> Iterator[FrameRow]:
+def group_rows(comparison: Comparison, measure: str, slopes: Diversity, grouping: str) -> Iterator[ScoreRow]:
     """Means of a measure over the groups of one grouping, model by model."""
     first = replace(_first(comparison), measure=measure, quantity="group mean")
     for label, groups in slopes.groups[grouping].items():
@@ -231,7 +231,7 @@ def group_rows(comparison: Comparison, measure: str, slopes: Diversity, grouping
             yield replace(first, model=label, other=other, n=group.n, value=group.mean, **_bounds(group.interval))
 
 
-def comparison_rows(comparison: Comparison) -> Iterator[FrameRow]:
+def comparison_rows(comparison: Comparison) -> Iterator[ScoreRow]:
     """All numbers of a comparison: means, differences, slopes and groups of each measure by sample; means over some
     of the samples; and every measure that a result states."""
     places = range(len(comparison.results))
@@ -250,12 +250,9 @@ def comparison_rows(comparison: Comparison) -> Iterator[FrameRow]:
 
 
 def tidy_frame(comparisons: Sequence[Comparison]) -> pandas.DataFrame:
-    """One table of all numbers of some comparisons, with the columns `FRAME_COLUMNS`; flags are 0 and 1."""
+    """One table of all numbers of some comparisons, with the columns `SCORE_COLUMNS`; flags are 0 and 1."""
     import pandas
 
-    rows = [_as_values(row) for comparison in comparisons for row in comparison_rows(comparison)]
-    return pandas.DataFrame(rows, columns=list(FRAME_COLUMNS))
-
-
-def _as_values(row: FrameRow) -> dict[str, Any]:
-    return {**vars(row), "value": None if row.value is None else float(row.value)}
+    rows = (row for comparison in comparisons for row in comparison_rows(comparison))
+    values = [{**vars(row), "value": None if row.value is None else float(row.value)} for row in rows]
+    return pandas.DataFrame(values, columns=list(SCORE_COLUMNS))
