@@ -125,8 +125,8 @@ def stated_rows(result: Result, label: str | None = None) -> Iterator[ScoreRow]:
         kind=model_kind(result.model).value,
     )
     for name, value in result.measures.items():
-        bounds = _bounds(result.intervals.get(name))
-        yield replace(first, measure=name, value=value, **bounds, **_null_and_floor(described.get(name), result.measures))
+        beside = _null_and_floor(described.get(name), result.measures)
+        yield replace(first, measure=name, value=value, **_bounds(result.intervals.get(name)), **beside)
 
 
 def stated_scores(result: Result) -> ScoresByMeasure:
