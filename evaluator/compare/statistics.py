@@ -8,7 +8,7 @@ usual bootstrap and tests.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -333,39 +333,18 @@ def compact_letters(means: ArrayLike, tests: Sequence[PairedTest]) -> list[str]:
         return ["-"] * len(np.asarray(means))
     order = np.argsort(-np.asarray(means, np.float64), kind="stable").tolist()
     place = {column: k for k, column in enumerate(order)}
-    alike: dict[int, set[int]] = {k: set() for k in range(len(order))}
-    for test in tests:
-        if not test.significant:
-            alike[place[test.first]].add(place[test.second])
-            alike[place[test.second]].add(place[test.first])
-    letters = [""] * len(order)
-    for number, clique in enumerate(sorted(sorted(clique) for clique in maximal_cliques(alike))):
+    # Imported only where results are compared.
+    import networkx
+
+    alike = networkx.Graph()
+    alike.add_nodes_from(range(len(order)))
+    alike.add_edges_from((place[test.first], place[test.second]) for test in tests if not test.significant)
+    alphabet, letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ", [""] * len(order)
+    for number, clique in enumerate(sorted(sorted(clique) for clique in networkx.find_cliques(alike))):
+        again, letter = divmod(number, len(alphabet))
         for k in clique:
-            letters[order[k]] += _letter(number)
+            letters[order[k]] += alphabet[letter] + (str(again) if again else "")
     return letters
-
-
-def maximal_cliques(neighbours: Mapping[int, set[int]]) -> Iterator[set[int]]:
-    """All maximal cliques of a graph; a vertex without neighbours is one.
-
-    Algorithm 457 (Bron and Kerbosch 1973) with the pivot of Tomita, Tanaka and Takahashi 2006.
-
-    Args:
-        neighbours: of each vertex, without itself.
-    """
-    # The clique, the vertices that can each extend it, and the vertices whose cliques are listed elsewhere.
-    waiting: list[tuple[set[int], set[int], set[int]]] = [(set(), set(neighbours), set())] if neighbours else []
-    while waiting:
-        clique, candidates, excluded = waiting.pop()
-        if not candidates and not excluded:
-            yield clique
-            continue
-        counts = {vertex: len(candidates & neighbours[vertex]) for vertex in candidates | excluded}
-        pivot = max(counts, key=counts.__getitem__)
-        for vertex in candidates - neighbours[pivot]:
-            near = neighbours[vertex]
-            waiting.append((clique | {vertex}, candidates & near, excluded & near))
-            candidates, excluded = candidates - {vertex}, excluded | {vertex}
 
 
 def group_means(
@@ -418,9 +397,3 @@ def _effect_size(difference: Floats) -> float:
         return 0.0
     mean, deviation = float(difference.mean()), float(difference.std(ddof=1))
     return mean / deviation if deviation > SCORE_ROUNDING * abs(mean) * 1e-3 else math.copysign(math.inf, mean)
-
-
-def _letter(number: int) -> str:
-    alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-    again, place = divmod(number, len(alphabet))
-    return alphabet[place] + (str(again) if again else "")

@@ -315,50 +315,41 @@ def verify_paths(
         except (OSError, AudioCompositionalityError) as error:
             yield PathOutcome(path, error=f"{where}: {shortened(str(error).removeprefix(f'{path}: '), 600)}")
             continue
-        line, table = verification_line(verification, where), verification_table(verification, where)
-        yield PathOutcome(path, line, table, verification.verified)
+        yield _outcome(path, where, verification)
 
 
-def verification_line(verification: Verification, where: str) -> str:
-    """The outcome in one line: the score that it was verified by, or the first reason why it was not."""
-    result = verification.result
-    name = f"{load_task(result.task).info.title} of {plain(shortened(result.model.id, 150))}"
-    if verification.verified:
-        count = len(verification.differences)
-        return f"verified: {name}, {_score(verification)}, {count} numbers recomputed ({where})"
-    first, *more = [plain(problem) for problem in verification.problems] or ["nothing could be recomputed"]
-    further = f", and {len(more)} more" if more else ""
-    return f"not verified: {name} ({where}): {first}{further}"
-
-
-def _score(verification: Verification) -> str:
-    """The recomputed measure that a task ranks by, with its interval; of a verified result."""
-    recomputed = verification.recomputed
-    assert recomputed is not None
-    info = load_task(recomputed.task).info
-    value = recomputed.measures[info.ranks_by]
-    number = number_text(None if value is None else float(value), 6)
-    return f"{info.measure(info.ranks_by).heading} {number}{interval_phrase(recomputed.intervals.get(info.ranks_by))}"
-
-
-def verification_table(verification: Verification, where: str) -> Table:
-    """The claimed and the recomputed numbers, with the verdict as a legend."""
+def _outcome(path: Path, where: str, verification: Verification) -> PathOutcome:
+    """The claimed and the recomputed numbers, with the verdict as a legend; and in one line the score that the task
+    ranks by, or the first reason why the claim does not hold."""
+    result, recomputed = verification.result, verification.recomputed
     rows = []
     for difference in verification.differences:
-        claimed, recomputed, tolerance = difference.claimed, difference.recomputed, difference.tolerance
-        apart = None if claimed is None or recomputed is None else abs(claimed - recomputed)
+        claimed, value, tolerance = difference.claimed, difference.recomputed, difference.tolerance
+        apart = None if claimed is None or value is None else abs(claimed - value)
         # Two whole numbers are shown as such; others have the digits of the column.
-        is_whole = all(number is not None and number == round(number) for number in (claimed, recomputed))
+        is_whole = all(number is not None and number == round(number) for number in (claimed, value))
         cells = (
             Cell(difference.name),
-            *(Cell(number, number_text(number, 0) if is_whole else None) for number in (claimed, recomputed)),
+            *(Cell(number, number_text(number, 0) if is_whole else None) for number in (claimed, value)),
             *(Cell(number, None if number is None else f"{number:.1e}") for number in (apart, tolerance)),
             Cell("only reported" if tolerance is None else "holds" if difference.holds else "differs"),
         )
         rows.append(Row(cells))
-    legend = [plain(problem) for problem in verification.problems]
-    legend.append(f"verified: {_score(verification)}" if verification.verified else "not verified")
-    return Table(_caption(verification.result, where), _COLUMNS, tuple(rows), tuple(legend))
+    info = load_task(result.task).info
+    name = f"{info.title} of {plain(shortened(result.model.id, 150))}"
+    problems = [plain(problem) for problem in verification.problems]
+    if recomputed is not None and not problems:
+        score, heading = recomputed.measures[info.ranks_by], info.measure(info.ranks_by).heading
+        number = number_text(None if score is None else float(score), 6)
+        said = f"{heading} {number}{interval_phrase(recomputed.intervals.get(info.ranks_by))}"
+        line = f"verified: {name}, {said}, {len(rows)} numbers recomputed ({where})"
+        legend = (f"verified: {said}",)
+    else:
+        first, *more = problems or ["nothing could be recomputed"]
+        further = f", and {len(more)} more" if more else ""
+        line, legend = f"not verified: {name} ({where}): {first}{further}", (*problems, "not verified")
+    table = Table(_caption(result, where), _COLUMNS, tuple(rows), legend)
+    return PathOutcome(path, line, table, verification.verified)
 
 
 def interval_phrase(interval: tuple[float, float] | None) -> str:

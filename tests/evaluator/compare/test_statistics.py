@@ -25,7 +25,6 @@ from audio_compositionality.evaluator.compare.statistics import (
     compare_pairs,
     expanded_level,
     group_means,
-    maximal_cliques,
     mean_intervals,
     paired_t_test,
 )
@@ -223,19 +222,14 @@ def test_letters_worked_by_hand(means, different, letters):
     assert compact_letters(means, _tests(len(means), different)) == letters
 
 
-def test_letters_are_the_largest_sets_that_networkx_finds():
+def test_two_share_a_letter_where_they_are_not_distinguishable_and_nowhere_else():
     rng = np.random.default_rng(9)
-    for m, share in ((1, 0.5), (3, 0.5), (8, 0.8), (12, 0.5), (12, 0.2), (30, 0.7), (40, 0.0), (60, 1.0)):
+    for m, share in ((1, 0.5), (3, 0.5), (8, 0.8), (12, 0.5), (12, 0.2)):
         graph = networkx.gnp_random_graph(m, share, seed=int(rng.integers(99)))
-        cliques = {frozenset(clique) for clique in maximal_cliques({v: set(graph[v]) for v in graph})}
-        assert cliques == {frozenset(clique) for clique in networkx.find_cliques(graph)}
-        if m > 12:
-            continue  # as many letters have more than one character
         different = {pair for pair in combinations(range(m), 2) if not graph.has_edge(*pair)}
         letters = compact_letters(rng.random(m), _tests(m, different))
         shared = {(i, j) for i, j in combinations(range(m), 2) if set(letters[i]) & set(letters[j])}
         assert shared == set(combinations(range(m), 2)) - different
-    assert list(maximal_cliques({})) == []
     # More letters than the alphabet has.
     letters = compact_letters(-np.arange(60.0), _tests(60, set(combinations(range(60), 2))))
     assert letters[:2] == ["a", "b"]
