@@ -1,4 +1,4 @@
-"""Layout of figures: panels of known size, names that fit, numbers that do not cover each other."""
+"""Layout of figures: panels of known size, names that fit, keys of numbers."""
 
 from __future__ import annotations
 
@@ -37,15 +37,6 @@ LEAST_SPAN = 0.01
 
 LEFT, RIGHT = 0.46, 0.06
 """Inches beside the panels, for the labels of the vertical axis, and for half of a number at its end."""
-
-DIGIT_WIDTH, DIGIT_HEIGHT = 0.64, 0.73
-"""Size of a digit of DejaVu Sans, relative to the font size."""
-
-CLEARLY = 3.0
-"""Points (1/72 inch) by which a label must be nearer to its own mark than to any other."""
-
-_RINGS, _TURNS = 40, 24  # circles around a point, and directions on each, tried for its label
-_COVERED, _ASTRAY = 100.0, 2.0  # costs of a covered square point and of a point of distance
 
 
 def short_label(label: str, limit: int = LONGEST_SHORT_NAME) -> str:
@@ -220,74 +211,3 @@ def limits(values: Floats) -> tuple[float, float]:
     low, high = float(values.min()), float(values.max())
     margin = max(LEAST_SPAN - (high - low), 0.1 * (high - low)) / 2
     return low - margin, high + margin
-
-
-def in_points(axes: Axes, x: Floats, y: Floats) -> Floats:
-    """Positions of data [m] in a figure, [m, 2], in points."""
-    figure = axes.get_figure(root=True)
-    assert figure is not None
-    places: Floats = axes.transData.transform(np.stack([x, y], axis=1)) * 72 / figure.dpi
-    return places
-
-
-def number_points(axes: Axes, points: Floats, numbers: Sequence[int], markers: Floats) -> None:
-    """Write numbers near points, each joined to its point by a line where the assignment would be unclear.
-
-    Args:
-        axes: with final limits.
-        points: [m, 2], from `in_points`.
-        numbers: [m].
-        markers: half width and half height of each point's mark, [m, 2] or one number, in points.
-    """
-    size = matplotlib.rcParams["xtick.labelsize"]
-    sizes = np.array([(DIGIT_WIDTH * size * len(str(number)) + 1, DIGIT_HEIGHT * size + 1) for number in numbers])
-    corners = in_points(axes, np.array(axes.get_xlim()), np.array(axes.get_ylim()))
-    centres, unclear = label_places(points, np.broadcast_to(markers, points.shape), sizes, corners)
-    for number, point, centre, joined in zip(numbers, points, centres, unclear, strict=True):
-        axes.annotate(
-            str(number),
-            tuple(point),
-            tuple(centre),
-            xycoords="figure points",
-            textcoords="figure points",
-            ha="center",
-            va="center_baseline",
-            fontsize=size,
-            arrowprops={"arrowstyle": "-", "linewidth": 0.3, "shrinkA": 0, "shrinkB": 0} if joined else None,
-        )
-
-
-def label_places(points: Floats, markers: Floats, sizes: Floats, corners: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """Places of labels near their points that cover no point and no other label.
-
-    Each label in turn takes one place among growing rings around its point: by least covered area, then not nearer to
-    another point than to its own, then by least distance.
-
-    Args:
-        points: [m, 2], in points (1/72 inch).
-        markers: half width and half height of each point's mark, [m, 2].
-        sizes: width and height of each label, [m, 2].
-        corners: the bounds for labels: left and bottom, right and top, [2, 2].
-
-    Returns:
-        centres of the labels, [m, 2], and whether a label needs a line to its point.
-    """
-    turns = np.linspace(0, 2 * np.pi, _TURNS, endpoint=False)
-    directions = np.stack([np.cos(turns), np.sin(turns)], axis=1)
-    centres, unclear = np.empty_like(points), np.zeros(len(points), bool)
-    taken, reach = points.copy(), markers.copy()
-    for k, (point, marker, half) in enumerate(zip(points, markers, sizes / 2, strict=True)):
-        steps = marker + half + np.arange(_RINGS)[:, None, None] * half.min() / 2
-        low, high = corners[0] + half, corners[1] - half
-        tried = np.clip((point + directions * steps).reshape(-1, 2), low, np.maximum(low, high))
-        covered = np.prod(np.maximum(reach + half - np.abs(tried[:, None] - taken), 0), axis=2).sum(axis=1)
-        # Distance from the label's edge to the marks, so that wide labels and long intervals do not count as far.
-        apart = np.maximum(np.abs(tried[:, None] - points) - markers - half, 0)
-        distance = np.hypot(apart[..., 0], apart[..., 1])
-        distance_to_point = distance[:, k].copy()
-        distance[:, k] = np.inf
-        astray = np.maximum(distance_to_point + CLEARLY - distance.min(axis=1), 0)
-        best = int(np.argmin(_COVERED * covered + _ASTRAY * astray + distance_to_point))
-        centres[k], unclear[k] = tried[best], astray[best] > 0 or distance_to_point[best] > 2 * CLEARLY
-        taken, reach = np.vstack([taken, centres[k]]), np.vstack([reach, half])
-    return centres, unclear

@@ -29,9 +29,7 @@ from .layout import (
     Grid,
     NumberKey,
     even_columns,
-    in_points,
     limits,
-    number_points,
     short_labels,
     text_width,
 )
@@ -52,8 +50,8 @@ Floats = NDArray[np.float64]
 FEW = 8
 """Most models drawn in a column."""
 
-MARKER_SIZE = 3
-"""Size of a model's marker, in points (1/72 inch)."""
+MARKER_SIZE = 8
+"""Size of a model's mark with its number in it, in points (1/72 inch)."""
 
 EQUAL: dict[str, Any] = {"color": "#888888", "linewidth": 0.7, "linestyle": "--", "zorder": 1}
 CHANCE_LINE: dict[str, Any] = {"color": "#888888", "linewidth": 0.7, "linestyle": ":", "zorder": 1}
@@ -105,7 +103,7 @@ def control_scatter(comparison: Comparison) -> Figure:
         name = measure_name(comparison, info.score)
         grid.label(figure, name_at_one(name) if crowds_at_one(info.score, reach) else name)
         key.draw(figure)
-        marks: dict[str, Any] = {"linestyle": "", "markersize": MARKER_SIZE}
+        marks: dict[str, Any] = {"linestyle": "", "markersize": 0.7 * MARKER_SIZE, "markerfacecolor": "white"}
         kinds = {kind.name: Line2D([], [], color=kind.colour, marker=kind.marker, **marks) for kind in distinct(looks)}
         kinds |= {words: Line2D([], [], **style) for words, style in lines.items()}
         anchor = (0.5, key.height / figure.get_figheight())
@@ -153,15 +151,13 @@ def _draw_panel(
     if null is not None and measure.null is not None:
         axes.axvline(float(null), **CHANCE_LINE)
         lines[null_name(measure, info.measure(measure.null))] = CHANCE_LINE
-    places = np.flatnonzero(np.isfinite(values + scores)).tolist()
-    x, y = values[places], scores[places]
-    ends = np.array([intervals[k] or (scores[k], scores[k]) for k in places])
-    for look, at, middle, interval in zip(looks_of(comparison, places), x, y, ends, strict=True):
-        axes.plot((at, at), interval, color=look.colour, linewidth=0.6)
-        axes.plot(at, middle, look.marker, color=look.colour, markersize=MARKER_SIZE)
-    points = in_points(axes, x, y)
-    marks = np.max([np.abs(in_points(axes, x, end) - points) for end in ends.T], axis=0)
-    number_points(axes, points, [k + 1 for k in places], np.maximum(marks, MARKER_SIZE / 2 + 0.5))
+    for place in np.flatnonzero(np.isfinite(values + scores)).tolist():
+        (look,), x, y = looks_of(comparison, [place]), values[place], scores[place]
+        axes.plot((x, x), intervals[place] or (y, y), color=look.colour, linewidth=0.6)
+        # The number of a model is written into its mark.
+        mark: dict[str, Any] = {"color": look.colour, "markerfacecolor": "white", "markersize": MARKER_SIZE}
+        axes.plot(x, y, look.marker, markeredgewidth=0.6, **mark)
+        axes.annotate(str(place + 1), (x, y), ha="center", va="center_baseline", fontsize=0.6 * MARKER_SIZE)
     return lines
 
 

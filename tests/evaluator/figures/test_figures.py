@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import matplotlib
@@ -28,7 +28,6 @@ from audio_compositionality.evaluator.figures.layout import (
     COLUMN,
     LONGEST_SHORT_NAME,
     PAGE,
-    label_places,
     short_label,
     short_labels,
     title_lines,
@@ -516,39 +515,6 @@ class TestNames:
         assert len(widths) <= 2
         assert max(widths) / figure.dpi <= 1.2 * 1.03  # the letters' places are rounded to pixels
         assert lines.replace("\n", "")[0] == label[0]
-
-
-class TestNumbersOfPoints:
-    def places(self, points, reach=2.0, size=(8.0, 6.0), corners=((0, 0), (150, 150))):
-        points = np.asarray(points, float)
-        markers = np.full_like(points, reach)
-        return label_places(points, markers, np.tile(size, (len(points), 1)), np.asarray(corners, float))
-
-    def overlap(self, first, second, halves):
-        """Square points that two boxes share."""
-        return (np.maximum(halves - np.abs(first - second), 0)).prod()
-
-    @pytest.mark.parametrize("seed", range(3))
-    def test_cover_no_point_and_no_other_number(self, seed):
-        points = np.random.default_rng(seed).normal(75, 20, (30, 2)).clip(5, 145)
-        centres, _ = self.places(points)
-        half = np.array([4.0, 3.0])
-        for first, second in combinations(centres, 2):
-            assert self.overlap(first, second, 2 * half) < 0.01
-        for centre in centres:
-            for point in points:
-                assert self.overlap(centre, point, half + 2.0) < 0.01
-        assert (centres >= half).all()
-        assert (centres <= 150 - half).all()
-
-    def test_stand_beside_a_point_alone_and_are_joined_where_it_would_not_be_clear_whose_they_are(self):
-        centres, joined = self.places([(20, 20), (120, 120)])
-        assert (np.hypot(*(centres - [(20, 20), (120, 120)]).T) < 9).all()
-        assert not joined.any()
-        _, joined = self.places([(75 + k, 75) for k in range(12)])
-        assert joined.any()
-        centres, _ = self.places([(75, 75)] * 6)
-        assert len(np.unique(centres, axis=0)) == 6
 
 
 class TestFiles:
