@@ -137,7 +137,8 @@ class TableTab:
         gr.Markdown("### Scores against diversity")
         self.diversity = gr.Image(label="Scores against diversity", elem_id="diversity", **plot)
         self.notes = gr.Textbox(label="Notes on the plots", interactive=False, elem_id="notes", lines=1, max_lines=12)
-        chosen, narrowing = [self.task, self.data], [self.statuses, self.paradigms, self.licences, self.sort]
+        chosen = [self.task, self.data]
+        narrowing: list[Any] = [self.statuses, self.paradigms, self.licences, self.sort]
         self.filters = [*chosen, self.search, *narrowing, self.ascending, self.picked, self.measure]
         self.filters += [self.beside, self.older]
         self.narrowed = [self.search.change, *(one.input for one in (*narrowing, self.ascending, self.beside))]

@@ -301,7 +301,7 @@ class Checks:
         if job is None or job.head != head:
             base = next((commit for commit in hub.commits(repository, request.revision) if commit in history), None)
             if base is None:
-                entries, reasons = [], ["its history has no commit in common with main"]
+                entries, reasons = list[EntryFolder](), ["its history has no commit in common with main"]
             else:
                 main = hub.files(repository, hub.head(repository))
                 entries, reasons = new_entries(hub.files(repository, base), hub.files(repository, head), main)

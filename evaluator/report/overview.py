@@ -157,7 +157,7 @@ def _overview(comparison: Comparison, view: View) -> Overview:
     high = high if high > low else low + 1.0
 
     def at(value: float) -> float:
-        return max(0.0, round(EDGE + (100 - 2 * EDGE) * (value - low) / (high - low), 2))
+        return max(0.0, round(float(EDGE + (100 - 2 * EDGE) * (value - low) / (high - low)), 2))
 
     descriptions = descriptions_in(results, info)
     lines, words = [], []
@@ -172,9 +172,8 @@ def _overview(comparison: Comparison, view: View) -> Overview:
                 row = scores[k]
                 mean = float(row.value or 0.0)
                 text = score_words(mean, row.interval, measure.digits, 2)
-                marks.append(
-                    Mark(kind, row.model, text, at(mean), *map(at, row.interval or (mean, mean)), row.fixed or "")
-                )
+                first, last = row.interval or (mean, mean)
+                marks.append(Mark(kind, row.model, text, at(mean), at(first), at(last), row.fixed or ""))
         reached, bound = [mark.high for mark in marks[:-1] if not mark.fixed], least[place]
         line = OverviewLine(
             name=short_label(view.labels[place], LONGEST_LINE_NAME),
