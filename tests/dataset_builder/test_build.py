@@ -265,13 +265,6 @@ def test_a_second_build_at_the_same_time_is_refused(tiny_data, tmp_path):
             build_dataset(tiny_data, tmp_path / "x", progress=False)
 
 
-def test_another_sample_rate_is_read_as_it_was_built(tiny_data, tmp_path):
-    data = changed(tiny_data.only(["a_coat"]), sample_rate=44_100)
-    built = open_data(build_dataset(data, tmp_path / "x", progress=False)).configuration("a_coat")
-    assert next(built.clips()).sample_rate == 44_100
-    assert same_clips(built, data.configuration("a_coat"))
-
-
 def test_some_recipes_with_changed_settings(tmp_path):
     few = {"blocks": 1}
     folder = build_dataset("mini", tmp_path / "x", recipes=["a_coat_instances"], changes=few, progress=False)

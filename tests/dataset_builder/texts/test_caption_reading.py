@@ -188,7 +188,6 @@ EVENTS = [
     HeardEvent("organ", 5, 10, ("low", "slow")),
 ]
 FORWARD = "a slow high bell followed by a low organ"
-REVERSE = "a low organ after a slow high bell"
 
 
 def judge(text=FORWARD, events=EVENTS, **changes):
@@ -235,19 +234,6 @@ class TestJson:
 
 class TestEquivalent:
     @pytest.mark.parametrize(
-        ("caption", "text"),
-        [
-            (FORWARD, "A slow, high bell rings, and then a low organ plays."),
-            (FORWARD, "a high slow bell before a low organ"),
-            (REVERSE, "A low organ is heard, preceded by a slow and high bell."),
-        ],
-    )
-    def test_it_is_taken(self, caption, text):
-        judgement = judge(caption).equivalent(text)
-        assert judgement.reason is None
-        assert judgement.text == text.lower().rstrip(".")
-
-    @pytest.mark.parametrize(
         ("text", "reason"),
         [
             ("a slow high bell " + "is heard " * MOST_WORDS + "before a low organ", "too long"),
@@ -271,36 +257,12 @@ class TestEquivalent:
         judgement = judge().equivalent(text)
         assert (judgement.reason, judgement.text, judgement.reading) == (reason, "", None)
 
-    def test_the_word_that_nobody_listed_is_said(self):
-        assert judge().equivalent("a slow high bell fades into a low organ").word == "fades"
-
-    def test_what_is_kept_from_training_may_stand_in_a_test(self):
-        assert judge(training=False).equivalent("first a slow high bell, later a low organ").reason is None
-
-    def test_a_caption_that_names_the_last_first_stays_one(self):
-        assert judge(REVERSE).equivalent("a slow high bell before a low organ").reason == "direction"
-        assert judge(REVERSE).equivalent("a slow high bell. After that, a low organ").reason == "direction"
-
     def test_it_is_true_of_the_clip_even_where_the_caption_is_not(self):
         overlapping = [EVENTS[0], HeardEvent("organ", 2, 10, ("low",))]
         assert judge(events=overlapping).equivalent("a slow high bell before a low organ").reason == "wrong"
 
 
 class TestNegative:
-    @pytest.mark.parametrize(
-        ("text", "kind"),
-        [
-            ("A low organ, then a slow high bell.", "order"),
-            ("a slow high bell while a low organ plays", "relation"),
-            ("a slow low bell and then a high organ", "attribute"),
-            ("a low bell, then a slow high organ", "attribute"),
-        ],
-    )
-    def test_it_is_taken(self, text, kind):
-        judgement = judge().negative(text)
-        assert judgement.reason is None
-        assert negative_kind(judgement.reading, judge().caption) == kind
-
     @pytest.mark.parametrize(
         ("text", "reason"),
         [

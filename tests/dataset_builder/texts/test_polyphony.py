@@ -12,16 +12,16 @@ from audio_compositionality.dataset_builder.open_data import open_recordings
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.scenes.mixing import Event, EventSounds
 from audio_compositionality.dataset_builder.sounds.entries import Sound
-from audio_compositionality.dataset_builder.texts.polyphony import CLIP_LEVEL, Cast, PolyphonySpec, TwinPool
+from audio_compositionality.dataset_builder.texts.polyphony import CLIP_LEVEL, PolyphonySpec, TwinPool
 from audio_compositionality.dataset_builder.texts.question_controls import balance_of, blind_accuracy, require_balance
-from audio_compositionality.dataset_builder.texts.question_tasks import ATOM_KINDS, ATOMS, STATES, kind_named
+from audio_compositionality.dataset_builder.texts.question_tasks import ATOM_KINDS, ATOMS, kind_named
 from audio_compositionality.dataset_builder.texts.questions import (
     QuestionError,
     annotation_of,
     question_of,
     question_templates,
 )
-from audio_compositionality.dataset_builder.texts.twins import ARRANGEMENTS, BLOCK, OVERLAPPING
+from audio_compositionality.dataset_builder.texts.twins import ARRANGEMENTS, BLOCK
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.shapes.questions import kind_of_row
 
@@ -181,6 +181,9 @@ class TestAtoms:
             assert len(tested) == 4 * 24
             assert blind_accuracy([question_of(row) for row in tested]) <= 0.5 + 3 * np.sqrt(0.25 / len(tested))
             by_state = Counter((row["polarity"], row["answer"]) for row in tested)
+            assert {row["template"] for row in tested} == {
+                template.name for template in question_templates(task, kind_named(task, ATOM_KINDS).variant)
+            }
             assert len(set(by_state.values())) == 1
             assert len(by_state) == 4
 
@@ -191,26 +194,8 @@ class TestAtoms:
         with pytest.raises(QuestionError, match="1 of 1 questions are wrong"):
             check_atoms([wrong])
 
-    def test_the_second_algorithm_reads_every_wording(self):
-        events = [{"onset": 1.0, "offset": 2.0, "label": "bell"}, {"onset": 3.0, "offset": 4.0, "label": "reed"}]
-        row = {"id": "x", "duration": 10.0, "events": events, "options": ["Yes", "No"]}
-        named = {"presence": [("bell", ""), ("pad", "")], "sequence": [("bell", "reed"), ("reed", "bell")]}
-        for task, pairs in named.items():
-            for template in question_templates(task, kind_named(task, ATOM_KINDS).variant):
-                for (anchor, other), state in zip(pairs, STATES[task], strict=True):
-                    answer = "Yes" if state == template.polarity else "No"
-                    asked = {"task": task, "anchor": anchor, "question": template.question(anchor, other)}
-                    assert fault_of_atom({**row, **asked, "answer": answer}) is None, asked
-
 
 class TestQuestions:
-    def test_have_labels_in_words(self, soundscapes):
-        words = {option for row in soundscapes.rows if row["task"] == "classification" for option in row["options"]}
-        assert words <= {"dog", "rain", "door bell", "engine", "flute", "wood saw", "owl"}
-        assert {event["label"] for row in soundscapes.rows for event in row["events"]} == {
-            label.replace("_", " ") for label in LABELS
-        }
-
     def test_have_no_file_in_two_splits(self, soundscapes):
         files = defaultdict(set)
         for one in soundscapes.drawn:
@@ -237,14 +222,6 @@ class TestSound:
                 starts = [round(event["onset"] * 100) for event in row["events"] if event["label"] == label]
                 assert np.count_nonzero(gaps > 23) <= len(starts) - 1
                 assert all(np.any(frames[max(start - 2, 0) : start + 3]) for start in starts)
-
-    def test_is_the_sum_of_its_layers(self, soundscapes):
-        total = np.zeros(10 * RATE)
-        for _, layer, samples in layers_of(soundscapes, 40):
-            total[layer.start : layer.stop] += samples
-        clip = soundscapes.clips(40)[0].astype(float)
-        scale = np.dot(clip, total) / np.dot(total, total)
-        assert np.abs(clip - scale * total).max() <= 0.5 * len(soundscapes.drawn[40].clips[0]) + 0.01
 
     def test_of_twins_differs_in_labels_alone(self, soundscapes):
         """Spans and levels of the layers are the same in all clips of a group, but for detection, where spans move."""
@@ -333,7 +310,6 @@ class TestLabels:
         [
             (4, 2, 2, r"has 4 labels, 4 for train and 4 for test; questions need 5 for each.*5 labels with two files"),
             (7, 1, 2, r"has 7 labels, 3 for train and 4 for test \(.* in one of them\); questions need 5 for each"),
-            (4, 3, 0, r"has 4 labels; questions need 5"),
             (1, 3, 0, r"has 1 label; questions need 5"),
         ],
     )
@@ -450,14 +426,6 @@ class TestLoops:
     def test_that_fall_apart_are_refused(self):
         with pytest.raises(DatasetError, match=r"'0' is silent for 0.2\d s within a tone of 0.38 s; .* voices"):
             _ = self.pool([6_000] * 7, 4_000).block
-
-    def test_are_questions_that_are_borne_out(self):
-        pool = self.pool([5_000] * 14)
-        spec = PolyphonySpec(sounds=Loops([5_000] * 14), train_sets=0, sample_rate=RATE)
-        asked = list(Cast(pool, spec, OVERLAPPING).asked("test", 2))
-        assert len(asked) == 50
-        annotations = {one.question.recording: one.annotation for one in asked}
-        assert check_questions([one.question for one in asked], annotations.values()) == 50
 
 
 SMALL = PolyphonySpec(train_sets=1, test_sets=2)

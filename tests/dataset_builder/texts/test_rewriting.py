@@ -6,7 +6,7 @@ import re
 import datasets
 import pytest
 import torch
-from transformers import AutoModelForCausalLM, AutoTokenizer
+from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.data import DatasetError
@@ -201,8 +201,6 @@ class TestItems:
         ("text", "refused"),
         [
             ("a bell followed by an organ", {"twins": 2}),
-            ("an organ, then a bell", {"wrong": 1, "twins": 1}),
-            ("an organ after a bell", {"direction": 1, "twins": 1}),
             ("an organ", {"sounds": 1, "twins": 1}),
         ],
     )
@@ -464,18 +462,8 @@ def test_code_of_a_model_is_never_run(tmp_path):
 def test_pickles_are_not_read(tmp_path):
     folder = save_tiny_gpt2(tmp_path / "pickled")
     (folder / "model.safetensors").unlink()
-    torch.save(AutoModelForCausalLM.from_config(_config(folder)).state_dict(), folder / "pytorch_model.bin")
+    torch.save(
+        AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(folder)).state_dict(), folder / "pytorch_model.bin"
+    )
     with pytest.raises(InputError, match="weights in safetensors"):
         LanguageModel(folder, device="cpu")
-
-
-def _config(folder):
-    from transformers import AutoConfig
-
-    return AutoConfig.from_pretrained(folder)
-
-
-@pytest.mark.parametrize("name", ["no/such-model", "./nowhere"])
-def test_a_model_that_is_not_there_is_an_error(name):
-    with pytest.raises(InputError, match="cannot load the language model"):
-        LanguageModel(name, device="cpu")

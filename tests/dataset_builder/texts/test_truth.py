@@ -108,13 +108,9 @@ def random_scenes(count, seed=0):
         yield rng, tree, events_of_tree(tree, rng)
 
 
-COUNTS = (300, pytest.param(2_000, marks=pytest.mark.slow))
-
-
-@pytest.mark.parametrize("count", COUNTS)
-def test_the_second_test_agrees_on_whatever_is_said_of_scenes(count):
+def test_the_second_test_agrees_on_whatever_is_said_of_scenes():
     verdicts = Counter()
-    scenes = list(random_scenes(count))
+    scenes = list(random_scenes(300))
     for (_, tree, events), (_, other, _) in zip(scenes, scenes[1:] + scenes[:1], strict=True):
         # Also what is true by chance: another tree over the same leaves, where there are as many.
         said = [tree]
@@ -125,13 +121,12 @@ def test_the_second_test_agrees_on_whatever_is_said_of_scenes(count):
             assert truth == is_true_by_frames(expression, events), (expression, events)
             assert not (truth and is_false(expression, events))
             verdicts[truth] += 1
-    assert min(verdicts.values()) > count / 2
+    assert min(verdicts.values()) > 150
 
 
-@pytest.mark.parametrize("count", COUNTS)
-def test_captions_and_positives_are_true_and_negatives_false_of_random_trees(count):
+def test_captions_and_positives_are_true_and_negatives_false_of_random_trees():
     kinds = Counter()
-    for rng, tree, events in random_scenes(count, seed=1):
+    for rng, tree, events in random_scenes(300, seed=1):
         assert is_true_by_frames(tree, events)
         wording = draw_wording(tree, rng)
         text = caption(tree, wording)
@@ -147,7 +142,7 @@ def test_captions_and_positives_are_true_and_negatives_false_of_random_trees(cou
             same_words = bag_of_words(negative.text) == bag_of_words(text)
             assert same_words if negative.kind in ("order", "attribute") else True
             kinds[negative.kind] += 1
-    assert min(kinds[kind] for kind in ("order", "relation", "attribute", "absent")) > count / 3
+    assert min(kinds[kind] for kind in ("order", "relation", "attribute", "absent")) > 100
 
 
 def all_trees(labels):
