@@ -26,6 +26,16 @@ Mask = NDArray[np.bool_]
 """For each frame, whether something is active in it."""
 
 
+class DisputedError(Exception):
+    """Why a question about a clip has no answer that nobody disputes."""
+
+
+def demand(is_so: bool, reason: str) -> None:
+    """Nothing where it is so; else the question is `DisputedError`."""
+    if not is_so:
+        raise DisputedError(reason)
+
+
 @dataclass(frozen=True)
 class Heard:
     """A clip, frame by frame.
@@ -162,199 +172,144 @@ def answer_fault(question: Question, annotation: Annotation) -> str | None:
         return f"its words are not those of {question.template}"
     if not question.template.startswith(f"{question.task}-{question.variant}-"):
         return f"its wording {question.template} is not of {question.kind}"
-    for number, heard in enumerate(ways(annotation)):
-        right = right_options(question, heard)
-        if isinstance(right, str):
-            return right if number == 0 else f"if what is heard perhaps is taken otherwise: {right}"
+    for heard in ways(annotation):
+        try:
+            right = KINDS[question.kind](question, heard)
+        except DisputedError as error:
+            return str(error)
         if right != [question.answer]:
             return f"the answer is {question.answer!r}, right is {' or '.join(right) or 'none'}"
     return None
 
 
-def right_options(question: Question, heard: Heard) -> list[str] | str:
-    """The right options, or the reason why there is no question."""
-    kinds = {
-        "counting/kinds": _count_kinds,
-        "counting/sources": _count_sources,
-        "counting/together": _count_at_once,
-        "duration/total": _winner,
-        "duration/longest": _longest_event,
-        "concurrency/anchor": _state_of_anchor,
-        "concurrency/clip": _state_of_clip,
-        "classification/overlap": _partner,
-        "detection/first": _first_window,
-        "detection/regions": _count_regions,
-    }
-    return kinds[question.kind](question, heard)
-
-
-def _count_kinds(question: Question, heard: Heard) -> list[str] | str:
+def _count_kinds(question: Question, heard: Heard) -> list[str]:
     totals = [int(mask.sum()) for mask in heard.masks.values()]
-    return (
-        _count(question, len(totals)) if totals and min(totals) >= heard.least_total else "a label is heard too short"
-    )
+    demand(min(totals, default=0) >= heard.least_total, "a label is heard too short")
+    return _count(question, len(totals))
 
 
-def _count_sources(question: Question, heard: Heard) -> list[str] | str:
-    if not heard.sources:
-        return "the labels do not tell sources apart"
-    if min(heard.sources) < heard.least_total:
-        return "a source is heard too short"
-    return _count(question, len(heard.sources))
+def _count_sources(question: Question, heard: Heard) -> list[str]:
+    demand(min(heard.sources or (0,)) >= heard.least_total, "sources are not told apart, or one is heard too short")
+    return _count(question, len(heard.sources or ()))
 
 
-def _count_at_once(question: Question, heard: Heard) -> list[str] | str:
-    if not heard.masks or min(int(mask.sum()) for mask in heard.masks.values()) < heard.least_total:
-        return "a label is heard too short"
+def _count_at_once(question: Question, heard: Heard) -> list[str]:
+    shortest = min((int(mask.sum()) for mask in heard.masks.values()), default=0)
+    demand(shortest >= heard.least_total, "a label is heard too short")
     at_once = np.sum(list(heard.masks.values()), axis=0)
     lasting = [n for n in range(1, int(at_once.max()) + 1) if longest_run(at_once >= n) >= heard.least_overlap]
-    if not lasting or int(np.sum(list(heard.wide.values()), axis=0).max()) > lasting[-1]:
-        return "more labels are heard together for a moment, or nearly"
+    nearly = int(np.sum(list(heard.wide.values()), axis=0).max())
+    demand(nearly <= max(lasting, default=0), "more labels are heard together for a moment, or nearly")
     return _count(question, lasting[-1])
 
 
-def _count(question: Question, number: int) -> list[str] | str:
-    if not all(option.isdecimal() for option in question.options):
-        return "an option is not a number"
+def _count(question: Question, number: int) -> list[str]:
     return [option for option in question.options if int(option) == number]
 
 
-def _winner(question: Question, heard: Heard) -> list[str] | str:
-    totals = _frames_of_options(question, heard, lambda mask: int(mask.sum()))
-    if isinstance(totals, str):
-        return totals
-    best = _far_longest(totals, heard)
-    if not best:
-        return "no option is heard much longer than the rest"
+def _winner(question: Question, heard: Heard) -> list[str]:
+    best = _far_longest(_frames_of_options(question, heard, lambda mask: int(mask.sum())), heard)
     runs = _frames_of_options(question, heard, longest_run)
-    if isinstance(runs, str) or any(runs[option] >= runs[best] for option in runs if option != best):
-        return "the longest in total has not the longest event"
+    is_longest = all(runs[option] < runs[best] for option in runs if option != best)
+    demand(is_longest, "the longest in total has not the longest event")
     return [best]
 
 
-def _longest_event(question: Question, heard: Heard) -> list[str] | str:
-    runs = _frames_of_options(question, heard, longest_run)
-    if isinstance(runs, str):
-        return runs
-    best = _far_longest(runs, heard)
-    return [best] if best else "no option has an event much longer than those of the rest"
+def _longest_event(question: Question, heard: Heard) -> list[str]:
+    return [_far_longest(_frames_of_options(question, heard, longest_run), heard)]
 
 
-def _frames_of_options(question: Question, heard: Heard, measured: Callable[[Mask], int]) -> dict[str, int] | str:
-    """Frames of each option; or the option that is absent or too short."""
-    labels = _labels(question, heard)
-    if isinstance(labels, str):
-        return labels
-    if not all(label in heard.masks for label in labels.values()):
-        return "an option is not heard"
-    if min(int(heard.masks[label].sum()) for label in labels.values()) < heard.least_total:
-        return "an option is heard too short"
-    return {option: measured(heard.masks[label]) for option, label in labels.items()}
+def _frames_of_options(question: Question, heard: Heard, measured: Callable[[Mask], int]) -> dict[str, int]:
+    """Frames of each option, all of which are heard."""
+    masks = {in_sentence(label): mask for label, mask in heard.masks.items()}
+    for option in question.options:
+        is_heard = option in masks and int(masks[option].sum()) >= heard.least_total
+        demand(is_heard, f"{option!r} is not heard, or too short")
+    return {option: measured(masks[option]) for option in question.options}
 
 
 def _far_longest(frames: Mapping[str, int], heard: Heard) -> str:
-    """The option with most frames; empty where its lead over the next is too small."""
+    """The option with most frames."""
     best = max(frames, key=lambda option: frames[option])
     second = max(count for option, count in frames.items() if option != best)
     is_far = frames[best] * 100 >= second * 125 and frames[best] - second >= heard.least_margin
-    return best if is_far else ""
+    demand(is_far, "no option is heard much longer than the rest")
+    return best
 
 
-def _state_of_anchor(question: Question, heard: Heard) -> list[str] | str:
+def _state_of_anchor(question: Question, heard: Heard) -> list[str]:
     anchor = question.anchor
-    if anchor not in heard.masks or heard.masks[anchor].sum() < heard.least_total:
-        return "the anchor is not heard, or too short"
-    rest = [label for label in heard.masks if label != anchor]
-    return _yes_or_no(
-        question,
-        any(heard.overlap(anchor, label) for label in rest),
-        all(heard.apart(anchor, label) for label in rest),
-    )
+    is_heard = anchor in heard.masks and heard.masks[anchor].sum() >= heard.least_total
+    demand(bool(is_heard), "the anchor is not heard, or too short")
+    return _yes_or_no(question, heard, [(anchor, label) for label in heard.masks if label != anchor])
 
 
-def _state_of_clip(question: Question, heard: Heard) -> list[str] | str:
+def _state_of_clip(question: Question, heard: Heard) -> list[str]:
     pairs = list(combinations(heard.masks, 2))
-    if not pairs:
-        return "there are no two labels"
-    return _yes_or_no(question, any(heard.overlap(*pair) for pair in pairs), all(heard.apart(*pair) for pair in pairs))
+    demand(bool(pairs), "there are no two labels")
+    return _yes_or_no(question, heard, pairs)
 
 
-def _yes_or_no(question: Question, overlaps: bool, alone: bool) -> list[str] | str:
-    if set(question.options) != {"Yes", "No"} or question.polarity not in {"overlap", "alone"}:
-        return "it is not a question of Yes and No"
-    if not overlaps and not alone:
-        return "it is ambiguous whether anything overlaps"
+def _yes_or_no(question: Question, heard: Heard, pairs: list[tuple[str, str]]) -> list[str]:
+    is_asked = set(question.options) == {"Yes", "No"} and question.polarity in {"overlap", "alone"}
+    demand(is_asked, "it is not a question of Yes and No")
+    overlaps = any(heard.overlap(*pair) for pair in pairs)
+    demand(overlaps or all(heard.apart(*pair) for pair in pairs), "it is ambiguous whether anything overlaps")
     return ["Yes" if overlaps == (question.polarity == "overlap") else "No"]
 
 
-def _partner(question: Question, heard: Heard) -> list[str] | str:
-    if question.anchor not in heard.masks:
-        return "the anchor is not heard"
+def _partner(question: Question, heard: Heard) -> list[str]:
+    demand(question.anchor in heard.masks, "the anchor is not heard")
+    labels = {in_sentence(label): label for label in heard.masks}
     right = []
     for option in question.options:
-        label = next((label for label in heard.masks if _reads(label, option)), None)
-        if label == question.anchor:
-            return "the anchor is an option"
-        if label is None or heard.apart(question.anchor, label):
-            continue
-        if not heard.overlap(question.anchor, label):
-            return f"it is ambiguous whether {option!r} overlaps"
-        right.append(option)
+        label = labels.get(option)
+        demand(label != question.anchor, "the anchor is an option")
+        if label is not None and not heard.apart(question.anchor, label):
+            demand(heard.overlap(question.anchor, label), f"it is ambiguous whether {option!r} overlaps")
+            right.append(option)
     return right
 
 
-def _first_window(question: Question, heard: Heard) -> list[str] | str:
+def _first_window(question: Question, heard: Heard) -> list[str]:
     times = [re.fullmatch(r"([0-9]+\.[0-9]) to ([0-9]+\.[0-9]) s", option) for option in question.options]
-    windows = [(float(match[1]), float(match[2])) for match in times if match]
-    if len(windows) != len(times):
-        return "an option is not an interval"
-    frames = [(round(start * 100), round(stop * 100)) for start, stop in windows]
+    frames = [(round(float(match[1]) * 100), round(float(match[2]) * 100)) for match in times if match]
+    demand(len(frames) == len(times), "an option is not an interval")
     widths = {stop - start for start, stop in frames}
     # A tenth of the clip to half a second, half up to even, but at least twice the resolution of the labels.
     tenth, twice = frames_in(heard.seconds) / 1000, frames_in(heard.resolution) / 50
     fitting = max(0.5, round(2 * tenth) / 2, math.ceil(2 * twice) / 2)
-    if len(widths) > 1 or abs(widths.copy().pop() / 100 - fitting) > 1e-9:
-        return f"its intervals do not last {fitting:g} s"
+    is_fitting = len(widths) == 1 and abs(min(widths) / 100 - fitting) <= 1e-9
+    demand(is_fitting, f"its intervals do not last {fitting:g} s")
     starts = sorted(start for start, _ in frames)
-    if any(later - start < fitting * 100 for start, later in pairwise(starts)):
-        return "its intervals overlap"
-    if max(stop for _, stop in frames) > heard.seconds * 100 + 0.5:
-        return "an interval lies after the end"
+    demand(all(later - start >= fitting * 100 for start, later in pairwise(starts)), "its intervals overlap")
+    demand(max(stop for _, stop in frames) <= heard.seconds * 100 + 0.5, "an interval lies after the end")
     onset = _first_overlap(heard)
-    if isinstance(onset, str):
-        return onset
     for option, (start, stop) in zip(question.options, frames, strict=True):
         # The onset lies in the middle fifth; where the clip begins, it may lie earlier.
         earliest, latest = start + (stop - start) * 2 / 5 if start else 0, start + (stop - start) * 3 / 5
-        if start <= onset < stop and not earliest <= onset < latest:
-            return f"the overlap begins near the edge of {option!r}"
+        is_inside = not start <= onset < stop or earliest <= onset < latest
+        demand(is_inside, f"the overlap begins near the edge of {option!r}")
     return [option for option, (start, stop) in zip(question.options, frames, strict=True) if start <= onset < stop]
 
 
-def _first_overlap(heard: Heard) -> int | str:
-    """The frame in which two labels first overlap, or the reason why that is disputed."""
+def _first_overlap(heard: Heard) -> int:
+    """The frame in which two labels first overlap."""
     both = _several(heard.masks)
-    if not both.any():
-        return "nothing overlaps"
+    demand(bool(both.any()), "nothing overlaps")
     onset = int(np.argmax(both))
-    if onset < heard.least_onset:
-        return "the first overlap begins too early"
-    if not _lasts_from(onset, heard):
-        return "the first overlap is too short"
+    demand(onset >= heard.least_onset, "the first overlap begins too early")
+    demand(_lasts_from(onset, heard), "the first overlap is too short")
     # `wide` has room for the guard before the clip.
-    if int(np.argmax(_several(heard.wide))) - heard.guard < onset - heard.guard:
-        return "two sounds nearly meet before the first overlap"
+    demand(int(np.argmax(_several(heard.wide))) >= onset, "two sounds nearly meet before the first overlap")
     return onset
 
 
-def _count_regions(question: Question, heard: Heard) -> list[str] | str:
+def _count_regions(question: Question, heard: Heard) -> list[str]:
     begins = _beginnings(_several(heard.masks))
-    if not len(begins):
-        return "nothing overlaps"
-    if not all(_lasts_from(int(onset), heard) for onset in begins):
-        return "an overlap is too short"
-    if len(_beginnings(_several(heard.wide))) != len(begins):
-        return "two sounds nearly meet"
+    demand(len(begins) > 0, "nothing overlaps")
+    demand(all(_lasts_from(int(onset), heard) for onset in begins), "an overlap is too short")
+    demand(len(_beginnings(_several(heard.wide))) == len(begins), "two sounds nearly meet")
     return _count(question, len(begins))
 
 
@@ -368,19 +323,6 @@ def _lasts_from(onset: int, heard: Heard) -> bool:
     return False
 
 
-def _labels(question: Question, heard: Heard) -> dict[str, str] | str:
-    """The label of each option."""
-    labels = {
-        option: next((label for label in heard.masks if _reads(label, option)), "") for option in question.options
-    }
-    missing = [option for option, label in labels.items() if not label]
-    return f"{missing[0]!r} is not heard" if missing else labels
-
-
-def _reads(label: str, option: str) -> bool:
-    return in_sentence(label) == option
-
-
 def _several(masks: Mapping[str, Mask]) -> Mask:
     """Frames with two active labels or more."""
     several: Mask = np.sum(list(masks.values()), axis=0) >= 2 if masks else np.zeros(1, bool)
@@ -390,3 +332,17 @@ def _several(masks: Mapping[str, Mask]) -> Mask:
 def _beginnings(mask: Mask) -> NDArray[np.intp]:
     """Active frames after an inactive one."""
     return np.flatnonzero(mask & ~np.concatenate(([False], mask[:-1])))
+
+
+KINDS: Mapping[str, Callable[[Question, Heard], list[str]]] = {
+    "counting/kinds": _count_kinds,
+    "counting/sources": _count_sources,
+    "counting/together": _count_at_once,
+    "duration/total": _winner,
+    "duration/longest": _longest_event,
+    "concurrency/anchor": _state_of_anchor,
+    "concurrency/clip": _state_of_clip,
+    "classification/overlap": _partner,
+    "detection/first": _first_window,
+    "detection/regions": _count_regions,
+}
