@@ -69,17 +69,6 @@ def same_clips(one, other):
     )
 
 
-def test_rendered_and_built_are_the_same_rows_and_samples(folder, small_data):
-    built = open_data(folder)
-    assert built.recipes == small_data.recipes
-    for recipe in built.recipes:
-        one, other = built.configuration(recipe), small_data.configuration(recipe)
-        assert one.fingerprint == other.fingerprint
-        assert list(one.rows) == list(other.rows)
-        assert list(one.clip_ids) == list(other.clip_ids)
-        assert same_clips(one, other)
-
-
 def test_the_manifest_says_what_each_configuration_was_made_from(folder, small_data):
     manifest = Manifest.load(folder / MANIFEST_NAME)
     assert tuple(manifest.recipes) == small_data.recipes

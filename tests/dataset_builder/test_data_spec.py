@@ -91,11 +91,6 @@ def test_a_path_is_no_name(here):
 # ----- what lies at a path
 
 
-def test_folders_that_were_built(tiny_data, here):
-    build_dataset(tiny_data, here / "built", progress=False)
-    assert read_as("built") == ("built", "built")
-
-
 @pytest.mark.parametrize("published", PUBLISHED, ids=lambda published: published.recipe)
 def test_the_authors_data(published, here):
     parquet(here / "copy" / "train-0.parquet", **{column: [""] for column in published.columns})
@@ -229,6 +224,7 @@ def test_what_is_no_data_is_told(here):
     parquet(here / "set" / "a.parquet", audio=[b""])
     for text, message in (
         ("", "data are ''; give a preset, a folder"),
+        (" ", r"data are ' '; give a preset, a folder \(\. is the current one"),
         ("minni", "no data 'minni': .*did you mean 'mini'"),
         ("esc51", "did you mean 'esc50'"),
         *((path, f"there is nothing at '{path}'") for path in ("./nowhere", "nowhere.csv", "a/b/c")),
@@ -445,6 +441,7 @@ def test_open_data_opens_a_recipe_opened_recordings_and_questions_about_them(her
 
 def test_settings_of_a_description_are_told_with_its_name(here, tiny_data):
     build_dataset(tiny_data, here / "built", progress=False)
+    assert read_as("built") == ("built", "built")
     for text, message in (
         ("data: built\nsettings: {seed: 3}\n", "there is no setting 'seed': .*whose rows are fixed"),
         ("data: mini\nsettings: {seed: x}\n", "seed is 'x'; it is a whole number"),
@@ -455,15 +452,12 @@ def test_settings_of_a_description_are_told_with_its_name(here, tiny_data):
             open_data("x.yaml")
 
 
-@pytest.mark.parametrize("name", ["built", "texts", "questions"])
-def test_rows_that_are_fixed_have_no_settings(name, here, tiny_data):
-    if name == "built":
-        build_dataset(tiny_data, here / "built", progress=False)
+@pytest.mark.parametrize("name", ["texts", "questions"])
+def test_rows_that_are_fixed_have_no_settings(name, here):
     (here / "texts").write_text("path,caption,dataset,split_name\n")
     (here / "questions").write_text("question,options\n")
-    given = {} if name == "built" else {"audio": "."}
+    spec = DataSpec(data=name, audio=".")
     with pytest.raises(InputError, match=r"there is no setting 'seed': .*whose rows are fixed"):
-        opened_data(DataSpec(data=name, **given), changes={"seed": 7})
-    if name != "built":
-        with pytest.raises(DatasetError, match=r"no task scores it|is no table of questions"):
-            opened_data(DataSpec(data=name, **given))
+        opened_data(spec, changes={"seed": 7})
+    with pytest.raises(DatasetError, match=r"no task scores it|is no table of questions"):
+        opened_data(spec)

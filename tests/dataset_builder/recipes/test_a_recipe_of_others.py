@@ -88,12 +88,3 @@ def test_of_a_folder_one_is_twice_as_loud(folder):
 def test_what_it_must_not_be_is_refused():
     with pytest.raises(InputError, match="ratio is 1; it must be a number above 1 to 10"):
         rendered_preset("mini", recipes=["louder"], ratio=1)
-
-
-def test_too_few_labels_are_told(folder):
-    for label in ("cat", "rain"):
-        for path in (folder / label).iterdir():
-            path.unlink()
-        (folder / label).rmdir()
-    with pytest.raises(DatasetError, match="has 2 labels; 3 are needed"):
-        recorded(open_recordings(folder, progress=False), recipes=["louder"])

@@ -125,11 +125,11 @@ def test_both_clips_are_equally_long_and_loud():
         assert np.sqrt(np.mean(one**2)) == pytest.approx(np.sqrt(np.mean(other**2)), rel=1e-3)
 
 
-@pytest.mark.parametrize("recipe", [RECIPE, QUESTIONS, TWO_CLIPS])
-def test_two_labels_are_too_few(recipe):
-    spec = recipe.of_sounds(recipe.presets["mini"], unconditioned([3] * 2), {"sample_rate": RATE})
-    with pytest.raises(DatasetError, match="has 2 labels; 3 are needed"):
-        list(recipe.render(spec).rows)
+def test_two_labels_are_too_few():
+    for recipe in (RECIPE, QUESTIONS, TWO_CLIPS):
+        spec = recipe.of_sounds(recipe.presets["mini"], unconditioned([3] * 2), {"sample_rate": RATE})
+        with pytest.raises(DatasetError, match="has 2 labels; 3 are needed"):
+            list(recipe.render(spec).rows)
 
 
 def groups_of(rows):

@@ -17,12 +17,12 @@ PAIRS = tuple(itertools.product(("soft", "loud"), ("low", "high")))
 GAINS = {"soft": 0.1, "loud": 1.0, "": 0.02}
 
 
-def opened(folder, pairs, files=6, case=str):
+def opened(folder, pairs, files=6):
     """Sounds of every label, so many of each pair of words."""
     lines = ["file_name,label,word:dynamics,word:pitch"]
-    for place, (label, (dynamics, pitch), number) in enumerate(itertools.product(LABELS, pairs, range(files))):
+    for place, (label, (dynamics, pitch), _) in enumerate(itertools.product(LABELS, pairs, range(files))):
         write(folder / f"{place}.wav", samples=GAINS[dynamics] * noise(0.8, seed=place))
-        lines.append(f"{place}.wav,{label},{case(dynamics) if number % 2 else dynamics},{pitch}")
+        lines.append(f"{place}.wav,{label},{dynamics},{pitch}")
     (folder / "metadata.csv").write_text("\n".join(lines) + "\n")
     return open_recordings(folder, progress=False)
 
@@ -70,11 +70,6 @@ def test_captions_say_of_loudness_what_the_table_says(half_filled):
     for row in rows:
         words = {loudness_of(event) for event in row["events"]}
         assert all(word in words for text in row["captions"] for word in ("soft", "loud") if word in text.split())
-
-
-def test_words_are_read_as_they_are_said(tmp_path):
-    recordings = opened(tmp_path, PAIRS, case=str.upper)
-    assert {word for entry in recordings.entries for word in entry.words.values()} == {"soft", "loud", "low", "high"}
 
 
 def test_words_that_go_together_are_exchanged_alone_or_leave_a_reason(tmp_path):

@@ -168,15 +168,6 @@ class TestErrors:
         entries = tuple(replace(entry, label="") for entry in unconditioned([2] * 12).entries)
         assert message(replace(unconditioned([2] * 12), entries=entries)) == expected
 
-    def test_labels_that_are_numbers_are_no_classes(self):
-        recordings = instances(12)
-        numbers = {label: float(place) / 4 for place, label in enumerate(labels_of(12))}
-        entries = [replace(e, label=str(numbers[e.label]), number=numbers[e.label]) for e in recordings.entries]
-        assert message(replace(recordings, entries=tuple(entries))) == (
-            "made up has numbers as labels, such as 0.0, which are no classes; scenes are mixed of classes: names or "
-            "whole numbers"
-        )
-
 
 class TestPool:
     def test_the_best_pair_is_that_which_shares_most(self):

@@ -25,11 +25,3 @@ def write_labelled(folder, count=6, inside="", **options):
         write(folder / "dog" / f"{number}.wav", seed=number, **options)
         write(folder / "cat" / inside / f"{number}.flac", seed=100 + number, **options)
     return folder
-
-
-def write_crossed(folder, labels=10, conditions=3):
-    """A file of each label under each condition."""
-    for label in range(labels):
-        for condition in range(conditions):
-            write(folder / f"label {label}" / f"voice{condition}" / "0.wav", seed=100 * label + condition, rate=16_000)
-    return folder

@@ -191,7 +191,7 @@ class TestSplits:
         monkeypatch.setattr(stored, "place_of", Repository)
         monkeypatch.setattr(hub, "LARGEST_DOWNLOAD", 2**20)
         for split in (None, "train", "test+train[:5]"):
-            with pytest.raises(SoundError, match="GB to download, more than"):
+            with pytest.raises(SoundError, match=r"GB to download, more than .*; give another split or"):
                 opened(folder, split=split)
         assert len(opened(folder, split="test").entries) == 12
 
@@ -236,7 +236,6 @@ class TestWhatCannotBeUsed:
             ({"bytes": b"no sound", "path": "3.flac"}, "cannot be read"),
             ({"bytes": None, "path": None}, "holds no audio"),
             ({"bytes": None, "path": "3.flac"}, "names the file 3.flac, which is not in the data set"),
-            ({"bytes": None, "path": "https://example.org/3.flac"}, "which is not in the data set"),
             ({"bytes": None, "path": "\0"}, "cannot be read"),
         ],
     )
@@ -268,13 +267,6 @@ class TestWhatCannotBeUsed:
         with pytest.raises(SoundError, match=r"12 rows; the limit is 11: .* --set split=train\[:10000\]"):
             opened(folder)
 
-    def test_what_is_too_much_to_download_is_refused_before(self, folder, monkeypatch):
-        monkeypatch.setattr(stored, "place_of", Repository)
-        assert len(opened(folder).entries) == 12
-        monkeypatch.setattr(Repository, "size_of", lambda *_: 123_456_789_012)
-        with pytest.raises(SoundError, match=r"has 123 GB to download, more than 100; give another split or"):
-            opened(folder)
-
     def test_no_other_reader_is_used_and_no_script_run(self, tmp_path, without_torchcodec):
         (tmp_path / "x.json").write_text('[{"a": 1}]')
         with pytest.raises(SoundError, match="is read by the reader 'json' of datasets; only parquet, arrow"):
@@ -299,6 +291,7 @@ class TestWhatCannotBeUsed:
         for name, message in (
             ("nowhere", "no data set 'nowhere': neither a folder nor a Hub id"),
             ("", "the data set is ''; give a Hub id, a folder"),
+            (" ", "the data set is ' '"),
             ("lab/sounds", "offline"),
         ):
             with pytest.raises(DatasetError, match=message):

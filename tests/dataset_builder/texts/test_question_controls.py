@@ -8,7 +8,7 @@ import pytest
 
 from audio_compositionality.dataset_builder.sounds.annotations import Annotation, LabelledEvent
 from audio_compositionality.dataset_builder.sounds.strong_labels import windows
-from audio_compositionality.dataset_builder.texts.label_questions import draw_questions, split_by_recording
+from audio_compositionality.dataset_builder.texts.label_questions import draw_questions
 from audio_compositionality.dataset_builder.texts.question_controls import (
     LeakError,
     balance_of,
@@ -129,15 +129,6 @@ class TestControls:
         assert "desed-like classification/overlap" in text
         assert "blind" in text
         assert "present" in text
-
-    @pytest.mark.slow
-    def test_each_split_is_balanced_by_itself(self, sets):
-        parts = split_by_recording(sets[0], {"test": 0.7, "train": 0.3})
-        questions = {name: draw_questions(part, ALL) for name, part in parts.items()}
-        recordings = [{(q.source, q.group) for q in part} for part in questions.values()]
-        assert not recordings[0] & recordings[1]
-        for name, part in parts.items():
-            require_balance(balance_of(questions[name], part))
 
     def test_present_by_hand(self):
         clip = Annotation("r", 10.0, (LabelledEvent(0, 3, "A"), LabelledEvent(1, 4, "b")), 0.0, "x")

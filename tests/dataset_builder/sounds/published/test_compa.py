@@ -100,12 +100,9 @@ class TestWhatIsRead:
                     load_recipe(recipe).check_row(row)
                     assert list(load_recipe(recipe).clip_names(row)) == [f"audio/{k}" for k in range(len(row["files"]))]
 
-    @pytest.mark.parametrize("files", [order_files, attribute_files])
-    def test_an_archive_is_what_was_in_it(self, tmp_path, files):
-        archive = opened(write_zip(tmp_path / "it.zip", files()))
-        (recipe,) = archive.recipes
-        unpacked = opened(write_files(tmp_path / "it", files())).configuration(recipe)
-        packed = archive.configuration(recipe)
+    def test_an_archive_is_what_was_in_it(self, tmp_path):
+        packed = opened(write_zip(tmp_path / "it.zip", order_files())).configuration(ORDER)
+        unpacked = opened(write_files(tmp_path / "it", order_files())).configuration(ORDER)
         assert packed.rows == unpacked.rows
         assert packed.fingerprint == unpacked.fingerprint
         for one, other in zip(packed.clips(), unpacked.clips(), strict=True):
