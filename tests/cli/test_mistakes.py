@@ -169,7 +169,6 @@ DATA = [
     ("data nameless.csv --set audio=animals --set label=animal", "nowhere.wav"),
     ("evaluate random --data questions.csv", "questions.csv has no column of audio"),
     ("data broken", "'x.wav' cannot be read"),
-    ("evaluate random --data few", "few"),
     ("data lists.yaml", "lists.yaml must have lines such as 'seed: 1'"),
     ("data open.yaml", "open.yaml is not YAML"),
     ("data without.yaml", "without.yaml lacks the key data"),
