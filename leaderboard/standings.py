@@ -192,8 +192,8 @@ def standing_rows(columns: Sequence[StandingColumn], *, beside: bool = True) -> 
         beside: also twins, controls and baselines.
     """
     groups: dict[Submitted, list[Shown]] = {}
-    for row in (row for column in columns for task in column.tasks for row in task.rows):
-        groups.setdefault(_submitted(row), []).append(row)
+    for one in (one for column in columns for task in column.tasks for one in task.rows):
+        groups.setdefault(_submitted(one), []).append(one)
     order = list(ModelKind)
     keyed = []
     for model, rows in groups.items():
@@ -206,8 +206,10 @@ def standing_rows(columns: Sequence[StandingColumn], *, beside: bool = True) -> 
         evident = sum(row.tier == 0 for row in shown)
         cells = []
         for column in columns:
-            in_tasks = [row for task in column.tasks if (row := task.of_model(model)) and row.verdict is not None]
-            above, row = sum(row.tier == 0 for row in in_tasks), column.tasks[0].of_model(model)
+            chosen = [task.of_model(model) for task in column.tasks]
+            in_tasks = [row for row in chosen if row is not None and row.verdict is not None]
+            above = sum(row.tier == 0 for row in in_tasks)
+            row = column.tasks[0].of_model(model)
             several = f"{above} of {len(in_tasks)} above" if len(in_tasks) > 1 or (in_tasks and row is None) else ""
             value = None if row is None else row.entry.result.measures.get(column.tasks[0].info.ranks_by)
             number = (

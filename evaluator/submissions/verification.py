@@ -343,7 +343,7 @@ def _outcome(path: Path, where: str, verification: Verification) -> PathOutcome:
         number = number_text(None if score is None else float(score), 6)
         said = f"{heading} {number}{interval_phrase(recomputed.intervals.get(info.ranks_by))}"
         line = f"verified: {name}, {said}, {len(rows)} numbers recomputed ({where})"
-        legend = (f"verified: {said}",)
+        legend: tuple[str, ...] = (f"verified: {said}",)
     else:
         first, *more = problems or ["nothing could be recomputed"]
         further = f", and {len(more)} more" if more else ""
