@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -64,6 +64,7 @@ class Run:
         tasks: their names.
         models: as `run` takes them; none for the baselines alone.
         draws: seeds of the data; the verdicts are of the first.
+        settings: sizes other than those of the preset mini.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Run:
     tasks: tuple[str, ...]
     models: tuple[str, ...]
     draws: tuple[int, ...] = (0,)
+    settings: Mapping[str, int] = field(default_factory=dict)
 
     def folders(self, out: Path) -> list[Path]:
         """The folder of each draw."""
@@ -116,9 +118,7 @@ def chosen_runs(only: Sequence[str], with_hub: bool) -> tuple[Run, ...]:
     taken = [run for run in RUNS if not only or run.name in only]
     if not with_hub:
         return tuple(taken)
-    return tuple(
-        Run(run.name, run.sounds, run.tasks, (*run.models, *HUB) if run.models else (), run.draws) for run in taken
-    )
+    return tuple(replace(run, models=(*run.models, *HUB) if run.models else ()) for run in taken)
 
 
 def command_of(run: Run, draw: int, folder: Path, made: Path, weights: Mapping[str, str]) -> list[str]:
@@ -130,6 +130,7 @@ def command_of(run: Run, draw: int, folder: Path, made: Path, weights: Mapping[s
         *("--tasks", ",".join(run.tasks), "--out", str(folder)),
         *([] if run.sounds == TONES else ["--data", str(made)]),
         *(["--set", f"seed={draw}"] if draw else []),
+        *(word for name, value in run.settings.items() for word in ("--set", f"{name}={value}")),
     ]
 
 
