@@ -155,9 +155,9 @@ def _draw_panel(
         (look,), x, y = looks_of(comparison, [place]), values[place], scores[place]
         axes.plot((x, x), intervals[place] or (y, y), color=look.colour, linewidth=0.6)
         # The number of a model is written into its mark.
-        mark: dict[str, Any] = {"color": look.colour, "markerfacecolor": "white", "markersize": MARKER_SIZE}
+        mark: dict[str, Any] = {"color": look.colour, "markerfacecolor": "white", "markersize": 1.4 * MARKER_SIZE}
         axes.plot(x, y, look.marker, markeredgewidth=0.6, **mark)
-        axes.annotate(str(place + 1), (x, y), ha="center", va="center_baseline", fontsize=0.6 * MARKER_SIZE)
+        axes.annotate(str(place + 1), (x, y), ha="center", va="center_baseline", fontsize=SMALLEST)
     return lines
 
 
