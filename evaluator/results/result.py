@@ -138,6 +138,8 @@ class Result(Strict):
             beginning.
         recipe: name of the configuration of the data.
         fingerprint: of that configuration.
+        rows_digest: of its rows and what decides their sound; it differs where a recipe draws otherwise under an
+            unchanged version.
         dataset: the source that it was opened from.
         versions: of this package, Python and the libraries that compute.
         device: of the model and of the fits.
@@ -163,6 +165,7 @@ class Result(Strict):
     cut_clips: NonNegativeCount
     recipe: Name
     fingerprint: Sha256
+    rows_digest: Sha256
     dataset: Text
     versions: Annotated[dict[Text, Text], Field(max_length=100)]
     device: Text

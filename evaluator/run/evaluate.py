@@ -382,6 +382,7 @@ def differences(result: Result, card: ModelCard, opened: OpenedTask) -> list[str
     wanted: dict[str, Any] = {
         "task_version": opened.task.info.version,
         "fingerprint": opened.configuration.fingerprint,
+        "rows_digest": opened.configuration.rows_digest,
         "settings": json.loads(json.dumps(dict(opened.settings))),
     }
     other = [name for name, value in wanted.items() if getattr(result, name) != value]
@@ -495,6 +496,7 @@ def make_result(
         cut_clips=0,
         recipe=info.recipe,
         fingerprint=opened.configuration.fingerprint,
+        rows_digest=opened.configuration.rows_digest,
         dataset=shortened(opened.configuration.source, 200),
         versions=library_versions(),
         device=device,

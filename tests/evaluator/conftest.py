@@ -110,6 +110,7 @@ def made_up_result(
         "cut_clips": 0,
         "recipe": task.info.recipe,
         "fingerprint": configuration.fingerprint,
+        "rows_digest": configuration.rows_digest,
         "dataset": data.source,
         "versions": {"python": "3.11"},
         "device": "cpu",

@@ -49,6 +49,7 @@ def contents() -> dict[str, bytes]:
             "task": task,
             "ids": list(load_task(task).samples(tuple(configuration.rows)).ids),
             "fingerprint": configuration.fingerprint,
+            "rows_digest": configuration.rows_digest,
         }
         supervised = {"paradigm": "supervised", "parameters": 74_000_000}
         good = made_up("org/good", 4, embeddings=b"1", model=supervised, **of_mini)

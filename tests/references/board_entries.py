@@ -98,6 +98,7 @@ def made_up(
         "cut_clips": 0,
         "recipe": info.recipe,
         "fingerprint": FINGERPRINT,
+        "rows_digest": FINGERPRINT,
         "dataset": "mini",
         "versions": {"python": "3.11"},
         "device": "cpu",

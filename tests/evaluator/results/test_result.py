@@ -62,6 +62,7 @@ VALUES = {
     "cut_clips": 0,
     "recipe": "toy_clips",
     "fingerprint": "f" * 64,
+    "rows_digest": "e" * 64,
     "dataset": "mini",
     "versions": {"python": "3"},
     "device": "cpu",

@@ -234,9 +234,10 @@ def test_a_result_of_anything_else_is_not_replaced(small_data, tiny_data, tmp_pa
         ("id", "a__toy", ["id"]),
     ):
         assert differences(result, dataclasses.replace(card, **{name: value}), opened) == other
-    assert differences(result.model_copy(update={"settings": {"a": 1}}), card, opened) == ["settings"]
-    assert differences(result, card, open_task(task, tiny_data)) == ["fingerprint"]
-    with pytest.raises(ResultError, match=r"different: fingerprint\): give another --out, or --force"):
+    for name, value in (("settings", {"a": 1}), ("rows_digest", "0" * 64)):
+        assert differences(result.model_copy(update={name: value}), card, opened) == [name]
+    assert differences(result, card, open_task(task, tiny_data)) == ["fingerprint", "rows_digest"]
+    with pytest.raises(ResultError, match=r"different: fingerprint, rows_digest\): give another --out, or --force"):
         run(model, tiny_data, "a_coat", out=tmp_path)
     assert load_result(path)[0] == result
     monkeypatch.setattr(task, "info", dataclasses.replace(task.info, version=task.info.version + 1))

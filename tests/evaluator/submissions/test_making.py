@@ -89,7 +89,7 @@ def test_texts_stand_behind_the_clips_rounded_about_their_own_mean(of_texts, sma
 def test_what_is_about_the_model_stays_and_what_is_stated_is_added(make, made, evaluated, data):
     local, sent = made["guess"].local, made["guess"].result
     assert local == load_result(evaluated / "results/org__short/1/guess.json")[0]
-    for name in ("date", "versions", "seconds", "fingerprint", "settings", "model", "device"):
+    for name in ("date", "versions", "seconds", "fingerprint", "rows_digest", "settings", "model", "device"):
         assert getattr(local, name) == getattr(sent, name)
     stated = make(paradigm="supervised", licence="mit").result.model
     assert (stated.paradigm, stated.licence) == ("supervised", "mit")
