@@ -16,8 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Print the benchmarks and the tasks, a table each."""
     from audio_compositionality.encoders.base import kind_name
-    from audio_compositionality.tasks.benchmarks import benchmark_info
-    from audio_compositionality.tasks.registry import list_benchmarks, list_tasks
+    from audio_compositionality.tasks.registry import benchmark_info, list_benchmarks, list_tasks
 
     columns = (
         Column("task", numeric=False),

@@ -33,10 +33,9 @@ from .check_sounds import (
     memory_growth,
     prompt_of,
     question_row,
-    relative_difference,
     row_sound,
 )
-from .inference import allowed_in_company
+from .inference import allowed_in_company, relative_difference
 from .loading.registry import load_model
 from .options import DEFAULT_OPTIONS, EncoderOptions
 

@@ -120,14 +120,6 @@ def cosines(embeddings: Array) -> NDArray[np.float64]:
     return matrix
 
 
-def relative_difference(ours: Array, reference: Array) -> float:
-    """The largest |a - b| / |b| of corresponding rows [n, dim]; infinite where b is 0 and a is not."""
-    difference = np.linalg.norm(np.asarray(ours, np.float64) - reference, axis=-1)
-    norm = np.linalg.norm(np.asarray(reference, np.float64), axis=-1)
-    ratio = np.divide(difference, norm, out=np.where(difference > 0, np.inf, 0.0), where=norm > 0)
-    return float(ratio.max(initial=0.0))
-
-
 def distances(a: Array, b: Array) -> NDArray[np.float64]:
     """Euclidean distances of rows: [n, dim], [m, dim] -> [n, m]."""
     matrix: NDArray[np.float64] = np.linalg.norm(np.asarray(a, np.float64)[:, None] - b[None], axis=2)

@@ -10,6 +10,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
+
 from .base import ModelError
 
 if TYPE_CHECKING:
@@ -120,3 +123,11 @@ def allowed_in_company(precision: str) -> float:
             and round at every layer.
     """
     return {"float32": BATCHED, "float16": 0.02}.get(precision, 0.1)
+
+
+def relative_difference(ours: NDArray[np.floating], reference: NDArray[np.floating]) -> float:
+    """The largest |a - b| / |b| of corresponding rows [n, dim]; infinite where b is 0 and a is not."""
+    difference = np.linalg.norm(np.asarray(ours, np.float64) - reference, axis=-1)
+    norm = np.linalg.norm(np.asarray(reference, np.float64), axis=-1)
+    ratio = np.divide(difference, norm, out=np.where(difference > 0, np.inf, 0.0), where=norm > 0)
+    return float(ratio.max(initial=0.0))

@@ -22,8 +22,7 @@ from audio_compositionality.hub.names import leaderboard_of
 from audio_compositionality.support.table import cell_text
 from audio_compositionality.support.text import shortened
 from audio_compositionality.tasks.base import TaskInfo
-from audio_compositionality.tasks.benchmarks import benchmark_info
-from audio_compositionality.tasks.registry import list_tasks
+from audio_compositionality.tasks.registry import benchmark_info, list_tasks
 
 from .board import VERIFIED, Board, DataKey, is_older
 from .components import (

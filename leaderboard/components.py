@@ -15,8 +15,7 @@ from audio_compositionality.evaluator.compare.summary import SIGNS
 from audio_compositionality.evaluator.compare.task_verdicts import LEAST_DIFFERENCE, Standing
 from audio_compositionality.hub.errors import Repository
 from audio_compositionality.tasks.base import TaskInfo
-from audio_compositionality.tasks.benchmarks import benchmark_info
-from audio_compositionality.tasks.registry import list_tasks
+from audio_compositionality.tasks.registry import benchmark_info, list_tasks
 
 from .board import REPORTED, VERIFIED
 from .plots import MOST_PLOTTED

@@ -25,8 +25,7 @@ from audio_compositionality.evaluator.compare.summary import SIGNS
 from audio_compositionality.evaluator.compare.task_verdicts import Standing, TaskVerdict
 from audio_compositionality.support.text import number_text, shortened
 from audio_compositionality.tasks.base import TaskInfo
-from audio_compositionality.tasks.benchmarks import benchmark_info
-from audio_compositionality.tasks.registry import list_tasks
+from audio_compositionality.tasks.registry import benchmark_info, list_tasks
 
 from .board import LAST_TIER, Board, DataKey, Shown, is_older
 from .tables import LONGEST_SHOWN, NOT_LEARNT, data_name, query_of

@@ -1,8 +1,10 @@
-"""The registry of tasks: one for each module of this folder, those of installed packages, those registered."""
+"""The registry of tasks: one for each module of this folder, those of installed packages, those registered; and the
+benchmarks, groups of tasks with one question."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 
 from pydantic.fields import FieldInfo
 
@@ -16,7 +18,97 @@ _TASKS: Registry[Task] = Registry(
     "TASK",
     "audio_compositionality.tasks",
     lambda task: task.info.name,
-    helpers=("base", "benchmarks", "metric_files", "registry"),
+    helpers=("base", "metric_files", "registry"),
+)
+
+
+@dataclass(frozen=True)
+class BenchmarkInfo:
+    """A benchmark.
+
+    Attributes:
+        name: as in `TaskInfo.benchmark` of its tasks.
+        title: the name for people.
+        question: what it asks of a model, one sentence.
+        tasks: names of its tasks in this folder, so that no other task is imported for them; a task that no benchmark
+            names is imported with each benchmark, to see whether it belongs to it.
+    """
+
+    name: str
+    title: str
+    question: str
+    tasks: tuple[str, ...] = ()
+
+
+_BENCHMARKS = (
+    BenchmarkInfo(
+        "coat",
+        "Composition of scenes",
+        "Is the embedding of a scene made of those of its sources?",
+        ("a_coat", "a_tre", "a_coat_instances", "a_coat_recordings", "a_tre_held_out", "binding"),
+    ),
+    BenchmarkInfo(
+        "axes",
+        "Four axes of a representation",
+        "What does an embedding hold of a sound, how does it move with it, what leaves it where it is, and are "
+        "factors kept apart?",
+        (
+            "disentanglement",
+            "equivariance",
+            "informativeness",
+            "invariance",
+            "onset_invariance",
+            "rate_binding",
+            "transform_disentanglement",
+            "transform_equivariance",
+        ),
+    ),
+    BenchmarkInfo(
+        "comp_a",
+        "Order and attributes in captions",
+        "Does an audio–text model hear who came first, and what belongs to whom?",
+        ("audio_text_retrieval", "comp_a_attribute", "comp_a_order", "zero_shot_audio"),
+    ),
+    BenchmarkInfo(
+        "kinds",
+        "Further kinds of composition",
+        "Does a model hear what is not there, how often, when, what has changed, and in which of two clips?",
+        (
+            "composed_retrieval",
+            "count_instances_questions",
+            "count_instances_text",
+            "negation",
+            "negation_questions",
+            "two_clips",
+            "when",
+            "when_frames",
+        ),
+    ),
+    BenchmarkInfo(
+        "polybench",
+        "Questions about overlapping sounds",
+        "Does an audio language model hear what overlaps what, for how long and when, or does it answer from the words "
+        "of the question?",
+        ("polybench",),
+    ),
+    BenchmarkInfo(
+        "questions",
+        "Questions of any benchmark",
+        "Does an audio language model answer multiple-choice questions about sounds by listening, or without?",
+        ("audio_questions",),
+    ),
+    BenchmarkInfo(
+        "polybench_apart",
+        "What overlap costs",
+        "Does an audio language model hear less of the same sounds where they overlap?",
+        ("polybench_apart",),
+    ),
+    BenchmarkInfo(
+        "polybench_atoms",
+        "Atomic questions",
+        "Does an audio language model hear that a sound is there, and which of two begins first?",
+        ("polybench_atoms",),
+    ),
 )
 
 
@@ -28,7 +120,11 @@ def register_task(task: Task) -> None:
 
 def list_tasks() -> list[Task]:
     """All tasks, ordered by benchmark and name; those on request (`TaskInfo.on_request`) come last."""
-    return sorted(_TASKS.all().values(), key=lambda task: (task.info.on_request, task.info.benchmark, task.info.name))
+    return _ordered(_TASKS.all().values())
+
+
+def _ordered(tasks: Iterable[Task]) -> list[Task]:
+    return sorted(tasks, key=lambda task: (task.info.on_request, task.info.benchmark, task.info.name))
 
 
 def task_names() -> tuple[str, ...]:
@@ -90,12 +186,20 @@ def list_benchmarks() -> dict[str, Sequence[str]]:
 
 
 def load_benchmark(name: str) -> list[Task]:
-    """The tasks of a benchmark.
+    """The tasks of a benchmark, in the order of `list_tasks`; of the tasks of this folder that belong to another
+    benchmark none is imported.
 
     Raises:
         TaskError: there is no such benchmark; says the nearest.
     """
-    groups = list_benchmarks()
-    if name not in groups:
-        raise TaskError(f"unknown benchmark {name!r}; {nearest(name, groups)}")
-    return load_tasks(groups[name])
+    elsewhere = {task for benchmark in _BENCHMARKS if benchmark.name != name for task in benchmark.tasks}
+    tasks = [load_task(one) for one in _TASKS.names() if one not in elsewhere]
+    found = _ordered(task for task in tasks if task.info.benchmark == name)
+    if not found:
+        raise TaskError(f"unknown benchmark {name!r}; {nearest(name, list_benchmarks())}")
+    return found
+
+
+def benchmark_info(name: str) -> BenchmarkInfo:
+    """The facts of a benchmark; for one of installed packages, its name alone."""
+    return next((benchmark for benchmark in _BENCHMARKS if benchmark.name == name), BenchmarkInfo(name, name, ""))

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from audio_compositionality.encoders.base import kind_name
 from audio_compositionality.encoders.controls import CONTROLS
-from audio_compositionality.encoders.loading.listing import ModelListing, named_models
+from audio_compositionality.encoders.loading.listing import ModelListing, find_model, named_models
 from audio_compositionality.encoders.loading.twins import TWINS
 from audio_compositionality.evaluator.results.result import (
     Result,
@@ -215,7 +215,7 @@ def baseline_listing(result: ComparedResult) -> ModelListing | None:
     """A baseline in the listing of models; None for other models and for baselines that are not listed."""
     if result.kind is not ModelKind.BASELINE:
         return None
-    return named_models().get(result.result.model.id)
+    return find_model(result.result.model.id)
 
 
 def descriptions_in(results: Sequence[ComparedResult], info: TaskInfo) -> list[int]:

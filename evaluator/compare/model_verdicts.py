@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from audio_compositionality.dataset_builder.recipes import list_recipes
 from audio_compositionality.dataset_builder.rendered import is_preset
 from audio_compositionality.support.text import listed, shortened
 from audio_compositionality.tasks.registry import list_tasks
@@ -161,8 +162,8 @@ def knows_generator(trained_on: str | None) -> bool:
     """Whether a model was trained on rows of one of our own training recipes, as its result states."""
     if not trained_on:
         return False
-    recipes = {task.info.training for task in list_tasks()} - {""}
-    return any(re.search(rf"(?<!\w){re.escape(name)}(?!\w)", trained_on) for name in recipes)
+    recipes = {name for name in list_recipes() if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", trained_on)}
+    return bool(recipes) and any(task.info.training in recipes for task in list_tasks())
 
 
 def tasks_sentence(titles: Sequence[str], tasks: Sequence[TaskVerdict]) -> str:

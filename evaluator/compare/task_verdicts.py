@@ -13,7 +13,7 @@ from enum import Enum
 import numpy as np
 from scipy import stats
 
-from audio_compositionality.encoders.loading.listing import named_models
+from audio_compositionality.encoders.loading.listing import find_model
 from audio_compositionality.encoders.loading.twins import UNTRAINED
 from audio_compositionality.support.text import listed, number_text, shortened
 from audio_compositionality.tasks.base import ENERGY, Measure, TaskInfo, least_of
@@ -272,7 +272,7 @@ def task_verdicts(comparison: Comparison) -> tuple[TaskVerdict, ...]:
             name = result.result.model.id
             way = f"score `{shortened(prefix + name, LONGEST_NAME)}` beside it"
             # The id of a class of the user's own is its name: neither listed, nor one of the Hub.
-            if prefix == UNTRAINED and name not in named_models() and "/" not in name:
+            if prefix == UNTRAINED and find_model(name) is None and "/" not in name:
                 way += ", as `run` does where a class of your own has the method `def untrained(self)`"
             rows.append(missing_row(result.label, info, TWIN, way))
         for k in descriptions:

@@ -50,7 +50,7 @@ from audio_compositionality.support.latex import to_latex
 from audio_compositionality.support.table import Cell, cell_text, to_markdown
 from audio_compositionality.support.text import counted, listed, number_text, plain, shortened
 from audio_compositionality.tasks.base import UNTRAINED_TWIN
-from audio_compositionality.tasks.benchmarks import benchmark_info
+from audio_compositionality.tasks.registry import benchmark_info
 
 from .facts import LONGEST_TEXT, fact_tables
 from .listening import PLAYBACK_GAIN, hear_samples

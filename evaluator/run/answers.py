@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 import math
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from itertools import groupby, product
+from itertools import groupby
 
 import numpy as np
 
@@ -124,39 +124,6 @@ def asking_problem(model: Model, opened: OpenedTask) -> str | None:
             "do not have"
         )
     return scoring_problem(model, scoring_of(opened)) or learning_problem(model, opened)
-
-
-def left_unasked(
-    models: Sequence[Model],
-    opened: Sequence[OpenedTask],
-    leave_out: bool,
-    apart: Collection[tuple[str, str]] = (),
-) -> set[tuple[int, str]]:
-    """The pairs (number of a model, name of a task) that are not run: those named, and those where the model cannot
-    learn the task, or cannot answer in the requested way; warns of each of these.
-
-    Args:
-        models: the models.
-        opened: the tasks.
-        leave_out: whether a model may be left out of a task that it cannot answer.
-        apart: pairs (id of a model, name of a task).
-
-    Raises:
-        TaskError: there are such pairs and they may not be left out, or no others are left.
-    """
-    problems: dict[tuple[int, str], str] = {}
-    named: set[tuple[int, str]] = set()
-    for (number, model), one in product(enumerate(models), opened):
-        place = (number, one.task.info.name)
-        if (model.card.id, one.task.info.name) in apart:
-            named.add(place)
-        elif (problem := asking_problem(model, one)) is not None:
-            problems[place] = problem
-    if problems and (not leave_out or len(problems) + len(named) == len(models) * len(opened)):
-        raise TaskError(next(iter(problems.values())))
-    for problem in problems.values():
-        warnings.warn(f"left out: {problem}", stacklevel=3)
-    return named | set(problems)
 
 
 def compute_answers(

@@ -37,8 +37,12 @@ from audio_compositionality.dataset_builder.data import (
 )
 from audio_compositionality.encoders.base import ClipError, Model, ModelCard, ModelError, check_text_embeddings
 from audio_compositionality.encoders.binned_frames import BinnedFrames
-from audio_compositionality.encoders.check_sounds import relative_difference
-from audio_compositionality.encoders.inference import allowed_in_company, free_memory, is_out_of_memory
+from audio_compositionality.encoders.inference import (
+    allowed_in_company,
+    free_memory,
+    is_out_of_memory,
+    relative_difference,
+)
 from audio_compositionality.encoders.model_encoder import LayeredEncoder
 from audio_compositionality.encoders.pipeline import EmbeddedBatch, embed_batches, embed_batches_at_layers
 from audio_compositionality.support.progress import during

@@ -32,10 +32,10 @@ from audio_compositionality.evaluator.results.result import (
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of
 from audio_compositionality.support.text import listed, nearest, shortened, with_article
-from audio_compositionality.tasks.base import Outputs, Samples, Scores, Task
+from audio_compositionality.tasks.base import Outputs, Samples, Scores, Task, TaskError
 from audio_compositionality.tasks.registry import default_tasks, load_tasks, settings_of_tasks
 
-from .answers import left_unasked
+from .answers import asking_problem
 from .embeddings import models_by_pass, precision_deviation
 from .opened import OpenedTask, open_task
 from .options import RunOptions
@@ -145,6 +145,39 @@ def evaluate_models(
             on_result(result)
     told = json.loads(processes.tell(json.dumps([result.dumps() for result in results])))
     return results if processes.is_main else [Result.loads(text) for text in told]
+
+
+def left_unasked(
+    models: Sequence[Model],
+    opened: Sequence[OpenedTask],
+    leave_out: bool,
+    apart: Collection[tuple[str, str]] = (),
+) -> set[tuple[int, str]]:
+    """The pairs (number of a model, name of a task) that are not run: those named, and those where the model cannot
+    learn the task, or cannot answer in the requested way; warns of each of these.
+
+    Args:
+        models: the models.
+        opened: the tasks.
+        leave_out: whether a model may be left out of a task that it cannot answer.
+        apart: pairs (id of a model, name of a task).
+
+    Raises:
+        TaskError: there are such pairs and they may not be left out, or no others are left.
+    """
+    problems: dict[tuple[int, str], str] = {}
+    named: set[tuple[int, str]] = set()
+    for (number, model), one in product(enumerate(models), opened):
+        place = (number, one.task.info.name)
+        if (model.card.id, one.task.info.name) in apart:
+            named.add(place)
+        elif one.prompts and (problem := asking_problem(model, one)) is not None:
+            problems[place] = problem
+    if problems and (not leave_out or len(problems) + len(named) == len(models) * len(opened)):
+        raise TaskError(next(iter(problems.values())))
+    for problem in problems.values():
+        warnings.warn(f"left out: {problem}", stacklevel=3)
+    return named | set(problems)
 
 
 def with_long_answers(models: Sequence[Model], opened: Sequence[OpenedTask]) -> list[Model]:

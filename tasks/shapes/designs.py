@@ -22,8 +22,7 @@ from audio_compositionality.dataset_builder.scenes.sources import CROSSED
 from audio_compositionality.dataset_builder.sounds.tones import ATTRIBUTES
 from audio_compositionality.encoders.base import ENCODER
 
-from ..base import Samples, TaskError
-from .diversity import counts, labels_for_people, numbered
+from ..base import Samples, TaskError, labels_for_people, numbered, source_counts
 
 FOLDS = 5
 
@@ -426,7 +425,7 @@ class OnsetDesign(Design):
             rows=tuple(bases),
             clusters=np.arange(len(bases)),
             groups={
-                "the number of sources": tuple(map(str, counts([row["metadata"] for row in bases]))),
+                "the number of sources": tuple(map(str, source_counts([row["metadata"] for row in bases]))),
                 "what the other clip differs in": tuple(differs[row["base"]] for row in bases),
             },
             contents=tuple({"audio": labels_for_people(row["metadata"])} for row in bases),

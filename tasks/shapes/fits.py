@@ -19,9 +19,21 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.spec import Spec, TypedAs
 from audio_compositionality.support.text import nearest
 
-from ..base import Drawing, Inputs, Number, Outputs, Samples, Scores, TaskError, TaskInfo, settings_among
+from ..base import (
+    Drawing,
+    Inputs,
+    Number,
+    Outputs,
+    Samples,
+    Scores,
+    TaskError,
+    TaskInfo,
+    entropies,
+    labels_for_people,
+    settings_among,
+    source_counts,
+)
 from ..metric_files import PartedMeasures
-from . import diversity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -379,15 +391,15 @@ class HeldOutTask:
 def _scene_samples(rows: Sequence[Row]) -> Samples:
     """Scenes, each its own."""
     sources = [row["metadata"] for row in rows]
-    counts = diversity.counts(sources)
+    counts = source_counts(sources)
     return Samples(
         rows=tuple(rows),
         clusters=np.arange(len(rows)),
-        diversity=diversity.entropies(rows, [sources]),
+        diversity=entropies(rows, [sources]),
         diversity_name="H",
         held_fixed={"number of sources": counts},
         groups={"the number of sources": tuple(map(str, counts))},
-        contents=tuple({"scene": diversity.labels_for_people(scene)} for scene in sources),
+        contents=tuple({"scene": labels_for_people(scene)} for scene in sources),
     )
 
 

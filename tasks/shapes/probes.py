@@ -20,7 +20,7 @@ from audio_compositionality.dataset_builder.scenes.bases import DIFFERING
 from audio_compositionality.dataset_builder.scenes.effects import load_transform
 from audio_compositionality.support.spec import Spec
 
-from ..base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, settings_among
+from ..base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, numbered, settings_among
 from ..metric_files import PartedMeasures
 from .designs import (
     FACTORS,
@@ -34,7 +34,6 @@ from .designs import (
     row_folds,
     transforms_of,
 )
-from .diversity import numbered
 
 Probe = Literal["ridge", "kernel", "slp", "mlp"]
 

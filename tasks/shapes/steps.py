@@ -14,8 +14,23 @@ from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.encoders.base import ENCODER
 from audio_compositionality.support.spec import Spec
 
-from ..base import Drawing, Inputs, Measure, Number, Outputs, Samples, Scores, TaskError, TaskInfo, scores_from
-from . import diversity
+from ..base import (
+    Drawing,
+    Inputs,
+    Measure,
+    Number,
+    Outputs,
+    Samples,
+    Scores,
+    TaskError,
+    TaskInfo,
+    differing_attributes,
+    entropies,
+    labels_for_people,
+    same_scenes,
+    scores_from,
+    source_counts,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -240,26 +255,24 @@ class QuadrupleTask:
         chance level of a model that represents these alone rises with them too.
         """
         parts = {part: [row["metadata"][part] for row in rows] for part in ("A", "C", "T")}
-        counts = {part: diversity.counts(sources) for part, sources in parts.items()}
+        counts = {part: source_counts(sources) for part, sources in parts.items()}
         groups = {
             "|T|, the number of sources that are added": tuple(map(str, counts["T"])),
             "the number of sources": tuple(map(str, counts["A"] + counts["C"] + counts["T"])),
         }
         if self._has_attributes:
             groups["the attributes whose classes differ between A and C"] = tuple(
-                diversity.differing(a, c) for a, c in zip(parts["A"], parts["C"], strict=True)
+                differing_attributes(a, c) for a, c in zip(parts["A"], parts["C"], strict=True)
             )
         return Samples(
             rows=tuple(rows),
-            clusters=diversity.same_scenes(parts["T"]),
+            clusters=same_scenes(parts["T"]),
             clustered_by=f"the sets of added {self._added} T",
-            diversity=diversity.entropies(rows, list(parts.values())) if self._has_attributes else {},
+            diversity=entropies(rows, list(parts.values())) if self._has_attributes else {},
             diversity_name="H^quad" if self._has_attributes else "",
             held_fixed={f"number of sources of {part}": count for part, count in counts.items()},
             groups=groups,
-            contents=tuple(
-                {part: diversity.labels_for_people(row["metadata"][part]) for part in parts} for row in rows
-            ),
+            contents=tuple({part: labels_for_people(row["metadata"][part]) for part in parts} for row in rows),
         )
 
 
