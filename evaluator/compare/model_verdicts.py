@@ -364,6 +364,8 @@ def verdicts_of(comparisons: Sequence[Comparison]) -> Verdicts:
     groups: dict[str, dict[str, list[TaskVerdict]]] = {}
     for comparison in comparisons:
         by_label = groups.setdefault(asked_of(comparison.info), {})
+        if not any(result.kind is ModelKind.TRAINED for result in comparison.results):
+            continue
         for verdict in task_verdicts(comparison):
             by_label.setdefault(verdict.label, []).append(verdict)
     models = []

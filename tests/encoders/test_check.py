@@ -25,9 +25,9 @@ from audio_compositionality.encoders.check_sounds import (
     make_tones,
     prompt_of,
     question_row,
-    relative_difference,
     row_sound,
 )
+from audio_compositionality.encoders.inference import relative_difference
 from audio_compositionality.tasks.answerers.chooser import prompted
 from audio_compositionality.tasks.answerers.symbolic import place_of_answer
 from audio_compositionality.tasks.shapes.asking import direct_prompt
