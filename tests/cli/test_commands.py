@@ -17,7 +17,7 @@ from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.options import EncoderOptions, LanguageOptions
 from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.tasks.registry import list_tasks, load_benchmark
+from audio_compositionality.tasks.registry import list_tasks
 
 LOG_MEL = "log-mel-statistics"
 FEW = ("--seeds", "1", "--set", "max_steps=10")
@@ -49,36 +49,6 @@ def test_a_copy_of_a_result_in_the_folder_does_not_cost_the_verdict(folder, tmp_
     captured = capsys.readouterr()
     assert captured.out == expected
     assert captured.err.startswith("note: the verdict is on the results of this run alone: ")
-
-
-@pytest.mark.slow
-def test_tasks_are_chosen_by_name_or_by_benchmark(folder, tmp_path, run, capsys):
-    assert run("evaluate", LOG_MEL, "random", "--data", folder, "--out", tmp_path, "--tasks", "a_coat") == 0
-    assert sorted(path.name for path in tmp_path.rglob("*.json")) == ["a_coat.json"] * 2
-    benchmark = list_tasks()[0].info.benchmark
-    out = tmp_path / "benchmark"
-    assert run("evaluate", LOG_MEL, "--data", folder, "--out", out, "--benchmark", benchmark, *FEW) == 0
-    scored = {path.stem for path in out.rglob("*.json")}
-    assert scored >= {"a_coat", "a_tre"}
-    printed = capsys.readouterr().err
-    for task in load_benchmark(benchmark):
-        left_out = f"{task.info.name} is left out" in printed
-        assert left_out == (task.info.name not in scored), task.info.name
-    assert "a_coat_instances is left out: the data have no a_coat_instances" in printed
-
-
-@pytest.mark.slow
-def test_embed_writes_every_clip_once_and_evaluate_takes_them(folder, tmp_path, run, capsys, cache):
-    out = tmp_path / "embeddings"
-    assert run("embed", LOG_MEL, "--data", folder, "--out", out) == 0
-    stores = [Path(line) for line in capsys.readouterr().out.splitlines()]
-    assert len(stores) == 2
-    assert all(list(store.glob("*.safetensors")) for store in stores)
-    dates = {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()}
-    evaluate = ["evaluate", LOG_MEL, "--data", folder, "--store", out, "--out", tmp_path / "results"]
-    assert run(*evaluate, "--tasks", "a_coat") == 0
-    assert {path: path.stat().st_mtime_ns for path in out.rglob("*") if path.is_file()} == dates
-    assert not list(cache.rglob("*.safetensors"))
 
 
 @pytest.mark.parametrize("command", ["evaluate", "run"])

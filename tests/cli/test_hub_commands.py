@@ -30,16 +30,13 @@ def calls(monkeypatch):
     return made
 
 
-def test_push_dataset(calls, run, capsys):
+def test_push_dataset_and_metrics(calls, run, capsys):
     assert run("push", "dataset", "folder", "--org", "lab", "--dry-run") == 0
     options = {"private": False, "pull_request": False, "dry_run": True}
     assert calls == [("push_dataset", (Path("folder"), "lab"), options)]
     assert capsys.readouterr().out == "done: push_dataset\n"
-
-
-def test_push_metrics(calls, run):
     assert run("push", "metrics", "--org", "lab", "--private", "--create-pr") == 0
-    assert calls == [("push_metrics", ("lab",), {"private": True, "pull_request": True, "dry_run": False})]
+    assert calls[1] == ("push_metrics", ("lab",), {"private": True, "pull_request": True, "dry_run": False})
 
 
 def test_push_leaderboard_adds_results_that_are_given(calls, run, capsys, tmp_path, monkeypatch):
@@ -52,35 +49,6 @@ def test_push_leaderboard_adds_results_that_are_given(calls, run, capsys, tmp_pa
     options = {"pull_request": True, "dry_run": False, "store": Path("kept"), "device": None, "progress": True}
     assert calls[1][2] == options
     assert capsys.readouterr().out == "done: push_leaderboard\ndone: submit_results\n"
-
-
-def test_push_leaderboard_scores_the_baselines_of_each_preset(calls, run, capsys, monkeypatch):
-    class Missing:
-        preset = "full"
-        tasks = ()
-
-        def __bool__(self):
-            return True
-
-    scripts = "audio_compositionality.push_scripts"
-    missing = {"mini": None, "full": Missing()}
-    monkeypatch.setattr(f"{scripts}.baselines.missing_baselines", lambda org, preset, tasks, *, device: missing[preset])
-    monkeypatch.setattr(f"{scripts}.reports.baseline_lines", lambda missing: ["all are there"])
-    published = []
-
-    def publish(*arguments, **options):
-        published.append((arguments, options))
-        return [["sent"]]
-
-    monkeypatch.setattr(f"{scripts}.baselines.publish_baselines", publish)
-    assert run("push", "leaderboard", "--org", "lab", "--presets", "mini,full", "--out", "kept", "--device", "cpu") == 0
-    ((arguments, options),) = published
-    assert arguments == ("lab", missing["full"], Path("kept/full"))
-    assert (options["pull_request"], options["device"], options["store"]) == (False, "cpu", None)
-    first, second, third, fourth = capsys.readouterr().out.splitlines()
-    assert (first, second, fourth) == ("done: push_leaderboard", "all are there", "done: sent")
-    assert "on the preset full for the leaderboard, which takes twenty minutes to two hours" in third
-    assert f"Results go to {Path('kept/full')}" in third
 
 
 def test_submit(calls, run, tmp_path, monkeypatch):

@@ -83,18 +83,6 @@ def test_one_folder_serves_instances_binding_twins_and_order(folder, run, tmp_pa
     assert set(results) == {"a_coat_instances", "binding"}
 
 
-@pytest.mark.slow
-def test_strong_labels_serve_the_same_recipes(street, run, tmp_path):
-    words = ("--data", street / "audio", "--set", f"labels={street / 'street.csv'}")
-    recipes = RECIPES.replace("binding,", "")
-    assert run("build", *words, *SETTINGS, "--recipes", recipes, "--out", tmp_path / "built") == 0
-    check(open_data(tmp_path / "built"), set(LABELS))
-    tasks = ("--tasks", "a_coat_instances")
-    assert run("evaluate", "log-mel-statistics", *words, *BLOCKS, *tasks, "--out", tmp_path / "results") == 0
-    (path,) = (tmp_path / "results").rglob("*.json")
-    assert load_result(path)[0].measures["top1"] > 1 / 3
-
-
 def test_strong_labels_give_what_is_heard_alone(street):
     recordings = open_recordings(street / "audio", labels=[str(street / "street.csv")], progress=False)
     # The third label and the second time of the first are heard at once.

@@ -29,13 +29,6 @@ def test_what_is_kept_is_said():
     assert kept_outputs([questions, quadruples]) == "embeddings and answers"
 
 
-def test_models_say_what_they_give(run, capsys):
-    assert run("models") == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert any(line.split()[0] == "oracle" and "answers" in line for line in lines if line.split())
-    assert any(line.split()[0] == "random" and "sound, text," in line for line in lines if line.split())
-
-
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_answerers_that_need_no_training_on_sound_answer_the_preset(run, tmp_path, capsys):

@@ -71,18 +71,6 @@ def test_what_is_built_of_recordings_opens_their_results_again(sounds, run, tmp_
     evaluated(run, tmp_path, "--data", tmp_path / "built", "--tasks", "invariance")
 
 
-@pytest.mark.slow
-def test_run_scores_them_and_its_report_has_their_clips(sounds, run, tmp_path, capsys):
-    words = ("--data", sounds, "--set", "transforms=gain", "--benchmark", "axes", "--out", tmp_path / "results")
-    assert run("run", *words) == 0
-    printed = capsys.readouterr().out
-    assert f"on recordings of {sounds}. Results go" in printed
-    assert {path.stem for path in (tmp_path / "results").rglob("*.json")} == set(ON_TRANSFORMS)
-    page = (tmp_path / "results" / "report.html").read_text("utf-8")
-    assert "<audio" in page
-    assert "are not read again" not in page
-
-
 def test_without_labels_the_tasks_that_need_none_are_left(sounds, run, tmp_path, capsys):
     results = evaluated(run, tmp_path, "--data", sounds / "dog", "--set", "transforms=gain")
     assert set(results) == set(ON_TRANSFORMS) - {"transform_disentanglement"}

@@ -12,9 +12,6 @@ from .wire import HubError, missing_repository
 Role = Literal["read", "write", "fineGrained"]
 Right = Literal["read", "write", "discuss"]
 
-PERMISSIONS = ("repo.content.read", "repo.write", "discussion.write")
-"""What a fine-grained token can be given, in the Hub's words."""
-
 _NEEDED = {"write": "repo.write", "discuss": "discussion.write"}
 
 

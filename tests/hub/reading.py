@@ -28,14 +28,6 @@ def agent_harnesses(call: Call) -> Response:
 def info(call: Call, kind: str, name: str, revision: str = "main") -> Response:
     repository = call.repository(kind, name)
     commit = repository.at(revision)
-    siblings: list[dict[str, Any]] = []
-    for path, file in commit.files.items():
-        sibling: dict[str, Any] = {"rfilename": path}
-        if call.flag("blobs"):
-            sibling |= {"size": file.size, "blobId": file.oid}
-            if file.lfs:
-                sibling["lfs"] = {"sha256": file.sha256, "size": file.size, "pointerSize": _pointer_size(file)}
-        siblings.append(sibling)
     return reply(
         {
             "_id": sha1(f"{kind} {name}".encode()).hexdigest()[:24],
@@ -50,7 +42,7 @@ def info(call: Call, kind: str, name: str, revision: str = "main") -> Response:
             "downloads": 0,
             "likes": 0,
             "tags": [],
-            "siblings": siblings,
+            "siblings": [{"rfilename": path} for path in commit.files],
             **({"sdk": repository.sdk} if kind == "space" else {}),
         }
     )
@@ -67,7 +59,7 @@ def tree(call: Call, kind: str, name: str, revision: str, path: str = "") -> Res
     chosen = [entry for entry in entries if entry.startswith(below)]
     if not call.flag("recursive"):
         chosen = [entry for entry in chosen if "/" not in entry[len(below) :]]
-    return call.page([_described(entries, entry) for entry in chosen], call.hub.page_size)
+    return reply([_described(entries, entry) for entry in chosen])
 
 
 @endpoint("GET", f"{API}/commits/(?P<revision>[^/]+)")
@@ -83,7 +75,7 @@ def commits(call: Call, kind: str, name: str, revision: str) -> Response:
         }
         for commit in repository.history(revision)
     ]
-    return call.page(entries, call.hub.page_size)
+    return reply(entries)
 
 
 @endpoint("HEAD", f"{ROOT}/resolve/(?P<revision>[^/]+)/(?P<path>.+)")
@@ -131,10 +123,7 @@ def _described(entries: Mapping[str, File | str], path: str) -> dict[str, Any]:
     entry = entries[path]
     if isinstance(entry, str):
         return {"type": "directory", "oid": entry, "size": 0, "path": path}
-    lfs = {"oid": entry.sha256, "size": entry.size, "pointerSize": _pointer_size(entry)}
+    size = len(pointer(entry.sha256, entry.size))
+    lfs = {"oid": entry.sha256, "size": entry.size, "pointerSize": size}
     described = {"type": "file", "oid": entry.oid, "size": entry.size, "path": path}
     return {**described, "lfs": lfs} if entry.lfs else described
-
-
-def _pointer_size(file: File) -> int:
-    return len(pointer(file.sha256, file.size))

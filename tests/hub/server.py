@@ -40,7 +40,6 @@ class Request:
 class LoopbackHub:
     """A Hub that listens as soon as it is made, until `close`."""
 
-    page_size: int = 1000
     accounts: Accounts = field(default_factory=Accounts)
     faults: Faults = field(default_factory=Faults)
     requests: list[Request] = field(default_factory=list)

@@ -19,12 +19,8 @@ from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.submissions import submission
 from audio_compositionality.evaluator.submissions.verification import verify_folder
 from audio_compositionality.hub.client import Hub
-from audio_compositionality.hub.names import results_of
-from audio_compositionality.leaderboard.callbacks import PageCallbacks
 from audio_compositionality.leaderboard.examination import check_claim
-from audio_compositionality.leaderboard.plots import Plots
 from audio_compositionality.leaderboard.pull_requests import CheckOutcome, Checks
-from audio_compositionality.leaderboard.reading import BoardReader, BoardSource
 from audio_compositionality.leaderboard.tables import board_csv, board_table, number_rows, origin_rows
 from audio_compositionality.push_scripts.reports import submission_lines
 from audio_compositionality.push_scripts.submit import Submitted, submit_results
@@ -103,21 +99,6 @@ def test_they_are_submitted_checked_and_shown_as_verified(results, evaluated, ac
     for row in rows:
         assert len(number_rows(row.entry)) >= len(info.measures)
         assert ["status", "verified"] in origin_rows(row.entry)
-
-
-def test_the_page_shows_and_draws_them(results, evaluated):
-    submit(evaluated)
-    check()
-    hub, repository = Hub(), results_of("lab")
-    source = BoardSource(BoardReader(hub, repository, SECRET))
-    source.update()
-    page = PageCallbacks(source, Plots(hub, repository), repository, "lab", lambda: "")
-    entries = page.board.entries
-    assert page.of_model("oracle")[0][0][:2] == ["PolyBench", "1.000"]
-    assert page.of_entry(entries[0].id)[0]
-    boxes, _, notes = page.drawn([entry.id for entry in entries], "")
-    assert boxes is not None, notes
-    assert Path(boxes).read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_answers_of_another_model_are_labelled_as_a_reproduction(results, evaluated):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +31,6 @@ from .storage import Repository
 KNOWN = [listing for listing in list_models() if listing.name in ("random", "log-mel-statistics", "whisper-base")]
 BASELINES = ["random", "log-mel-statistics"]
 ENTRIES = {(name, task) for name in BASELINES for task in ("a_coat", "a_tre")}
-
-Push = Callable[..., int]
 
 pytestmark = pytest.mark.usefixtures("one_thread", "wheel")
 

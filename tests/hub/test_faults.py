@@ -197,14 +197,3 @@ def test_what_was_killed_is_finished_by_the_same_command(hub, journey, start_cli
     # What had arrived whole is not sent a second time, but for files whose verification was under way.
     if step == "commit":
         assert not set(sent) & set(again)
-
-
-def test_faults_come_when_they_are_due(hub, results):
-    hub.faults.order("GET", "/revision/", Status(503), k=2, times=2)
-    hub.faults.order("GET", "/main$", Status(500), k=3)
-    hub.faults.order("POST", "/main$", Status(400), times=None)
-    due = [hub.faults.take("GET", f"/api/datasets/{RESULTS}/revision/main") for _ in range(5)]
-    assert due == [None, Status(503), Status(503), None, None]
-    assert [order.fired for order in hub.faults.orders] == [2, 0, 0]
-    assert hub.faults.idle() == hub.faults.orders[1:]
-    hub.faults.orders.clear()

@@ -19,7 +19,6 @@ from audio_compositionality.push_scripts.spaces import push_leaderboard, push_me
 
 from .conftest import DATASET, RESULTS, RIGHTS, use_rights
 from .faults import Status
-from .storage import Repository
 
 SPACE = leaderboard_of("lab").id
 ENTRY = "compa-clap-tiny/1/a_coat-0123456789abcdef"
@@ -153,11 +152,3 @@ def test_a_hub_that_answers_nothing_is_no_step(hub, built):
     hub.faults.order("GET", "/api/whoami-v2", Status(503), times=None)
     with pytest.raises(HubError, match="503"):
         rehearse(built, "lab")
-
-
-def test_secrets_are_set_by_those_who_may_write(hub, act_as):
-    space: Repository = hub.repositories.create("space", SPACE)
-    act_as("eve")
-    with pytest.raises(Exception, match="403"):
-        HfApi().add_space_secret(SPACE, "HF_TOKEN", "x")
-    assert space.secrets == {}

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, unquote, urlencode
+from urllib.parse import quote, unquote
 
 if TYPE_CHECKING:
     from .accounts import Right, Token
@@ -73,15 +73,6 @@ class Call:
         if self.token is None:
             raise HubError(401, "Invalid username or password.")
         return self.token.user
-
-    def page(self, entries: list[Any], size: int) -> Response:
-        """One page of a list, with the address of the next."""
-        start = int(self.query.get("cursor", 0))
-        headers = {}
-        if start + size < len(entries):
-            query = urlencode({**self.query, "cursor": start + size})
-            headers["Link"] = f'<{self.hub.url}{self.path}?{query}>; rel="next"'
-        return reply(entries[start : start + size], headers=headers)
 
 
 def missing_repository(token: Token | None) -> HubError:

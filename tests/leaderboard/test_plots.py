@@ -123,14 +123,6 @@ def test_a_slow_download_of_one_visitor_s_is_waited_for_by_nobody_else(board, pl
         assert drawn.result(60).boxes is not None
 
 
-@pytest.mark.slow
-def test_visitors_may_draw_at_the_same_time(board, plots, of_mini):
-    entries = [board.add(f"org/e{number}", number, **of_mini) for number in range(3)]
-    with ThreadPoolExecutor(3) as pool:
-        drawings = list(pool.map(lambda number: plots.draw("c", entries[: number + 1], "a_coat"), range(3)))
-    assert all(drawing.boxes is not None and drawing.diversity is not None for drawing in drawings)
-
-
 def test_of_data_that_are_no_preset_there_is_no_diversity(board, plots):
     drawing = plots.draw("c", [board.add("org/one"), board.add("org/two", 1)], "a_coat")
     assert drawing.boxes is not None

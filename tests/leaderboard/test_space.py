@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 from types import SimpleNamespace
 
 import gradio as gr
@@ -16,9 +15,6 @@ from audio_compositionality.leaderboard.callbacks import SOON, PageCallbacks, Se
 from audio_compositionality.leaderboard.plots import MOST_PLOTTED, EntryPlots
 from audio_compositionality.leaderboard.reading import MAX_AGE, BoardSource
 from audio_compositionality.leaderboard.space import page_blocks, signing_secret
-
-GARBAGE = [None, 7, "x", [], [1, None], {"a": 1}, [["x"]], "\x00", "x" * 100_000]
-
 
 RESULTS = Repository("dataset", "lab/results")
 FILLED = ("state", "rejected", "checks", "timer", "models", "task", "data", "paradigms", "licences", "sort", "table")
@@ -68,11 +64,10 @@ def clicked(*row):
     return SimpleNamespace(row_value=list(row))
 
 
-@pytest.mark.parametrize("garbage", GARBAGE, ids=lambda value: ascii(value)[:12])
+@pytest.mark.parametrize("garbage", [None, 7, "x" * 100_000, [1, None], [["x"]]], ids=lambda value: ascii(value)[:12])
 def test_garbage_is_answered(page, garbage):
-    for place in range(12):
-        values = ["a_coat", f"{'ab' * 32}-1", "", [], [], [], "A-COAT", False, [], "a_coat", True, False]
-        values[place] = garbage
+    good = ("a_coat", f"{'ab' * 32}-1")
+    for values in ((*good, *[garbage] * 10), [garbage] * 12):
         selection = Selection.of(*values)
         assert len(page.refreshed(selection)) == len(FILLED)
         page.filtered(selection)
@@ -244,9 +239,3 @@ def test_the_log_says_at_the_start_why_nothing_is_checked(secret, checks, told, 
     assert " ".join(record.getMessage() for record in caplog.records) == problem
     assert all(words in problem for words in told)
     assert bool(problem) == bool(told)
-
-
-@pytest.mark.parametrize("page", ["docs/hub.md", "leaderboard/README.md", "push_scripts/reports.py"])
-def test_pages_say_how_long_a_secret_is(page):
-    words = (Path(__file__).parents[2] / page).read_text("utf-8").split()
-    assert f"{LEAST_SECRET} characters or more" in " ".join(words)

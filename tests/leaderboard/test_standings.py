@@ -11,7 +11,7 @@ import pytest
 from audio_compositionality.evaluator.compare.loading import ModelKind
 from audio_compositionality.evaluator.compare.task_verdicts import Standing
 from audio_compositionality.leaderboard.board import Board, Rejected
-from audio_compositionality.leaderboard.components import BOARD_CSS, nothing_yet, overview_caption, task_caption
+from audio_compositionality.leaderboard.components import BOARD_CSS
 from audio_compositionality.leaderboard.standings import (
     benchmark_names,
     data_names,
@@ -288,18 +288,6 @@ def test_two_entries_of_a_model_are_told_apart(learnt, make_scored):
     other = make_scored("org/good", 0.3, 30, submitter="eve", verified_on=MAINTAINED, model={"revision": "2"})
     said = model_conclusion(board_of(*learnt, other), "org/good")
     assert said.count(f"A-COAT on {DATA} (entry ") == 2
-
-
-def test_the_page_says_by_which_rule(coat):
-    words = " ".join(overview_caption().split())
-    assert "sample by sample, by the paired test of `audio-compositionality compare`" in words
-    assert "With an entry whose samples cannot be read or are others nothing is compared: *cannot tell*." in words
-    assert "a difference of less than 0.05 does not count" in words
-    assert "▲ above, ▼ below, ○ not shown, ? cannot tell" in words
-    assert coat.question in task_caption(coat)
-    said = nothing_yet("lab")
-    assert "audio-compositionality submit results --org lab" in said
-    assert "untrained:MODEL" in said
 
 
 def test_its_colours_are_those_of_the_report():

@@ -208,20 +208,18 @@ def test_a_program_that_fails_is_named_with_what_it_says(install: Install, tmp_p
         load_maker("words").sources()
     with pytest.raises(SoundError, match=r"^espeak-ng failed: no data\\x1b\[0m$"):
         programs.output_of("espeak-ng", [])
+    for name, code, limit, said in (
+        ("sleeper", "exec SLEEP 60", 0.2, r"sleeper was ended after 0\.2 s: it takes too long"),
+        ("quiet", "exit 7", 60, "quiet failed: exit status 7"),
+    ):
+        install(name, code)
+        with pytest.raises(SoundError, match=f"^{said}$"):
+            programs.output_of(name, [], limit=limit)
+    with pytest.raises(SoundError, match=r"^the program nobody is not installed$"):
+        programs.output_of("nobody", [])
     install("espeak-ng", f'[ "$5" = candle ] && exit 0\n{ESPEAK}')
     with pytest.raises(SoundError, match=r"^espeak-ng has not written 'candle' by the voice us-m1$"):
         load_maker("words").make(tmp_path / "words", False)
-
-
-def test_programs_are_ended_and_may_be_absent(install: Install):
-    install("sleeper", "exec SLEEP 60")
-    with pytest.raises(SoundError, match=r"^sleeper was ended after 0\.2 s: it takes too long$"):
-        programs.output_of("sleeper", [], limit=0.2)
-    with pytest.raises(SoundError, match=r"^the program nobody is not installed$"):
-        programs.output_of("nobody", [])
-    install("quiet", "exit 7")
-    with pytest.raises(SoundError, match=r"^quiet failed: exit status 7$"):
-        programs.output_of("quiet", [])
 
 
 # Files
@@ -332,15 +330,6 @@ def test_creatures_of_the_newest_game_that_is_installed(share: Path, tmp_path: P
 
 
 # Instruments
-
-
-@pytest.mark.parametrize(
-    ("ticks", "code"), [(0, "00"), (0x7F, "7f"), (0x80, "8100"), (0x3FFF, "ff7f"), (0x4000, "818000")]
-)
-def test_times_in_a_midi_file(ticks: int, code: str):
-    """The values of the standard's own table."""
-    content = midi_file([Phrase(40, [Note(ticks / 960, 1.0, 69, 90)])], 40.0)
-    assert bytes.fromhex("00c028" + code + "90455a" + "8740804500") in content
 
 
 def test_a_midi_file():

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from audio_compositionality.metrics.a_coat import a_coat, a_coat_scores
+from audio_compositionality.metrics.a_coat import a_coat_scores
 from audio_compositionality.support.errors import InputError
 from studies.validity.constructed import (
     NONE,
@@ -18,7 +18,6 @@ from studies.validity.constructed import (
     anisotropic,
     bound,
     counting,
-    loud,
     noisy,
     permuted,
     read_scenes,
@@ -79,16 +78,6 @@ def test_tokens_have_length_one_and_no_direction_in_common():
     assert z[0] @ z[1] == pytest.approx(3 / 4 - 1 / 4 / 2)
 
 
-def test_an_embedding_depends_on_seed_and_clip_as_stated(quadruples):
-    encoder = noisy(0.5, dim=DIM)
-    z = encoder.embed(quadruples.a)
-    np.testing.assert_array_equal(z, noisy(0.5, dim=DIM).embed(quadruples.a))
-    assert not np.allclose(z, encoder.embed(quadruples.a, clip=1))
-    assert not np.allclose(z, replace(encoder, seed=1).embed(quadruples.a))
-    still = replace(encoder, noise=0)
-    np.testing.assert_array_equal(still.embed(quadruples.a), still.embed(quadruples.a, clip=1))
-
-
 def test_noise_has_the_stated_length():
     many = scenes(4_000, 2, 5)
     noise = noisy(0.36, dim=DIM).embed(many) - ConstructedEncoder(signal=0.6, dim=DIM).embed(many)
@@ -118,16 +107,6 @@ def test_maximum_is_taken_in_every_dimension():
     np.testing.assert_allclose(encoder.embed(pair)[0], tokens.max(axis=0))
     half = saturating(0.5, dim=DIM).embed(pair)[0]
     np.testing.assert_allclose(half, (tokens.sum(axis=0) + tokens.max(axis=0)) / 2)
-
-
-def test_energy_moves_along_one_direction_by_number_or_level(quadruples):
-    q = quadruples
-    for encoder, amount in ((counting(1, dim=DIM), q.t.sizes), (loud(1, dim=DIM), (q.a | q.t).levels - q.a.levels)):
-        a, b, c, d = encoder.embed_quadruples(q)
-        expected = amount if encoder.counting else amount / 10
-        np.testing.assert_allclose(np.linalg.norm(b - a, axis=1), expected, atol=1e-12)
-        np.testing.assert_allclose(a_coat_scores(a, b, c, d), 1, atol=1e-9)
-        assert a_coat(a, b, c, d)["adjusted"] == pytest.approx(0, abs=1e-9)
 
 
 def test_shared_mean_is_orthogonal_and_of_its_share(quadruples):
@@ -165,11 +144,6 @@ def test_permutation_moves_a_share_within_groups():
 def test_weights_out_of_range_are_refused(changes, message):
     with pytest.raises(InputError, match=message):
         ConstructedEncoder(**changes)
-
-
-def test_too_few_dimensions_are_refused(quadruples):
-    with pytest.raises(InputError, match=r"dim is 13; 4 attributes of 3 classes, .* at least 14 dimensions"):
-        additive(dim=13).embed(quadruples.a)
 
 
 # ----- the theory

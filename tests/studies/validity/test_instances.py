@@ -228,31 +228,6 @@ class TestEncoders:
         assert np.linalg.norm(step) == pytest.approx(math.hypot(1, make.STRONG))
         assert not make.without_labels(clips, 0)[:, :LABELS].any()
 
-    def test_masking_takes_the_label_of_what_is_added_to_a_context_alone(self, data):
-        clips = data.clips[BLOCKS]
-        change = make.masked(clips, 0.5, 0.2, 0) - make.noisy(clips, 0.2, 0)
-        assert (np.abs(change).sum(axis=1) > 0).tolist() == clips.is_scene.tolist()
-        assert change[2] == pytest.approx(-0.5 * np.eye(make.DIM)[clips.added[2]])
-
-    def test_a_nuisance_is_as_long_whatever_its_share_in_common(self, data):
-        clips = data.clips[BLOCKS]
-        alone = (clips.contexts == NOWHERE) & (clips.added != NOWHERE)
-        lengths = []
-        for share in (0.0, 1.0):
-            z = make.with_common_nuisance(clips, share, 0)[alone].reshape(-1, CLASSES, make.DIM)
-            lengths.append(np.square(z - z.mean(axis=1, keepdims=True)).sum(axis=2).mean())
-        expected = (1 - 1 / CLASSES) * (1 + make.NUISANCE**2)
-        assert lengths == pytest.approx([expected] * 2, rel=0.15)
-
-    def test_what_is_by_heart_is_the_same_for_one_timbre_and_pitch(self, data):
-        single = [row for row in data.scenes if len(row["metadata"]) == 1]
-        z = instances.embed_scenes(single, 1.0, 0)
-        pairs = [(row["metadata"][0]["timbre_label"], row["metadata"][0]["pitch_label"]) for row in single]
-        same = [(i, j) for i in range(len(pairs)) for j in range(i) if pairs[i] == pairs[j]]
-        assert same
-        assert all(np.allclose(z[i], z[j]) for i, j in same)
-        assert len(np.unique(z.round(6), axis=0)) == len(set(pairs))
-
 
 class TestFormulas:
     @pytest.mark.parametrize(("first", "second", "sd"), [(1, 1, 0.3), (1, 0.4, 0.2), (0.5, 0.5, 0.2), (1, 0, 0.2)])
