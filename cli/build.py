@@ -16,7 +16,6 @@ from .arguments import GO_ON, Command, Group, data_groups, divided
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.build import BuiltSize
-    from audio_compositionality.dataset_builder.data_spec import BuildSpec, DataSpec
     from audio_compositionality.dataset_builder.rendered import RenderedData
 
 
@@ -62,7 +61,10 @@ def run(options: argparse.Namespace) -> None:
             f"build needs a folder for {_size_text(sizes)}, and none is given. For one here: {options.typed} --out "
             "audio-compositionality"
         )
-    _print_reports(data)
+    # Reports on the rows of data, such as the balance of questions.
+    for table in (table for rendering in data.renderings for table in rendering.reports()):
+        print_table(table)
+        print()
     folder = build_dataset(
         data,
         options.out,
@@ -99,12 +101,19 @@ def _size_text(sizes: Sequence[BuiltSize]) -> str:
 
 
 def _rendered(options: argparse.Namespace) -> RenderedData:
-    """The data, with the texts of a language model where one is named."""
+    """The data, with the texts of a language model where one is named; prints how many of these were accepted."""
     from audio_compositionality.dataset_builder.data_spec import BuildSpec, recognised
     from audio_compositionality.dataset_builder.rendered import RenderedData
+    from audio_compositionality.tasks.registry import scored_recipes
 
     spec = data_options.data_spec(options)
-    recipes = _recipes(options, spec)
+    reading = recognised(spec.data)
+    named = arguments.names_of(options, "recipes")
+    recipes = named
+    if named is None and reading.kind != "labels":
+        possible = data_options.possible_recipes(spec)
+        if possible is not None:
+            recipes = [recipe for recipe in possible if options.writer is not None or recipe in scored_recipes()]
     groups = [*data_groups(spec, recipes), Group("the build", BuildSpec.settable)]
     _, changes, of_build = divided(options.set, groups)
     build = BuildSpec(**of_build)
@@ -113,35 +122,25 @@ def _rendered(options: argparse.Namespace) -> RenderedData:
         if (name == "voices" and build.bank is None) or (name.startswith("writer") and options.writer is None):
             raise InputError(f"{name} has no effect without {other}; give it too")
     if build.bank is not None:
-        reading = recognised(spec.data)
         if reading.kind != "preset":
             raise InputError(f"bank is about the timbres of presets; {reading.source} is {reading.what}")
         changes = {**changes, "voices": _voices(build.bank, build.voices)}
-    opened = data_options.open_with_notes(options, spec, changes, recipes, required=_named(options) or ())
+    opened = data_options.open_with_notes(options, spec, changes, recipes, required=named or ())
     data_options.note_left_out(opened.left_out)
     if not isinstance(opened.data, RenderedData):
         raise InputError(
             f"{opened.reading.source} is {opened.reading.what}: it is built already, so there is nothing to render"
         )
-    return opened.data if options.writer is None else _written(opened.data, options.writer, build)
+    if options.writer is None:
+        return opened.data
+    from audio_compositionality.dataset_builder.texts.rewriting import LanguageModel, LanguageModelWriter, written_data
 
-
-def _named(options: argparse.Namespace) -> list[str] | None:
-    return arguments.names_of(options, "recipes")
-
-
-def _recipes(options: argparse.Namespace, spec: DataSpec) -> list[str] | None:
-    """The requested recipes: the named ones, else all that a task scores; None for strong labels."""
-    from audio_compositionality.dataset_builder.data_spec import recognised
-    from audio_compositionality.tasks.registry import scored_recipes
-
-    named = _named(options)
-    if named is not None:
-        return named
-    every = data_options.possible_recipes(spec)
-    if every is None or recognised(spec.data).kind == "labels":
-        return None
-    return [recipe for recipe in every if options.writer is not None or recipe in scored_recipes()]
+    model = LanguageModel(options.writer, revision=build.writer_revision, device=build.writer_device)
+    writer = LanguageModelWriter(model, in_test=build.writer_in_test)
+    written = written_data(opened.data, writer, progress=sys.stderr.isatty())
+    for recipe, report in written.reports.items():
+        print("\n  ".join([f"{recipe}:", *report.sentences()]))
+    return written
 
 
 def _voices(path: str, numbers: Sequence[int]) -> tuple[Any, ...]:
@@ -157,26 +156,6 @@ def _voices(path: str, numbers: Sequence[int]) -> tuple[Any, ...]:
     if wrong:
         raise InputError(f"voices has {wrong[0]}; the voices of a bank are numbered 1 to {len(bank)}")
     return tuple(bank[number - 1] for number in numbers)
-
-
-def _written(data: RenderedData, name: str, build: BuildSpec) -> RenderedData:
-    """The data with texts written by a language model; prints how many were accepted."""
-    from audio_compositionality.dataset_builder.texts.rewriting import LanguageModel, LanguageModelWriter, written_data
-
-    model = LanguageModel(name, revision=build.writer_revision, device=build.writer_device)
-    writer = LanguageModelWriter(model, in_test=build.writer_in_test)
-    written = written_data(data, writer, progress=sys.stderr.isatty())
-    for recipe, report in written.reports.items():
-        print("\n  ".join([f"{recipe}:", *report.sentences()]))
-    return written
-
-
-def _print_reports(data: RenderedData) -> None:
-    """Print reports on the rows of data, such as the balance of questions."""
-    for rendering in data.renderings:
-        for table in rendering.reports():
-            print_table(table)
-            print()
 
 
 COMMAND = Command(

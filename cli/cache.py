@@ -44,7 +44,13 @@ def run(options: argparse.Namespace) -> None:
     paths = [folder / name for name in (KEPT if options.clear == ALL else (options.clear,))]
     # Nothing is deleted unless all can be.
     for path in paths:
-        _check_folder(path)
+        if path.is_symlink():
+            raise InputError(
+                f"{path} is a link to {path.readlink()}, so that nothing was deleted; delete the link, or what is in "
+                "the folder that it names"
+            )
+        if path.exists() and not path.is_dir():
+            raise InputError(f"{path} is a file and no folder, so that nothing was deleted; delete or move it")
     freed = 0
     for path in filter(Path.is_dir, paths):
         size = _size(path)[0]
@@ -55,17 +61,6 @@ def run(options: argparse.Namespace) -> None:
         print(f"{path}: deleted, {size / 1e6:,.1f} MB")
         freed += size
     print(f"{freed / 1e6:,.1f} MB are free again.")
-
-
-def _check_folder(path: Path) -> None:
-    """Refuse what is no folder of the cache's own with InputError."""
-    if path.is_symlink():
-        raise InputError(
-            f"{path} is a link to {path.readlink()}, so that nothing was deleted; delete the link, or what is in the "
-            "folder that it names"
-        )
-    if path.exists() and not path.is_dir():
-        raise InputError(f"{path} is a file and no folder, so that nothing was deleted; delete or move it")
 
 
 def _table(folder: Path) -> Table:

@@ -5,17 +5,12 @@ from __future__ import annotations
 import argparse
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.table import Column, Table, print_table, rows_of
 
 from . import arguments, data_options
 from .arguments import Command, data_groups, divided
-
-if TYPE_CHECKING:
-    from audio_compositionality.dataset_builder.data import Data
-    from audio_compositionality.dataset_builder.texts.caption_reading import WordStatistics
 
 NOUNS = 15
 """Default number of nouns in their table."""
@@ -61,9 +56,36 @@ def run(options: argparse.Namespace) -> None:
     counted = {source: word_statistics(captions, tag) for source, captions in _captions(options)}
     if not counted:
         raise InputError("the data have no captions")
-    print_table(_count_table(counted))
-    print_table(_class_table(counted))
-    print_table(_noun_table(counted, options.nouns))
+    source = Column("source", numeric=False)
+    columns = (
+        source,
+        Column("captions", digits=None),
+        Column("distinct", "distinct captions", digits=None),
+        Column("words", "without punctuation", digits=None),
+        Column("vocabulary", "distinct words, ignoring case", digits=None),
+        Column("words each", "mean per caption", digits=2),
+        Column("nouns each", "mean per caption", digits=2),
+    )
+    rows = rows_of(
+        (name, one.captions, one.different, one.words, one.vocabulary, one.words_per_caption, one.nouns_per_caption)
+        for name, one in counted.items()
+    )
+    print_table(Table("Words of captions", columns, rows, (), "captions"))
+    kinds = rows_of(
+        (name, kind, words, words / one.words) for name, one in counted.items() for kind, words in one.classes.items()
+    )
+    columns = (source, Column("part of speech", numeric=False), Column("words", digits=None))
+    legend = "By TextBlob's English tagger, whose lexicon errs now and then."
+    share = Column("share", "of all words")
+    print_table(Table("Parts of speech", (*columns, share), kinds, (legend,), "parts-of-speech"))
+    nouns = rows_of(
+        (name, noun, times, times / one.captions)
+        for name, one in counted.items()
+        for noun, times in list(one.nouns.items())[: options.nouns]
+    )
+    columns = (source, Column("noun", numeric=False), Column("count", "occurrences", digits=None))
+    each = Column("per caption", "occurrences per caption")
+    print_table(Table("The most frequent nouns", (*columns, each), nouns, (), "nouns"))
 
 
 def _captions(options: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
@@ -74,16 +96,6 @@ def _captions(options: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
         for path in options.files:
             yield str(path), read_captions(path)
         return
-    data = _data(options)
-    for recipe in data.recipes:
-        rows = data.configuration(recipe).rows
-        captions = [caption for row in rows for caption in row.get("captions") or ()]
-        if captions:
-            yield recipe, captions
-
-
-def _data(options: argparse.Namespace) -> Data:
-    """The named data; of a preset the recipes with captions, including those for training alone."""
     from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.recipes import load_recipe
     from audio_compositionality.dataset_builder.rendered import opened_preset
@@ -92,63 +104,17 @@ def _data(options: argparse.Namespace) -> Data:
     reading = recognised(spec.data)
     recipes = None
     if reading.kind == "preset":
+        # Those with captions, including recipes for training alone.
         settings = opened_preset(reading.source).settings
         recipes = [name for name, of in settings.items() if "captions" in load_recipe(name).features(of)]
     _, changes = divided(options.set, data_groups(spec, recipes))
     opened = data_options.open_with_notes(options, spec, changes, recipes)
     data_options.note_left_out(opened.left_out)
-    return opened.data
-
-
-def _count_table(counted: dict[str, WordStatistics]) -> Table:
-
-    columns = (
-        Column("source", numeric=False),
-        Column("captions", digits=None),
-        Column("distinct", "distinct captions", digits=None),
-        Column("words", "without punctuation", digits=None),
-        Column("vocabulary", "distinct words, ignoring case", digits=None),
-        Column("words each", "mean per caption", digits=2),
-        Column("nouns each", "mean per caption", digits=2),
-    )
-    rows = rows_of(
-        (source, one.captions, one.different, one.words, one.vocabulary, one.words_per_caption, one.nouns_per_caption)
-        for source, one in counted.items()
-    )
-    return Table("Words of captions", columns, rows, (), "captions")
-
-
-def _class_table(counted: dict[str, WordStatistics]) -> Table:
-
-    rows = rows_of(
-        (source, kind, words, words / one.words)
-        for source, one in counted.items()
-        for kind, words in one.classes.items()
-    )
-    columns = (
-        Column("source", numeric=False),
-        Column("part of speech", numeric=False),
-        Column("words", digits=None),
-        Column("share", "of all words"),
-    )
-    legend = "By TextBlob's English tagger, whose lexicon errs now and then."
-    return Table("Parts of speech", columns, rows, (legend,), "parts-of-speech")
-
-
-def _noun_table(counted: dict[str, WordStatistics], most: int) -> Table:
-
-    rows = rows_of(
-        (source, noun, times, times / one.captions)
-        for source, one in counted.items()
-        for noun, times in list(one.nouns.items())[:most]
-    )
-    columns = (
-        Column("source", numeric=False),
-        Column("noun", numeric=False),
-        Column("count", "occurrences", digits=None),
-        Column("per caption", "occurrences per caption"),
-    )
-    return Table("The most frequent nouns", columns, rows, (), "nouns")
+    for recipe in opened.data.recipes:
+        rows = opened.data.configuration(recipe).rows
+        captions = [caption for row in rows for caption in row.get("captions") or ()]
+        if captions:
+            yield recipe, captions
 
 
 COMMAND = Command(

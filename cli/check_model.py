@@ -9,7 +9,7 @@ from collections.abc import Collection
 from audio_compositionality.support.table import print_table
 
 from . import arguments, scoring
-from .arguments import Command, add_settings, typed_pairs
+from .arguments import Command, Group, add_settings, divided, model_fields, typed_pairs
 
 _DESCRIPTION = """\
 Check a model on a few synthetic sounds: shape and type of its output, finite values, the same output twice and in any
@@ -28,7 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Check the model."""
-    how = scoring.read_model_settings(options).at_one_layer
+    (values,) = divided(options.set, [Group("models", model_fields)])
+    how = scoring.model_settings(options, values).at_one_layer
     arguments.check_models([options.model])
     # Imported after the arguments are checked: it takes seconds.
     from audio_compositionality.encoders.check import all_passed, check_model, check_table

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +17,6 @@ from .arguments import Command, add_settings, data_groups, divided
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data_spec import DataSpec
-    from audio_compositionality.dataset_builder.open_data import Opened
-    from audio_compositionality.dataset_builder.sounds.published.question_tables import ReadQuestions
-    from audio_compositionality.dataset_builder.texts.label_questions import NothingAskedError
-    from audio_compositionality.evaluator.run.planning import Cost
-    from audio_compositionality.tasks.base import Task
 
 BASELINE = "log-mel-statistics"
 """The model for measuring time."""
@@ -45,6 +40,7 @@ def run(options: argparse.Namespace) -> None:
     from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.sounds.published.question_tables import ReadQuestions
     from audio_compositionality.dataset_builder.texts.label_questions import NothingAskedError
+    from audio_compositionality.tasks.registry import list_tasks, scored_recipes
 
     if options.write is not None and options.write.exists():
         raise InputError(f"{options.write} exists already; give another name")
@@ -55,7 +51,8 @@ def run(options: argparse.Namespace) -> None:
     spec = data_options.data_spec(options)
     reading = recognised(spec.data)
     print(f"{reading.source} is read as {reading.what}.", flush=True)
-    recipes = _recipes(spec)
+    possible = data_options.possible_recipes(spec)
+    recipes = None if possible is None else [recipe for recipe in possible if recipe in scored_recipes()]
     _, changes = divided(options.set, data_groups(spec, recipes))
     if options.write is not None:
         _write(options.write, spec.changed(settings={**spec.settings, **changes}), reading.kind)
@@ -65,74 +62,50 @@ def run(options: argparse.Namespace) -> None:
     try:
         opened = data_options.open_with_notes(options, spec, changes, recipes)
     except NothingAskedError as error:
-        print_table(_table_of((task, None, _what_helps(error)) for task in _tasks_of(recipes)))
+        helps = "; --set least_clips=N makes do with N clips of a count, at least 1" if error.lacks_clips else ""
+        names = [task.info.name for task in list_tasks() if recipes is None or task.info.recipe in recipes]
+        _print_tasks([(name, None, None, None, f"{error}{helps}") for name in names])
         return
-    costs = _costs(opened)
-    print_table(_table_of(_scored(opened, costs)))
+    from audio_compositionality.evaluator.run.planning import cost_of, seconds_per_clip, stored_megabytes
+
+    costs = {recipe: cost_of(opened.data.configuration(recipe)) for recipe in opened.data.recipes}
+    rows: list[tuple[float | str | None, ...]] = []
+    for task in list_tasks():
+        cost, reason = costs.get(task.info.recipe), opened.left_out.get(task.info.recipe, "")
+        if cost is not None:
+            reason = data_options.why_not_scored(task, opened.data) or reason
+        if reason:
+            rows.append((task.info.name, None, None, None, reason))
+        elif cost is not None:
+            rows.append((task.info.name, cost.rows, cost.clips, cost.seconds / 60, "yes"))
+    _print_tasks(rows)
     print()
     name = str(options.write or options.data)
     if isinstance(opened.data, ReadQuestions):
-        _print_audit(opened.data)
+        from audio_compositionality.evaluator.run.item_audit import audit_tables
+
+        for table in audit_tables(opened.data.configuration(opened.data.recipes[0]).rows, opened.data.digests):
+            print_table(table)
+            print()
         name += " --skip-invalid" if opened.data.faults else ""
-    for line in _lines(opened, costs, name):
-        print(line)
+    if not costs:
+        return
+    from audio_compositionality.encoders.loading.registry import load_encoder
+
+    model = load_encoder(BASELINE)
+    seconds = sum(
+        seconds_per_clip(model, opened.data.configuration(recipe)) * cost.clips for recipe, cost in costs.items()
+    )
+    clips, minutes = sum(cost.clips for cost in costs.values()), sum(cost.seconds for cost in costs.values()) / 60
+    print(
+        f"In total {clips:,} clips, {minutes:,.0f} min of sound. {BASELINE} takes about {max(seconds, 1):,.0f} s "
+        f"here, measured on a few clips, and {stored_megabytes(model, list(costs.values())):,.1f} MB of embeddings."
+    )
+    print(f"Next: audio-compositionality run MODEL --data {name}")
 
 
-def _print_audit(data: ReadQuestions) -> None:
-    """Print what can be told of questions without listening, and what repeats itself; see `item_audit`."""
-    from audio_compositionality.evaluator.run.item_audit import audit_tables
-
-    for table in audit_tables(data.configuration(data.recipes[0]).rows, data.digests):
-        print_table(table)
-        print()
-
-
-def _recipes(spec: DataSpec) -> list[str] | None:
-    """The recipes of all tasks that such data can have; None for stored data."""
-    from audio_compositionality.tasks.registry import scored_recipes
-
-    every = data_options.possible_recipes(spec)
-    return None if every is None else [recipe for recipe in every if recipe in scored_recipes()]
-
-
-def _costs(opened: Opened) -> dict[str, Cost]:
-    from audio_compositionality.evaluator.run.planning import cost_of
-
-    return {recipe: cost_of(opened.data.configuration(recipe)) for recipe in opened.data.recipes}
-
-
-Scored = tuple["Task", "Cost | None", str]
-"""A task, the cost of its data, and the reason why it cannot be scored, empty where it can."""
-
-
-def _scored(opened: Opened, costs: Mapping[str, Cost]) -> Iterator[Scored]:
-    """The tasks whose rows data hold, and those whose rows they cannot hold for a reason."""
-    from audio_compositionality.tasks.registry import list_tasks
-
-    for task in list_tasks():
-        recipe, cost = task.info.recipe, costs.get(task.info.recipe)
-        reason = opened.left_out.get(recipe, "")
-        if cost is not None:
-            reason = data_options.why_not_scored(task, opened.data) or reason
-        if cost is not None or reason:
-            yield task, cost, reason
-
-
-def _tasks_of(recipes: list[str] | None) -> list[Task]:
-    from audio_compositionality.tasks.registry import list_tasks
-
-    return [task for task in list_tasks() if recipes is None or task.info.recipe in recipes]
-
-
-def _what_helps(error: NothingAskedError) -> str:
-    """Why there are no questions, and where clips are too few, the setting that needs fewer."""
-    if not error.lacks_clips:
-        return str(error)
-    return f"{error}; --set least_clips=N makes do with N clips of a count, at least 1"
-
-
-def _table_of(scored: Iterable[Scored]) -> Table:
-    """A table of tasks: their numbers of rows and clips, or why they cannot be scored."""
+def _print_tasks(rows: Sequence[Sequence[float | str | None]]) -> None:
+    """Print a table of tasks: the rows, clips and minutes of their data, or why they cannot be scored."""
     columns = (
         Column("task", numeric=False),
         Column("rows", digits=None),
@@ -140,39 +113,14 @@ def _table_of(scored: Iterable[Scored]) -> Table:
         Column("minutes", "of sound", digits=1),
         Column("can be scored", "or why it cannot", numeric=False),
     )
-    rows = rows_of(
-        (task.info.name, None, None, None, reason)
-        if cost is None or reason
-        else (task.info.name, cost.rows, cost.clips, cost.seconds / 60, "yes")
-        for task, cost, reason in scored
-    )
-    return Table("Tasks by which these data can be scored", columns, rows, (), "data")
-
-
-def _lines(opened: Opened, costs: Mapping[str, Cost], name: str) -> list[str]:
-    """The cost, and the next step."""
-    from audio_compositionality.encoders.loading.registry import load_encoder
-    from audio_compositionality.evaluator.run.planning import seconds_per_clip, stored_megabytes
-
-    if not costs:
-        return []
-    model = load_encoder(BASELINE)
-    seconds = sum(
-        seconds_per_clip(model, opened.data.configuration(recipe)) * cost.clips for recipe, cost in costs.items()
-    )
-    clips, minutes = sum(cost.clips for cost in costs.values()), sum(cost.seconds for cost in costs.values()) / 60
-    return [
-        f"In total {clips:,} clips, {minutes:,.0f} min of sound. {BASELINE} takes about {max(seconds, 1):,.0f} s "
-        f"here, measured on a few clips, and {stored_megabytes(model, list(costs.values())):,.1f} MB of embeddings.",
-        f"Next: audio-compositionality run MODEL --data {name}",
-    ]
+    print_table(Table("Tasks by which these data can be scored", columns, rows_of(rows), (), "data"))
 
 
 def _write(path: Path, spec: DataSpec, kind: str) -> None:
     """Write a commented description: the given fields, and the possible ones."""
     import yaml
 
-    from audio_compositionality.dataset_builder.data_spec import FIELDS, PATHS, DataSpec
+    from audio_compositionality.dataset_builder.data_spec import FIELDS, PATHS, DataSpec, prefix_of
     from audio_compositionality.support.spec import default_of, rule_of
 
     def line(name: str, value: object) -> str:
@@ -181,26 +129,22 @@ def _write(path: Path, spec: DataSpec, kind: str) -> None:
     values = spec.values()
     given = {name: _from(path, values[name]) if name in PATHS else values[name] for name in spec.given()}
     lines = ["# A description of data, for --data. Lines that begin with # are optional settings.", ""]
-    lines += [line("data", _data_from(path, spec.data)), ""]
+    # A path begins with a dot or a slash, so that it is not read as a name.
+    prefix, source = prefix_of(spec.data)
+    data, place = spec.data, Path(source).expanduser()
+    if source and place.exists():
+        seen = os.path.relpath(place, path.parent)
+        data = f"{prefix}{seen}" if seen.startswith(".") else f"{prefix}.{os.sep}{seen}"
+    lines += [line("data", data), ""]
     for name in FIELDS[kind]:
         field = DataSpec.model_fields[name]
         lines.append(f"# {field.description} ({rule_of(field)})")
         lines.append(line(name, given[name]) if name in given else f"# {name}: {default_of(field)}")
         lines.append("")
-    lines += ["# Settings of the recipes, by name: --set help lists all.", *_settings(given)]
+    lines.append("# Settings of the recipes, by name: --set help lists all.")
+    settings = given.get("settings")
+    lines += [line("settings", settings)] if settings else ["# settings:", "#   seed: 0"]
     write_whole(path, "\n".join(lines) + "\n")
-
-
-def _data_from(file: Path, data: str) -> str:
-    """Data relative to the folder of a file: a path begins with a dot or a slash, so that it is not read as a name."""
-    from audio_compositionality.dataset_builder.data_spec import prefix_of
-
-    prefix, path = prefix_of(data)
-    place = Path(path).expanduser()
-    if not path or not place.exists():
-        return data
-    seen = os.path.relpath(place, file.parent)
-    return f"{prefix}{seen}" if seen.startswith(".") else f"{prefix}.{os.sep}{seen}"
 
 
 def _from(file: Path, value: Any) -> Any:
@@ -210,13 +154,6 @@ def _from(file: Path, value: Any) -> Any:
     if not isinstance(value, str) or not Path(value).exists():
         return value
     return os.path.relpath(value, file.parent)
-
-
-def _settings(given: Mapping[str, object]) -> list[str]:
-    import yaml
-
-    settings = given.get("settings")
-    return [yaml.safe_dump({"settings": settings}).rstrip()] if settings else ["# settings:", "#   seed: 0"]
 
 
 COMMAND = Command(

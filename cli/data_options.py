@@ -215,7 +215,11 @@ def scorable(data: Data, tasks: Sequence[Task]) -> list[Task]:
     Raises:
         InputError: there is none.
     """
-    meant = [task for task in tasks if not _is_passed_over(task, data)]
+    meant = []
+    for task in tasks:
+        recipe = task.info.recipe
+        if recipe not in data.recipes or not task.info.passes_over(data.configuration(recipe).rows):
+            meant.append(task)
     problems = {task.info.name: why_not_scored(task, data) for task in meant}
     served = [task for task in meant if not problems[task.info.name]]
     reasons = [f"{name} is left out: {problem}" for name, problem in problems.items() if problem]
@@ -224,11 +228,6 @@ def scorable(data: Data, tasks: Sequence[Task]) -> list[Task]:
     for reason in reasons:
         note(reason)
     return served
-
-
-def _is_passed_over(task: Task, data: Data) -> bool:
-    recipe = task.info.recipe
-    return recipe in data.recipes and task.info.passes_over(data.configuration(recipe).rows)
 
 
 def why_not_scored(task: Task, data: Data) -> str:

@@ -6,13 +6,9 @@ import argparse
 import sys
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from . import arguments, scoring
 from .arguments import GO_ON, Command
-
-if TYPE_CHECKING:
-    from audio_compositionality.evaluator.run.store import EmbeddingStore
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,19 +37,16 @@ def run(options: argparse.Namespace) -> None:
     groups = models_by_pass(models)
     for layers, configuration in product(groups, configurations):
         for store in embed_at_layers(layers, configuration, how):
-            if processes.is_main:
-                _tell(store)
-
-
-def _tell(store: EmbeddingStore) -> None:
-    print(store.folder, flush=True)
-    skipped = len(store.load().errors)
-    if skipped:
-        print(
-            f"note: {skipped} of {len(store.ids)} clips of {store.key.recipe} could not be embedded; the store says "
-            "which and why",
-            file=sys.stderr,
-        )
+            if not processes.is_main:
+                continue
+            print(store.folder, flush=True)
+            skipped = len(store.load().errors)
+            if skipped:
+                print(
+                    f"note: {skipped} of {len(store.ids)} clips of {store.key.recipe} could not be embedded; the store "
+                    "says which and why",
+                    file=sys.stderr,
+                )
 
 
 COMMAND = Command(

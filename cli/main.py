@@ -64,7 +64,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         command = None if name is None else load_command(name)
         options = parsed(argument_parser({name: command} if name and command else load_commands()), typed, name)
         options.typed = shlex.join([PROGRAM, *typed])
-        _register_metrics()
+        from audio_compositionality.metrics import register
+
+        try:
+            # `evaluate.load` finds the metrics by their bare names; a failure here affects nothing else of ours.
+            register()
+        except OSError as error:
+            print(f"note: evaluate.load will not find the metrics by their names: {error}", file=sys.stderr)
         with named_output():
             status: int | None = options.run(options)
     except ListedError:
@@ -86,7 +92,8 @@ def parsed(parser: argparse.ArgumentParser, typed: Sequence[str], command: str |
         InputError: an unknown option, a missing option or value, or a repeated option that may occur
             once: names the nearest, or the remedy.
     """
-    if _lists_settings(typed):
+    # A list of the settings needs no other arguments.
+    if f"--set={HELP}" in typed or ("--set", HELP) in pairwise(typed):
         for action in _actions(parser, command):
             action.required = False
             if action.nargs == "+":
@@ -102,13 +109,11 @@ def parsed(parser: argparse.ArgumentParser, typed: Sequence[str], command: str |
     if extra:
         raise InputError(f"{extra[0]!r} is one argument too many; --help shows what `{command}` takes")
     for option, reason in _ONCE.items():
-        _check_once(option, reason, typed)
+        after = [typed[place + 1] for place, text in enumerate(typed[:-1]) if text == option]
+        values = after + [text.partition("=")[2] for text in typed if text.startswith(f"{option}=")]
+        if len(values) > 1:
+            raise InputError(f"{option} is given {len(values)} times, {listed(values)}; a command takes one{reason}")
     return options
-
-
-def _lists_settings(typed: Sequence[str]) -> bool:
-    """Whether a list of the settings is requested, which needs no other arguments."""
-    return f"--set={HELP}" in typed or ("--set", HELP) in pairwise(typed)
 
 
 def _actions(parser: argparse.ArgumentParser, command: str | None) -> list[argparse.Action]:
@@ -123,13 +128,6 @@ def _actions(parser: argparse.ArgumentParser, command: str | None) -> list[argpa
 
 _ONCE = {"--data": ", and each data set has a folder of results of its own", "--preset": ""}
 """Options that define the results' data, of which a second one would be ignored silently; each with the reason."""
-
-
-def _check_once(option: str, reason: str, typed: Sequence[str]) -> None:
-    after = [typed[place + 1] for place, text in enumerate(typed[:-1]) if text == option]
-    values = after + [text.partition("=")[2] for text in typed if text.startswith(f"{option}=")]
-    if len(values) > 1:
-        raise InputError(f"{option} is given {len(values)} times, {listed(values)}; a command takes one{reason}")
 
 
 def _instead(option: str, options_of_command: Sequence[str]) -> str:
@@ -180,12 +178,6 @@ class Parser(argparse.ArgumentParser):
         raise InputError(f"{message}; {self.prog if command else PROGRAM} --help lists the options")
 
 
-def command_names() -> dict[str, str]:
-    """The names of all modules that may hold a command, by the name of the command."""
-    package = import_module(__package__)
-    return {module.name.replace("_", "-"): module.name for module in pkgutil.iter_modules(package.__path__)}
-
-
 def load_command(name: str) -> Command:
     """The command of a name; no others are imported.
 
@@ -202,10 +194,12 @@ def load_command(name: str) -> Command:
 
 def load_commands() -> dict[str, Command]:
     """All commands by their names, in the order of the list that ``--help`` prints."""
-    modules = {name: import_module(f"{__package__}.{module}") for name, module in command_names().items()}
-    commands = {name: getattr(module, "COMMAND", None) for name, module in modules.items()}
-    pairs = [(name, command) for name, command in commands.items() if isinstance(command, Command)]
-    return dict(sorted(pairs, key=lambda pair: (pair[1].place, pair[0])))
+    commands = {}
+    for module in pkgutil.iter_modules(import_module(__package__).__path__):
+        command = getattr(import_module(f"{__package__}.{module.name}"), "COMMAND", None)
+        if isinstance(command, Command):
+            commands[module.name.replace("_", "-")] = command
+    return dict(sorted(commands.items(), key=lambda pair: (pair[1].place, pair[0])))
 
 
 def argument_parser(commands: dict[str, Command]) -> argparse.ArgumentParser:
@@ -243,16 +237,6 @@ class _Version(argparse.Action):
 
         print(f"{PROGRAM} {version(PROGRAM)}")
         parser.exit()
-
-
-def _register_metrics() -> None:
-    """Make `evaluate.load` find the metrics by their bare names. A failure here affects nothing else of ours."""
-    from audio_compositionality.metrics import register
-
-    try:
-        register()
-    except OSError as error:
-        print(f"note: evaluate.load will not find the metrics by their names: {error}", file=sys.stderr)
 
 
 def show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
@@ -314,49 +298,30 @@ def exit_status(error: BaseException, *, resume: str = "", traceback: bool = Fal
         traceback: print the traceback of any error.
         can_skip: whether the command could leave out clips that cannot be embedded, and was not asked to.
     """
-    message = _explain(error, resume)
-    if message is None:
+    hint = ""
+    if isinstance(error, KeyboardInterrupt):
+        message = f"\nstopped. {resume}".rstrip()
+    elif isinstance(error, AudioCompositionalityError):
+        from audio_compositionality.encoders.base import ClipError
+
+        message = f"error: {error}"
+        if can_skip and isinstance(error, ClipError) and "--skip-invalid" not in str(error):
+            hint = "; --skip-invalid leaves such clips out"
+    elif isinstance(error, OSError):
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        message = f"error: {error}{f'; make room: {_KEPT}' if full else ''}"
+    # By its name, to avoid an import of torch.
+    elif isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
+        message = f"error: {error or 'out of memory'}; {_KEPT}"
+    else:
         print("This is a bug in audio-compositionality, please report it:", file=sys.stderr)
         raise error
     if traceback:
         tracebacks.print_exception(error, file=sys.stderr)
-    if not _told_by_another(error):
-        hint = "; --skip-invalid leaves such clips out" if can_skip and _is_of_a_clip(error) else ""
-        print(f"{_process()}{message}{hint}", file=sys.stderr)
+    count, rank = os.environ.get("WORLD_SIZE", ""), os.environ.get("RANK", "")
+    is_one_of_several = count.isdigit() and int(count) > 1
+    # Another process reports why the work ended.
+    if not (is_one_of_several and type(error).__name__ == "ProcessError" and rank != "0"):
+        process = f"process {int(rank) + 1} of {count}: " if is_one_of_several and rank.isdigit() else ""
+        print(f"{process}{message}{hint}", file=sys.stderr)
     return 130 if isinstance(error, KeyboardInterrupt) else 2
-
-
-def _explain(error: BaseException, resume: str) -> str | None:
-    """The message for an error; None for an unexpected one."""
-    if isinstance(error, KeyboardInterrupt):
-        return f"\nstopped. {resume}".rstrip()
-    if isinstance(error, AudioCompositionalityError):
-        return f"error: {error}"
-    if isinstance(error, OSError):
-        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
-        return f"error: {error}{f'; make room: {_KEPT}' if full else ''}"
-    # By its name, to avoid an import of torch.
-    if isinstance(error, MemoryError) or type(error).__name__ == "OutOfMemoryError":
-        return f"error: {error or 'out of memory'}; {_KEPT}"
-    return None
-
-
-def _is_of_a_clip(error: BaseException) -> bool:
-    from audio_compositionality.encoders.base import ClipError
-
-    return isinstance(error, ClipError) and "--skip-invalid" not in str(error)
-
-
-def _told_by_another(error: BaseException) -> bool:
-    """Whether another process reports why the work ended."""
-    return _count() > 1 and type(error).__name__ == "ProcessError" and os.environ.get("RANK") != "0"
-
-
-def _process() -> str:
-    rank = os.environ.get("RANK", "")
-    return f"process {int(rank) + 1} of {_count()}: " if _count() > 1 and rank.isdigit() else ""
-
-
-def _count() -> int:
-    count = os.environ.get("WORLD_SIZE", "")
-    return int(count) if count.isdigit() else 1

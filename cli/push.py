@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from audio_compositionality.support.errors import InputError
 
 from . import arguments
 from .arguments import GO_ON, Command
 from .scoring import print_result
-
-if TYPE_CHECKING:
-    from audio_compositionality.push_scripts.baselines import MissingBaselines
-    from audio_compositionality.tasks.base import Task
 
 _DESCRIPTION = """\
 Update repositories on the Hub to this version. Unchanged files are not sent again: the same command resumes an
@@ -87,20 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "repository ORG/audio-compositionality-results, and add the results of the baselines that it lacks. Existing "
         "results are never changed.",
     )
-    _add_first_results(leaderboard)
-    for subparser in (dataset, metrics, leaderboard):
-        arguments.add_org(subparser)
-        subparser.add_argument(
-            "--create-pr", action="store_true", help="open a pull request instead of committing to main"
-        )
-        subparser.add_argument("--private", action="store_true", help="create new repositories as private")
-        arguments.add_dry_run(subparser)
-        arguments.add_traceback(subparser)
-
-
-def _add_first_results(parser: argparse.ArgumentParser) -> None:
-    """Add the first results of a leaderboard."""
-    group = parser.add_argument_group("first results")
+    group = leaderboard.add_argument_group("first results")
     which = group.add_mutually_exclusive_group()
     which.add_argument(
         "--results", nargs="+", type=Path, metavar="RESULT", help="add these results instead of the baselines'"
@@ -123,6 +106,14 @@ def _add_first_results(parser: argparse.ArgumentParser) -> None:
     )
     arguments.add_store(group)
     arguments.add_device(group)
+    for subparser in (dataset, metrics, leaderboard):
+        arguments.add_org(subparser)
+        subparser.add_argument(
+            "--create-pr", action="store_true", help="open a pull request instead of committing to main"
+        )
+        subparser.add_argument("--private", action="store_true", help="create new repositories as private")
+        arguments.add_dry_run(subparser)
+        arguments.add_traceback(subparser)
 
 
 def run(options: argparse.Namespace) -> int | None:
@@ -132,46 +123,46 @@ def run(options: argparse.Namespace) -> int | None:
         InputError: neither or both of WHAT and ``--rehearse``, or the latter without ``--org``.
     """
     if options.rehearse is not None:
-        return _run_rehearsal(options)
+        if options.what is not None:
+            raise InputError(f"--rehearse goes through all steps: leave out {options.what}")
+        if options.org is None:
+            raise InputError("--rehearse needs --org ORG")
+        from audio_compositionality.push_scripts.rehearsal import goes, rehearsal_lines, rehearse
+
+        steps = rehearse(options.rehearse, options.org)
+        print("\n".join(rehearsal_lines(steps)))
+        return 0 if goes(steps) else 1
     if options.what is None:
         raise InputError("push needs WHAT: dataset, metrics or leaderboard, or --rehearse; --help shows an example")
+    how = {"private": options.private, "pull_request": options.create_pr, "dry_run": options.dry_run}
     if options.what == "leaderboard":
-        _run_leaderboard(options)
+        _push_leaderboard(options, how)
         return None
     from audio_compositionality.push_scripts import reports
     from audio_compositionality.push_scripts.dataset import push_dataset
     from audio_compositionality.push_scripts.spaces import push_metrics
 
     if options.what == "dataset":
-        lines = reports.dataset_lines(push_dataset(options.folder, options.org, **_how(options)))
+        lines = reports.dataset_lines(push_dataset(options.folder, options.org, **how))
     else:
-        lines = reports.metric_lines(push_metrics(options.org, **_how(options)))
+        lines = reports.metric_lines(push_metrics(options.org, **how))
     print("\n".join(lines))
     return None
 
 
-def _run_rehearsal(options: argparse.Namespace) -> int:
-    """Print the steps of a publication."""
-    if options.what is not None:
-        raise InputError(f"--rehearse goes through all steps: leave out {options.what}")
-    if options.org is None:
-        raise InputError("--rehearse needs --org ORG")
-    from audio_compositionality.push_scripts.rehearsal import goes, rehearsal_lines, rehearse
-
-    steps = rehearse(options.rehearse, options.org)
-    print("\n".join(rehearsal_lines(steps)))
-    return 0 if goes(steps) else 1
-
-
-def _how(options: argparse.Namespace) -> dict[str, Any]:
-    return {"private": options.private, "pull_request": options.create_pr, "dry_run": options.dry_run}
-
-
-def _run_leaderboard(options: argparse.Namespace) -> None:
-    """Push the leaderboard, with its first results."""
+def _push_leaderboard(options: argparse.Namespace, how: Mapping[str, bool]) -> None:
+    """Push the leaderboard, with its first results: given ones, or those of the baselines that it lacks."""
     arguments.check_output(options.out, "--out")
     arguments.check_output(options.store, "--store")
-    presets, tasks = _presets(options), arguments.chosen_tasks(options)
+    presets: list[str] = []
+    if not options.results and not options.no_baselines:
+        from audio_compositionality.dataset_builder.rendered import rendered_preset
+
+        presets = list(dict.fromkeys(arguments.names_of(options, "presets") or ()))
+        for preset in presets:
+            # A name that is none is refused before anything is sent.
+            rendered_preset(preset)
+    tasks = arguments.chosen_tasks(options)
     if tasks is not None and not presets:
         raise InputError(
             "--tasks and --benchmark name what baselines are scored by, and none are scored: leave them out"
@@ -179,74 +170,30 @@ def _run_leaderboard(options: argparse.Namespace) -> None:
     if options.results:
         arguments.check_results(options.results)
     from audio_compositionality.push_scripts import reports
+    from audio_compositionality.push_scripts.baselines import missing_baselines, publish_baselines
     from audio_compositionality.push_scripts.spaces import push_leaderboard
+    from audio_compositionality.push_scripts.submit import submit_results
 
-    print("\n".join(reports.leaderboard_lines(push_leaderboard(options.org, **_how(options)))), flush=True)
+    print("\n".join(reports.leaderboard_lines(push_leaderboard(options.org, **how))), flush=True)
+    sending: dict[str, Any] = {"store": options.store, "device": options.device, "progress": True}
+    sending["pull_request"] = options.create_pr
     if options.results:
-        from audio_compositionality.push_scripts.submit import submit_results
-
-        submitted = submit_results(
-            options.results,
-            options.org,
-            store=options.store,
-            device=options.device,
-            pull_request=options.create_pr,
-            dry_run=options.dry_run,
-            progress=True,
-        )
+        submitted = submit_results(options.results, options.org, dry_run=options.dry_run, **sending)
         print("\n".join(reports.submission_lines(submitted)))
     for preset in presets:
-        _add_baselines(options, preset, tasks)
-
-
-def _presets(options: argparse.Namespace) -> list[str]:
-    """The presets for the baselines.
-
-    Raises:
-        InputError: an unknown preset, or none.
-    """
-    if options.results or options.no_baselines:
-        return []
-    from audio_compositionality.dataset_builder.rendered import rendered_preset
-
-    presets = list(dict.fromkeys(arguments.names_of(options, "presets") or ()))
-    for preset in presets:
-        rendered_preset(preset)
-    return presets
-
-
-def _add_baselines(options: argparse.Namespace, preset: str, tasks: Sequence[Task] | None) -> None:
-    """Score the baselines on a preset where the leaderboard lacks them, and submit their results."""
-    from audio_compositionality.push_scripts import reports
-    from audio_compositionality.push_scripts.baselines import missing_baselines, publish_baselines
-
-    missing = missing_baselines(options.org, preset, tasks, device=options.device)
-    if options.dry_run or not missing:
-        print("\n".join(reports.baseline_lines(missing)))
-        return
-    out = options.out / preset
-    print(_opening(missing, out), flush=True)
-    submissions = publish_baselines(
-        options.org,
-        missing,
-        out,
-        store=options.store,
-        device=options.device,
-        pull_request=options.create_pr,
-        progress=True,
-        on_result=print_result,
-    )
-    print("\n".join(line for submitted in submissions for line in reports.submission_lines(submitted)), flush=True)
-
-
-def _opening(missing: MissingBaselines, out: Path) -> str:
-    names = ", ".join(model.card.id for model in missing.tasks)
-    time = _TIMES.get(missing.preset)
-    takes = f", which takes {time} on two cores" if time else ""
-    return (
-        f"Scoring {names} on the preset {missing.preset} for the leaderboard{takes}: once as computed, and once "
-        f"rounded to 16 bits, as they are sent. Results go to {out}; existing ones are used. --no-baselines skips this."
-    )
+        missing = missing_baselines(options.org, preset, tasks, device=options.device)
+        if options.dry_run or not missing:
+            print("\n".join(reports.baseline_lines(missing)))
+            continue
+        names, out = ", ".join(model.card.id for model in missing.tasks), options.out / preset
+        time = f", which takes {_TIMES[preset]} on two cores" if preset in _TIMES else ""
+        print(
+            f"Scoring {names} on the preset {preset} for the leaderboard{time}: once as computed, and once rounded to "
+            f"16 bits, as they are sent. Results go to {out}; existing ones are used. --no-baselines skips this.",
+            flush=True,
+        )
+        submissions = publish_baselines(options.org, missing, out, on_result=print_result, **sending)
+        print("\n".join(line for one in submissions for line in reports.submission_lines(one)), flush=True)
 
 
 COMMAND = Command(

@@ -59,7 +59,16 @@ def run(options: argparse.Namespace) -> None:
     if options.format not in formats:
         raise InputError(f"unknown format {options.format!r}; {nearest(options.format, formats)}")
     if options.format != "html":
-        _write_tables(options)
+        if options.model is not None:
+            raise InputError("--model chooses samples to listen to, which only the format html has")
+        arguments.check_file(options.out)
+        from audio_compositionality.evaluator.compare.comparison import compare_results
+        from audio_compositionality.evaluator.figures.catalogue import write_figures
+
+        comparisons = compare_results(options.results, data=options.data)
+        if options.figures is not None:
+            write_figures(comparisons, options.figures, progress=sys.stderr.isatty())
+        tell(comparisons, options.format, options.out)
         return
     from audio_compositionality.evaluator.report.page import write_report
 
@@ -73,19 +82,6 @@ def run(options: argparse.Namespace) -> None:
         progress=sys.stderr.isatty(),
     )
     print(f"{path} is written: open it in a browser.")
-
-
-def _write_tables(options: argparse.Namespace) -> None:
-    from audio_compositionality.evaluator.compare.comparison import compare_results
-    from audio_compositionality.evaluator.figures.catalogue import write_figures
-
-    if options.model is not None:
-        raise InputError("--model chooses samples to listen to, which only the format html has")
-    arguments.check_file(options.out)
-    comparisons = compare_results(options.results, data=options.data)
-    if options.figures is not None:
-        write_figures(comparisons, options.figures, progress=sys.stderr.isatty())
-    tell(comparisons, options.format, options.out)
 
 
 COMMAND = Command(

@@ -6,8 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.table import print_table
@@ -20,10 +19,8 @@ from .scoring import kept_outputs, print_end, print_result
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Data
     from audio_compositionality.encoders.base import Model
-    from audio_compositionality.evaluator.compare.model_verdicts import Verdicts
     from audio_compositionality.evaluator.run.planning import Named, Plan
     from audio_compositionality.evaluator.run.processes import Processes
-    from audio_compositionality.tasks.base import Task
 
 
 BOXED = "compa-clap-tiny"
@@ -82,21 +79,40 @@ def run(options: argparse.Namespace) -> None:
         return
     store = request.how.store
     if processes.is_main:
+        networks, takes = plan.names[len(plan.baselines) :], ""
+        if is_preset and data.source == "mini":
+            of_networks = "a few minutes, and on a CPU one to ten a model" if networks else "one to four minutes"
+            takes = f", which takes {'a minute or two' if networks[:1] == [BOXED] else of_networks}"
+        more = f" and {', '.join(networks)}" if networks else ""
         where = f"the preset {data.source}" if is_preset else data.source
-        networks = plan.names[len(plan.baselines) :]
-        print(_opening(where, plan.baselines, networks, options.out, store, kept_outputs(plan.tasks)), flush=True)
+        print(
+            f"Scoring {', '.join(plan.baselines)}{more} on {where}{takes}. Results go to {options.out}, the report to "
+            f"{options.out / 'report.html'}, {kept_outputs(plan.tasks)} to {store}; existing ones are used.",
+            flush=True,
+        )
     models = scoring.loaded_models(plan.baselines, _as_they_are(request), options.device, processes)
     for one in (one for one in given if one.name in plan.beside):
         models += [*one.loaded, *_beside(one, plan, options, request, processes)]
     request.check_used(models, plan.tasks)
-    how = how.changed(settings={**_quick_settings(data, plan.tasks), **how.settings})
+    # One fit for tasks that fit: the spread of several is for `evaluate`.
+    fits = any("seeds" in task.settings(data.configuration(task.info.recipe).rows, {}) for task in plan.tasks)
+    how = how.changed(settings={**({"seeds": [0]} if fits else {}), **how.settings})
     results = evaluate_models(
         models, data, list(plan.tasks), how, on_result=print_result, leave_out=True, apart=plan.apart
     )
     if processes.is_main:
         brought = data if isinstance(data, HeldData) else data.source
         verdicts = print_end(results, options, store, None if is_preset else brought)
-        _write_report(options.out, options.typed, verdicts)
+        from audio_compositionality.evaluator.report.page import write_verdicts
+
+        # Of all results in the folder, earlier ones too.
+        page, progress = options.out / "report.html", sys.stderr.isatty()
+        try:
+            path = write_verdicts(verdicts, page, command=options.typed, progress=progress)
+        except (OSError, AudioCompositionalityError) as error:
+            print(f"note: there is no report: {error}", file=sys.stderr)
+        else:
+            print(f"The report is {path}: open it in a browser.")
 
 
 def _loaded(
@@ -174,45 +190,6 @@ def _tell_costs(
 
 _PLAIN = {"layer": None, "pooling": None, "compile": False}
 """Options of baselines, which have no weights."""
-
-
-def _quick_settings(data: Data, tasks: Sequence[Task]) -> dict[str, Any]:
-    """One fit for tasks that fit: the spread of several is for `evaluate`."""
-    for task in tasks:
-        if "seeds" in task.settings(data.configuration(task.info.recipe).rows, {}):
-            return {"seeds": [0]}
-    return {}
-
-
-def _opening(
-    where: str, baselines: Sequence[str], networks: Sequence[str], out: Path, store: Path | None, kept: str
-) -> str:
-    more = f" and {', '.join(networks)}" if networks else ""
-    return (
-        f"Scoring {', '.join(baselines)}{more} on {where}{_takes(where, networks)}. Results go to {out}, the "
-        f"report to {out / 'report.html'}, {kept} to {store}; existing ones are used."
-    )
-
-
-def _takes(where: str, networks: Sequence[str]) -> str:
-    """The time that a run on the preset mini takes, as a clause; empty of other data."""
-    if where != "the preset mini":
-        return ""
-    if networks[:1] == [BOXED]:
-        return ", which takes a minute or two"
-    return f", which takes {'a few minutes, and on a CPU one to ten a model' if networks else 'one to four minutes'}"
-
-
-def _write_report(out: Path, command: str, verdicts: Verdicts) -> None:
-    """Write the report of all results in the folder, earlier ones too; where that fails, print why and go on."""
-    from audio_compositionality.evaluator.report.page import write_verdicts
-
-    try:
-        path = write_verdicts(verdicts, out / "report.html", command=command, progress=sys.stderr.isatty())
-    except (OSError, AudioCompositionalityError) as error:
-        print(f"note: there is no report: {error}", file=sys.stderr)
-    else:
-        print(f"The report is {path}: open it in a browser.")
 
 
 COMMAND = Command(

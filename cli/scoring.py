@@ -88,7 +88,15 @@ class Request:
         Raises:
             InputError: no task has a protocol of that name.
         """
-        return self.how.changed(settings={**protocol_settings(self.protocol, tasks), **self.how.settings})
+        if self.protocol is None:
+            return self.how
+        protocols = [task.info.protocols for task in tasks]
+        names = sorted({name for of_task in protocols for name in of_task})
+        if self.protocol not in names:
+            has = f"the protocol {self.protocol!r}; {nearest(self.protocol, names)}" if names else "a protocol"
+            raise InputError(f"none of the tasks has {has}")
+        settings = {name: value for of_task in protocols for name, value in of_task.get(self.protocol, {}).items()}
+        return self.how.changed(settings={**settings, **self.how.settings})
 
     def check_used(self, models: Sequence[Model], tasks: Sequence[Task]) -> None:
         """Refuse a setting that affects none of the models, and none of the tasks that they do.
@@ -125,9 +133,12 @@ def read_request(options: argparse.Namespace, out: Path | None = None, *, scores
         TaskError: there is no such task.
         DatasetError: there are no such data.
     """
+    from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.evaluator.run.options import RunOptions
     from audio_compositionality.evaluator.run.store import store_root
     from audio_compositionality.support.spec import read_values
+    from audio_compositionality.tasks.base import settings_among
+    from audio_compositionality.tasks.registry import list_tasks
 
     tasks = arguments.chosen_tasks(options)
     spec = data_options.data_spec(options)
@@ -142,11 +153,27 @@ def read_request(options: argparse.Namespace, out: Path | None = None, *, scores
         if "seeds" in of_tasks:
             raise InputError("--seeds and --set seeds=... are both given; give one")
         of_tasks |= read_values([f"seeds={options.seeds}"], task_fields(), "tasks")
-    _check_together(of_tasks, tasks)
+    if of_tasks:
+        # Contradictory settings are refused in each task that has them, before anything is opened.
+        problems = []
+        for task in tasks or list_tasks():
+            if set(of_tasks) & set(task.spec.model_fields):
+                try:
+                    settings_among(task.spec, of_tasks)
+                    break
+                except InputError as error:
+                    problems.append(error)
+        else:
+            if problems:
+                raise problems[0]
     arguments.check_output(out, "--out")
     arguments.check_output(getattr(options, "store", None), "--store")
     typed = frozenset({*of_model, *of_run})
-    protocol = of_run.pop("protocol", None) or _protocol_of(spec)
+    # The protocol of a preset: ``paper`` of ``paper-mini``.
+    reading = recognised(spec.data)
+    preset = reading.source.partition(" with ")[0] if reading.kind == "preset" else spec.preset
+    of_preset, dash, _ = preset.partition("-")
+    protocol = of_run.pop("protocol", None) or (of_preset if dash else None)
     how = RunOptions(
         batch_size=options.batch_size,
         device=options.device,
@@ -159,51 +186,6 @@ def read_request(options: argparse.Namespace, out: Path | None = None, *, scores
         **of_run,
     )
     return Request(spec, changes, tasks, model_settings(options, of_model), how, protocol, typed)
-
-
-def _check_together(settings: Mapping[str, Any], tasks: Sequence[Task] | None) -> None:
-    """Refuse contradictory settings in each task that has them, before anything is opened."""
-    from audio_compositionality.tasks.base import settings_among
-    from audio_compositionality.tasks.registry import list_tasks
-
-    if not settings:
-        return
-    errors = []
-    for task in tasks or list_tasks():
-        if set(settings) & set(task.spec.model_fields):
-            try:
-                settings_among(task.spec, settings)
-                return
-            except InputError as error:
-                errors.append(error)
-    if errors:
-        raise errors[0]
-
-
-def _protocol_of(spec: DataSpec) -> str | None:
-    """The protocol of a preset: ``paper`` of ``paper-mini``."""
-    from audio_compositionality.dataset_builder.data_spec import recognised
-
-    reading = recognised(spec.data)
-    preset = reading.source.partition(" with ")[0] if reading.kind == "preset" else spec.preset
-    protocol, dash, _ = preset.partition("-")
-    return protocol if dash else None
-
-
-def protocol_settings(protocol: str | None, tasks: Sequence[Task]) -> dict[str, Any]:
-    """Settings of tasks under a protocol.
-
-    Raises:
-        InputError: no task has a protocol of that name.
-    """
-    if protocol is None:
-        return {}
-    protocols = [task.info.protocols for task in tasks]
-    names = sorted({name for of_task in protocols for name in of_task})
-    if protocol not in names:
-        has = f"the protocol {protocol!r}; {nearest(protocol, names)}" if names else "a protocol"
-        raise InputError(f"none of the tasks has {has}")
-    return {name: value for of_task in protocols for name, value in of_task.get(protocol, {}).items()}
 
 
 def add_layer(parser: argparse.ArgumentParser) -> None:
@@ -261,31 +243,19 @@ def model_settings(options: argparse.Namespace, values: Mapping[str, Any] = Mapp
             f"twin_seeds is {', '.join(map(str, seeds)) or 'empty'}; it is whole numbers from 0 on with commas "
             "between them, such as 0,1,2"
         )
+    layers: tuple[int, ...] | Literal["all"] | None = None
+    if options.layer is not None:
+        parts = [part.strip() for part in options.layer.split(",") if part.strip()]
+        if parts != ["all"] and (not parts or not all(part.isdecimal() for part in parts)):
+            raise InputError(
+                f"--layer is {options.layer!r}; it is a number from 0 on, several with commas between them, such as "
+                "0,2,4, or all"
+            )
+        layers = "all" if parts == ["all"] else tuple(dict.fromkeys(map(int, parts)))
     of_options = {name: value for name, value in values.items() if name != "twin_seeds"}
     # Commands without questions have none.
     batch_size = getattr(options, "batch_size", None)
-    return ModelSettings(_layers(options), LanguageOptions(batch_size=batch_size, **of_options), seeds)
-
-
-def read_model_settings(options: argparse.Namespace) -> ModelSettings:
-    """The settings of models, for a command without other settings."""
-    (values,) = divided(options.set, [Group("models", model_fields)])
-    return model_settings(options, values)
-
-
-def _layers(options: argparse.Namespace) -> tuple[int, ...] | Literal["all"] | None:
-    """The requested layers; None for the model's output."""
-    if options.layer is None:
-        return None
-    parts = [part.strip() for part in options.layer.split(",") if part.strip()]
-    if parts == ["all"]:
-        return "all"
-    if not parts or not all(part.isdecimal() for part in parts):
-        raise InputError(
-            f"--layer is {options.layer!r}; it is a number from 0 on, several with commas between them, such as 0,2,4, "
-            "or all"
-        )
-    return tuple(dict.fromkeys(map(int, parts)))
+    return ModelSettings(layers, LanguageOptions(batch_size=batch_size, **of_options), seeds)
 
 
 def loaded_models(
@@ -392,25 +362,20 @@ def kept_outputs(tasks: Sequence[Task]) -> str:
     )
 
 
-def result_line(result: Result) -> str:
-    """A result in one line: model, task, the measure that it is ranked by with its interval, its score, and
-    the kinds of samples where some are missing."""
+def print_result(result: Result) -> None:
+    """Print a result in one line as soon as it is ready, also where the output goes to a file: model, task, the measure
+    that it is ranked by with its interval, its score, and the kinds of samples where some are missing."""
     from audio_compositionality.evaluator.compare.tables import kinds_there, score_words
     from audio_compositionality.tasks.registry import load_task
 
     info = load_task(result.task).info
-    named = dict.fromkeys((info.ranks_by, info.score.name))
     numbers = []
-    for measure in map(info.measure, named):
+    for measure in map(info.measure, dict.fromkeys((info.ranks_by, info.score.name))):
         words = score_words(result.measures[measure.name], result.intervals.get(measure.name), measure.digits)
         numbers.append(f"{measure.heading} {words}")
     there = kinds_there(result, info)
-    return f"{plain(result.model.id)}, {info.title}: {', '.join(numbers)}{f' ({there})' if there else ''}"
-
-
-def print_result(result: Result) -> None:
-    """Print a result as soon as it is ready, also where the output goes to a file."""
-    print(result_line(result), flush=True)
+    kinds = f" ({there})" if there else ""
+    print(f"{plain(result.model.id)}, {info.title}: {', '.join(numbers)}{kinds}", flush=True)
 
 
 def print_end(

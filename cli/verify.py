@@ -81,15 +81,13 @@ def run(options: argparse.Namespace) -> int:
         status = status or int(not outcome.verified)
     # Below an error alone it would read like success.
     if any(counts):
-        print(LEGEND if options.explain else _summary(*counts))
+        failed, verified = counts
+        several = ""
+        if failed + verified > 1:
+            results = f"{verified} of {failed + verified} results {'is' if verified == 1 else 'are'}"
+            several = f"{results} verified: recomputed from their embeddings or answers. "
+        print(LEGEND if options.explain else f"{several}--explain prints every number with its tolerance.")
     return status
-
-
-def _summary(failed: int, verified: int) -> str:
-    count = failed + verified
-    results = f"{verified} of {count} results {'is' if verified == 1 else 'are'}" if count > 1 else ""
-    how = "verified: recomputed from their embeddings or answers. " if count > 1 else ""
-    return f"{results} {how}--explain prints every number with its tolerance.".strip()
 
 
 COMMAND = Command(
