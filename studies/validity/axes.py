@@ -13,13 +13,13 @@ from audio_compositionality.dataset_builder.data import Row, to_waveform
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.scenes.bases import TransformSpec
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.tasks.base import Floats, Outputs, Scores
+from audio_compositionality.tasks.base import Floats, Outputs
 from audio_compositionality.tasks.registry import load_task
 from audio_compositionality.tasks.shapes.designs import FACTORS, METERS
 
 from . import axes_encoders as make
 from . import axes_theory as theory
-from .axes_encoders import BOTH, DIM, FULL, SMALL, UNPROBED, AxesMaterial, AxesPlan, Encoder
+from .axes_encoders import BOTH, DIM, FULL, SMALL, UNPROBED, AxesMaterial, Encoder
 from .checks import (
     EXACTLY,
     Chapter,
@@ -48,11 +48,11 @@ READS = {
 CANNOT_READ = "rate_binding"
 
 
-def read_from_levels(plan: AxesPlan, seed: int) -> list[Check]:
+def read_from_levels(data: AxesMaterial) -> list[Check]:
     """A level meter on rendered sound: it reads rate and amplitude, also on timbres absent from its probe's training,
     but not which of two sources has which rate."""
-    single = load_recipe("factors")
-    settings = single.presets["mini"].changed(**{"seed": seed, **plan.factors})
+    single, seed = load_recipe("factors"), data.seed
+    settings = single.presets["mini"].changed(**{"seed": seed, **data.plan.factors})
     rendering = single.render(settings)
     places = [place for place, row in enumerate(rendering.rows) if row["kind"] == "crossed"]
     rows, meter = [rendering.rows[place] for place in places], _embedded(LEVEL_METER, rendering, places)
@@ -98,9 +98,12 @@ Heard = Callable[[Floats, Row], Floats]
 """An embedding [dim] of a clip [samples] in -1...1, and of its row for the oracle."""
 
 
-def cheats(seed: int) -> list[Check]:
+def cheats(data: AxesMaterial) -> list[Check]:
     """Constant, level, hash, samples, and an oracle of the labels, in all scores that rank."""
-    rows, clips = _rendered(seed)
+    settings = TransformSpec(seed=data.seed, bases=BASES, untransformed=0, duration=1, rate_range=(2, 6))
+    rendering = load_recipe("transforms").render(settings)
+    rows = list(rendering.rows)
+    clips = [rendering.clips(place)[0] / 32_768 for place in range(len(rows))]
     encoders: dict[str, Heard] = {
         "constant": lambda clip, row: np.ones(2),
         "level": lambda clip, row: np.sqrt(np.mean(np.square(clip)))[None],
@@ -111,8 +114,10 @@ def cheats(seed: int) -> list[Check]:
     checks = []
     for subject, heard in encoders.items():
         for name in UNPROBED:
-            scores = _scored_cheat(name, rows, clips, heard)
-            ranked = load_task(name).info.ranks_by
+            task = load_task(name)
+            places = [place for place, row in enumerate(rows) if task.inputs(row, {}).clips]
+            embeddings = np.stack([heard(clips[place], rows[place]) for place in places])
+            scores, ranked = scored(name, rows, Outputs(clips=embeddings)), task.info.ranks_by
             expected = float(subject == "labels of the sources")
             spread = half_width(scores.columns[f"score_{ranked}"])
             value = scores.measures[ranked]
@@ -126,20 +131,6 @@ def cheats(seed: int) -> list[Check]:
                     at_most(subject, f"{heading(name, 'invariance')}, plain", 0.5, float(plain), claimed=False)
                 )
     return checks
-
-
-def _rendered(seed: int) -> tuple[list[Row], list[Floats]]:
-    settings = TransformSpec(seed=seed, bases=BASES, untransformed=0, duration=1, rate_range=(2, 6))
-    rendering = load_recipe("transforms").render(settings)
-    rows = list(rendering.rows)
-    return rows, [rendering.clips(place)[0] / 32_768 for place in range(len(rows))]
-
-
-def _scored_cheat(name: str, rows: list[Row], clips: list[Floats], heard: Heard) -> Scores:
-    task = load_task(name)
-    places = [place for place, row in enumerate(rows) if task.inputs(row, {}).clips]
-    embeddings = np.stack([heard(clips[place], rows[place]) for place in places])
-    return scored(name, rows, Outputs(clips=embeddings))
 
 
 def _direction(content: bytes) -> Floats:
@@ -283,38 +274,29 @@ def _entangled(data: AxesMaterial, level: float) -> Mapping[str, float]:
     }
 
 
-_part = Chapter("axes.yaml", "four axes").part
-
-_ENCODERS: tuple[tuple[str, Callable[[AxesMaterial], list[Check]]], ...] = (
-    ("perfect", theory.perfect),
-    ("entangled", theory.entangled),
-    ("energy", theory.energy_only),
-    ("deaf", theory.deaf),
-    ("blind", theory.blind),
-    ("random", theory.random),
-    ("constant", theory.constant),
-)
-
-_DIALS = (("noise", turn_noise), ("entanglement", turn_entanglement))
-
-
 def chapter(*, quick: bool, simulations: int, seed: int, progress: bool) -> tuple[Part, ...]:
     """Check the four axes; see `dials.chapter`."""
-    plan = SMALL if quick else FULL
+    plan, page = SMALL if quick else FULL, Chapter("axes.yaml", "four axes")
     data = AxesMaterial(plan, seed)
-    rows: dict[str, Any] = {name: len(clips) for name, clips in data.clips.items()}
-    parts = [_part("chapter", level=2, dim=DIM, **rows)]
-    for key, check in tqdm(_ENCODERS, desc="axes: encoders", disable=not progress):
-        parts.append(_part(key, check(data)))
-    parts.append(_part("levels", read_from_levels(plan, seed)))
-    parts.append(_part("cheats", cheats(seed)))
-    parts.append(_part("space", theory.moved_in_space(plan, seed)))
-    for key, turn in _DIALS:
-        dial, checks = turn(data, progress)
-        parts.append(_part(key, checks, dial))
     # A coverage of 93.6 %, as of 32 blocks, would seem to be below 93 % in a fifth of all runs of 1,000.
     count = simulations if quick else 4 * simulations
-    parts.append(_part("coverage", simulate_invariance(count, seed, progress), simulations=count))
+    checks: dict[str, Callable[[AxesMaterial], list[Check]]] = {
+        "perfect": theory.perfect,
+        "entangled": theory.entangled,
+        "energy": theory.energy_only,
+        "deaf": theory.deaf,
+        "blind": theory.blind,
+        "random": theory.random,
+        "constant": theory.constant,
+        "levels": read_from_levels,
+        "cheats": cheats,
+        "space": theory.moved_in_space,
+    }
+    along = {"noise": turn_noise, "entanglement": turn_entanglement}
     probed = simulate_informativeness(simulations, seed, progress)
-    parts.append(_part("probed", probed, simulations=simulations, fewest=FEWEST_CONTEXTS))
-    return tuple(parts)
+    return (
+        page.part("chapter", level=2, dim=DIM, **{name: len(clips) for name, clips in data.clips.items()}),
+        *page.parts(checks, along, data, progress),
+        page.part("coverage", simulate_invariance(count, seed, progress), simulations=count),
+        page.part("probed", probed, simulations=simulations, fewest=FEWEST_CONTEXTS),
+    )

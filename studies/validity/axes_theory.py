@@ -22,7 +22,6 @@ from .axes_encoders import (
     TRANSFORMS,
     UNPROBED,
     AxesMaterial,
-    AxesPlan,
     Encoder,
 )
 from .checks import Check, at_least, at_most, half_width, heading, near, numbers
@@ -271,15 +270,15 @@ def constant(data: AxesMaterial) -> list[Check]:
     return checks
 
 
-def moved_in_space(plan: AxesPlan, seed: int) -> list[Check]:
+def moved_in_space(given: AxesMaterial) -> list[Check]:
     """Rotated, × 1,000 and shifted: all scores have to stay, except plain cosines, which depend on the origin by
     design."""
     # Whether a probe depends on them does not depend on the number of clips.
-    data = AxesMaterial(SMALL, seed)
+    data, seed = AxesMaterial(SMALL, given.seed), given.seed
     checks = []
     for task in axes_tasks():
         plain, turned = (
-            data.measures(task, encoder, plan.turned_by)
+            data.measures(task, encoder, given.plan.turned_by)
             for encoder in (
                 lambda clips: make.noisy(clips, 0.2, seed),
                 lambda clips: make.turned(make.noisy(clips, 0.2, seed), seed),

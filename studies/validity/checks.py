@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -13,6 +13,7 @@ import numpy as np
 import yaml
 from numpy.typing import NDArray
 from scipy import stats
+from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import Row as DataRow
 from audio_compositionality.tasks.base import Outputs, Scores
@@ -188,6 +189,21 @@ class Chapter:
         text = texts["text"].format(**figures)
         name = f"{self.name}: {title[0].lower()}{title[1:]}"
         return Part(name, texts["title"], text, tuple(checks), dial, level)
+
+    def parts(
+        self,
+        checks: Mapping[str, Callable[[Any], Sequence[Check]]],
+        dials: Mapping[str, Callable[[Any, bool], tuple[DialTable, Sequence[Check]]]],
+        data: Any,
+        progress: bool,
+    ) -> list[Part]:
+        """Return the parts of some checks and dials, by their keys; the functions make them of a material."""
+        bar = tqdm(checks.items(), desc=self.name, disable=not progress)
+        made = [self.part(key, check(data)) for key, check in bar]
+        for key, turn in dials.items():
+            table, along = turn(data, progress)
+            made.append(self.part(key, along, table))
+        return made
 
 
 @cache

@@ -441,37 +441,18 @@ def turn_favour(data: CaptionMaterial, progress: bool) -> tuple[DialTable, list[
     return DialTable("strength", levels, {heading(ORDER, name): values[name] for name in names}), checks
 
 
-_part = Chapter("comp_a.yaml", "captions").part
-
-_MODELS: tuple[tuple[str, Callable[[CaptionMaterial], list[Check]]], ...] = (
-    ("oracle", perfect),
-    ("named", as_named),
-    ("bag", bag),
-    ("random", random),
-    ("space", moved),
-)
-
-_DIALS: tuple[tuple[str, Callable[[CaptionMaterial, bool], tuple[DialTable, list[Check]]]], ...] = (
-    ("noise", turn_noise),
-    ("twins", turn_twins),
-    ("favour", turn_favour),
-)
-
-
 def chapter(*, quick: bool, simulations: int, seed: int, progress: bool) -> tuple[Part, ...]:
     """Check the scores of captions; see `dials.chapter`. Nothing is simulated."""
-    data = CaptionMaterial(SMALL if quick else FULL, seed)
+    data, page = CaptionMaterial(SMALL if quick else FULL, seed), Chapter("comp_a.yaml", "captions")
     order = data.items[ORDER].rows
-    figures: dict[str, Any] = {
-        "order": len(order),
-        "triplets": sum(len(row["captions"]) == 3 for row in order),
-        "attribute": len(data.items[ATTRIBUTE].rows),
-        "models": data.plan.models,
-    }
-    parts = [_part("chapter", level=2, **figures)]
-    for key, check in tqdm(_MODELS, desc="captions: models", disable=not progress):
-        parts.append(_part(key, check(data)))
-    for key, turn in _DIALS:
-        dial, checks = turn(data, progress)
-        parts.append(_part(key, checks, dial))
-    return tuple(parts)
+    head = page.part(
+        "chapter",
+        level=2,
+        order=len(order),
+        triplets=sum(len(row["captions"]) == 3 for row in order),
+        attribute=len(data.items[ATTRIBUTE].rows),
+        models=data.plan.models,
+    )
+    checks = {"oracle": perfect, "named": as_named, "bag": bag, "random": random, "space": moved}
+    along = {"noise": turn_noise, "twins": turn_twins, "favour": turn_favour}
+    return (head, *page.parts(checks, along, data, progress))

@@ -12,10 +12,9 @@ from scipy import stats
 from tqdm.auto import tqdm
 
 from audio_compositionality.metrics.a_coat import a_coat
-from audio_compositionality.tasks.registry import load_task
 
 from . import constructed as make
-from .checks import EXACTLY, Chapter, Check, DialTable, Part, at_most, moves, near, page_texts, thinned
+from .checks import EXACTLY, Chapter, Check, DialTable, Part, at_most, heading, moves, near, page_texts, thinned
 from .constructed import A_COAT, BASE_SHARE, QUICK, SCORES, ConstructedEncoder, Floats, Material, Plan, Score
 from .simulation import COMMON, DIM, ENCODERS, coverage_band, simulate_coverage, simulate_false_positives
 from .theory import compare_with_theory
@@ -143,15 +142,15 @@ def turn(key: str, dial: Dial, data: Material, bar: Any) -> tuple[DialTable, lis
 
     texts = page_texts("scores.yaml")[key]
     subject = texts["level"]
-    checks = [moves(subject, name_of(score), levels, along[score]) for score in named(dial.rises)]
-    checks += [moves(subject, name_of(score), levels, along[score], falls=True) for score in named(dial.falls)]
+    checks = [moves(subject, heading(*score), levels, along[score]) for score in named(dial.rises)]
+    checks += [moves(subject, heading(*score), levels, along[score], falls=True) for score in named(dial.falls)]
     changes = {score: max(abs(value - values[0]) for value in values) for score, values in along.items()}
     allowed = {score: EXACTLY for score in named(dial.stays)}
     allowed |= {score: sampling_error(*score, first[score[0]]) for score in named(f"{dial.nearly} {dial.wished}")}
     allowed |= {score: TENTH * changes["a_coat", "a_coat"] for score in named(dial.tenth)}
     for score, tolerance in allowed.items():
         claimed, values = score not in named(dial.wished), along[score]
-        check = at_most(subject, f"{name_of(score)}: largest change", tolerance, changes[score], claimed=claimed)
+        check = at_most(subject, f"{heading(*score)}: largest change", tolerance, changes[score], claimed=claimed)
         told = texts.get("findings", {}).get(".".join(score), "").format(first=values[0], last=values[-1])
         checks.append(replace(check, finding=told))
     if "collapsed" in texts.get("findings", {}):
@@ -159,14 +158,7 @@ def turn(key: str, dial: Dial, data: Material, bar: Any) -> tuple[DialTable, lis
         missed = [f"{x:g}" for x, flag, mean in zip(levels, flags, constants, strict=True) if mean > 0.5 and not flag]
         check = near(subject, "fits that return the mean and are not collapsed", 0, len(missed), claimed=False)
         checks.append(replace(check, finding=texts["findings"]["collapsed"].format(levels=", ".join(missed))))
-    return DialTable(subject, levels, {name_of(score): tuple(values) for score, values in along.items()}), checks
-
-
-def name_of(score: Score) -> str:
-    """Return the readable name of a score, from its task's measures."""
-    info = load_task(score[0]).info
-    measure = info.measure(score[1])
-    return info.title if measure == info.score else f"{info.title} {measure.heading}"
+    return DialTable(subject, levels, {heading(*score): tuple(values) for score, values in along.items()}), checks
 
 
 def sampling_error(task: str, name: str, result: Mapping[str, Any]) -> float:
@@ -217,7 +209,7 @@ def move(data: Material, progress: bool) -> list[Check]:
                 step = 1 / plain[task]["n"] if name == "top1" else 0.0
                 tolerance = max(float(stats.t.ppf(1 - 0.005 / len(results), len(seeds) - 1)) * spread, step)
             change = max(abs(result[task][name] - reference) for result in results)
-            checks.append(at_most(subject, f"{name_of((task, name))}: largest change", tolerance, change))
+            checks.append(at_most(subject, f"{heading(task, name)}: largest change", tolerance, change))
     return checks
 
 

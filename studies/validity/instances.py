@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -458,38 +457,27 @@ def turn_heart(data: InstancesMaterial, progress: bool) -> tuple[DialTable, list
     ]
 
 
-_part = Chapter("instances.yaml", "instances").part
-
-_ENCODERS: tuple[tuple[str, Callable[[InstancesMaterial], list[Check]]], ...] = (
-    ("oracle", perfect),
-    ("deaf", deaf),
-    ("calls", calls),
-    ("random", random),
-    ("linear", linear),
-    ("space", moved_in_space),
-    ("bound", binding_theory),
-    ("held out", held_out_theory),
-)
-
-_DIALS: tuple[tuple[str, Callable[[InstancesMaterial, bool], tuple[DialTable, list[Check]]]], ...] = (
-    ("noise", turn_noise),
-    ("strength", turn_strength),
-    ("masking", turn_masking),
-    ("nuisance", turn_common_nuisance),
-    ("binding", turn_binding),
-    ("by heart", turn_heart),
-)
-
-
 def chapter(*, quick: bool, simulations: int, seed: int, progress: bool) -> tuple[Part, ...]:
     """Check the scores across instances; see `dials.chapter`. Nothing is simulated."""
-    data = InstancesMaterial(SMALL if quick else FULL, seed)
-    rows: dict[str, Any] = {"scenes": len(data.scenes), "dim": DIM, "classes": CLASSES}
-    rows |= {"blocks": len(data.clips[BLOCKS].rows), "trials": len(data.clips[BINDING].rows)}
-    parts = [_part("chapter", level=2, **rows)]
-    for key, check in tqdm(_ENCODERS, desc="instances: encoders", disable=not progress):
-        parts.append(_part(key, check(data)))
-    for key, turn in _DIALS:
-        dial, checks = turn(data, progress)
-        parts.append(_part(key, checks, dial))
-    return tuple(parts)
+    data, page = InstancesMaterial(SMALL if quick else FULL, seed), Chapter("instances.yaml", "instances")
+    rows = {"blocks": len(data.clips[BLOCKS].rows), "trials": len(data.clips[BINDING].rows)}
+    checks = {
+        "oracle": perfect,
+        "deaf": deaf,
+        "calls": calls,
+        "random": random,
+        "linear": linear,
+        "space": moved_in_space,
+        "bound": binding_theory,
+        "held out": held_out_theory,
+    }
+    along = {
+        "noise": turn_noise,
+        "strength": turn_strength,
+        "masking": turn_masking,
+        "nuisance": turn_common_nuisance,
+        "binding": turn_binding,
+        "by heart": turn_heart,
+    }
+    head = page.part("chapter", level=2, scenes=len(data.scenes), dim=DIM, classes=CLASSES, **rows)
+    return (head, *page.parts(checks, along, data, progress))

@@ -169,7 +169,7 @@ def _exact(data: Material) -> list[Check]:
         encoder = make.anisotropic(share, make.additive(seed=seed))
         value = data.fit(encoder.embed(data.scenes), max_steps=1)["constant"]
         subject = f"additive + shared mean, {share:g}"
-        checks.append(near(subject, "A-TRE constant", expected_constant(train, test, share), value))
+        checks.append(near(subject, "A-TRE: constant", expected_constant(train, test, share), value))
     encoder = make.constant(seed=seed)
     quadruples, scenes = data.a_coat(encoder), data.a_tre(encoder)
     return [
@@ -177,9 +177,9 @@ def _exact(data: Material) -> list[Check]:
         near("constant", "A-COAT", 0, quadruples["a_coat"]),
         near("constant", "degenerate / n", 1, quadruples["degenerate"] / quadruples["n"]),
         near("constant", "A-TRE", 1, scenes["a_tre"]),
-        near("constant", "A-TRE gain", 0, scenes["gain"]),
-        near("constant", "A-TRE centred", 0, scenes["a_tre_centred"]),
-        near("constant", "A-TRE collapsed", 1, float(scenes["collapsed"])),
+        near("constant", "A-TRE: gain", 0, scenes["gain"]),
+        near("constant", "A-TRE: centred", 0, scenes["a_tre_centred"]),
+        near("constant", "A-TRE: collapsed", 1, float(scenes["collapsed"])),
     ]
 
 
@@ -200,7 +200,7 @@ def _sampled_a_coat(data: Material) -> list[Sampled]:
     single = data.quadruples[np.flatnonzero(data.quadruples.t.sizes == 1)]
     steps = make.counting(0.9, seed=seed).embed_quadruples(single)
     centred = np.asarray(a_coat(*steps, return_scores=True)["scores_centred"])
-    sampled.append(("number only, 0.9, |T| = 1", "A-COAT centred", centred, 0.0, False))
+    sampled.append(("number only, 0.9, |T| = 1", "A-COAT: centred", centred, 0.0, False))
     null = data.a_coat(make.additive(seed=seed))["null"]
     for share in (0.25, 0.5, 1.0):
         moved = round(share * n) / n
@@ -241,5 +241,5 @@ def _sampled_constants(data: Material) -> list[Sampled]:
         # The metric's own constant in place of the mean of the cosines, which it has to equal.
         cosines += data.fit(z, max_steps=1)["constant"] - cosines.mean()
         expected = expected_noise_constant(share, encoder.dim, len(train))
-        sampled.append((f"noise + shared mean, {share:g}", "A-TRE constant", cosines, expected, False))
+        sampled.append((f"noise + shared mean, {share:g}", "A-TRE: constant", cosines, expected, False))
     return sampled

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,7 +112,7 @@ def shifted(data: Moments, seconds: float) -> tuple[float, float]:
     return numbers(data.answered(data.truth + towards))["iou"], float(theory.mean())
 
 
-def turn_shift(data: Moments) -> tuple[DialTable, list[Check]]:
+def turn_shift(data: Moments, progress: bool) -> tuple[DialTable, list[Check]]:
     """From the true times to times that are moved."""
     pairs = [shifted(data, seconds) for seconds in SHIFTS]
     checks = [
@@ -182,21 +181,9 @@ def framed(data: Moments) -> list[Check]:
     ]
 
 
-_MODELS: tuple[tuple[str, Callable[[Moments], list[Check]]], ...] = (
-    ("exact", exact),
-    ("constant", constant),
-    ("blind", label_blind),
-    ("frames", framed),
-)
-
-_part = Chapter("when.yaml", "when").part
-
-
 def chapter(*, quick: bool, simulations: int, seed: int, progress: bool) -> tuple[Part, ...]:
     """Check the scores; see `dials.chapter`. Nothing is simulated."""
-    data = Moments(40 if quick else 200, seed)
-    figures: dict[str, Any] = {"rows": len(data.rows)}
-    dial, checks = turn_shift(data)
-    parts = [_part("chapter", level=2, **figures)]
-    parts += [_part(key, check(data)) for key, check in _MODELS]
-    return (*parts, _part("shift", checks, dial))
+    data, page = Moments(40 if quick else 200, seed), Chapter("when.yaml", "when")
+    checks = {"exact": exact, "constant": constant, "blind": label_blind, "frames": framed}
+    along = {"shift": turn_shift}
+    return (page.part("chapter", level=2, rows=len(data.rows)), *page.parts(checks, along, data, progress))

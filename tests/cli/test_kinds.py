@@ -34,6 +34,7 @@ def test_each_model_is_scored_by_the_tasks_that_it_can_do(run, tmp_path, capsys,
     assert "'first' is left out of" in told
 
 
-def test_a_model_that_can_do_none_of_them_is_refused(refused):
+def test_a_model_that_can_do_none_of_them_is_refused(refused, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     line = refused("evaluate", "log-mel-statistics", "--benchmark", "polybench")
     assert "none of which 'log-mel-statistics' can do" in line

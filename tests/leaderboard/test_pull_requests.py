@@ -161,14 +161,11 @@ def _raise(error):
     raise error
 
 
-def test_what_takes_too_long_is_ended():
+def test_what_a_function_returns_arrives_and_a_process_that_dies_or_takes_too_long_is_told_of():
     started = time.monotonic()
     with pytest.raises(OverdueError, match="ended after 1 s"):
         in_own_process(time.sleep, 600, seconds=1)
     assert time.monotonic() - started < 300
-
-
-def test_what_a_function_returns_arrives_and_a_process_that_dies_is_told_of():
     assert in_own_process(math.hypot, 3, 4, seconds=60) == 5
     with pytest.raises(DiedError, match="exit code 7"):
         in_own_process(os._exit, 7, seconds=60)

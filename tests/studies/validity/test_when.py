@@ -14,7 +14,7 @@ PARTS = {
     "constant": when.constant,
     "blind": when.label_blind,
     "frames": when.framed,
-    "shift": lambda data: when.turn_shift(data)[1],
+    "shift": lambda data: when.turn_shift(data, False)[1],
 }
 
 
