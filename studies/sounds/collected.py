@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from string import ascii_lowercase
 
-from .maker import MadeSound, Maker, data_folder, data_folders, digest_of, read_sound, write_sounds
+from .maker import INSTALLED, MadeSound, Maker, data_folder, data_folders, digest_of, read_sound, write_sounds
 
 LEAST_LABELS = 12
 """Classes and contexts of a block."""
@@ -115,23 +115,8 @@ _ENGLISH = {**dict(enumerate(_ENGLISH_NUMBERS)), **_TENS}
 _LETTERS = ascii_lowercase.replace("z", "")
 """Not z, which is said in two ways."""
 
-_SYLLABLES = (
-    "car",
-    "dog",
-    "fix",
-    "gas",
-    "gem",
-    "hot",
-    "jet",
-    "key",
-    "me",
-    "my",
-    "no",
-    "pet",
-    "saw",
-    "say",
-    "sit",
-    "sky",
+_SYLLABLES = tuple(
+    ["car", "dog", "fix", "gas", "gem", "hot", "jet", "key", "me", "my", "no", "pet", "saw", "say", "sit", "sky"]
 )
 
 _ASTERISK = {
@@ -248,61 +233,8 @@ PROMPTS = CollectedWords(
 )
 
 
-CREATURES: Mapping[str, tuple[str, ...]] = {
-    "bat": ("bat-hit-1", "bat-hit-2"),
-    "boar": ("tusker-die", "tusker-hit"),
-    "drake": ("drake-die", "drake-hit-1", "drake-hit-2", "drake-hit-3"),
-    "dwarf": (
-        *("dwarf-die-1", "dwarf-die-2", "dwarf-die-3", "dwarf-laugh"),
-        *("dwarf-hit-1", "dwarf-hit-2", "dwarf-hit-3", "dwarf-hit-4"),
-    ),
-    "ghost": ("wail", "wail-sml"),
-    "goblin": ("goblin-die-1", "goblin-die-2", "goblin-hit-1", "goblin-hit-2", "goblin-hit-3"),
-    "gryphon": (
-        *("gryphon-die-1", "gryphon-die-2", "gryphon-shriek-1", "gryphon-shriek-2"),
-        *("gryphon-hit-1", "gryphon-hit-2", "gryphon-hit-3"),
-    ),
-    "horse": ("horse-die", "horse-hit-1", "horse-hit-3"),
-    "lich": ("lich-die", "lich-hit-1", "lich-hit-2"),
-    "man": ("human-die-1", "human-hit-1", "human-hit-2", "human-hit-3", "human-hit-5"),
-    "naga": ("naga-die", "naga-hit-1", "naga-hit-2", "naga-hit-3"),
-    "ogre": ("ogre-die-1", "ogre-die-2", "ogre-die-3", "ogre-hit-1", "ogre-hit-2", "ogre-hit-4"),
-    "old-man": (
-        *("human-old-die-1", "human-old-die-2", "human-old-die-3"),
-        *("human-old-hit-1", "human-old-hit-2", "human-old-hit-3"),
-    ),
-    "orc": ("orc-die-2", "orc-die-3", "orc-hit-1", "orc-hit-2", "orc-hit-3", "orc-hit-4"),
-    "skeleton": (
-        *("skeleton-die-1", "skeleton-hit-2", "skeleton-hit-3"),
-        *("skeleton-big-hit-1", "skeleton-big-hit-2", "skeleton-big-hit-3"),
-    ),
-    "small-orc": (
-        *("orc-small-die-1", "orc-small-die-2", "orc-small-hit-1"),
-        *("orc-small-hit-2", "orc-small-hit-3", "orc-small-hit-4"),
-    ),
-    "snake": ("hiss", "hiss-big", "hiss-die", "hiss-hit"),
-    "troll": ("troll-die-1", "troll-hit-1"),
-    "wolf": (
-        *("wolf-die-1", "wolf-die-2", "wolf-die-3", "wolf-die-4", "wolf-hit-1", "wolf-hit-2"),
-        *("wolf-hit-3", "wolf-hit-4", "wolf-growl-1", "wolf-growl-2", "wolf-growl-3", "wolf-growl-4"),
-    ),
-    "woman": (
-        *("human-female-die-1", "human-female-die-2", "human-female-die-3"),
-        *("human-female-hit-1", "human-female-hit-2", "human-female-hit-3"),
-    ),
-    "wose": ("wose-attack", "wose-die", "wose-hit"),
-    "yeti": ("yeti-die", "yeti-hit"),
-    "zombie": (
-        *("zombie-attack", "zombie-hit-1", "zombie-hit-2", "zombie-hit-3"),
-        *("zombie-hit-4", "zombie-hit-5", "zombie-hit-6"),
-    ),
-}
-"""Files of each kind, without their suffixes.
-
-Left out are sounds not from a throat (hooves, wings, weapons), kinds with one recording, and recut or recoloured copies
-of another file: of two files whose waveforms correlate by .5 or more at some delay, the second (both, where they are of
-two kinds: ``ogre-hit-3`` is ``orc-die-1``).
-"""
+CREATURES: Mapping[str, list[str]] = INSTALLED["creatures"]
+"""Files of each kind, without their suffixes."""
 
 _FOLDER = "games/wesnoth/*/data/core/sounds"
 

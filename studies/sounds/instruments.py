@@ -15,6 +15,7 @@ import numpy as np
 from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 
 from .maker import (
+    INSTALLED,
     MadeSound,
     Maker,
     data_folders,
@@ -175,54 +176,7 @@ def _family(stem: str) -> str:
     return next((family for start, family in _FAMILIES.items() if name.startswith(start)), name)
 
 
-PROGRAMS: Mapping[str, tuple[int, int, int]] = {
-    "grand-piano": (0, 40, 84),
-    "harpsichord": (6, 41, 77),
-    "celesta": (8, 60, 96),
-    "vibraphone": (11, 53, 84),
-    "marimba": (12, 48, 84),
-    "xylophone": (13, 65, 96),
-    "tubular-bells": (14, 60, 77),
-    "drawbar-organ": (16, 40, 84),
-    "church-organ": (19, 40, 84),
-    "accordion": (21, 53, 84),
-    "harmonica": (22, 60, 84),
-    "nylon-guitar": (24, 43, 76),
-    "steel-guitar": (25, 43, 76),
-    "distorted-guitar": (30, 40, 72),
-    "acoustic-bass": (32, 28, 48),
-    "slap-bass": (36, 28, 48),
-    "violin": (40, 55, 86),
-    "cello": (42, 38, 67),
-    "pizzicato-strings": (45, 43, 79),
-    "harp": (46, 40, 84),
-    "timpani": (47, 36, 52),
-    "string-ensemble": (48, 43, 84),
-    "choir": (52, 48, 76),
-    "trumpet": (56, 55, 82),
-    "trombone": (57, 40, 67),
-    "tuba": (58, 29, 53),
-    "muted-trumpet": (59, 55, 79),
-    "french-horn": (60, 41, 72),
-    "soprano-sax": (64, 56, 84),
-    "tenor-sax": (66, 44, 72),
-    "oboe": (68, 58, 86),
-    "bassoon": (70, 34, 65),
-    "clarinet": (71, 50, 84),
-    "piccolo": (72, 74, 100),
-    "flute": (73, 60, 91),
-    "pan-flute": (75, 60, 84),
-    "ocarina": (79, 60, 84),
-    "square-lead": (80, 48, 84),
-    "sawtooth-lead": (81, 48, 84),
-    "sitar": (104, 48, 72),
-    "banjo": (105, 48, 79),
-    "koto": (107, 50, 79),
-    "bagpipe": (109, 58, 77),
-    "steel-drums": (114, 52, 79),
-    "woodblock": (115, 60, 84),
-    "taiko": (116, 36, 60),
-}
+PROGRAMS: Mapping[str, tuple[int, int, int]] = {name: tuple(three) for name, three in INSTALLED["programs"].items()}
 """General MIDI program (from 0), lowest and highest pitch of each instrument."""
 
 PHRASES = 3

@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import soundfile
@@ -75,6 +76,9 @@ class Maker(ABC):
         """The error that too little is installed: what is missing, and what to install."""
         return SoundError(f"the sounds {self.name!r} cannot be made: {reason}. {self.needs}")
 
+
+INSTALLED: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_name("installed.yaml").read_text("utf-8"))
+"""Which installed file is which sound: kits, creatures and programs of instruments."""
 
 LIMIT = 600.0
 """Seconds that a program may take."""

@@ -34,7 +34,6 @@ from .faults import PASSING, Status, steps_of
 from .storage import Repository
 
 Submitted = Mapping[str, Files]
-Check = Callable[..., list[CheckOutcome]]
 
 pytestmark = pytest.mark.usefixtures("one_thread", "short_fits")
 
@@ -54,16 +53,14 @@ def new_checks(**options: Any) -> Checks:
     )
 
 
-@pytest.fixture
-def check(results):
+def check(**options: Any) -> list[CheckOutcome]:
     """Checks open pull requests, to their end."""
-    return lambda **options: rounds(new_checks(**options))
+    return rounds(new_checks(**options))
 
 
-@pytest.fixture
-def verify_merged(results):
+def verify_merged(**options: Any) -> list[CheckOutcome]:
     """Verifies what main has."""
-    return lambda **options: new_checks(**options).verify_merged()
+    return new_checks(**options).verify_merged()
 
 
 def placed(*entries: Files) -> dict[str, bytes]:
@@ -119,7 +116,7 @@ def is_added_once(results: Repository, entries: int) -> None:
 
 
 class TestGood:
-    def test_it_is_added_and_what_was_computed_is_shown(self, hub, results, check, submitted):
+    def test_it_is_added_and_what_was_computed_is_shown(self, hub, results, submitted):
         files = placed(*submitted.values())
         number = request(results, files)
         # An old base is no obstacle.
@@ -144,7 +141,7 @@ class TestGood:
         is_added_once(results, 2)
         assert check() == []
 
-    def test_nothing_that_was_fetched_stays(self, hub, results, check, submitted):
+    def test_nothing_that_was_fetched_stays(self, hub, results, submitted):
         request(results, placed(with_sample_bytes(submitted["a_coat"], b"?")))
         request(results, placed(submitted["a_tre"]), "mallory")
         assert [outcome.action for outcome in check()] == ["refused", "added"]
@@ -152,7 +149,7 @@ class TestGood:
         assert (cache / f"datasets--{RESULTS.replace('/', '--')}").is_dir()
         assert [path for path in cache.rglob("*") if path.is_file() and path.parent.name == "blobs"] == []
 
-    def test_the_data_of_the_organisation(self, hub, results, check, submitted, known_data, monkeypatch):
+    def test_the_data_of_the_organisation(self, hub, results, submitted, known_data, monkeypatch):
         request(results, placed(submitted["a_coat"]))
         hub.repositories.create("dataset", "lab/audio-compositionality")
 
@@ -201,7 +198,7 @@ FORGED: dict[str, tuple[Callable[[Files], Mapping[str, bytes | None]], str]] = {
 
 
 class TestRefused:
-    def refused(self, results: Repository, check: Check, files: Mapping[str, bytes | None], reason: str) -> str:
+    def refused(self, results: Repository, files: Mapping[str, bytes | None], reason: str) -> str:
         """The comment."""
         before = results.at().oid
         request(results, files)
@@ -215,22 +212,22 @@ class TestRefused:
         return comment
 
     @pytest.mark.parametrize("forged", FORGED)
-    def test_what_is_forged(self, results, check, submitted, forged):
+    def test_what_is_forged(self, results, submitted, forged):
         forge, reason = FORGED[forged]
-        comment = self.refused(results, check, forge(submitted["a_coat"]), reason)
+        comment = self.refused(results, forge(submitted["a_coat"]), reason)
         # Hostile names cannot format the comment: what is not code is formatted.
         assert comment.count("`") % 2 == 0
         assert f"\n<!-- audio-compositionality: checked {HEAD} -->" not in comment
         assert "octocat" not in "".join(comment.split("`")[::2])
 
-    def test_a_change_of_what_is_there(self, results, check, submitted):
+    def test_a_change_of_what_is_there(self, results, submitted):
         results.commit(entry("org/rival"))
         path = next(path for path in paths(results) if path.endswith("result.json"))
         for content, reason in ((b"{}", "nothing is ever replaced or deleted"), (None, "it deletes")):
-            self.refused(results, check, {path: content, **placed(submitted["a_coat"])}, reason)
+            self.refused(results, {path: content, **placed(submitted["a_coat"])}, reason)
 
-    def test_mended_it_is_checked_again(self, results, check, submitted):
-        self.refused(results, check, {"run.sh": b"", **placed(submitted["a_coat"])}, "is not a file of an entry")
+    def test_mended_it_is_checked_again(self, results, submitted):
+        self.refused(results, {"run.sh": b"", **placed(submitted["a_coat"])}, "is not a file of an entry")
         assert [outcome.action for outcome in check()] == ["checked"]
         assert len(said(results)) == 1
         results.commit({"run.sh": None}, revision="refs/pr/1", author="eve")
@@ -240,10 +237,10 @@ class TestRefused:
 class TestLeft:
     """What the checker does not decide."""
 
-    def left(self, results: Repository, check: Check, files: Mapping[str, bytes | None], reason: str) -> None:
+    def left(self, results: Repository, files: Mapping[str, bytes | None], reason: str, **options: Any) -> None:
         before = results.at().oid
         number = request(results, files)
-        outcome = next(one for one in check() if one.subject == f"#{number}")
+        outcome = next(one for one in check(**options) if one.subject == f"#{number}")
         assert outcome.action == "left"
         assert any(reason in line for line in outcome.reasons), outcome.reasons
         assert results.at().oid == before
@@ -253,25 +250,24 @@ class TestLeft:
         assert "\n\n\n" not in comment
         assert [outcome.action for outcome in check() if outcome.subject == f"#{number}"] == ["checked"]
 
-    def test_without_embeddings(self, results, check, submitted):
-        self.left(results, check, placed(bare(submitted["a_coat"]), submitted["a_tre"]), "it has no embeddings")
+    def test_without_embeddings(self, hub, results, submitted):
+        self.left(results, placed(bare(submitted["a_coat"]), submitted["a_tre"]), "it has no embeddings")
+        assert "Maintainers decide" in said(results)[0]
         assert "- A-TRE of `org/short`" in said(results)[0]
+        # The comment's marker outlasts the checker: nothing is fetched or said again.
+        hub.requests.clear()
+        assert check()[0].action == "checked"
+        assert not hub.made("GET", "resolve")
+        assert not hub.made("POST")
 
     @pytest.mark.slow
-    def test_a_claim_that_takes_too_long(self, results, check, submitted):
+    def test_a_claim_that_takes_too_long(self, results, submitted):
         hangs = partial(in_own_process, time.sleep, 600, seconds=1)
-        slow = {"check_claim": lambda *_: hangs()}
-        self.left(
-            results,
-            lambda: check(**slow),
-            placed(bare(submitted["a_coat"])),
-            "it could not be checked here: it was ended after",
-        )
+        reason = "it could not be checked here: it was ended after"
+        self.left(results, placed(bare(submitted["a_coat"])), reason, check_claim=lambda *_: hangs())
 
     @pytest.mark.parametrize("same", ["the same outputs, byte for byte", "the same digest of the weights"])
-    def test_the_same_outputs_or_weights_are_labelled_as_a_reproduction(
-        self, results, check, verify_merged, submitted, same
-    ):
+    def test_the_same_outputs_or_weights_are_labelled_as_a_reproduction(self, results, submitted, same):
         owner = with_json(submitted["a_coat"], model={"weights_sha256": "a" * 64})
         results.commit(placed(owner))
         verify_merged()
@@ -291,18 +287,16 @@ class TestLeft:
         assert ["reproduction of", again.reproduces] in origin_rows(again)
         assert "a reproduction of an earlier entry" in notes(again, load_task("a_coat").info)
 
-    def test_what_takes_too_long(self, results, check, verify_merged, submitted):
+    def test_what_takes_too_long(self, results, submitted):
         def slow(*_: Any, **__: Any) -> Verification:
             raise OverdueError("it was ended after 1800 s")
 
         files = placed(submitted["a_tre"])
-        self.left(results, lambda: check(recompute=slow), files, "it could not be recomputed here: it was ended after")
+        self.left(results, files, "it could not be recomputed here: it was ended after", recompute=slow)
         results.commit(files, author="ada")
         assert [outcome.action for outcome in verify_merged(recompute=slow)] == ["left"]
 
-
-class TestMarkers:
-    def test_those_of_others_do_not_count(self, hub, results, check, submitted):
+    def test_markers_of_others_do_not_count(self, hub, results, submitted):
         request(results, placed(submitted["a_coat"]))
         head = results.at("refs/pr/1").oid
         HfApi(token=hub.token("eve")).comment_discussion(
@@ -310,54 +304,32 @@ class TestMarkers:
         )
         assert check()[0].action == "added"
 
-    def test_they_outlast_the_checker(self, hub, results, check, submitted):
-        request(results, placed(bare(submitted["a_coat"])))
-        assert check()[0].action == "left"
-        assert "Maintainers decide" in said(results)[0]
-        assert results.discussions[0].status == "open"
-        hub.requests.clear()
-        assert check()[0].action == "checked"
-        assert not hub.made("GET", "resolve")
-        assert not hub.made("POST")
-
 
 class TestMoving:
     """Somebody pushes while the check is going on."""
 
     FORGED = "verified/eve__mine/1/a_coat-0123456789abcdef/verification.json"
 
-    @pytest.fixture
-    def disturbed(self, check):
-        """`disturbed(action)`: a round in which something is done while an entry is recomputed."""
-
-        def round_of(action: Callable[[], object]) -> list[CheckOutcome]:
-            def recompute(*arguments: Any, **options: Any) -> Verification:
-                action()
-                return verify_folder(*arguments, **options)
-
-            return check(recompute=recompute)
-
-        return round_of
-
     @pytest.mark.parametrize("how", ["pushed", "withdrawn"])
-    def test_during_the_check(self, results, check, submitted, disturbed, how):
+    def test_during_the_check(self, results, submitted, how):
         request(results, placed(submitted["a_coat"]))
         before = results.at().oid
 
-        def action() -> None:
+        def recompute(*arguments: Any, **options: Any) -> Verification:
             if how == "pushed":
                 results.commit({self.FORGED: b"{}"}, revision="refs/pr/1", author="eve")
             else:
                 results.discussions[0].status = "closed"
+            return verify_folder(*arguments, **options)
 
-        assert disturbed(action)[0].action == "waiting"
+        assert check(recompute=recompute)[0].action == "waiting"
         assert results.at().oid == before
         assert said(results) == []
         assert [outcome.action for outcome in check()] == ["refused"] * (how == "pushed")
         assert results.at().oid == before
 
     @pytest.mark.parametrize("moment", ["commit", "comment", "close"])
-    def test_in_the_very_moment(self, results, check, verify_merged, submitted, monkeypatch, moment):
+    def test_in_the_very_moment(self, results, submitted, monkeypatch, moment):
         results.commit(entry("org/rival"))
         there = {path: results.read(path) for path in paths(results)}
         rival = next(path for path in there if path.endswith("result.json"))
@@ -390,7 +362,7 @@ class TestKilled:
 
     @pytest.mark.parametrize("done", [False, True])
     @pytest.mark.parametrize(("place", "k"), [("commit", 2), ("comment", 2), ("close", 1)])
-    def test_at_each_step(self, results, check, verify_merged, submitted, monkeypatch, place, k, done):
+    def test_at_each_step(self, results, submitted, monkeypatch, place, k, done):
         request(results, placed(*submitted.values()))
         original, calls = getattr(Hub, place), []
 
@@ -418,7 +390,9 @@ class TestMerged:
     def test_it_is_verified(self, results, submitted):
         copy = with_json(submitted["a_coat"], model={"id": "org/copy"})
         worse = {**with_json(submitted["a_tre"], model={"id": "org/worse"}), "embeddings.safetensors": b"?"}
-        results.commit({**placed(*submitted.values(), copy, worse), **entry("org/bare")})
+        # What is no record of the checker does not count.
+        forged = below(folder(copy, "verified"), {"verification.json": b"{}", "result.json": copy["result.json"]})
+        results.commit({**placed(*submitted.values(), copy, worse), **entry("org/bare"), **forged})
         checks = new_checks()
         assert sorted((outcome.subject.split("/")[1], outcome.action) for outcome in checks.verify_merged()) == [
             ("org__copy", "verified"),
@@ -434,19 +408,10 @@ class TestMerged:
             ("org/worse", "reported", None),
             ("org/bare", "reported", None),
         }
-
-    def test_what_is_no_record_does_not_count(self, results, verify_merged, submitted):
-        files = submitted["a_coat"]
-        forged = below(folder(files, "verified"), {"verification.json": b"{}", "result.json": files["result.json"]})
-        results.commit({**placed(files), **forged})
-        assert [outcome.action for outcome in verify_merged()] == ["verified"]
-        shown = board()
-        assert [entry.status for entry in shown.entries] == ["verified"]
         assert shown.rejected == ()
-        assert verify_merged() == []
 
     @pytest.mark.usefixtures("waits")
-    def test_trouble_with_one_is_no_end(self, hub, results, verify_merged, submitted):
+    def test_trouble_with_one_is_no_end(self, hub, results, submitted):
         results.commit(placed(*submitted.values()))
         hub.faults.order("GET", "/resolve/.*/a_coat-.*/samples.csv", Status(500), times=5)
         assert [outcome.action for outcome in verify_merged()] == ["failed", "verified"]
@@ -625,7 +590,7 @@ class TestTurns:
 class TestTrouble:
     @pytest.mark.usefixtures("waits")
     @pytest.mark.parametrize("trouble", ["of the Hub", "a mistake of ours"])
-    def test_with_one_the_next_is_checked(self, hub, results, check, submitted, trouble):
+    def test_with_one_the_next_is_checked(self, hub, results, submitted, trouble):
         request(results, placed(submitted["a_coat"]))
         request(results, placed(submitted["a_tre"]), "mallory")
 
@@ -683,9 +648,7 @@ byte for byte, so that nothing is uploaded."""
 @pytest.mark.slow
 @pytest.mark.usefixtures("waits")
 @pytest.mark.parametrize(("step", "fault"), CASES)
-def test_whatever_happens_the_entry_is_in_the_end_added_and_verified_once(
-    hub, results, check, verify_merged, submitted, step, fault
-):
+def test_whatever_happens_the_entry_is_in_the_end_added_and_verified_once(hub, results, submitted, step, fault):
     request(results, placed(submitted["a_coat"]))
     kinds = {"401": Status(401), "403": Status(403), "stays": Status(503)}
     times = None if fault == "stays" else 1
