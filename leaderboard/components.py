@@ -114,7 +114,7 @@ class TableTab:
         self.csv = gr.DownloadButton("Download these rows as CSV", size="sm", elem_id="csv")
         self.caption = gr.Markdown()
         with gr.Accordion("Verdict, status and rows", open=False):
-            gr.Markdown(f"{VERDICT_WORDS}\n{_STATUSES}")
+            gr.Markdown(with_verdicts("statuses.md"))
         self.picked = gr.Dropdown(
             [],
             multiselect=True,
@@ -233,69 +233,25 @@ TITLE = "audio-compositionality leaderboard"
 
 _PACKAGE = "audio-compositionality"
 
-_INTRODUCTION = Template("""\
-# Compositional structure in audio models
 
-Do models that hear know the parts of a sound, and how they are put together? Results: [$results]($url).
-""")
+def _text(file: str, **values: object) -> str:
+    """A text of this folder, with values in the places of their names."""
+    return Template(files(__package__).joinpath(file).read_text("utf-8")).substitute(values)
 
-VERDICT_WORDS = f"""\
-{{signs}}: where a model stands against its twin, plain baselines and what needs no learning. Its twin is the same
-network untrained; for a model that answers questions, itself without sound. A model that is not above its twin, or has
-none here, is *not shown to be learnt*, and no score places it above one that is.
 
-A model is compared with the entries beside it sample by sample, by the paired test of `audio-compositionality compare`
-and `report`, which say the same of the same results: samples that share sounds count as one, p values are corrected
-over these entries (Benjamini and Hochberg), not over all models, so that nobody's entry changes the verdict on
-another's model, and a difference of less than {LEAST_DIFFERENCE:g} does not count. With an entry whose samples cannot
-be read or are others nothing is compared: *cannot tell*.
-Beside a verified model only verified entries count: twins that its submitter or the maintainers added, those of others
-only where there are none of these, and baselines that the maintainers added. Beside a reported one, reported entries
-count as well. That a twin is what its name says is the submitter's word.
-""".replace("{signs}", ", ".join(f"{sign} {standing.value}" for standing, sign in SIGNS.items()))
-"""The meaning of a verdict on the board."""
-
-_EMPTY = Template("""\
-## No results yet
-
-Here will be a table: a row for each model, a column for each benchmark, and in each cell the score and whether the
-model is shown to be above its untrained twin and plain baselines.
-
-$benchmarks
-
-To be the first, score a model beside its twin and submit both:
-
-```sh
-$install
-audio-compositionality evaluate MODEL untrained:MODEL --preset full --out results
-audio-compositionality submit results --org $org
-```
-
-The tab *How to submit* says the rest. Maintainers add the baselines by `audio-compositionality push leaderboard --org
-$org`.
-""")
-
-_OVERVIEW = """\
-The number is the score by the measure that a task is ranked by. Where a model has entries of several tasks of a
-benchmark, the cell says in how many it is above all bars; verdict and number are those of the task in the heading.
-Choose a benchmark above for a column a task; the name of a model leads to its page.
-
-"""
-
-_STATUSES = """\
-**verified**: recomputed from the submitted embeddings or answers by this leaderboard, which shows its own numbers.
-**reported**: the submitter's numbers, recomputed by nobody. For both, the name of the model is the submitter's word,
-and so are parameters, paradigm, licence, options and date. *submitted by* is the author of the pull request of a
-verified entry; it is not known for entries of the maintainers, such as the baselines. Intervals are of 95 %, from a
-BCa bootstrap over samples. *entries* counts all results of the same model, revision, options and submitter; the page
-of the model lists them. Entries of an older version of a task have a table of their own, folded away below *Sort and
-filter*: their numbers do not compare with newer ones, and there is no verdict on them.
-"""
+def with_verdicts(file: str) -> str:
+    """A text of this folder, with the meaning of a verdict on the board."""
+    signs = ", ".join(f"{sign} {standing.value}" for standing, sign in SIGNS.items())
+    verdicts = _text("verdicts.md", signs=signs, least=f"{LEAST_DIFFERENCE:g}")
+    return _text(file, verdicts=verdicts)
 
 
 def introduction(results: Repository) -> str:
     """The head of the page."""
-    return _INTRODUCTION.substitute(results=results.id, url=results.url)
+    return (
+        "# Compositional structure in audio models\n\nDo models that hear know the parts of a sound, and how they are "
+        f"put together? Results: [{results.id}]({results.url}).\n"
+    )
 
 
 def task_caption(task: TaskInfo) -> str:
@@ -310,14 +266,14 @@ def task_caption(task: TaskInfo) -> str:
 
 def overview_caption() -> str:
     """The caption of the overview."""
-    return _OVERVIEW + VERDICT_WORDS
+    return with_verdicts("overview.md")
 
 
 def nothing_yet(org: str) -> str:
     """What an empty board says: what will be here, and how to be the first. `org` as in `how_to_submit`."""
     infos = [benchmark_info(name) for name in dict.fromkeys(task.info.benchmark for task in list_tasks())]
     lines = "\n".join(f"- **{info.title}**: {info.question}" for info in infos if info.question)
-    return _EMPTY.substitute(org=org, install=install_command(), benchmarks=lines)
+    return _text("empty.md", org=org, install=install_command(), benchmarks=lines)
 
 
 def how_to_submit(org: str, results: Repository) -> str:
@@ -327,8 +283,8 @@ def how_to_submit(org: str, results: Repository) -> str:
     named = [line.partition(", ") for line in metadata.get_all("Project-URL") or []]
     links = ", ".join(f"[{name}]({url})" for name, _, url in named)
     project = f"The project: {links}." if links else f"The project: {metadata['Summary']}"
-    text = Template(files(__package__).joinpath("submit.md").read_text("utf-8"))
-    return text.substitute(org=org, results=results.id, url=results.url, install=install_command(), project=project)
+    install = install_command()
+    return _text("submit.md", org=org, results=results.id, url=results.url, install=install, project=project)
 
 
 def install_command() -> str:
