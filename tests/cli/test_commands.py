@@ -98,16 +98,6 @@ def test_precision_and_batch_size_reach_a_model_that_answers_only_where_they_are
 
 
 @pytest.mark.slow
-def test_a_model_of_a_file_is_run_without_a_twin(folder, tmp_path, run, capsys):
-    assert run("run", EXAMPLE, "--data", folder, "--tasks", "a_coat", "--out", tmp_path / "results") == 0
-    out = capsys.readouterr().out
-    assert "BandEnergies, A-COAT" in out
-    assert "report.html: open it in a browser" in out
-    baselines = [listing for listing in list_models() if listing.is_baseline]
-    assert len([path for path in (tmp_path / "results").iterdir() if path.is_dir()]) == len(baselines) + 1
-
-
-@pytest.mark.slow
 def test_clips_that_cannot_be_embedded_are_told_of(folder, tmp_path, run, capsys):
     path = tmp_path / "half.py"
     path.write_text(

@@ -81,24 +81,6 @@ def test_what_is_scored_next_is_the_model_that_was_the_best_on_validation(sounds
     assert typed == f"{said} --data 'my sounds' --set group=label --skip-invalid"
 
 
-def test_weights_and_numbers_of_texts_are_typed_or_in_the_file(tmp_path):
-    parser = argparse.ArgumentParser()
-    add_arguments(parser)
-    texts = ["negatives=2", "modular_negatives=5", "text_to_audio=0.5", "audio_to_text=2", "modular_weight=0.25"]
-
-    def settings_of(*words):
-        options = parser.parse_args(["--out", "x", *words])
-        return _settings(options, _learnt_from(options))
-
-    _, machine, settings = settings_of(*(word for text in [*texts, "workers=3"] for word in ("--set", text)))
-    assert machine.workers == 3
-    names = ("negatives", "modular_negatives", "text_to_audio", "audio_to_text", "modular_weight")
-    assert [getattr(settings, name) for name in names] == [2, 5, 0.5, 2, 0.25]
-    path = tmp_path / "settings.yaml"
-    path.write_text(settings.to_yaml())
-    assert settings_of("--settings", str(path))[-1] == settings
-
-
 @pytest.fixture
 def sounds(tmp_path):
     """Recordings of six labels, and published tables of texts that name some of them."""

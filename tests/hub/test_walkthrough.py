@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
 
 import pytest
-from huggingface_hub import HfApi
 
-from audio_compositionality.dataset_builder.build import build_dataset
-from audio_compositionality.dataset_builder.rendered import RenderedData
 from audio_compositionality.evaluator.submissions.record import SECRET_VARIABLE
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.names import dataset_of, results_of
 from audio_compositionality.leaderboard.reading import BoardReader
 from audio_compositionality.push_scripts.dataset import push_dataset
-from audio_compositionality.push_scripts.rehearsal import rehearsal_lines, rehearse
-from audio_compositionality.push_scripts.spaces import push_leaderboard
 
 from .walkthrough import ORG, OWNER, PAGE, SPACE, Block, Walk, page_blocks, walked
 
@@ -68,57 +63,25 @@ def test_the_page_leads_from_an_empty_organisation_to_a_strangers_verified_entry
     assert f"data {data}" in printed[-1]
 
 
-def wrong_steps() -> dict[str, tuple[str, list[str]]]:
-    """The rows of the page's last table: what it looks like, and the commands that take it back."""
+@pytest.mark.slow
+def test_wrong_steps_are_taken_back_by_the_commands_of_the_page(hub, walk, built):
+    """The rows of its last table that have commands; tests/hub/test_rehearsal.py has what the others look like."""
     table = PAGE.read_text("utf-8").rpartition("| wrong | looks like | taken back by |\n")[2]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[1:]]
-    return {wrong: (looks, re.findall(r"`(hf repos [^`]+)`", back)) for wrong, looks, back in rows}
-
-
-@pytest.fixture
-def rehearsed(hub, built, monkeypatch) -> Callable[[str], str]:
-    """`rehearsed(org)`: what the rehearsal prints."""
-    hub.accounts.join("ada", ORG)
-    monkeypatch.setattr("audio_compositionality.push_scripts.spaces.list_metrics", lambda: ["a_coat"])
-    monkeypatch.setattr("audio_compositionality.push_scripts.rehearsal.list_metrics", lambda: ["a_coat"])
-    return lambda org: "\n".join(rehearsal_lines(rehearse(built, org)))
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("wheel")
-def test_wrong_steps_look_as_the_page_says_and_are_taken_back_by_its_commands(
-    hub, walk, built, tiny_data, tmp_path, rehearsed, monkeypatch
-):
-    rows = wrong_steps()
-    data, results = dataset_of(ORG).id, results_of(ORG).id
-
-    def seen(row: str, text: str) -> None:
-        (quoted, *_) = re.findall(r"`([^`]+)`", rows[row][0])
-        assert quoted in text
+    commands = {wrong: re.findall(r"`(hf repos [^`]+)`", back) for wrong, _, back in rows}
 
     def take_back(row: str) -> None:
-        (command, *_) = rows[row][1]
-        walk.run(Block("maintainer", "sh", f"export HF_TOKEN={hub.token('ada', 'fineGrained', OWNER)}\n{command}"))
+        token = hub.token("ada", "fineGrained", OWNER)
+        walk.run(Block("maintainer", "sh", f"export HF_TOKEN={token}\n{commands[row][0]}"))
 
-    monkeypatch.setenv("HF_TOKEN", hub.token("ada", "read"))
-    seen("Your token may only read, or lacks a right", rehearsed(ORG))
-    monkeypatch.setenv("HF_TOKEN", hub.token("ada"))
-    seen("`--org` is misspelt", rehearsed("my-lba"))
+    data = dataset_of(ORG).id
     push_dataset(built, ORG, private=True)
-    seen("`--private` was given", rehearsed(ORG))
+    assert hub.repositories["dataset", data].private
     take_back("`--private` was given")
-    assert f"done   dataset {data}" in rehearsed(ORG)
-    other = RenderedData("other", {"a_coat": tiny_data.settings["a_coat"].changed(quadruples=1)})
-    push_dataset(build_dataset(other, tmp_path / "other", workers=1, progress=False), ORG)
-    seen("Other data were pushed", rehearsed(ORG))
-    push_dataset(built, ORG)
-    assert f"done   dataset {data}" in rehearsed(ORG)
-    push_leaderboard(ORG)
-    HfApi().add_space_secret(SPACE, "HF_TOKEN", "x")
-    seen("A secret is not set", rehearsed(ORG))
+    assert not hub.repositories["dataset", data].private
     entry = "compa-clap-tiny/1/a_coat-0123456789abcdef"
     wanted = {"results/other/1/a_coat-0123456789abcdef/result.json": b"{}"}
-    board = hub.repositories["dataset", results]
+    board = hub.repositories.create("dataset", results_of(ORG).id)
     board.commit({f"results/{entry}/result.json": b"{}", f"verified/{entry}/verification.json": b"{}", **wanted})
     take_back("An entry should not be on the board")
     assert [path for path in board.files() if path.startswith(("results/", "verified/"))] == list(wanted)

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from studies.validity import axes_encoders as make
 from studies.validity import axes_theory as theory
 from studies.validity import simulation
 from studies.validity.axes import expected_invariance
@@ -30,36 +29,6 @@ def _quick(one_thread):
 @pytest.fixture(scope="module")
 def data():
     return AxesMaterial(SMALL, 0)
-
-
-class TestEncoders:
-    def test_a_clip_is_the_sum_of_its_sources_and_of_the_strength_of_its_transform(self, data):
-        codes = make.source_codes()
-        clips = data.clips["transforms"]
-        single = next(place for place, row in enumerate(clips.rows) if row["transform"] == "noise" and row["levels"])
-        row = clips.rows[single]
-        expected = sum(codes[factor][row["levels"][factor]] for factor in make.FACTORS)
-        assert clips.additive[single, : make.SOURCE] == pytest.approx(expected)
-        assert clips.additive[single, make.SOURCE + make.TRANSFORMS.index("noise")] == row["scaled"]
-        assert not clips.deaf[single, make.SOURCE :].any()
-
-    def test_levels_in_db_are_those_of_the_sum(self, data):
-        crossed = data.clips["factors"]
-        for row, level in zip(crossed.rows, crossed.levels_in_db, strict=True):
-            if row["kind"] == "crossed":
-                assert level == pytest.approx(row["values"]["amplitude"])
-        clips = data.clips["transforms"]
-        original = {
-            row["base"]: level
-            for row, level in zip(clips.rows, clips.levels_in_db, strict=True)
-            if not row["transform"]
-        }
-        for row, level in zip(clips.rows, clips.levels_in_db, strict=True):
-            moved = level - original[row["base"]]
-            if row["transform"] == "gain":
-                assert moved == pytest.approx(row["parameter"])
-            if row["transform"] == "noise":
-                assert 10 ** (moved / 10) == pytest.approx(1 + 10 ** (-row["parameter"] / 10))
 
 
 class TestTheory:

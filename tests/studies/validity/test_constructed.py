@@ -16,7 +16,6 @@ from studies.validity.constructed import (
     Scenes,
     additive,
     anisotropic,
-    bound,
     counting,
     noisy,
     permuted,
@@ -76,48 +75,6 @@ def test_tokens_have_length_one_and_no_direction_in_common():
     np.testing.assert_allclose(z.mean(axis=0), 0, atol=1e-12)
     # One other attribute of four costs the corner's 1/4, and two corners of a triangle have the cosine -1/2.
     assert z[0] @ z[1] == pytest.approx(3 / 4 - 1 / 4 / 2)
-
-
-def test_noise_has_the_stated_length():
-    many = scenes(4_000, 2, 5)
-    noise = noisy(0.36, dim=DIM).embed(many) - ConstructedEncoder(signal=0.6, dim=DIM).embed(many)
-    square = (noise**2).sum(axis=1)
-    error = 0.64 * math.sqrt(2 / DIM / len(many))  # of a mean of χ² with DIM degrees of freedom, times 0.64 / DIM
-    assert square.mean() == pytest.approx(0.64, abs=4 * error)
-    assert stats.kstest(noise.ravel() / math.sqrt(0.64 / DIM), "norm").pvalue > 1e-3
-
-
-@pytest.mark.parametrize("share", [0.0, 0.4, 1.0])
-def test_binding_leaves_a_coat_at_one_and_hides_the_attributes(quadruples, share):
-    encoder = bound(share, dim=400)
-    z = encoder.embed_quadruples(quadruples)
-    np.testing.assert_allclose(a_coat_scores(*z), 1, atol=1e-12)
-    pair = Scenes(np.array([[[0, 0, 0, 0]], [[0, 0, 0, 1]]]), np.ones((2, 1)), K)
-    first, second = encoder.embed(pair)
-    # What two sources that share three attributes have in common is the part that is not bound.
-    assert first @ second == pytest.approx((1 - share) * (3 / 4 - 1 / 8), abs=0.15)
-
-
-def test_maximum_is_taken_in_every_dimension():
-    pair = Scenes(np.array([[[0, 0, 0, 0], [1, 1, 1, 1]]]), np.ones((1, 2)), K)
-    single = Scenes(pair.classes[0][:, None], np.ones((2, 1)), K)
-    encoder = saturating(1, dim=DIM)
-    tokens = additive(dim=DIM).embed(single)
-    np.testing.assert_allclose(encoder.embed(single), tokens)
-    np.testing.assert_allclose(encoder.embed(pair)[0], tokens.max(axis=0))
-    half = saturating(0.5, dim=DIM).embed(pair)[0]
-    np.testing.assert_allclose(half, (tokens.sum(axis=0) + tokens.max(axis=0)) / 2)
-
-
-def test_shared_mean_is_orthogonal_and_of_its_share(quadruples):
-    z = anisotropic(0.75, additive(dim=DIM)).embed(quadruples.t)
-    plain = additive(dim=DIM).embed(quadruples.t)
-    mean = z - 0.5 * plain
-    np.testing.assert_allclose(mean, np.broadcast_to(mean[0], mean.shape), atol=1e-12)
-    assert mean[0] @ mean[0] == pytest.approx(0.75)
-    np.testing.assert_allclose(plain @ mean[0], 0, atol=1e-12)
-    weakened = anisotropic(0.75, ConstructedEncoder(noise=1, counting=2, loudness=3))
-    assert (weakened.signal, weakened.noise, weakened.counting, weakened.loudness) == (0.5, 0.5, 1.0, 1.5)
 
 
 def test_permutation_moves_a_share_within_groups():

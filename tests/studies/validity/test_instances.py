@@ -13,13 +13,11 @@ from audio_compositionality.metrics import binding as binding_module
 from studies.validity import instances
 from studies.validity import instances_encoders as make
 from studies.validity.instances_encoders import (
-    BINDING,
     BLOCKS,
     CLASSES,
     CONDITIONS,
     ENGINES,
     LABELS,
-    NOWHERE,
     SMALL,
     ImaginedRecordings,
     InstancesMaterial,
@@ -180,42 +178,6 @@ class TestMaterial:
         assert len(kin) == CONDITIONS // ENGINES
         with pytest.raises(DatasetError, match="has no sound"):
             recordings.waveform(0)
-
-    def test_clips_are_what_their_rows_say(self, data):
-        clips = data.clips[BLOCKS]
-        names = [entry.id for entry in data.recordings.entries]
-        row, size = clips.rows[1], 2 + 4 * CLASSES
-        block = clips.recordings[size : 2 * size].reshape(size, -1)
-
-        def instances(place):
-            return sorted(names[number] for number in np.repeat(np.arange(len(names)), block[place].astype(int)))
-
-        assert instances(0) == sorted(row["context_a_instances"])
-        assert instances(1) == sorted(row["context_c_instances"])
-        for k in range(CLASSES):
-            b, d = row["instances_b"][k], row["instances_d"][k]
-            assert instances(2 + k) == sorted([*row["context_a_instances"], b])
-            assert instances(2 + CLASSES + k) == sorted([*row["context_c_instances"], d])
-            assert instances(2 + 2 * CLASSES + k) == [b]
-            assert instances(2 + 3 * CLASSES + k) == [d]
-        contexts = clips.contexts[size : 2 * size]
-        assert contexts.tolist() == [2, 3, *[2] * CLASSES, *[3] * CLASSES, *[NOWHERE] * 2 * CLASSES]
-        assert (clips.added[size : size + 2] == NOWHERE).all()
-        assert (
-            clips.added[size + 2 : 2 * size].reshape(4, CLASSES) == clips.added[size + 2 : size + 2 + CLASSES]
-        ).all()
-        assert clips.is_scene.sum() == 2 * CLASSES * SMALL.blocks
-
-    def test_x_and_y_have_the_same_labels_and_conditions(self, data):
-        clips = data.clips[BINDING]
-        assert all(len(row["conditions_across"]) == 2 for row in clips.rows), "across is of all trials"
-        for counts in (clips.labels, clips.conditions):
-            x, y = counts[::2], counts[1::2]
-            assert (x == y).all()
-        assert (clips.recordings[::2] != clips.recordings[1::2]).any(axis=(1, 2)).all()
-        x1, x2, x3 = (clips.recordings[place::6] for place in (0, 2, 4))
-        assert (x1 == x2).all()
-        assert (x1 != x3).any(axis=(1, 2)).all()
 
 
 class TestEncoders:
