@@ -20,10 +20,13 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import yaml
+from numpy.typing import NDArray
 
 from audio_compositionality.evaluator.compare.comparison import Comparison, compare_results
 from audio_compositionality.evaluator.compare.loading import ModelKind, baseline_listing
@@ -31,62 +34,14 @@ from audio_compositionality.evaluator.compare.statistics import compare_pairs
 from audio_compositionality.evaluator.compare.task_verdicts import twins_of
 from audio_compositionality.support.table import Cell, Column, Row, Table, to_markdown
 
-SHOWN = (
-    "log-mel-statistics",
-    "level-statistics",
-    "rms",
-    "random",
-)
+Floats = NDArray[np.float64]
+Clusters = NDArray[np.int64]
+
+SHOWN = ("log-mel-statistics", "level-statistics", "rms", "random")
 """Baselines with a column of their own."""
 
-TRANSFORMS = ("gain", "noise", "lowpass", "reverb")
-
-FACTORS = ("timbre", "pitch", "rate", "amplitude")
-
-ROWS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
-    *((f"informativeness: {one}", "informativeness", (f"{one}_informativeness",)) for one in FACTORS),
-    *((f"P gain: {one}", "equivariance", (f"{one}_p_gain",)) for one in FACTORS[1:]),
-    *((f"R-equivariance: {one}", "equivariance", (f"{one}_r_equivariance",)) for one in FACTORS),
-    (
-        "R-equivariance to gain / noise / low-pass / reverberation",
-        "transform_equivariance",
-        tuple(f"{one}_r_equivariance" for one in TRANSFORMS),
-    ),
-    ("disentanglement, mean of 12 pairs, `unseen`", "disentanglement", ("unseen",)),
-    *(
-        (
-            f"{one} from timbres unseen in training, `{one}_over_timbre_unseen`",
-            "disentanglement",
-            (f"{one}_over_timbre_unseen",),
-        )
-        for one in FACTORS[:0:-1]
-    ),
-    ("overlap of the directions of factors, `overlap` (less is better)", "disentanglement", ("overlap",)),
-    *(
-        (f"labels after {one}, R², `{one}_shift_after`", "transform_disentanglement", (f"{one}_shift_after",))
-        for one in TRANSFORMS[1:]
-    ),
-    ("invariance and selectivity, ABX, mean of four transforms, `abx`", "invariance", ("abx",)),
-    (
-        "ABX under gain / noise / low-pass / reverberation, `noise_abx`",
-        "invariance",
-        tuple(f"{one}_abx" for one in TRANSFORMS),
-    ),
-    ("ABX at other onsets, `abx`", "onset_invariance", ("abx",)),
-    (
-        "plain invariance to gain / noise / low-pass / reverberation (ranks nothing)",
-        "invariance",
-        tuple(f"{one}_invariance" for one in TRANSFORMS),
-    ),
-    ("the own original among all, under noise, `noise_top1`", "invariance", ("noise_top1",)),
-    (
-        "**rate binding**: which of two sources is the faster, timbres unseen in training, `unseen_informativeness`",
-        "rate_binding",
-        ("unseen_informativeness",),
-    ),
-    ("the same, timbres heard with other notes, `seen_informativeness`", "rate_binding", ("seen_informativeness",)),
-)
-"""Title of a row, its task and its measures."""
+ROWS: Sequence[Mapping[str, Any]] = yaml.safe_load(Path(__file__).with_name("axes_table.yaml").read_text("utf-8"))
+"""Title, task and measures of each row."""
 
 
 def places(comparison: Comparison) -> dict[str, list[int]]:
@@ -103,25 +58,26 @@ def places(comparison: Comparison) -> dict[str, list[int]]:
     return columns | {name: [names.index(name)] for name in SHOWN if name in names}
 
 
-def beaten(comparison: Comparison, place: int) -> list[int]:
-    """Places of the references that a trained model has to be above."""
-    listings = [baseline_listing(result) for result in comparison.results]
-    plain = [k for k, one in enumerate(listings) if one is not None and (one.is_level or one.is_reference)]
-    return [*twins_of(comparison, place), *plain]
+def less(first: Floats, second: Floats, clusters: Clusters) -> tuple[float, float, float, float | None]:
+    """Scores less others of the same samples: the mean, the ends of its 95 % interval (NaN without one), and p."""
+    test = compare_pairs(np.stack([first, second], axis=1), clusters)[0]
+    sign = 1 if test.first == 0 else -1
+    low, high = sorted(sign * end for end in test.interval or (np.nan, np.nan))
+    return sign * test.difference, low, high, test.p
 
 
 def differences(comparison: Comparison, name: str, place: int) -> dict[str, tuple[float, float, float]]:
-    """A model less each of its references: the mean and the 95 % interval, by label; empty without samples."""
+    """A trained model less each of the references that it has to be above: the mean and the 95 % interval, by label;
+    empty without samples."""
     view = comparison.views.get(name)
-    margins: dict[str, tuple[float, float, float]] = {}
     if view is None:
-        return margins
-    for other in beaten(comparison, place):
-        test = compare_pairs(np.stack([view.values[:, place], view.values[:, other]], axis=1), view.clusters)[0]
-        sign = 1 if test.first == 0 else -1
-        low, high = sorted(sign * end for end in test.interval or (np.nan, np.nan))
-        margins[comparison.labels[other]] = (sign * test.difference, low, high)
-    return margins
+        return {}
+    listings = [baseline_listing(result) for result in comparison.results]
+    plain = [k for k, one in enumerate(listings) if one is not None and (one.is_level or one.is_reference)]
+    return {
+        comparison.labels[k]: less(view.values[:, place], view.values[:, k], view.clusters)[:3]
+        for k in (*twins_of(comparison, place), *plain)
+    }
 
 
 def number(value: float | bool | None) -> str:
@@ -156,10 +112,10 @@ def print_axes(folder: Path) -> None:
     headings = list(widest)
     print(f"| measure (its key in the result files) | {' | '.join(headings)} |\n|{'---|' * (len(headings) + 1)}")
     told = []
-    for words, task, measures in ROWS:
-        if task not in comparisons:
+    for row in ROWS:
+        if row["task"] not in comparisons:
             continue
-        comparison = comparisons[task]
+        comparison, words, measures = comparisons[row["task"]], row["title"], row["measures"]
         columns = places(comparison)
         cells = [cell(comparison, measures, columns[one]) if one in columns else "–" for one in headings]
         print(f"| {words} | {' | '.join(cells)} |")
@@ -266,20 +222,10 @@ def differences_of(sounds: str, comparison: Comparison) -> Table:
         against = [(label, view.values[:, n]) for n, label in enumerate(comparison.labels) if n != place]
         against += [(f"{label} + fitted map", fitted.values[:, n]) for n, label in enumerate(comparison.labels)]
         for label, values in against:
-            pair = np.stack([view.values[:, place], values], axis=1)
-            test = compare_pairs(pair, comparison.clusters)[0]
-            sign = 1 if test.first == 0 else -1
-            low, high = sorted(sign * end for end in test.interval or (np.nan, np.nan))
-            rows.append(
-                Row(
-                    (
-                        Cell(label),
-                        Cell(view.measure.heading),
-                        Cell(sign * test.difference, note=f"[{low:.2f}, {high:.2f}]"),
-                        Cell(test.p, text="–" if test.p is None else f"{test.p:.1g}"),
-                    )
-                )
-            )
+            difference, low, high, p = less(view.values[:, place], values, comparison.clusters)
+            between = Cell(difference, note=f"[{low:.2f}, {high:.2f}]")
+            chance = Cell(p, text="–" if p is None else f"{p:.1g}")
+            rows.append(Row((Cell(label), Cell(view.measure.heading), between, chance)))
     columns = (Column("less", numeric=False), Column("measure", numeric=False), Column("difference", digits=2))
     return Table(f"{sounds}: {first} less …, paired over blocks", (*columns, Column("p, not adjusted")), tuple(rows))
 

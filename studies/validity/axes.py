@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -196,8 +196,18 @@ def turn_noise(data: AxesMaterial, progress: bool) -> tuple[DialTable, list[Chec
         theory = expected_invariance(data, level)
         beside.append(near(f"noise {level:g}", "Invariance beside theory", theory, float(scores.mean()), tolerance))
     checks = []
-    for task, name in _FALLING:
-        checks += _from_one_to_zero(data, heading(task, name), levels, values[task, name], (task, name) in _OVERSHOOTS)
+    subject, allowed = "as noise grows", data.plan.tolerance
+    for scored_by, along in values.items():
+        score, last, overshoots = heading(*scored_by), along[-1], scored_by in _OVERSHOOTS
+        # Where validation leaves the parameter out in some folds or all, a score is about 0 and cannot fall further.
+        above = np.flatnonzero(np.abs(along) > allowed)
+        count = min(int(above.max(initial=0)) + 2, len(along))
+        checks += [
+            at_least(subject, f"{score}, at the start", 0.99, along[0]),
+            near(subject, f"{score}: ρ", -1, monotone(levels[:count], along[:count], falls=True)),
+            at_most(subject, f"{score}, at the end", allowed, last),
+            at_least(subject, f"{score}, at the end", -allowed, last, claimed=not overshoots),
+        ]
     columns = {heading(task, name): tuple(column) for (task, name), column in values.items()}
     return DialTable("share of noise", levels, columns), [*checks, *beside]
 
@@ -216,34 +226,34 @@ def expected_invariance(data: AxesMaterial, share: float) -> float:
     return apart / (apart + noise)
 
 
-def _from_one_to_zero(
-    data: AxesMaterial, score: str, levels: Sequence[float], values: Sequence[float], overshoots: bool
-) -> list[Check]:
-    """1 without noise, falling all the way, and 0 at the end."""
-    subject, allowed = "as noise grows", data.plan.tolerance
-    last = [at_most(subject, f"{score}, at the end", allowed, values[-1])]
-    last.append(at_least(subject, f"{score}, at the end", -allowed, values[-1], claimed=not overshoots))
-    # Where validation leaves the parameter out in some folds or all, a score is about 0 and cannot fall further.
-    above = np.flatnonzero(np.abs(values) > allowed)
-    count = min(int(above.max(initial=0)) + 2, len(values))
-    return [
-        at_least(subject, f"{score}, at the start", 0.99, values[0]),
-        near(subject, f"{score}: ρ", -1, monotone(levels[:count], values[:count], falls=True)),
-        *last,
-    ]
-
-
 def turn_entanglement(data: AxesMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
     """Numbers whose direction turns with the timbre: scores on known timbres stay, scores on new timbres fall."""
     levels = thinned(ENTANGLEMENT, data.plan.every)
     scores: dict[str, list[float]] = {}
     for level in tqdm(levels, desc="axes: entanglement", disable=not progress):
-        for name, value in _entangled(data, level).items():
+
+        def encoder(clips: make.Clips, level: float = level) -> make.Floats:
+            embeddings = make.bound_to_timbre(clips, level, data.seed)
+            noise = np.random.default_rng([data.seed, 6]).standard_normal(embeddings.shape)
+            size = float(np.sqrt(FAINT * embeddings.var(axis=0).sum() / embeddings.shape[1]))
+            return embeddings + size * noise
+
+        read, pairs = data.measures("informativeness", encoder), data.measures("disentanglement", encoder)
+        new, known = (
+            float(np.mean([pairs[f"{factor}_over_timbre_{kind}"] for factor in FACTORS[1:]]))
+            for kind in ("unseen", "seen")
+        )
+        for name, value in {
+            "Informativeness": read["informativeness"],
+            "Disentanglement": pairs["unseen"],
+            "numbers from new timbres": new,
+            "numbers from seen timbres": known,
+        }.items():
             scores.setdefault(name, []).append(value)
     subject = "as entanglement grows"
-    read, unseen, of_new = scores["Informativeness"], scores["Disentanglement"], scores["numbers from new timbres"]
+    informed, unseen, of_new = scores["Informativeness"], scores["Disentanglement"], scores["numbers from new timbres"]
     checks = [
-        at_most(subject, "Informativeness: largest fall", STAYS, read[0] - min(read)),
+        at_most(subject, "Informativeness: largest fall", STAYS, informed[0] - min(informed)),
         near(subject, "Disentanglement: ρ", -1, monotone(levels, unseen, falls=True)),
         near(subject, "numbers from new timbres: ρ", -1, monotone(levels, of_new, falls=True)),
         at_least(subject, "numbers from new timbres, at the start", 0.95, of_new[0]),
@@ -251,27 +261,6 @@ def turn_entanglement(data: AxesMaterial, progress: bool) -> tuple[DialTable, li
         at_least(subject, "numbers from seen timbres, at the end", 0.9, scores["numbers from seen timbres"][-1]),
     ]
     return DialTable("share of timbre", levels, {name: tuple(column) for name, column in scores.items()}), checks
-
-
-def _entangled(data: AxesMaterial, level: float) -> Mapping[str, float]:
-    def encoder(clips: make.Clips) -> make.Floats:
-        embeddings = make.bound_to_timbre(clips, level, data.seed)
-        noise = np.random.default_rng([data.seed, 6]).standard_normal(embeddings.shape)
-        size = float(np.sqrt(FAINT * embeddings.var(axis=0).sum() / embeddings.shape[1]))
-        return embeddings + size * noise
-
-    read = data.measures("informativeness", encoder)
-    pairs = data.measures("disentanglement", encoder)
-    means = {
-        kind: float(np.mean([pairs[f"{factor}_over_timbre_{kind}"] for factor in FACTORS[1:]]))
-        for kind in ("unseen", "seen")
-    }
-    return {
-        "Informativeness": read["informativeness"],
-        "Disentanglement": pairs["unseen"],
-        "numbers from new timbres": means["unseen"],
-        "numbers from seen timbres": means["seen"],
-    }
 
 
 def chapter(*, quick: bool, simulations: int, seed: int, progress: bool) -> tuple[Part, ...]:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 
 import numpy as np
 from scipy import stats
 
-from audio_compositionality.tasks.base import Scores
 from audio_compositionality.tasks.registry import load_benchmark, load_task
 from audio_compositionality.tasks.shapes.designs import FACTORS
 
@@ -38,7 +36,11 @@ BLIND = 0.02
 
 def perfect(data: AxesMaterial) -> list[Check]:
     """The perfectly disentangled encoder: everything is read, predicted and transferred."""
-    subject, additive = "additive by factor", _additive
+    subject, rows = "additive by factor", data.clips["factors"].rows
+
+    def additive(clips: make.Clips) -> make.Floats:
+        return clips.additive
+
     informativeness = data.measures("informativeness", additive)
     equivariance = data.measures("equivariance", additive)
     disentanglement = data.measures("disentanglement", additive)
@@ -49,7 +51,8 @@ def perfect(data: AxesMaterial) -> list[Check]:
         *(("disentanglement", name, disentanglement) for name in ("unseen", "seen")),
         *(("transform_equivariance", name, under) for name in ("r_equivariance", "p")),
     ]
-    levels = {factor: len(set(_levels(data, factor))) for factor in NUMBERS}
+    crossed_rows = [row["levels"] for row in rows if row["kind"] == "crossed"]
+    levels = {factor: len({of_row[factor] for of_row in crossed_rows}) for factor in NUMBERS}
     crossed = make.in_random_directions
     mixed = data.measures("disentanglement", lambda clips: crossed(clips, data.seed))
     # Of random directions the squared cosine with a given one has the variance of a beta distribution, 2/dim² at most
@@ -166,19 +169,17 @@ def blind(data: AxesMaterial) -> list[Check]:
         checks.append(
             at_least(f"deaf to {factor}", f"Equivariance: {factor}", -BLIND, score, claimed=False),
         )
-    return [*checks, *_many(data.seed)] if data.plan.many else checks
-
-
-def _many(seed: int) -> list[Check]:
-    """With all combinations of levels the probe has nothing to lose any more."""
-    data, checks = AxesMaterial(MANY, seed), []
-    count = sum(row["kind"] == "crossed" for row in data.clips["factors"].rows)
-    pitch = data.measures("equivariance", _unhearing(data, "pitch"))["pitch_r_equivariance"]
+    if not data.plan.many:
+        return checks
+    # With all combinations of levels the probe has nothing to lose any more.
+    many = AxesMaterial(MANY, data.seed)
+    count = sum(row["kind"] == "crossed" for row in many.clips["factors"].rows)
+    pitch = many.measures("equivariance", _unhearing(many, "pitch"))["pitch_r_equivariance"]
     checks.append(near(f"deaf to pitch, {count:,} clips", "Equivariance: pitch", 0, pitch, BLIND))
-    score = data.measures("equivariance", lambda clips: make.noise_of(clips, seed))["r_equivariance"]
+    score = many.measures("equivariance", lambda clips: make.noise_of(clips, data.seed))["r_equivariance"]
     checks.append(near(f"noise, {count:,} clips", "Equivariance", 0, score, BLIND))
-    under = data.measures("transform_equivariance", lambda clips: make.noise_of(clips, seed))["r_equivariance"]
-    checks.append(near("noise, 400 originals", "Equivariance to transforms", 0, under, data.plan.tolerance))
+    under = many.measures("transform_equivariance", lambda clips: make.noise_of(clips, data.seed))["r_equivariance"]
+    checks.append(near("noise, 400 originals", "Equivariance to transforms", 0, under, many.plan.tolerance))
     return checks
 
 
@@ -202,26 +203,28 @@ def random(data: AxesMaterial) -> list[Check]:
         *(("transform_equivariance", name) for name in ("p", "shuffled_p")),
         ("transform_disentanglement", "shift_after"),
     ]
-    moved = measures["equivariance"]
+    checks = [near(subject, heading(task, name), 0, measures[task][name], allowed) for task, name in nothing]
+    for task in ("equivariance", "transform_equivariance"):
+        # No score may be above 0; the probe's loss from the parameter where clips are few is a finding.
+        name, score = heading(task, "r_equivariance"), measures[task]["r_equivariance"]
+        checks += [at_most(subject, name, allowed, score), at_least(subject, name, -allowed, score, claimed=False)]
+    for task in UNPROBED:
+        for name in ("invariance", "abx"):
+            scores = results[task].columns[load_task(task).info.measure(name).column or ""]
+            checks.append(near(subject, heading(task, name), 0, float(np.mean(scores)), half_width(scores)))
+    moved, clips = measures["equivariance"], data.clips["transforms"]
+    for name in ("level", "context"):
+        score, chance = moved[f"r_{name}_top1"], moved[f"r_{name}_chance"]
+        checks.append(near(subject, heading("equivariance", f"r_{name}_top1"), chance, score, 0.02))
+    for task in UNPROBED:
+        # Within the central 99.9 % of the binomial about chance.
+        trials = int(clips.changed.sum() if task == "invariance" else clips.candidates.sum() / 2)
+        chance = measures[task]["top1_chance"]
+        low, high = map(float, stats.binom.ppf([0.0005, 0.9995], trials, chance) / trials)
+        expected = f"{chance:.4f}, binomial {low:.3f} to {high:.3f}"
+        checks.append(Check(subject, heading(task, "top1"), expected, measures[task]["top1"], low, high))
     return [
-        *(near(subject, heading(task, name), 0, measures[task][name], allowed) for task, name in nothing),
-        *(
-            check
-            for task in ("equivariance", "transform_equivariance")
-            for check in _at_most_nothing(subject, task, measures[task]["r_equivariance"], allowed)
-        ),
-        *(_still(subject, task, results[task], name) for task in UNPROBED for name in ("invariance", "abx")),
-        *(
-            near(
-                subject,
-                heading("equivariance", f"r_{name}_top1"),
-                moved[f"r_{name}_chance"],
-                moved[f"r_{name}_top1"],
-                0.02,
-            )
-            for name in ("level", "context")
-        ),
-        *(_top1(subject, task, measures[task], data) for task in UNPROBED),
+        *checks,
         # Main effects of noise have three directions each, which are random: 3/dim, ± 3 standard deviations.
         near(
             subject,
@@ -231,30 +234,6 @@ def random(data: AxesMaterial) -> list[Check]:
             3 * math.sqrt(2 / 6) / DIM,
         ),
     ]
-
-
-def _at_most_nothing(subject: str, task: str, score: float, allowed: float) -> list[Check]:
-    """No score may be above 0; the probe's loss from the parameter where clips are few is a finding."""
-    name = heading(task, "r_equivariance")
-    return [
-        at_most(subject, name, allowed, score),
-        at_least(subject, name, -allowed, score, claimed=False),
-    ]
-
-
-def _still(subject: str, task: str, result: Scores, name: str) -> Check:
-    scores = result.columns[load_task(task).info.measure(name).column or ""]
-    return near(subject, heading(task, name), 0, float(np.mean(scores)), half_width(scores))
-
-
-def _top1(subject: str, task: str, measures: Mapping[str, float], data: AxesMaterial) -> Check:
-    """A top-1 within the central 99.9 % of the binomial about its chance."""
-    clips = data.clips["transforms"]
-    trials = int(clips.changed.sum() if task == "invariance" else clips.candidates.sum() / 2)
-    chance = measures["top1_chance"]
-    low, high = stats.binom.ppf([0.0005, 0.9995], trials, chance) / trials
-    expected = f"{chance:.4f}, binomial {low:.3f} to {high:.3f}"
-    return Check(subject, heading(task, "top1"), expected, measures["top1"], float(low), float(high))
 
 
 def constant(data: AxesMaterial) -> list[Check]:
@@ -309,11 +288,3 @@ def axes_tasks() -> list[str]:
 def score_of(task: str) -> str:
     """Name of the number that a task ranks by."""
     return next(scored.info.ranks_by for scored in load_benchmark("axes") if scored.info.name == task)
-
-
-def _additive(clips: make.Clips) -> make.Floats:
-    return clips.additive
-
-
-def _levels(data: AxesMaterial, factor: str) -> list[int]:
-    return [row["levels"][factor] for row in data.clips["factors"].rows if row["kind"] == "crossed"]
