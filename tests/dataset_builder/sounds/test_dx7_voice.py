@@ -55,18 +55,12 @@ def test_each_field_is_read_from_its_byte_and_written_there(content, name):
     assert voice.to_vced() == data
 
 
-def test_bytes_out_of_range_become_the_maximum():
+def test_bytes_that_cannot_be_are_read_as_the_nearest():
     assert Voice.from_vced(b"\xff" * 145 + b"LOUD      ").to_vced() == bytes(MAXIMA) + b"LOUD      "
-
-
-def test_unprintable_characters_of_a_name_become_blanks():
     assert Voice.from_vced(bytes(145) + b"\x00A\x7fB\xe9C\n\x1f  ").name == " A B C"
-
-
-@pytest.mark.parametrize("length", [0, 128, 154, 156])
-def test_wrong_number_of_bytes(length):
-    with pytest.raises(InputError, match=rf"{length} bytes.*155"):
-        Voice.from_vced(bytes(length))
+    for length in (154, 156):
+        with pytest.raises(InputError, match=rf"{length} bytes.*155"):
+            Voice.from_vced(bytes(length))
 
 
 QUADS = ("rates", "levels", "pitch_rates", "pitch_levels")
@@ -74,63 +68,45 @@ SWITCHES = ("fixed", "oscillator_sync", "lfo_sync")
 LOWEST = {"detune": -7, "algorithm": 1, "transpose": -24}
 
 
-def ranges(part: type, maxima: list[int]) -> list[tuple[type, str, int, int]]:
-    """Lowest and highest value of each field, of which a quad has four bytes."""
+@pytest.mark.parametrize(("part", "maxima"), [(Operator, OPERATOR_MAXIMA), (Voice, COMMON_MAXIMA)])
+def test_fields_are_checked(part, maxima):
     names = [name for name in part.__dataclass_fields__ if name not in ("name", "operators")]
     names.sort(key=lambda name: name not in QUADS)
     of_bytes = [name for name in names for _ in range(4 if name in QUADS else 1)]
-    most = dict(zip(of_bytes, maxima, strict=True))
-    return [(part, name, LOWEST.get(name, 0), LOWEST.get(name, 0) + most[name]) for name in names]
+    for field, most in dict(zip(of_bytes, maxima, strict=True)).items():
+        low = LOWEST.get(field, 0)
+        wrong = [low - 1, low + most + 1, low + 0.5, str(low), None]
+        for value in (low, low + most):
+            part(**{field: (value,) * 4 if field in QUADS else bool(value) if field in SWITCHES else value})
+        if field in QUADS:
+            wrong = [(0, 0, 0, value) for value in wrong] + [(0, 0, 0), [0, 0, 0, 0], 0]
+        if field in SWITCHES:
+            wrong += [0, 1]
+        for value in wrong:
+            with pytest.raises(InputError, match=rf"{field}.* is .*must be"):
+                part(**{field: value})
 
 
-@pytest.mark.parametrize(
-    ("part", "field", "low", "high"), [*ranges(Operator, OPERATOR_MAXIMA), *ranges(Voice, COMMON_MAXIMA)]
-)
-def test_fields_are_checked(part, field, low, high):
-    wrong = [low - 1, high + 1, low + 0.5, str(low), None]
-    for value in (low, high):
-        part(**{field: (value,) * 4 if field in QUADS else bool(value) if field in SWITCHES else value})
-    if field in QUADS:
-        wrong = [(0, 0, 0, value) for value in wrong] + [(0, 0, 0), [0, 0, 0, 0], 0]
-    if field in SWITCHES:
-        wrong += [0, 1]
-    for value in wrong:
-        with pytest.raises(InputError, match=rf"{field}.* is .*must be"):
-            part(**{field: value})
-
-
-@pytest.mark.parametrize("name", ["ELEVEN CHAR", "blank ", "é", "tab\tbed", None])
-def test_names_and_operators_are_checked(name):
-    with pytest.raises(InputError, match=r"name.* is .*must be"):
-        Voice(name=name)
+def test_names_and_operators_are_checked():
+    for name in ("ELEVEN CHAR", "blank ", "é", "tab\tbed", None):
+        with pytest.raises(InputError, match=r"name.* is .*must be"):
+            Voice(name=name)
     for operators in ((Operator(),) * 5, [Operator()] * 6):
         with pytest.raises(InputError, match=r"operators.* is .*must be"):
             Voice(operators=operators)
-
-
-def test_numpy_integers_are_integers():
     voice = replace(Voice(), algorithm=np.int64(5), operators=(Operator(output_level=np.int32(80)),) * 6)
     assert Voice.from_vced(voice.to_vced()) == voice
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def voices() -> list[Voice]:
     rng = np.random.default_rng(0)
     drawn = [bytes(rng.integers(0, np.array(MAXIMA) + 1).tolist()) for _ in range(32)]
     return [Voice.from_vced(data + f"VOICE {number:02d}  ".encode()) for number, data in enumerate(drawn)]
 
 
-@pytest.fixture
-def bank(voices) -> bytes:
-    return bank_of([packed(voice) for voice in voices])
-
-
-@pytest.fixture
-def path(tmp_path):
-    return tmp_path / "bank.syx"
-
-
-def test_a_bank_is_in_the_published_layout(path, voices, bank):
+def test_a_bank_is_in_the_published_layout(tmp_path, voices):
+    path, bank = tmp_path / "bank.syx", bank_of([packed(voice) for voice in voices])
     save_bank(path, voices)
     assert path.read_bytes() == bank
     assert len(bank) == 4104
@@ -139,13 +115,8 @@ def test_a_bank_is_in_the_published_layout(path, voices, bank):
     assert load_bank(path) == load_bank(str(path)) == tuple(voices)
     with pytest.raises(InputError, match="32 voices; there are 8"):
         save_bank(path, voices[:8])
-    with pytest.raises(FileNotFoundError):
-        load_bank(path.with_name("none.syx"))
-
-
-def test_values_out_of_range_in_a_bank_become_the_maximum(path, voices):
     values = bytearray(packed(voices[0]))
-    # Rate 1 and detune of operator 6, algorithm, LFO wave, transpose.
+    # Rate 1 and detune of operator 6, algorithm, LFO wave, transpose: above their ranges.
     for place, bits in ((0, 127), (12, 0x78), (110, 127), (116, 0x0E), (117, 127)):
         values[place] |= bits
     path.write_bytes(bank_of([bytes(values)] * 32))
@@ -157,19 +128,17 @@ def test_values_out_of_range_in_a_bank_become_the_maximum(path, voices):
 @pytest.mark.parametrize(
     ("start", "stop", "put", "message"),
     [
-        (0, None, b"", "begins with the bytes"),
-        (0, 6, b"", "begins with the bytes"),
+        (0, None, b"", r"begins with the bytes \(none\)"),
         *((place, place + 1, b"\x41", "begins with the bytes f1 43.*header|header") for place in (0, 1, 3, 4, 5)),
         (2, 3, b"\x10", "header"),
-        (4103, 4104, b"", "length of 4103 bytes.*4104"),
         (4104, 4104, b"\x00", "length of 4105 bytes.*4104"),
         (6, None, b"", "length of 6 bytes.*4104"),
         (4103, 4104, b"\x00", "ends with the byte 00.*f7"),
-        (4102, 4103, b"\x80", "checksum"),
         (1000, 1001, b"\x80", "checksum"),
     ],
 )
-def test_damage_is_named(path, bank, start, stop, put, message):
+def test_damage_is_named(tmp_path, voices, start, stop, put, message):
+    path, bank = tmp_path / "bank.syx", bank_of([packed(voice) for voice in voices])
     path.write_bytes(bank[:start] + put + (b"" if stop is None else bank[stop:]))
     with pytest.raises(InputError, match=rf"bank\.syx .*{message}"):
         load_bank(path)
