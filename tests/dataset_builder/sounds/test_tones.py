@@ -2,7 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, product
 
 import numpy as np
 import pytest
@@ -32,19 +32,18 @@ class TestEntries:
         assert (len(labels), len(entries)) == (8, 8 * CONDITIONS)
         assert len({(e.label, e.condition) for e in entries}) == len({e.id for e in entries}) == len(entries)
         assert all(entry.group == entry.condition for entry in entries)
-
-    def test_no_two_conditions_share_a_pitch_or_a_rate(self):
-        conditions = sorted({entry.condition for entry in default_timbres().entries})
+        # No two conditions share a pitch or a rate.
+        conditions = sorted({entry.condition for entry in entries})
         assert not any(related(*pair) for pair in combinations(conditions, 2))
         notes, rates = zip(*(condition.split("-") for condition in conditions), strict=True)
         assert len(set(notes)) == len(set(rates)) == CONDITIONS == 24
-        values = [
-            (int(n.removeprefix("note")), float(r.removeprefix("rate"))) for n, r in zip(notes, rates, strict=True)
-        ]
-        assert abs(np.corrcoef(np.transpose(values))[0, 1]) < 0.05
+        values = [[int(note.removeprefix("note")) for note in notes], [float(r.removeprefix("rate")) for r in rates]]
+        assert abs(np.corrcoef(values)[0, 1]) < 0.05
 
-    def test_have_digests_of_all_that_decides_their_samples(self, monkeypatch):
+    def test_have_digests_of_all_that_decides_their_samples_before_any_is_rendered(self, monkeypatch):
+        monkeypatch.setattr("audio_compositionality.dataset_builder.sounds.dx7_engine.render", None)
         before = TimbreRecordings()
+        assert before.source == "DX7 timbres"
         assert before.fingerprint == default_timbres().fingerprint
         assert len({entry.sha256 for entry in before.entries}) == len(before.entries)
         assert TimbreRecordings(default_voices()[:2]).entries == before.entries[: 2 * CONDITIONS]
@@ -52,13 +51,8 @@ class TestEntries:
         after = TimbreRecordings()
         assert after.fingerprint != before.fingerprint
         assert not {e.sha256 for e in after.entries} & {e.sha256 for e in before.entries}
-
-    def test_are_there_before_anything_is_rendered(self, monkeypatch):
-        monkeypatch.setattr("audio_compositionality.dataset_builder.sounds.dx7_engine.render", None)
-        recordings = TimbreRecordings()
-        assert recordings.source == "DX7 timbres"
         with pytest.raises(TypeError):
-            recordings.waveform(0)
+            after.waveform(0)
 
 
 class TestSamples:
@@ -132,22 +126,18 @@ class TestAllTones:
         with pytest.raises(InputError, match="two timbres are called alike: bell, brass section, bell"):
             check_nouns(ToneSpec(voices=alike))
 
-    @pytest.mark.parametrize(
-        ("changes", "message"),
-        [
+    def test_too_few_classes_and_too_narrow_a_range_have_no_words(self):
+        for changes, message in (
             ({"num_classes": 5, "voices": voices(5)}, "5 classes of pitch leave no gap"),
             ({"pitch_range": (48, 83)}, "35 semitones; captions need 36 or more"),
-        ],
-    )
-    def test_too_few_classes_and_too_narrow_a_range_have_no_words(self, changes, message):
-        spec = ToneSpec(**changes)
-        with pytest.raises(InputError, match=message):
-            check_words(spec)
-        assert not any(entry.words for entry in ToneSounds(spec).entries)
+        ):
+            spec = ToneSpec(**changes)
+            with pytest.raises(InputError, match=message):
+                check_words(spec)
+            assert not any(entry.words for entry in ToneSounds(spec, rates=(0,)).entries)
 
-    @pytest.mark.parametrize(
-        ("changes", "message"),
-        [
+    def test_classes_that_cannot_be_are_refused(self):
+        for changes, message in (
             ({"num_classes": 1}, "num_classes is 1; it must be a whole number from 2 to 49"),
             ({"pitch_range": (60, 50)}, r"pitch_range is \(60, 50\); the first must be less"),
             ({"pitch_range": (0, 128)}, "MIDI notes run from 0 to 127"),
@@ -155,23 +145,17 @@ class TestAllTones:
             ({"rate_range": (0, 1)}, "a rate is positive"),
             ({"voices": default_voices()[:3]}, "3 voices for K = 8 classes"),
             ({"voices": default_voices()[:1] * 8}, "are the same sound"),
-        ],
-    )
-    def test_classes_that_cannot_be_are_refused(self, changes, message):
-        with pytest.raises(InputError, match=message):
-            ToneSpec(**changes)
+        ):
+            with pytest.raises(InputError, match=message):
+                ToneSpec(**changes)
 
 
-class TestWords:
-    def test_of_eight_classes_are_those_that_are_documented(self):
-        assert words_of_classes("pitch", 8) == {"low": (0, 1), "middle": (3, 4), "high": (6, 7)}
-        assert words_of_classes("rate", 8) == {"slow": (1, 2), "steady": (4,), "fast": (6, 7)}
-        assert words_of_classes("amplitude", 8) == {"quiet": (1, 2), "loud": (6, 7)}
-        assert [dimension_of(word) for word in ("high", "slow", "loud", "man")] == ["pitch", "rate", "amplitude", ""]
-
-    @pytest.mark.parametrize("attribute", ["pitch", "rate", "amplitude"])
-    def test_a_class_without_a_word_lies_between_any_two_words(self, attribute):
-        for count in range(6, 25):
-            words = words_of_classes(attribute, count)
-            assert all(words.values())
-            assert all(max(first) + 1 < min(second) for first, second in pairwise(words.values()))
+def test_words_name_the_documented_classes_with_one_of_no_word_between_any_two():
+    assert words_of_classes("pitch", 8) == {"low": (0, 1), "middle": (3, 4), "high": (6, 7)}
+    assert words_of_classes("rate", 8) == {"slow": (1, 2), "steady": (4,), "fast": (6, 7)}
+    assert words_of_classes("amplitude", 8) == {"quiet": (1, 2), "loud": (6, 7)}
+    assert [dimension_of(word) for word in ("high", "slow", "loud", "man")] == ["pitch", "rate", "amplitude", ""]
+    for attribute, count in product(("pitch", "rate", "amplitude"), range(6, 25)):
+        words = words_of_classes(attribute, count)
+        assert all(words.values())
+        assert all(max(first) + 1 < min(second) for first, second in pairwise(words.values()))

@@ -59,7 +59,8 @@ class TestDesed:
         ):
             refused(desed(("Y1.wav", 0, 1, "Cat"), line), "desed", message)
         # All at once, and of many the first.
-        lines = refused(desed(("Y1.wav", 5, 5, "Dog"), ("Y1.wav", "x", 5, "Dog"), ("Y1.wav", 0, 1, "Dog")), "desed", "")
+        path = desed(("Y1.wav", 5, 5, "Dog"), ("Y1.wav", "x", 5, "Dog"), ("Y1.wav", 0, 1, "Dog"))
+        lines = refused(path, "desed", "2 things are wrong")
         assert [line.split(":")[1] for line in lines[1:]] == ["2", "3"]
         refused(desed(*[("Y1.wav", 5, 5, "Dog")] * 50), "desed", r"and 30 more$")
 

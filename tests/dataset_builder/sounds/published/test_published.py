@@ -32,10 +32,12 @@ def archive(path, *entries):
 
 
 class TestArchives:
-    def test_give_plain_files_alone(self, tmp_path):
+    def test_give_plain_files_alone_that_are_not_too_large(self, tmp_path, monkeypatch):
         path = archive(
             tmp_path / "x.zip",
             ("a/b.wav", b"sound"),
+            ("a.csv", bytes(2_000)),
+            ("b.csv", bytes(500)),
             ("../out.wav", b"x"),
             ("a/../../out.wav", b"x"),
             ("/etc/out.wav", b"x"),
@@ -44,22 +46,21 @@ class TestArchives:
             ("__MACOSX/a/._b.wav", b"x"),
             ("a/.hidden.wav", b"x"),
         )
-        before = sorted(tmp_path.rglob("*"))
         files = ZippedFiles(path)
-        assert files.names == ("a/b.wav",)
+        assert files.names == ("a.csv", "a/b.wav", "b.csv")
         assert files.file("a/b.wav").getvalue() == b"sound"
-        assert sorted(tmp_path.rglob("*")) == before
-
-    def test_do_not_give_what_is_too_large(self, tmp_path, monkeypatch):
-        files = ZippedFiles(archive(tmp_path / "x.zip", ("a.csv", bytes(2_000)), ("b.csv", bytes(500))))
+        assert sorted(tmp_path.rglob("*")) == [path]
         monkeypatch.setattr(containers, "LARGEST_FILE", 1_000)
         monkeypatch.setattr(containers, "LARGEST_TABLE", 400)
         with pytest.raises(DatasetError, match="claims 2,000 bytes; the limit is 1,000"):
             files.file("a.csv")
         with pytest.raises(DatasetError, match=r"x\.zip: b\.csv has 500 bytes; the limit is 400"):
             table_text(files, "b.csv")
+        monkeypatch.setattr(containers, "MOST_FILES", 9)
+        with pytest.raises(DatasetError, match="holds 10 files; the limit is 9"):
+            ZippedFiles(path)
 
-    def test_that_hold_more_than_they_claim_are_refused(self, tmp_path):
+    def test_that_hold_more_than_they_claim_or_are_damaged_are_refused(self, tmp_path):
         path = archive(tmp_path / "x.zip", ("a.wav", bytes(3_000_000)))
         content = bytearray(path.read_bytes())
         # The size before packing, in the header of the file and in the list of files.
@@ -68,20 +69,11 @@ class TestArchives:
         path.write_bytes(content)
         with pytest.raises(DatasetError, match=r"cannot be unpacked|and claims 1,000"):
             ZippedFiles(path).file("a.wav")
-
-    def test_that_are_damaged_say_so(self, tmp_path):
-        path = archive(tmp_path / "x.zip", ("a.wav", os.urandom(5_000)))
-        content = bytearray(path.read_bytes())
+        content = bytearray(archive(path, ("a.wav", os.urandom(5_000))).read_bytes())
         content[2_000] ^= 255
         path.write_bytes(content)
         with pytest.raises(DatasetError, match="cannot be unpacked"):
             ZippedFiles(path).file("a.wav")
-
-    def test_of_too_many_files_are_refused(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(containers, "MOST_FILES", 2)
-        path = archive(tmp_path / "x.zip", *((f"{n}.wav", b"") for n in range(3)))
-        with pytest.raises(DatasetError, match="holds 3 files; the limit is 2"):
-            ZippedFiles(path)
 
 
 def test_folders_give_no_links_and_nothing_hidden(tmp_path):
@@ -103,13 +95,9 @@ class Toy:
         return HeldData(f"toy:{path}", {"toys": ReadConfiguration("toys", "toy", [{"id": "a", "split": "test"}], [[]])})
 
 
-@pytest.fixture
-def toy(monkeypatch):
+def test_a_new_one_is_opened_by_its_name_and_a_path(monkeypatch):
     monkeypatch.setattr(containers._registry, "_added", {})
     register_reader(Toy())
-
-
-def test_a_new_one_is_opened_by_its_name_and_a_path(toy, monkeypatch):
     assert list_readers()[-1] == "toy"
     data = open_data("toy:C:/x")
     assert (data.source, data.recipes) == ("toy:C:/x", ("toys",))
@@ -121,12 +109,7 @@ def test_a_new_one_is_opened_by_its_name_and_a_path(toy, monkeypatch):
     assert open_data("toy:~/x").source == "toy:/home/somebody/x"
     with pytest.raises(DatasetError, match="'toy:' names no path; toy:PATH is nothing"):
         open_data("toy:")
-
-
-def test_what_names_none_is_told_which_there_are(tmp_path):
-    assert reader_of("mini") is None
-    assert reader_of("C:/x") is None
-    for reader in list_readers():
-        assert reader_of(f"{reader}:x")[0].meaning
+    assert reader_of("mini") is reader_of("C:/x") is None
+    assert all(reader_of(f"{reader}:x")[0].meaning for reader in list_readers())
     with pytest.raises(DatasetError, match=r"no data 'compas:x': .*compa:PATH"):
         open_data("compas:x")

@@ -83,12 +83,10 @@ def test_every_form_gives_the_same_rows_and_samples(tmp_path, sounds, form):
 
 def test_a_folder_of_shards_is_read_in_order(tmp_path, sounds):
     shards = tmp_path / "shards"
+    shards.mkdir()
     for number in range(2):
-        (tmp_path / f"{number}").mkdir()
-        tone(tmp_path / f"{number}" / "audio" / "0.wav", number)
-        rows = [dict(records()[0], audio="audio/0.wav", id=f"q{number}")]
-        shards.mkdir(exist_ok=True)
-        written(tmp_path / f"{number}", "parquet", rows).rename(shards / f"test-{number}.parquet")
+        path = written(tmp_path, "parquet", [records()[number] | {"id": f"q{number}"}])
+        path.rename(shards / f"test-{number}.parquet")
     assert [row["id"] for row in opened(shards).rows] == ["q0", "q1"]
 
 
@@ -102,16 +100,22 @@ def test_answers_by_text_letter_or_number_from_0_or_1_are_told_from_all(tmp_path
     assert [row["answer"] for row in read.rows] == list(ANSWERS)
 
 
-def test_answers_that_have_two_readings_are_asked_about(tmp_path, sounds):
+def test_what_is_asked_of_the_user(tmp_path, sounds):
     path = written(tmp_path, "jsonl", records((1, 1, 1)))
-    with pytest.raises(
-        DatasetError, match=r"read as from-0 or as from-1, such as '1' of question-00000.*--set answers="
+    for options, error, message in (
+        ({}, DatasetError, r"read as from-0 or as from-1, such as '1' of question-00000.*--set answers="),
+        ({"answers": "letter"}, InputError, r"answers is 'letter'; did you mean 'letters'"),
+        ({"columns": ("question=ask",)}, DatasetError, "has no column 'ask'"),
+        ({"columns": ("questoin=question",)}, InputError, "did you mean 'question'"),
+        ({"columns": ("question=a+b",)}, InputError, "only options and audio"),
     ):
-        open_data(path)
+        with pytest.raises(error, match=message):
+            open_data(path, **options)
     assert opened(path, answers="from-0").rows[0]["answer"] == "cat"
     assert opened(path, answers="from-1").rows[0]["answer"] == "dog"
-    with pytest.raises(InputError, match=r"answers is 'letter'; did you mean 'letters'"):
-        open_data(path, answers="letter")
+    path = table(tmp_path / "q.csv", [{"question": "?", "options": '["a", "b"]', "solution": "a", "sound": "0.wav"}])
+    with pytest.raises(DatasetError, match=r"no column of answer and audio; its columns are .*--set columns=answer="):
+        open_data(path)
 
 
 def test_options_and_clips_of_several_columns_and_letters_in_front(tmp_path, sounds):
@@ -157,28 +161,6 @@ def test_all_faults_are_told_at_once_and_left_out_by_choice_alone(tmp_path, soun
         data = open_data(path, skip_invalid=True)
     assert [row["id"] for row in data.configuration("audio_questions").rows] == ["good"]
     assert len(data.faults) == 10
-
-
-@pytest.mark.parametrize(
-    ("columns", "said"),
-    [
-        (("question=ask",), "has no column 'ask'"),
-        (("questoin=question",), "did you mean 'question'"),
-        (("question=a\\+b",), "only options and audio"),
-    ],
-)
-def test_columns_that_are_not_there_are_refused(tmp_path, sounds, columns, said):
-    path = written(tmp_path, "csv", records())
-    with pytest.raises((DatasetError, InputError), match=said):
-        open_data(path, columns=columns)
-
-
-def test_a_table_without_a_needed_column_says_how_to_name_one(tmp_path):
-    path = table(
-        tmp_path / "q.csv", [{"question": "What?", "options": '["a", "b"]', "solution": "a", "sound": "0.wav"}]
-    )
-    with pytest.raises(DatasetError, match=r"no column of answer and audio; its columns are .*--set columns=answer="):
-        open_data(path)
 
 
 @pytest.mark.parametrize("is_declared", [True, False])
