@@ -12,19 +12,8 @@ from typing import TYPE_CHECKING
 from audio_compositionality.support.text import first_line, nearest
 
 from ..manifest import MANIFEST_NAME
+from . import labels
 from .hub import values_in_yaml
-from .labels import (
-    COLUMNS,
-    candidates_of,
-    caption_columns,
-    counted_column,
-    counted_labels,
-    several_labels,
-    single_labels,
-    split_labels,
-    word_columns,
-    words_by_row,
-)
 from .recordings import (
     FILE_COLUMNS,
     Candidate,
@@ -93,13 +82,24 @@ def folder_recordings(
         candidates, left_out = _by_table(folder, file.name, rows, spec)
         columns = [printable(column) for column in rows[0] if column != _file_column(rows)]
         labelling = f"--set label=COLUMN names a column of {file.name}, which has {', '.join(columns)}"
-    elif any(getattr(spec, name) is not None for name in COLUMNS):
+    elif any(getattr(spec, name) is not None for name in labels.COLUMNS):
         raise SoundError(
             f"{str(folder)!r} has no {METADATA}, whose columns label, group, condition, captions and words name; "
             "without it the folders in it are the labels, and the folders in these the conditions"
         )
     else:
-        candidates = _by_folder(folder)
+        places = [path.relative_to(folder) for path in sound_files(folder)]
+        beside = [place for place in places if len(place.parts) == 1]
+        if beside and len(beside) < len(places):
+            raise SoundError(
+                f"{str(folder)!r} holds sound files ({printable(beside[0].name)!r} and so on) beside folders with "
+                f"others: of which label are they? Put them into LABEL/, or write a {METADATA}"
+            )
+        candidates = []
+        for place in places:
+            label, group = "" if beside else printable(place.parts[0]), printable("/".join(place.parts[1:-1]))
+            name = printable(place.as_posix())
+            candidates.append(Candidate(name, label, None, group, group, partial(Path, folder / place)))
     suggested = folder / SETTINGS
     return ReadRecordings(
         printable(str(folder)),
@@ -112,30 +112,13 @@ def folder_recordings(
     )
 
 
-def _by_folder(folder: Path) -> list[Candidate]:
-    places = [path.relative_to(folder) for path in sound_files(folder)]
-    beside = [place for place in places if len(place.parts) == 1]
-    if beside and len(beside) < len(places):
-        raise SoundError(
-            f"{str(folder)!r} holds sound files ({printable(beside[0].name)!r} and so on) beside folders with others: "
-            f"of which label are they? Put them into LABEL/, or write a {METADATA}"
-        )
-    candidates = []
-    for place in places:
-        label, condition = ("", ()) if beside else (place.parts[0], place.parts[1:-1])
-        group = printable("/".join(condition))
-        name = printable(place.as_posix())
-        candidates.append(Candidate(name, printable(label), None, group, group, partial(Path, folder / place)))
-    return candidates
-
-
 def _by_table(
     folder: Path, table: str, rows: Sequence[Mapping[str, str]], spec: DataSpec
 ) -> tuple[list[Candidate], dict[str, str]]:
     """The recordings of a table, and the rows that are left out, with reasons; a file that is missing or outside the
     folder is reported when it is read."""
     columns, file_column = list(rows[0]), _file_column(rows)
-    counted = counted_column(table, spec.label, columns)
+    counted = labels.counted_column(table, spec.label, columns)
     if file_column not in columns:
         raise SoundError(
             f"{table} has no column {FILE!r} with the files (nor {', '.join(FILE_COLUMNS[1:])}); "
@@ -152,32 +135,33 @@ def _by_table(
     def file(row: int) -> Path:
         return _file_below(folder, rows[row][file_column])
 
-    labels, groups, conditions = (
+    names_of_labels, groups, conditions = (
         [printable(row.get(column, "").strip()) for row in rows]
         for column in (spec.label or LABEL, spec.group or GROUP, spec.condition or CONDITION)
     )
+    has_labels = (spec.label or LABEL) in columns
     if counted is not None:
-        read = counted_labels(table, counted, [row.get(counted, "") for row in rows], file)
-    elif spec.separator is None or (LABEL not in columns and spec.label is None):
-        read = single_labels(labels)
+        read = labels.counted_labels(table, counted, [row.get(counted, "") for row in rows], file)
+    elif spec.separator is None or not has_labels:
+        read = labels.single_labels(names_of_labels)
     else:
-        read = several_labels([split_labels(text, spec.separator) for text in labels])
-    if counted is None and (spec.label or LABEL) in columns and not all(labels):
-        line = labels.index("")
+        read = labels.several_labels([labels.split_labels(text, spec.separator) for text in names_of_labels])
+    if counted is None and has_labels and not all(names_of_labels):
+        line = names_of_labels.index("")
         raise SoundError(
             f"{table}: the {spec.label or LABEL} of {names[line]!r} (line {line + 2}) is empty; leave out what has none"
         )
-    of_captions = caption_columns(table, columns, spec.captions)
+    of_captions = labels.caption_columns(table, columns, spec.captions)
     captions = [[printable(row[column].strip()) for column in of_captions] for row in rows]
-    attributes = word_columns(table, columns, spec.words)
-    return candidates_of(
+    attributes = labels.word_columns(table, columns, spec.words)
+    return labels.candidates_of(
         names,
         read,
         file,
         groups=groups,
         conditions=conditions,
         captions=[tuple(filter(None, dict.fromkeys(of_row))) for of_row in captions],
-        words=words_by_row([[row[name] for name in attributes] for row in rows], tuple(attributes.values())),
+        words=labels.words_by_row([[row[name] for name in attributes] for row in rows], attributes.values()),
     )
 
 

@@ -19,21 +19,7 @@ from audio_compositionality.support.text import first_line, listed, nearest, sho
 
 from ..data import DatasetError
 from ..rendered import HUB_ID
-from .labels import (
-    COLUMNS,
-    Labels,
-    candidates_of,
-    caption_columns,
-    captions_in,
-    counted_column,
-    counted_labels,
-    holds_labels,
-    holds_texts,
-    labels_in,
-    texts_in,
-    word_columns,
-    words_by_row,
-)
+from . import labels
 from .recordings import MOST_RECORDINGS, ReadRecordings, SoundError, SoundFile, printable
 
 if TYPE_CHECKING:
@@ -96,7 +82,11 @@ class NamedSet(Spec):
     @field_validator("files")
     @classmethod
     def _pattern(cls, value: str | None) -> str | None:
-        if value is not None and not _is_pattern(value):
+        try:
+            names = {name for _, name, _, _ in Formatter().parse(value or "")}
+        except ValueError:
+            names = {value}
+        if not names <= {None, "config", "split"} or (value or "").startswith("/"):
             raise InputError(
                 f"files is {value!r}; it is a pattern of files with {{config}} and {{split}}, such as "
                 "'data/{split}/*.parquet'"
@@ -114,18 +104,10 @@ class NamedSet(Spec):
         return f"{self.title} ({self.url}) is licensed {self.licence}; its authors ask to cite {self.citation}"
 
 
-def _is_pattern(value: str) -> bool:
-    try:
-        names = {name for _, name, _, _ in Formatter().parse(value)}
-    except ValueError:
-        return False
-    return bool(value.strip()) and value[0] != "/" and names <= {None, "config", "split"}
-
-
 def list_named_sets() -> tuple[str, ...]:
     """Names of all described data sets."""
-    folder = files(__package__).joinpath(_FOLDER)
-    return tuple(sorted(file.name.removesuffix(_SUFFIX) for file in folder.iterdir() if file.name.endswith(_SUFFIX)))
+    names = (file.name for file in files(__package__).joinpath(_FOLDER).iterdir())
+    return tuple(sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX)))
 
 
 def load_named_set(name: str) -> NamedSet:
@@ -137,35 +119,26 @@ def load_named_set(name: str) -> NamedSet:
     names = list_named_sets()
     if name not in names:
         raise SoundError(f"unknown data set {name!r}; {nearest(name, names)}")
-    text = files(__package__).joinpath(_FOLDER, f"{name}{_SUFFIX}").read_text("utf-8")
-    return named_set_from(name, text)
-
-
-def read_named_set(path: Path) -> NamedSet:
-    """The data set that a user's own file describes, in the form of the folder ``named``; its name is that of the file.
-
-    A `NamedSet.dataset` with the name of a folder beside the file is that folder.
-
-    Raises:
-        SoundError: there is no such file, or it does not describe a data set: names the wrong key.
-    """
-    named = named_set_from(path.stem, path)
-    beside = path.parent / named.dataset
-    return named.changed(dataset=str(beside)) if beside.is_dir() else named
+    return _described(name, files(__package__).joinpath(_FOLDER, f"{name}{_SUFFIX}").read_text("utf-8"))
 
 
 def named_set_of(text: str) -> NamedSet | None:
     """The data set of a name, or of a YAML file that describes it, with its place; None for others.
 
+    A user's file has the form of those in the folder ``named``; its `NamedSet.dataset` may be a folder beside it.
+
     Args:
         text: ``NAME``, ``FILE.yaml``, or either with ``=FOLDER``, which holds a copy.
 
     Raises:
-        SoundError: the file does not describe one, or there is no such folder.
+        SoundError: the file does not describe a data set, and names the wrong key; or there is no such folder.
     """
     name, equals, folder = text.partition("=")
-    if name.endswith((".yaml", ".yml")) and not Path(name).is_dir():
-        named = read_named_set(Path(name))
+    path = Path(name)
+    if path.suffix in (".yaml", ".yml") and not path.is_dir():
+        named = _described(path.stem, path)
+        beside = path.parent / named.dataset
+        named = named.changed(dataset=str(beside)) if beside.is_dir() else named
     elif name in list_named_sets():
         named = load_named_set(name)
     else:
@@ -192,16 +165,8 @@ def values_in_yaml(content: Path | str, file: str) -> dict[str, Any]:
         raise SoundError(str(error)) from error
 
 
-def named_set_from(name: str, content: Path | str) -> NamedSet:
-    """A data set from its description in a file.
-
-    Args:
-        name: of the data set; not part of the file.
-        content: path of the file, or its text.
-
-    Raises:
-        SoundError: the text is not YAML, lacks a key, or has an unknown key or a value of another type.
-    """
+def _described(name: str, content: Path | str) -> NamedSet:
+    """The data set that a file describes, by its path or its text; the name is not part of it."""
     file = f"{name}{_SUFFIX}"
     values = values_in_yaml(content, file)
     if "name" in values:
@@ -243,11 +208,45 @@ def hub_rows(
         DatasetError: there is no such configuration or split, or it cannot be read.
         SoundError: it is too large, or its reader could run code.
     """
-    with _progress_bars(progress):
-        builder = _builder(place, config, split, files)
-        _check_size(place, builder)
-        with _encoding_paths():
-            _asked(place, builder.download_and_prepare)
+    import datasets
+
+    from ..stored import LocalFolder, check_card
+
+    is_local, names = isinstance(place, LocalFolder), splits_in(split)
+    with _preparing(progress):
+        check_card(place)
+        data_files, features = None, None
+        if files is None:
+            builder = _asked(
+                place, lambda: datasets.load_dataset_builder(place.source, config, revision=place.revision)
+            )
+            wanted = _checked_files(place, builder)
+            every = builder.config.data_files or {}
+            # Of Parquet, only the files of the named splits are downloaded.
+            is_parquet = type(builder).__module__.endswith(".parquet")
+            if is_parquet and not is_local and names and set(names) <= set(every):
+                data_files = {name: [str(file) for file in every[name]] for name in names}
+                features = builder.info.features
+        elif names:
+            root = place.source if is_local else f"hf://datasets/{place.source}@{place.revision}"
+            data_files = {name: [f"{root}/{files.format(config=config or '', split=name)}"] for name in names}
+        else:
+            raise SoundError(
+                f"{place.source}: the split is {printable(str(split))!r}; expected is one such as test[:1000]"
+            )
+        if data_files is not None:
+            builder = _asked(
+                place, lambda: datasets.load_dataset_builder("parquet", data_files=data_files, features=features)
+            )
+            wanted = _checked_files(place, builder)
+        # By the sizes of the files, whatever the data set states about itself.
+        size = 0 if is_local else place.size_of(wanted)
+        if size > LARGEST_DOWNLOAD:
+            raise SoundError(
+                f"{place.source} has {size / 10**9:,.0f} GB to download, more than {LARGEST_DOWNLOAD / 10**9:,.0f}; "
+                "give another split or config, or a part of it in a folder"
+            )
+        _asked(place, builder.download_and_prepare)
     splits = list(builder.info.splits or ())
     if split is None:
         if len(splits) > 1:
@@ -266,77 +265,15 @@ def splits_in(split: str | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(match[1] for match in matches if match)) if all(matches) else ()
 
 
-def files_of_split(files: str, config: str | None, split: str) -> str:
-    """The pattern of the files of one split."""
-    return files.format(config=config or "", split=split)
-
-
-def _builder(place: Place, config: str | None, split: str | None, files: str | None) -> datasets.DatasetBuilder:
-    """The builder that reads the files; of Parquet, only the files of the named splits are downloaded."""
-    import datasets
-
-    from ..stored import LocalFolder, check_card
-
-    check_card(place)
-    names, features = splits_in(split), None
-    if files is None:
-        builder = _asked(place, lambda: datasets.load_dataset_builder(place.source, config, revision=place.revision))
-        _check_reader(place, builder)
-        every = builder.config.data_files or {}
-        if (
-            isinstance(place, LocalFolder)
-            or _reader_of(builder) != "parquet"
-            or not names
-            or not set(names) <= set(every)
-        ):
-            return builder
-        data_files = {name: [str(file) for file in every[name]] for name in names}
-        features = builder.info.features
-    else:
-        if not names:
-            raise SoundError(
-                f"{place.source}: the split is {printable(str(split))!r}; expected is one such as test[:1000]"
-            )
-        root = place.source if isinstance(place, LocalFolder) else f"hf://datasets/{place.source}@{place.revision}"
-        data_files = {name: [f"{root}/{files_of_split(files, config, name)}"] for name in names}
-    builder = _asked(place, lambda: datasets.load_dataset_builder("parquet", data_files=data_files, features=features))
-    _check_reader(place, builder)
-    return builder
-
-
-def _reader_of(builder: datasets.DatasetBuilder) -> str:
-    """The reader of `datasets` for the files; empty where it is not one of its own."""
+def _checked_files(place: Place, builder: datasets.DatasetBuilder) -> list[str]:
+    """Names of the files to read; data whose reader could run code, or whose files lie elsewhere, are refused."""
     package, _, reader = type(builder).__module__.rpartition(".")
-    return reader if package.startswith("datasets.packaged_modules.") else ""
-
-
-def _check_reader(place: Place, builder: datasets.DatasetBuilder) -> None:
-    """Refuse data whose reader could run code, or whose files lie elsewhere."""
-    reader = _reader_of(builder)
+    reader = reader if package.startswith("datasets.packaged_modules.") else ""
     if reader not in READERS:
         raise SoundError(
             f"{place.source} is read by the reader {reader!r} of datasets; only {', '.join(READERS)} are used: give "
             "its files as a folder, or save it as Parquet"
         )
-    _files_of(place, builder)
-
-
-def _check_size(place: Place, builder: datasets.DatasetBuilder) -> None:
-    """Refuse a download that is too large, by the sizes of the files, whatever the data set states about itself."""
-    from ..stored import LocalFolder
-
-    if isinstance(place, LocalFolder):
-        return
-    size = place.size_of(_files_of(place, builder))
-    if size > LARGEST_DOWNLOAD:
-        raise SoundError(
-            f"{place.source} has {size / 10**9:,.0f} GB to download, more than {LARGEST_DOWNLOAD / 10**9:,.0f}; give "
-            "another split or config, or a part of it in a folder"
-        )
-
-
-def _files_of(place: Place, builder: datasets.DatasetBuilder) -> list[str]:
-    """Names of the files to read, all of which lie in the data set."""
     every = (builder.config.data_files or {}).values()
     return [name for files in every for name in place.names_of([str(file) for file in files])]
 
@@ -353,8 +290,9 @@ def _asked(place: Place, question: Callable[[], Answer]) -> Answer:
 
 
 @contextmanager
-def _encoding_paths() -> Iterator[None]:
-    """`datasets` prepares a folder of sound files without torchcodec, which it requires there and does not use."""
+def _preparing(progress: bool) -> Iterator[None]:
+    """While `datasets` prepares data: with its own progress bars or without, and a folder of sound files without
+    torchcodec, which it requires there and does not use."""
     import datasets
 
     def encode(self: datasets.Audio, value: Any) -> dict[str, Any]:
@@ -363,26 +301,16 @@ def _encoding_paths() -> Iterator[None]:
         return {"bytes": None, "path": str(value)}
 
     before = datasets.Audio.encode_example
+    is_silenced = not progress and not datasets.are_progress_bars_disabled()
     datasets.Audio.encode_example = encode
+    if is_silenced:
+        datasets.disable_progress_bars()
     try:
         yield
     finally:
         datasets.Audio.encode_example = before
-
-
-@contextmanager
-def _progress_bars(shown: bool) -> Iterator[None]:
-    """`datasets` shows its own progress bars, unless they are disabled for the whole process."""
-    import datasets
-
-    if shown or datasets.are_progress_bars_disabled():
-        yield
-        return
-    datasets.disable_progress_bars()
-    try:
-        yield
-    finally:
-        datasets.enable_progress_bars()
+        if is_silenced:
+            datasets.enable_progress_bars()
 
 
 LARGEST_FILE = 256 * 2**20
@@ -434,7 +362,7 @@ def hub_recordings(
         # Excluded labels and separators belong to the column that the data set states.
         its_own = spec.label in (None, named.label)
         without = named.without if its_own else ()
-        stated = ["split", "config", "revision", *(name for name in COLUMNS if its_own or name != "separator")]
+        stated = ["split", "config", "revision", *(name for name in labels.COLUMNS if its_own or name != "separator")]
         spec = spec.changed(**{name: getattr(named, name) for name in stated if getattr(spec, name) is None})
         if Path(where).is_dir():
             check_copy(named, spec)
@@ -442,7 +370,7 @@ def hub_recordings(
     rows = hub_rows(place, spec.config, spec.split, files, progress=progress)
     columns, count = list(rows.features), len(rows)
     sounds = RowFiles(place, rows, _audio_column(place, rows.features, audio))
-    counted = counted_column(source, spec.label, columns)
+    counted = labels.counted_column(source, spec.label, columns)
     for column in (spec.group, spec.condition, spec.label if counted is None else None):
         if column is not None and column not in columns:
             raise SoundError(f"{source} has no column {column!r}; {nearest(column, columns)}")
@@ -452,27 +380,31 @@ def hub_recordings(
             "them, such as --set split=train[:10000]"
         )
     if spec.label is None:
-        labels = Labels([""] * count)
+        of_rows = labels.Labels([""] * count)
     elif counted is not None:
-        labels = counted_labels(source, counted, rows[counted], sounds.file)
+        of_rows = labels.counted_labels(source, counted, rows[counted], sounds.file)
     else:
-        labels = labels_in(source, rows, spec.label, spec.separator, without)
+        of_rows = labels.labels_in(source, rows, spec.label, spec.separator, without)
     groups, conditions = (
-        [""] * count if column is None else texts_in(source, rows, column) for column in (spec.group, spec.condition)
+        [""] * count if column is None else labels.texts_in(source, rows, column)
+        for column in (spec.group, spec.condition)
     )
-    readable = [name for name, feature in rows.features.items() if spec.captions is not None or holds_texts(feature)]
-    attributes = word_columns(source, columns, spec.words)
-    words = [texts_in(source, rows, column) for column in attributes]
-    candidates, left_out = candidates_of(
+    readable = [
+        name for name, feature in rows.features.items() if spec.captions is not None or labels.holds_texts(feature)
+    ]
+    said = labels.caption_columns(source, readable, spec.captions)
+    attributes = labels.word_columns(source, columns, spec.words)
+    words = [labels.texts_in(source, rows, column) for column in attributes]
+    candidates, left_out = labels.candidates_of(
         [f"{rows.split}/{index}" for index in range(count)],
-        labels,
+        of_rows,
         sounds.file,
         groups=groups,
         conditions=conditions,
-        captions=captions_in(source, rows, caption_columns(source, readable, spec.captions), caption_separator),
-        words=words_by_row([[texts[row] for texts in words] for row in range(count)], tuple(attributes.values())),
+        captions=labels.captions_in(source, rows, said, caption_separator),
+        words=labels.words_by_row([[texts[row] for texts in words] for row in range(count)], attributes.values()),
     )
-    described = [name for name, feature in rows.features.items() if holds_labels(feature)]
+    described = [name for name, feature in rows.features.items() if labels.holds_labels(feature)]
     return ReadRecordings(
         source,
         candidates,
@@ -497,7 +429,7 @@ def check_copy(named: NamedSet, spec: DataSpec) -> None:
         columns = [named.label] if named.label is not None else named.captions or ()
         wanted = f"Parquet files, or sound files with a metadata.csv that has the column {', '.join(columns)}"
     else:
-        patterns = [files_of_split(named.files, spec.config, name) for name in splits_in(spec.split)]
+        patterns = [named.files.format(config=spec.config or "", split=name) for name in splits_in(spec.split)]
         missing = not all(any(folder.glob(pattern)) for pattern in patterns)
         wanted = listed(patterns)
     if missing:

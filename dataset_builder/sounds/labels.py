@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -54,14 +55,8 @@ def specific_labels(labels_of_each: Sequence[Sequence[str]], support: int = SUPP
             for upper in labels - {label}:
                 below[upper].add(label)
     lowest = {label for label, count in counts.items() if count >= support and not below[label]}
-    uppers = {label: above[label] for label in lowest}
-    return [_only(labels, uppers) for labels in sets]
-
-
-def _only(labels: frozenset[str], uppers: dict[str, frozenset[str]]) -> str | None:
-    """The only label that is above none, where all others are above it; else None."""
-    lowest = [label for label in labels if label in uppers]
-    return lowest[0] if len(lowest) == 1 and labels <= uppers[lowest[0]] else None
+    of_each = [(labels, sorted(labels & lowest)) for labels in sets]
+    return [own[0] if len(own) == 1 and labels <= above[own[0]] else None for labels, own in of_each]
 
 
 _CAPTIONS = re.compile(r"captions?(?:_?(\d+))?", re.ASCII)
@@ -239,7 +234,7 @@ def word_columns(source: str, columns: Sequence[str], requested: Sequence[str] |
     return attributes
 
 
-def words_by_row(rows: Sequence[Sequence[str]], attributes: Sequence[str]) -> list[dict[str, str]]:
+def words_by_row(rows: Sequence[Sequence[str]], attributes: Collection[str]) -> list[dict[str, str]]:
     """The words of each row by attribute, as they are spoken; an empty field gives none."""
     return [
         {name: word for name, text in zip(attributes, row, strict=True) if (word := spoken(printable(text)))}
@@ -370,9 +365,27 @@ def counted_labels(source: str, column: str, said: Sequence[Any], sound: Callabl
     numbers: list[float] = []
     left_out: dict[int, str] = {}
     for row, of_row in enumerate(said):
-        words, seconds = _counted(source, column, row, of_row)
-        if words and seconds is None:
-            seconds = _seconds(sound, row)
+        seconds: float | None = None
+        if of_row is None or isinstance(of_row, str):
+            words = len((of_row or "").split())
+            if words:
+                # Where the duration is unknown, reading the recording gives the reason.
+                with suppress(SoundError):
+                    header = read_header(sound(row))
+                    seconds = header.frames / header.rate
+        else:
+            if isinstance(of_row, Mapping) and {"start", "end"} <= set(of_row):
+                of_row = [dict(zip(of_row, values, strict=True)) for values in zip(*of_row.values(), strict=True)]
+            each: list[Any] = of_row if isinstance(of_row, list) else [None]
+            if not all(isinstance(word, Mapping) and {"start", "end"} <= set(word) for word in each):
+                raise SoundError(
+                    f"{source}: {column} of row {row} is neither a text nor words with times (start and end of each in "
+                    "seconds)"
+                )
+            each = [word for word in each if str(word.get("word", "-") or "").strip().lower() not in _SILENCES]
+            words = len(each)
+            if words:
+                seconds = float(max(word["end"] for word in each) - min(word["start"] for word in each))
         if not words:
             left_out[row] = f"has no words in {column}"
         elif seconds is not None and seconds <= 0:
@@ -380,29 +393,3 @@ def counted_labels(source: str, column: str, said: Sequence[Any], sound: Callabl
         numbers.append(words / seconds if seconds and row not in left_out else 0.0)
     texts = [None if row in left_out else f"{number:.3f}" for row, number in enumerate(numbers)]
     return Labels(texts, numbers, (), left_out)
-
-
-def _counted(source: str, column: str, row: int, said: Any) -> tuple[int, float | None]:
-    """The number of words, and their seconds where their times are given."""
-    if said is None or isinstance(said, str):
-        return len((said or "").split()), None
-    if isinstance(said, Mapping) and {"start", "end"} <= set(said):
-        said = [dict(zip(said, values, strict=True)) for values in zip(*said.values(), strict=True)]
-    words: list[Any] = said if isinstance(said, list) else [None]
-    if not all(isinstance(word, Mapping) and {"start", "end"} <= set(word) for word in words):
-        raise SoundError(
-            f"{source}: {column} of row {row} is neither a text nor words with times (start and end of each in seconds)"
-        )
-    spoken = [word for word in words if str(word.get("word", "-") or "").strip().lower() not in _SILENCES]
-    if not spoken:
-        return 0, None
-    return len(spoken), float(max(word["end"] for word in spoken) - min(word["start"] for word in spoken))
-
-
-def _seconds(sound: Callable[[int], SoundFile], row: int) -> float | None:
-    """The duration of a recording; None where it is unknown, for the reason that reading it gives."""
-    try:
-        header = read_header(sound(row))
-    except SoundError:
-        return None
-    return header.frames / header.rate

@@ -155,14 +155,14 @@ class Decoded:
     """Samples of a file, or of a part of one.
 
     Attributes:
-        samples: float32 [samples], the mean of the channels; float64 where no file was decoded.
+        samples: float32 [samples], the mean of the channels.
         rate: Hz.
         sha256: its name in fingerprints: of a lossy format, whose samples differ by rounding from one decoder to the
             next, the digest of the file and, of a part, its place; of any other format, that of the samples.
         sound: the digest of the samples as decoded here: two files of a lossy format can hold one sound.
     """
 
-    samples: NDArray[np.float32] | NDArray[np.float64]
+    samples: NDArray[np.float32]
     rate: int
     sha256: str
     sound: str
@@ -242,12 +242,11 @@ class Candidate:
         number: its label where labels are numbers.
         group: as `Sound.group`.
         condition: as `Sound.condition`.
-        sound: gives the file, or its content, or its samples; raises SoundError where it must not be opened.
+        sound: gives the file, or its content; raises SoundError where it must not be opened.
         captions: as `Sound.captions`.
         labels: as `Sound.labels`.
         words: as `Sound.words`.
         part: its first and last second in the file; None for the whole file.
-        loop: as `Sound.loop`.
     """
 
     id: str
@@ -255,17 +254,17 @@ class Candidate:
     number: float | None
     group: str
     condition: str
-    sound: Callable[[], SoundFile | Decoded]
+    sound: Callable[[], SoundFile]
     captions: tuple[str, ...] = ()
     labels: tuple[str, ...] = ()
     words: Mapping[str, str] = field(default_factory=dict)
     part: tuple[float, float] | None = None
-    loop: float = 0.0
 
 
 @dataclass(frozen=True)
 class Read:
-    """Facts about a recording that was read: rate in Hz, both digests of `Decoded`, level in dB or 0."""
+    """Facts about a recording that was read: rate in Hz, both digests of `Decoded`, and where its words describe
+    loudness, the root mean square in dB of the audible 10 ms; else minus infinity."""
 
     rate: int
     digest: str
@@ -325,7 +324,10 @@ class ReadRecordings:
         self.suggested: Mapping[str, Any] = dict(suggested or {})
         self.labelling = labelling
         left_out = left_out or {}
-        usable, problems = examined(candidates, progress=progress)
+        results = each_read(_examine, candidates, progress=progress)
+        pairs = list(zip(candidates, results, strict=True))
+        usable = [(candidate, read) for candidate, read in pairs if not isinstance(read, str)]
+        problems = {candidate.id: why for candidate, why in pairs if isinstance(why, str)}
         usable.sort(key=lambda pair: (pair[1].digest, pair[0].label, pair[0].group, pair[0].condition, pair[0].id))
         usable = _merged(usable)
         problems |= duplicates(usable)
@@ -350,21 +352,17 @@ class ReadRecordings:
     def _hold(self, usable: Sequence[Usable]) -> None:
         """Set the attributes to those of usable recordings."""
         self._candidates = [candidate for candidate, _ in usable]
-        levels = _levels(usable)
+        # Levels count beside those of the same label alone: recordings of different labels have different gains.
+        loudest: dict[str, float] = defaultdict(lambda: -math.inf)
+        for one, read in usable:
+            loudest[one.label] = max(loudest[one.label], read.level)
         self.entries = tuple(
             Sound(
-                c.id,
-                c.label,
-                c.group,
-                read.digest,
-                c.number,
-                c.condition,
-                c.captions,
-                c.labels,
-                words=c.words,
-                level=level,
+                *(one.id, one.label, one.group, read.digest, one.number, one.condition, one.captions, one.labels),
+                words=one.words,
+                level=round(read.level - loudest[one.label], 1) if _says_loudness(one) else 0.0,
             )
-            for (c, read), level in zip(usable, levels, strict=True)
+            for one, read in usable
         )
         rates = {read.rate for _, read in usable}
         self.sample_rate = rates.pop() if len(rates) == 1 else None
@@ -415,11 +413,8 @@ def each_read(
         return list(tqdm(answers, "recordings", len(items), unit=unit, disable=None if progress else True))
 
 
-def examined(candidates: Sequence[Candidate], *, progress: bool) -> tuple[list[Usable], dict[str, str]]:
-    """The usable recordings, each read once, and the reasons against the others, by id."""
-    results = each_read(_examine, candidates, progress=progress)
-    problems = {c.id: result for c, result in zip(candidates, results, strict=True) if isinstance(result, str)}
-    return [(c, read) for c, read in zip(candidates, results, strict=True) if not isinstance(read, str)], problems
+def _says_loudness(candidate: Candidate) -> bool:
+    return any(name in candidate.words for name in LOUDNESS)
 
 
 def _examine(candidate: Candidate) -> Read | str:
@@ -428,17 +423,19 @@ def _examine(candidate: Candidate) -> Read | str:
         read = _read(candidate)
     except SoundError as error:
         return str(error)
-    fault = sound_fault(read, is_loop=candidate.loop > 0)
-    if fault is not None:
-        return fault
-    return Read(read.rate, read.sha256, read.sound, _loudness(read) if _tells_loudness(candidate) else 0.0)
+    level = -math.inf
+    fault = sound_fault(read)
+    if fault is None and _says_loudness(candidate):
+        hop = max(1, read.rate // 100)
+        frames = read.samples[: len(read.samples) // hop * hop].reshape(-1, hop).astype(np.float64)
+        powers = np.mean(frames**2, axis=1)
+        level = 10 * math.log10(float(powers[powers >= powers.max() * 10 ** (_HEARD / 10)].mean()))
+    return fault or Read(read.rate, read.sha256, read.sound, level)
 
 
 def _read(candidate: Candidate) -> Decoded:
     """The middle of a recording, at most `LONGEST_RECORDING` seconds."""
     file = candidate.sound()
-    if isinstance(file, Decoded):
-        return file
     header = read_header(file)
     if not RATES[0] <= header.rate <= RATES[1]:
         raise SoundError(f"has a rate of {header.rate:,} Hz; it must be from {RATES[0]:,} to {RATES[1]:,}")
@@ -451,34 +448,6 @@ def _read(candidate: Candidate) -> Decoded:
     frames = min(stop - start, LONGEST_RECORDING * header.rate)
     first = start + (stop - start - frames) // 2
     return decoded(file, header, first, frames, whole=candidate.part is None)
-
-
-def _loudness(read: Decoded) -> float:
-    """Root mean square in dB of the audible 10 ms."""
-    hop = max(1, read.rate // 100)
-    frames = read.samples[: len(read.samples) // hop * hop].reshape(-1, hop).astype(np.float64)
-    powers = np.mean(frames**2, axis=1)
-    return 10 * math.log10(float(powers[powers >= powers.max() * 10 ** (_HEARD / 10)].mean()))
-
-
-def _levels(usable: Sequence[Usable]) -> list[float]:
-    """The level of each in dB, to a tenth: where words describe loudness, relative to the loudest such recording of its
-    label; else 0.
-
-    Recordings of different labels have different gains: their levels beside each other mean nothing.
-    """
-    loudest: dict[str, float] = {}
-    for candidate, read in usable:
-        if _tells_loudness(candidate):
-            loudest[candidate.label] = max(loudest.get(candidate.label, -math.inf), read.level)
-    return [
-        round(read.level - loudest[candidate.label], 1) if _tells_loudness(candidate) else 0.0
-        for candidate, read in usable
-    ]
-
-
-def _tells_loudness(candidate: Candidate) -> bool:
-    return any(name in candidate.words for name in LOUDNESS)
 
 
 def _contrasted(source: str, usable: Sequence[Usable]) -> list[Usable]:
@@ -505,17 +474,13 @@ def _contrasted(source: str, usable: Sequence[Usable]) -> list[Usable]:
 
 def _merged(usable: Sequence[Usable]) -> list[Usable]:
     """Copies of a recording that all have captions and differ in nothing else, merged into one with all captions."""
-    by_content: dict[Hashable, list[Usable]] = defaultdict(list)
-    for candidate, read in usable:
-        alone = None if candidate.captions else candidate.id
-        words = tuple(sorted(candidate.words.items()))
-        key = (read.digest, candidate.label, candidate.labels, words, candidate.group, candidate.condition, alone)
-        by_content[key].append((candidate, read))
-    return [
-        (replace(first, captions=tuple(dict.fromkeys(caption for one, _ in copies for caption in one.captions))), read)
-        for copies in by_content.values()
-        for first, read in copies[:1]
-    ]
+    merged: dict[Hashable, Usable] = {}
+    for one, read in usable:
+        words, alone = tuple(sorted(one.words.items())), None if one.captions else one.id
+        key = (read.digest, one.label, one.labels, words, one.group, one.condition, alone)
+        first, of_first = merged.get(key, (one, read))
+        merged[key] = replace(first, captions=tuple(dict.fromkeys((*first.captions, *one.captions)))), of_first
+    return list(merged.values())
 
 
 def duplicates(usable: Sequence[Usable]) -> dict[str, str]:
@@ -525,10 +490,14 @@ def duplicates(usable: Sequence[Usable]) -> dict[str, str]:
         copies = [candidate for candidate, _ in pairs]
         first = copies[0]
         for candidate in copies:
-            twin = _named_otherwise(candidate, copies)
-            if twin is not None:
-                # It is unknown which of them is right, so none is kept; numbers can be two judgements of one recording.
-                reason = f"{twin.id!r}, which is called {_name(twin)!r}; leave both out"
+            called = (candidate.label, candidate.labels, candidate.words)
+            others = [copy for copy in copies if (copy.label, copy.labels, copy.words) != called]
+            # Numbers can be two judgements of one recording.
+            if others and candidate.number is None:
+                # It is unknown which of them is right, so none is kept.
+                twin = others[0]
+                name = ", ".join((twin.label or ", ".join(twin.labels), *twin.words.values()))
+                reason = f"{twin.id!r}, which is called {name!r}; leave both out"
             elif candidate is first:
                 continue
             elif any(candidate.condition != copy.condition for copy in copies):
@@ -539,15 +508,3 @@ def duplicates(usable: Sequence[Usable]) -> dict[str, str]:
                 continue
             problems[candidate.id] = f"is the same recording as {reason}"
     return problems
-
-
-def _named_otherwise(candidate: Candidate, copies: Sequence[Candidate]) -> Candidate | None:
-    """A copy with another class as its label, or another word; None where there is none."""
-    if candidate.number is not None:
-        return None
-    called = (candidate.label, candidate.labels, candidate.words)
-    return next((copy for copy in copies if (copy.label, copy.labels, copy.words) != called), None)
-
-
-def _name(candidate: Candidate) -> str:
-    return ", ".join((candidate.label or ", ".join(candidate.labels), *candidate.words.values()))

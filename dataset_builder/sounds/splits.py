@@ -65,13 +65,10 @@ def classified(sounds: Sounds, use: str) -> list[int]:
     return numbers
 
 
-def sound_fault(recording: Decoded, *, is_loop: bool = False) -> str | None:
-    """The reason why an isolated sound is unusable: too short, or nearly silent in its middle; None where it is usable.
-
-    A loop, which has no end, can be of any length.
-    """
+def sound_fault(recording: Decoded) -> str | None:
+    """The reason why an isolated sound is unusable: too short, or nearly silent in its middle; None where it is usable."""
     samples, rate = recording.samples, recording.rate
-    if not is_loop and len(samples) < SHORTEST_RECORDING * rate:
+    if len(samples) < SHORTEST_RECORDING * rate:
         return f"lasts {len(samples) / rate:.3f} s; {SHORTEST_RECORDING:g} s are the least"
     length = min(len(samples), MIDDLE * rate)
     start = (len(samples) - length) // 2
@@ -82,7 +79,7 @@ def sound_fault(recording: Decoded, *, is_loop: bool = False) -> str | None:
     return None
 
 
-def is_silent(samples: NDArray[np.float32] | NDArray[np.float64]) -> bool:
+def is_silent(samples: NDArray[np.float32]) -> bool:
     """Whether some samples are all 0 in 16 bits."""
     return not np.any(np.abs(samples) * _FULL_SCALE > 0.5)
 
@@ -168,7 +165,7 @@ def split_of_sounds(entries: Sequence[Sound], shares: Mapping[str, float], *, se
             splits[ordered[0]] = list(shares)[alone % len(shares)]
             alone += 1
         else:
-            splits |= _dealt(ordered, _counts_with_all(len(ordered), shares))
+            splits |= _dealt(ordered, shares, fills_all=True)
     of_entries = [splits[unit] for unit in units]
     check_apart(entries, of_entries, "splits")
     return of_entries
@@ -202,7 +199,7 @@ def split_of_groups(groups: Iterable[str], shares: Mapping[str, float], *, seed:
     """
     check_shares(shares)
     ordered = sorted(set(groups), key=lambda group: _draw(group, seed))
-    return _dealt(ordered, _counts(len(ordered), shares))
+    return _dealt(ordered, shares)
 
 
 def check_shares(shares: Mapping[str, float]) -> None:
@@ -211,32 +208,28 @@ def check_shares(shares: Mapping[str, float]) -> None:
         raise InputError(f"shares are {dict(shares)}; each must be above 0, and their sum 1")
 
 
-def _counts(count: int, shares: Mapping[str, float]) -> dict[str, int]:
-    """The size of each split of `count` items: the borders between splits are rounded."""
+def _dealt(ordered: Sequence[str], shares: Mapping[str, float], *, fills_all: bool = False) -> dict[str, str]:
+    """The split of each item: the borders between splits are rounded.
+
+    Args:
+        ordered: the items.
+        shares: by name of the split.
+        fills_all: each split gets one item or more; fewer items than splits go to the splits of the largest shares.
+    """
+    count = len(ordered)
+    if fills_all and count < len(shares):
+        largest = sorted(shares, key=lambda name: -shares[name])[:count]
+        return dict(zip(ordered, [name for name in shares if name in largest], strict=True))
     counts, first, share = {}, 0, 0.0
     for name, of_name in shares.items():
         share += of_name
         last = round(share * count)
         counts[name], first = last - first, last
-    return counts
-
-
-def _counts_with_all(count: int, shares: Mapping[str, float]) -> dict[str, int]:
-    """The same with at least one in each split; fewer items than splits go to the splits of the largest shares."""
-    if count < len(shares):
-        largest = sorted(shares, key=lambda name: -shares[name])[:count]
-        return {name: int(name in largest) for name in shares}
-    counts = _counts(count, shares)
-    for name in shares:
+    for name in shares if fills_all else ():
         if not counts[name]:
             counts[max(counts, key=lambda name: counts[name])] -= 1
             counts[name] = 1
-    return counts
-
-
-def _dealt(ordered: Sequence[str], counts: Mapping[str, int]) -> dict[str, str]:
-    names = [name for name, count in counts.items() for _ in range(count)]
-    return dict(zip(ordered, names, strict=True))
+    return dict(zip(ordered, [name for name, number in counts.items() for _ in range(number)], strict=True))
 
 
 def _draw(text: str, seed: int | None) -> str:
