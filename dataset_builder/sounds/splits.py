@@ -66,7 +66,7 @@ def classified(sounds: Sounds, use: str) -> list[int]:
 
 
 def sound_fault(recording: Decoded) -> str | None:
-    """The reason why an isolated sound is unusable: too short, or nearly silent in its middle; None where it is usable."""
+    """The reason why a sound is unusable: too short, or nearly silent in its middle; None where it is usable."""
     samples, rate = recording.samples, recording.rate
     if len(samples) < SHORTEST_RECORDING * rate:
         return f"lasts {len(samples) / rate:.3f} s; {SHORTEST_RECORDING:g} s are the least"

@@ -79,12 +79,16 @@ def strong_recordings(
     paths = sound_paths([one for one in ends if one.recording not in absent], folder, left_out)
     if left_out and not skip_invalid:
         raise SoundError(f"{printable(str(folder))}: {left_out_text(left_out)}; --skip-invalid leaves them out")
-    candidates = [
-        _candidate(folder, paths[annotation.recording], annotation, event)
-        for annotation in read.heard
-        if annotation.recording in paths
-        for event in isolated(annotation)
-    ]
+    candidates = []
+    for annotation in read.heard:
+        if annotation.recording not in paths:
+            continue
+        path = paths[annotation.recording]
+        for event in isolated(annotation):
+            start, stop = annotation.start + event.onset, annotation.start + event.offset
+            name = f"{printable(path.relative_to(folder).as_posix())}@{start:.3f}-{stop:.3f}"
+            label, group = printable(event.label), printable(annotation.split_group)
+            candidates.append(Candidate(name, label, None, group, "", partial(Path, path), part=(start, stop)))
     source = printable(f"{folder} with {read.format} labels")
     if not candidates:
         missing = f"; not in the folder are {shown(sorted(map(printable, absent)))}" if absent else ""
@@ -121,13 +125,6 @@ def isolated(annotation: Annotation) -> list[LabelledEvent]:
             if other.label != event.label
         )
     ]
-
-
-def _candidate(folder: Path, path: Path, annotation: Annotation, event: LabelledEvent) -> Candidate:
-    start, stop = annotation.start + event.onset, annotation.start + event.offset
-    id = f"{printable(path.relative_to(folder).as_posix())}@{start:.3f}-{stop:.3f}"
-    group = printable(annotation.split_group)
-    return Candidate(id, printable(event.label), None, group, "", partial(Path, path), part=(start, stop))
 
 
 @dataclass(frozen=True)
@@ -185,42 +182,29 @@ def read_labels(
     sounds = {**{stem[1:]: s for stem, s in lengths.items() if stem.startswith("Y")}, **lengths}
     left_out: dict[str, str] = {}
     options = replace(options or ReadOptions(), sounds=sounds, left_out=left_out if leave_out else None)
-    annotations = _read(paths, name, options)
-    heard = tuple(annotation for annotation in annotations if annotation.events)
-    names = tuple(dict.fromkeys([*(annotation.recording for annotation in annotations), *left_out]))
-    return ReadLabels(name, heard, names, left_out, _related(paths, name, options, heard))
-
-
-def _read(paths: Sequence[Path], format: str, options: ReadOptions) -> list[Annotation]:
     annotations: list[Annotation] = []
     origin: dict[tuple[str, float], Path] = {}
     for path in paths:
-        of_path = read_annotations(path, format, options)
+        of_path = read_annotations(path, name, options)
         twice = [annotation for annotation in of_path if annotation.key in origin]
         if twice:
-            names = shown([annotation.recording for annotation in twice])
-            raise AnnotationError(f"{path.name}: labels of {names} are in {origin[twice[0].key].name} as well")
+            again = shown([annotation.recording for annotation in twice])
+            raise AnnotationError(f"{path.name}: labels of {again} are in {origin[twice[0].key].name} as well")
         origin |= {annotation.key: path for annotation in of_path}
         annotations += of_path
-    return annotations
-
-
-def _related(
-    paths: Sequence[Path], format: str, options: ReadOptions, annotations: Sequence[Annotation]
-) -> Mapping[str, frozenset[str]]:
-    """The relations of labels in an ontology, where one is given or lies beside AudioSet's labels."""
+    heard = tuple(annotation for annotation in annotations if annotation.events)
+    # The ontology is given, or lies beside AudioSet's labels.
     if options.names is None:
-        beside = [path.with_name(ONTOLOGY) for path in paths if format == AUDIOSET]
-        ontology = next((path for path in beside if path.is_file()), None)
+        ontologies = [path.with_name(ONTOLOGY) for path in paths if name == AUDIOSET]
+        ontologies = [path for path in ontologies if path.is_file()]
     else:
-        ontology = Path(options.names) if Path(options.names).suffix == ".json" else None
-    if ontology is None:
-        return {}
-    related = related_labels(ontology)
-    labels = sorted({label for annotation in annotations for label in annotation.labels})
-    if labels and not any(label in related for label in labels):
-        raise AnnotationError(f"{ontology.name} has none of the labels, which are {shown(labels)}")
-    return related
+        ontologies = [path for path in [Path(options.names)] if path.suffix == ".json"]
+    related = related_labels(ontologies[0]) if ontologies else {}
+    own = sorted({label for annotation in heard for label in annotation.labels})
+    if related and own and not any(label in related for label in own):
+        raise AnnotationError(f"{ontologies[0].name} has none of the labels, which are {shown(own)}")
+    names = tuple(dict.fromkeys([*(annotation.recording for annotation in annotations), *left_out]))
+    return ReadLabels(name, heard, names, left_out, related)
 
 
 def durations_in(folder: str | Path) -> dict[str, float]:
@@ -289,8 +273,17 @@ def sound_paths(
     for recording, seconds in sorted(lengths.items()):
         files = files_of(recording, formats[recording], by_name)
         if len(files) == 1:
-            paths[recording] = files[0]
-            _check_file(files[0], recording, seconds, problems)
+            path = paths[recording] = files[0]
+            try:
+                header = read_header(path)
+                length = header.frames / header.rate
+                if not header.frames:
+                    problems.add(path.name, "is empty", recording)
+                elif length < seconds - ROUNDING:
+                    what = f"lasts {length:.2f} s, the labels of {recording!r} {seconds:.2f} s"
+                    problems.add(path.name, what, recording)
+            except SoundError as error:
+                problems.add(path.name, str(error), recording)
         elif files:
             names = [path.relative_to(folder).as_posix() for path in files]
             problems.add(
@@ -305,19 +298,6 @@ def sound_paths(
         problems.add(str(folder), f"has no sound of {number} recordings: {shown(missing)}", missing[0])
     problems.tell(folder)
     return {recording: path for recording, path in paths.items() if recording not in (left_out or ())}
-
-
-def _check_file(path: Path, recording: str, seconds: float, problems: Problems) -> None:
-    try:
-        header = read_header(path)
-    except SoundError as error:
-        problems.add(path.name, str(error), recording)
-        return
-    length = header.frames / header.rate
-    if not header.frames:
-        problems.add(path.name, "is empty", recording)
-    elif length < seconds - ROUNDING:
-        problems.add(path.name, f"lasts {length:.2f} s, the labels of {recording!r} {seconds:.2f} s", recording)
 
 
 SECONDS = 25.0
@@ -339,20 +319,17 @@ def windows(annotations: Iterable[Annotation], seconds: float = SECONDS) -> tupl
     """
     if not seconds > 0:
         raise InputError(f"windows last {seconds} s; expected is more than 0")
-    return tuple(part for annotation in annotations for part in _parts(annotation, seconds))
-
-
-def _parts(annotation: Annotation, seconds: float) -> tuple[Annotation, ...]:
-    if annotation.duration <= seconds + ROUNDING:
-        return (annotation,)
-    count = int((annotation.duration + 1e-6) // seconds)
-    return tuple(_part(annotation, number * seconds, seconds) for number in range(count))
-
-
-def _part(annotation: Annotation, start: float, seconds: float) -> Annotation:
-    spans = [(max(e.onset - start, 0.0), min(e.offset - start, seconds), e) for e in annotation.events]
-    events = tuple(replace(event, onset=on, offset=off) for on, off, event in spans if on < off)
-    return replace(annotation, duration=seconds, events=events, start=annotation.start + start)
+    parts: list[Annotation] = []
+    for annotation in annotations:
+        if annotation.duration <= seconds + ROUNDING:
+            parts.append(annotation)
+            continue
+        for number in range(int((annotation.duration + 1e-6) // seconds)):
+            start = number * seconds
+            spans = [(max(e.onset - start, 0.0), min(e.offset - start, seconds), e) for e in annotation.events]
+            events = tuple(replace(event, onset=on, offset=off) for on, off, event in spans if on < off)
+            parts.append(replace(annotation, duration=seconds, events=events, start=annotation.start + start))
+    return tuple(parts)
 
 
 AUDIOTIME = "audiotime"
@@ -385,7 +362,10 @@ def audiotime_negatives(
         raise InputError(f"the folder with the sound of negatives is {str(audio)!r}, and there is no such folder")
     spelling = {label.casefold(): label for annotation in heard for label in annotation.labels}
     read = [clip for path in labels for clip in read_annotations(Path(path), AUDIOTIME, ReadOptions())]
-    clips = [_respelled(clip, spelling) for clip in read]
+    clips = []
+    for clip in read:
+        respelled = [replace(e, label=spelling.get(e.label.casefold(), e.label)) for e in clip.events]
+        clips.append(replace(clip, events=tuple(respelled)))
     shared = [clip for clip in clips if set(clip.labels) & set(spelling.values())]
     if not shared:
         theirs = sorted({label for clip in clips for label in clip.labels})
@@ -400,11 +380,6 @@ def audiotime_negatives(
         replace(clip, recording=f"{AUDIOTIME}/{clip.recording}", source_name=source, negative=True) for clip in alone
     ]
     return named, {f"{AUDIOTIME}/{name}": path for name, path in paths.items()}
-
-
-def _respelled(clip: Annotation, spelling: dict[str, str]) -> Annotation:
-    events = tuple(replace(event, label=spelling.get(event.label.casefold(), event.label)) for event in clip.events)
-    return replace(clip, events=events)
 
 
 def has_negatives(annotations: Iterable[Annotation]) -> bool:
@@ -476,40 +451,46 @@ class AnnotatedRecordings:
                 all.
         """
         self.source, self.format = source, format
-        self.annotations = tuple(sorted((a for a in annotations if a.events), key=lambda a: a.key))
-        if not self.annotations:
+        heard = sorted((a for a in annotations if a.events), key=lambda a: a.key)
+        if not heard:
             raise AnnotationError(f"{source}: no recording has an event")
-        results = each_read(
-            lambda annotation: _examine(annotation, paths[annotation.recording]),
-            self.annotations,
-            progress=progress,
-            unit="clip",
+        found = each_read(
+            lambda annotation: _stretch(annotation, paths[annotation.recording]), heard, progress=progress, unit="clip"
         )
         self.left_out: Mapping[str, str] = {} if left_out is None else left_out
         problems = Problems(left_out)
-        for annotation, result in zip(self.annotations, results, strict=True):
-            if isinstance(result, str):
-                problems.add(_place(annotation, paths[annotation.recording]), result, annotation.recording)
-        self._keep([result if isinstance(result, Stretch) else None for result in results])
-        if len(self.sounds) == len(results) or left_out is not None:
-            self._check_copies(problems)
-            self._keep(self.sounds)
+        for annotation, stretch in zip(heard, found, strict=True):
+            if isinstance(stretch, str):
+                at = f" at {annotation.start:g} s" if annotation.start else ""
+                problems.add(f"{paths[annotation.recording].name}{at}", stretch, annotation.recording)
+        pairs = [(a, s) for a, s in zip(heard, found, strict=True) if not isinstance(s, str)]
+        pairs = [(annotation, stretch) for annotation, stretch in pairs if annotation.recording not in self.left_out]
+        if len(pairs) == len(found) or left_out is not None:
+            # One sound under two names could come to stand on both sides of a split.
+            for (first, _), *copies in copies_of(pairs, lambda pair: pair[1].sha256):
+                for copy, _ in copies:
+                    if copy.split_group != first.split_group:
+                        why = f"has the same sound as {first.recording!r}; leave one out"
+                        problems.add(copy.recording, why, copy.recording)
         problems.tell(Path(source))
-        if not self.annotations:
+        pairs = [(annotation, stretch) for annotation, stretch in pairs if annotation.recording not in self.left_out]
+        if not pairs:
             raise AnnotationError(f"{source}: no recording can be used: {left_out_text(self.left_out)}")
+        self.annotations = tuple(annotation for annotation, _ in pairs)
+        self.sounds = tuple(stretch for _, stretch in pairs)
         labels = {label for annotation in self.annotations for label in annotation.labels}
         self.related = {label: (related or {}).get(label, frozenset()) & labels for label in sorted(labels)}
-        self.fingerprint = self._fingerprint()
-
-    def _keep(self, sounds: Sequence[Stretch | None]) -> None:
-        """Keep the annotations with their sounds [annotations] of recordings that are not left out."""
-        kept = [
-            (annotation, sound)
-            for annotation, sound in zip(self.annotations, sounds, strict=True)
-            if sound is not None and annotation.recording not in self.left_out
+        content = [
+            [
+                *(a.recording, a.start, a.duration, a.resolution, a.source_name, a.split_group),
+                [astuple(event) for event in a.events],
+                *(["negative"] if a.negative else []),
+            ]
+            for a in self.annotations
         ]
-        self.annotations = tuple(annotation for annotation, _ in kept)
-        self.sounds = tuple(sound for _, sound in kept)
+        not_alone = {label: sorted(others) for label, others in self.related.items() if others}
+        digests = [stretch.sha256 for stretch in self.sounds]
+        self.fingerprint = sha256_of(json.dumps([content, not_alone, digests]).encode())
 
     @property
     def sample_rate(self) -> int | None:
@@ -531,32 +512,6 @@ class AnnotatedRecordings:
         if read.sound != sound.samples_sha256 or read.rate != sound.rate:
             raise SoundError(f"{sound.path} has changed since it was opened; start again")
         return read.samples.astype(np.float64), sound.rate
-
-    def _check_copies(self, problems: Problems) -> None:
-        """Refuse one sound under two names, which could come to stand on both sides of a split."""
-        pairs = zip(self.annotations, self.sounds, strict=True)
-        for (first, _), *copies in copies_of(pairs, lambda pair: pair[1].sha256):
-            for copy, _ in copies:
-                if copy.split_group != first.split_group:
-                    why = f"has the same sound as {first.recording!r}; leave one out"
-                    problems.add(copy.recording, why, copy.recording)
-
-    def _fingerprint(self) -> str:
-        content = [
-            [
-                a.recording,
-                a.start,
-                a.duration,
-                a.resolution,
-                a.source_name,
-                a.split_group,
-                [astuple(e) for e in a.events],
-                *(["negative"] if a.negative else []),
-            ]
-            for a in self.annotations
-        ]
-        related = {label: sorted(labels) for label, labels in self.related.items() if labels}
-        return sha256_of(json.dumps([content, related, [sound.sha256 for sound in self.sounds]]).encode())
 
 
 def open_annotated(
@@ -610,30 +565,24 @@ def open_annotated(
             "names=FILE)",
             stacklevel=2,
         )
-    more, more_files = _negatives(negatives, negatives_audio, heard)
+    if bool(negatives) != (negatives_audio is not None):
+        raise InputError("negatives are labels of AudioTime and a folder with their sound; give both or none")
+    more: list[Annotation] = []
+    if negatives_audio is not None and heard:
+        more, more_files = audiotime_negatives(negatives, negatives_audio, heard)
+        files |= more_files
     return AnnotatedRecordings(
         f"{folder} with {read.format} labels",
         read.format,
         [*windows(heard, window), *more],
-        {**files, **more_files},
+        files,
         related=read.related,
         left_out=left_out,
         progress=progress,
     )
 
 
-def _negatives(
-    labels: Sequence[str | Path], audio: str | Path | None, heard: Sequence[Annotation]
-) -> tuple[list[Annotation], dict[str, Path]]:
-    """The monophonic clips, where labels of some are given, and their files."""
-    if bool(labels) != (audio is not None):
-        raise InputError("negatives are labels of AudioTime and a folder with their sound; give both or none")
-    if audio is None or not heard:
-        return [], {}
-    return audiotime_negatives(labels, audio, heard)
-
-
-def _examine(annotation: Annotation, path: Path) -> Stretch | str:
+def _stretch(annotation: Annotation, path: Path) -> Stretch | str:
     """The sound of an annotation, or the reason why it is unusable."""
     try:
         header = read_header(path)
@@ -647,7 +596,3 @@ def _examine(annotation: Annotation, path: Path) -> Stretch | str:
     if is_silent(read.samples):
         return "is silent, and its labels state events"
     return Stretch(path, header.rate, start, frames, read.sha256, read.sound)
-
-
-def _place(annotation: Annotation, path: Path) -> str:
-    return path.name if not annotation.start else f"{path.name} at {annotation.start:g} s"

@@ -16,7 +16,7 @@ from ..annotations import Annotation, AnnotationError
 from .audioset_strong import AUDIOSET, read_audioset
 from .audiotime import read_audiotime
 from .jams import read_jams
-from .parsing import PLAIN_COLUMNS, STRONG_COLUMNS, ReadOptions, TableLine, files_in, parsed_json, read_lines, read_text
+from .parsing import PLAIN_COLUMNS, STRONG_COLUMNS, ReadOptions, files_in, parsed_json, read_lines, read_text
 from .tables import read_desed, read_maestro, read_maestro_soft, read_table, read_text_files
 
 
@@ -119,13 +119,21 @@ def _guess(file: Path, *, is_folder: bool) -> str | None:
     if file.suffix.lower() == ".jams":
         return "jams"
     if file.suffix.lower() == ".json":
-        return "audiotime" if _is_audiotime(file) else None
+        content = parsed_json(read_text(file), file.name)
+        entry = next(iter(content.values()), None) if isinstance(content, dict) else None
+        return "audiotime" if isinstance(entry, dict) and isinstance(entry.get("event"), dict) else None
     lines = read_lines(file)
     first = lines[0].fields
     if set(STRONG_COLUMNS.values()) <= set(first):
         if "confidence" in first:
             return "maestro-soft"
-        return _guess_strong(file, lines)
+        places = [first.index(STRONG_COLUMNS[field]) for field in ("onset", "offset")]
+        spans = [[line.fields[place] for place in places] for line in lines[1:] if len(line.fields) > max(places)]
+        times = [[float(text) for text in span] for span in spans if _are_times(span)]
+        if any(time % 1 for span in times for time in span):
+            return "desed"
+        whole_seconds = bool(times) and all(offset - onset == 1 for onset, offset in times)
+        return "maestro" if whole_seconds and file.suffix.lower() == ".csv" else None
     if set(PLAIN_COLUMNS.values()) <= set(first):
         return "table"
     if first == _SEGMENTS:
@@ -140,23 +148,6 @@ def _guess(file: Path, *, is_folder: bool) -> str | None:
             return "maestro-soft"
         return "text" if len(first) == 3 and not _are_times(first[2:]) else None
     return None
-
-
-def _is_audiotime(file: Path) -> bool:
-    content = parsed_json(read_text(file), file.name)
-    entry = next(iter(content.values()), None) if isinstance(content, dict) else None
-    return isinstance(entry, dict) and isinstance(entry.get("event"), dict)
-
-
-def _guess_strong(file: Path, lines: Sequence[TableLine]) -> str | None:
-    """DESED or MAESTRO."""
-    places = [lines[0].fields.index(STRONG_COLUMNS[field]) for field in ("onset", "offset")]
-    spans = [[line.fields[place] for place in places] for line in lines[1:] if len(line.fields) > max(places)]
-    times = [[float(text) for text in span] for span in spans if _are_times(span)]
-    if any(time % 1 for span in times for time in span):
-        return "desed"
-    whole_seconds = bool(times) and all(offset - onset == 1 for onset, offset in times)
-    return "maestro" if whole_seconds and file.suffix.lower() == ".csv" else None
 
 
 def _are_times(texts: Sequence[str]) -> bool:

@@ -41,7 +41,17 @@ def read_audioset(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
     check_is_file(path, "the table of strong labels")
     lines = read_lines(path)
     lines = lines[1:] if has_header(lines[0], 1) else lines
-    names = _names(path, options)
+    # The table of names is that of the options, else one beside the labels; id and name are its last two columns.
+    tables = [path.with_name(name) for name in _NAMES] if options.names is None else [Path(options.names)]
+    table = next((table for table in tables if table.is_file()), None)
+    if table is None and options.names is not None:
+        raise AnnotationError(f"there is no table of names {str(tables[0])!r}")
+    names: dict[str, str] = {}
+    if table is not None and table.suffix == ".json":
+        names = {entry["id"]: label_text(entry["name"]) for entry in _ontology(table)}
+    elif table is not None:
+        rows = [line.fields for line in read_lines(table) if len(line.fields) > 1]
+        names = {id: label_text(name) for *_, id, name in rows}
     reading = LabelReading(options)
     unknown: dict[str, str] = {}
     for line in lines:
@@ -73,38 +83,19 @@ def video_of(segment: str) -> str:
     return video if start.isdigit() else segment
 
 
-def _names(path: Path, options: ReadOptions) -> dict[str, str]:
-    """Names of labels by id: of the options, else of a table beside the labels."""
-    if options.names is not None:
-        table = Path(options.names)
-        if not table.is_file():
-            raise AnnotationError(f"there is no table of names {str(table)!r}")
-        return _names_of(table)
-    beside = [path.with_name(name) for name in _NAMES]
-    return next((_names_of(table) for table in beside if table.is_file()), {})
-
-
-def _names_of(table: Path) -> dict[str, str]:
-    if table.suffix == ".json":
-        return {entry["id"]: label_text(entry["name"]) for entry in _ontology(table)}
-    # Id and name are the last two columns, in this order.
-    return {line.fields[-2]: label_text(line.fields[-1]) for line in read_lines(table) if len(line.fields) > 1}
-
-
 def _ontology(path: Path) -> list[dict[str, Any]]:
     entries = parsed_json(read_text(path), path.name)
-    if isinstance(entries, list) and entries and all(map(_is_entry, entries)):
-        return entries
-    raise AnnotationError(
-        f"{path.name} is not an ontology in AudioSet's form: a list of entries with the texts id and name, and "
-        "child_ids"
-    )
-
-
-def _is_entry(entry: Any) -> bool:
-    if not isinstance(entry, dict) or not isinstance(entry.get("child_ids"), list):
-        return False
-    return all(isinstance(text, str) for text in (entry.get("id"), entry.get("name"), *entry["child_ids"]))
+    is_ontology = isinstance(entries, list) and bool(entries)
+    for entry in entries if is_ontology else ():
+        is_ontology &= isinstance(entry, dict) and isinstance(entry.get("child_ids"), list)
+        texts = (entry.get("id"), entry.get("name"), *entry["child_ids"]) if is_ontology else ()
+        is_ontology &= all(isinstance(text, str) for text in texts)
+    if not is_ontology:
+        raise AnnotationError(
+            f"{path.name} is not an ontology in AudioSet's form: a list of entries with the texts id and name, and "
+            "child_ids"
+        )
+    return list(entries)
 
 
 def related_labels(ontology: str | Path) -> Mapping[str, frozenset[str]]:

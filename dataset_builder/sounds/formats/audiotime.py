@@ -29,11 +29,14 @@ def read_audiotime(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
     """Read a JSON file."""
     check_is_file(path, "the JSON of a part of AudioTime")
     text = read_text(path)
-    content = _clips(text, path)
+    content = parsed_json(text, path.name)
+    if not isinstance(content, dict) or not content:
+        raise AnnotationError(f"{path.name} holds no clips; expected is clip -> event -> label -> intervals")
     reading = LabelReading(options, read_durations(options))
     problems, drafts = reading.problems, reading.drafts
     for clip, entry in content.items():
-        name, where = recording_name(clip), f"{path.name}:{_line_of(clip, text)}"
+        line = text.count("\n", 0, max(text.find(json.dumps(clip)), 0)) + 1
+        name, where = recording_name(clip), f"{path.name}:{line}"
         if name in drafts:
             problems.add(where, f"{name!r} stands in the file twice", name)
             continue
@@ -50,17 +53,6 @@ def read_audiotime(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
             except AnnotationError as error:
                 problems.add(where, str(error), name)
     return reading.annotations(path, "audiotime")
-
-
-def _clips(text: str, path: Path) -> dict[str, Any]:
-    content = parsed_json(text, path.name)
-    if not isinstance(content, dict) or not content:
-        raise AnnotationError(f"{path.name} holds no clips; expected is clip -> event -> label -> intervals")
-    return content
-
-
-def _line_of(clip: str, text: str) -> int:
-    return text.count("\n", 0, max(text.find(json.dumps(clip)), 0)) + 1
 
 
 def _check_kind(intervals: Any, path: Path, where: str) -> None:

@@ -298,7 +298,22 @@ def read_durations(options: ReadOptions, *beside: Path) -> dict[str, float]:
         return {}
     if not paths[0].is_file():
         raise AnnotationError(f"there is no table of durations {str(paths[0])!r}")
-    return _durations(paths[0])
+    durations, problems = dict[str, float](), Problems()
+    for number, line in enumerate(read_lines(paths[0])):
+        if number == 0 and has_header(line, len(line.fields) - 1):
+            continue
+        try:
+            if len(line.fields) < 2:
+                raise AnnotationError("expected are a name and seconds")
+            name, seconds = recording_name(line.fields[0]), seconds_of(line.fields[1], "the duration")
+            if seconds <= 0:
+                raise AnnotationError(f"the duration of {name!r} is {seconds:g} s; expected is more than 0")
+            if abs(durations.setdefault(name, seconds) - seconds) > 1e-3:
+                raise AnnotationError(f"{name!r} lasts {seconds:g} s, in a line before {durations[name]:g} s")
+        except AnnotationError as error:
+            problems.add(line.where, str(error))
+    problems.tell(paths[0])
+    return durations
 
 
 def durations_beside(path: Path, options: ReadOptions) -> dict[str, float]:
@@ -325,36 +340,15 @@ def durations_of(options: ReadOptions, *beside: Path) -> dict[str, float]:
     return {**durations_table(options.sounds), **read_durations(options, *beside)}
 
 
-def _durations(path: Path) -> dict[str, float]:
-    lines, durations, problems = read_lines(path), dict[str, float](), Problems()
-    for number, line in enumerate(lines):
-        if number == 0 and not _is_number(line.fields[-1]):
-            continue
-        try:
-            if len(line.fields) < 2:
-                raise AnnotationError("expected are a name and seconds")
-            name, seconds = recording_name(line.fields[0]), seconds_of(line.fields[1], "the duration")
-            if seconds <= 0:
-                raise AnnotationError(f"the duration of {name!r} is {seconds:g} s; expected is more than 0")
-            if abs(durations.setdefault(name, seconds) - seconds) > 1e-3:
-                raise AnnotationError(f"{name!r} lasts {seconds:g} s, in a line before {durations[name]:g} s")
-        except AnnotationError as error:
-            problems.add(line.where, str(error))
-    problems.tell(path)
-    return durations
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def has_header(line: TableLine, place: int) -> bool:
     """Whether a first line is a header: it has no number in the place of a time."""
-    return place < len(line.fields) and not _is_number(line.fields[place])
+    try:
+        float(line.fields[place])
+    except ValueError:
+        return True
+    except IndexError:
+        pass
+    return False
 
 
 class LabelReading:
@@ -460,11 +454,10 @@ class LabelReading:
             resolution = self.options.resolution
         problems = self.problems
         missing = [key for key, draft in self.drafts.items() if draft.duration is None and draft.events]
-        if problems.left_out is not None:
-            for key in missing:
-                why = "no table says how long it is, nor does its sound, which is not there or empty"
-                problems.add(self.drafts[key].where or str(source), why, self.drafts[key].recording)
-        elif missing:
+        for key in missing if problems.left_out is not None else ():
+            why = "no table says how long it is, nor does its sound, which is not there or empty"
+            problems.add(self.drafts[key].where or str(source), why, self.drafts[key].recording)
+        if missing and problems.left_out is None:
             problems.add(
                 str(source),
                 f"the durations of {len(missing):,} recordings are missing ({shown(missing)}): no table says how long "

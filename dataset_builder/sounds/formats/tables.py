@@ -17,25 +17,8 @@ from pathlib import Path
 from audio_compositionality.support.text import nearest
 
 from ..annotations import LEAST_CONFIDENCE, Annotation, AnnotationError
-from .parsing import (
-    PLAIN_COLUMNS,
-    STRONG_COLUMNS,
-    DraftRecording,
-    LabelReading,
-    ReadOptions,
-    TableLine,
-    check_is_file,
-    durations_beside,
-    durations_of,
-    files_in,
-    has_header,
-    is_durations_table,
-    read_durations,
-    read_lines,
-    read_text,
-    recording_name,
-    table_rows,
-)
+from . import parsing
+from .parsing import PLAIN_COLUMNS, STRONG_COLUMNS, DraftRecording, LabelReading, ReadOptions
 
 RESOLUTION = 1.0
 """Seconds, of MAESTRO: annotators judged windows that began a second apart."""
@@ -51,21 +34,23 @@ _COLUMNS = ("recording", "onset", "offset", "length", "label", "duration", "sour
 
 def read_desed(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
     """Read a table; a row without a label is a clip without events."""
-    check_is_file(path, "the table of labels")
-    return read_tables(path, options, STRONG_COLUMNS, durations_beside(path, options), name="desed")
+    parsing.check_is_file(path, "the table of labels")
+    return read_tables(path, options, STRONG_COLUMNS, parsing.durations_beside(path, options), name="desed")
 
 
 def read_maestro(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
     """Read a table; consecutive seconds of a class are one event."""
-    check_is_file(path, "the table of labels")
-    durations = durations_beside(path, options)
+    parsing.check_is_file(path, "the table of labels")
+    durations = parsing.durations_beside(path, options)
     return read_tables(path, options, STRONG_COLUMNS, durations, name="maestro", resolution=RESOLUTION, joined=True)
 
 
 def read_table(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
     """Read a table, or all of a folder, with the columns `ReadOptions.columns`, by default `PLAIN_COLUMNS`."""
     columns = dict(options.columns)
-    if not columns and set(PLAIN_COLUMNS.values()) <= set(read_lines(files_in(path, _TABLES)[0])[0].fields):
+    if not columns and set(PLAIN_COLUMNS.values()) <= set(
+        parsing.read_lines(parsing.files_in(path, _TABLES)[0])[0].fields
+    ):
         columns = dict(PLAIN_COLUMNS)
     for field in columns:
         if field not in _COLUMNS:
@@ -75,7 +60,7 @@ def read_table(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
     if missing:
         raise AnnotationError(f"the columns of the table have to be named: there is none for {', '.join(missing)}")
     # A column of durations would not agree with the sound to the last digit.
-    durations = read_durations(options) if "duration" in columns else durations_of(options)
+    durations = parsing.read_durations(options) if "duration" in columns else parsing.durations_of(options)
     return read_tables(path, options, columns, durations, name="table")
 
 
@@ -104,8 +89,8 @@ def read_tables(
         AnnotationError: see `read_annotations`.
     """
     reading = LabelReading(options, durations)
-    for file in files_in(path, _TABLES):
-        if not is_durations_table(file, options):
+    for file in parsing.files_in(path, _TABLES):
+        if not parsing.is_durations_table(file, options):
             reading.table(file, columns)
     return reading.annotations(path, name, resolution=resolution, joined=joined)
 
@@ -113,29 +98,26 @@ def read_tables(
 def read_text_files(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
     """Read a file or a folder; an empty file is a recording without events."""
     reading = LabelReading(options)
-    for file in files_in(path, (".txt", ".ann", ".lab", ".tsv")):
-        draft = None if is_durations_table(file, options) else reading.of_file(file)
-        if draft is not None:
-            _read_file(reading, draft, file)
-    return reading.annotations(path, "text")
-
-
-def _read_file(reading: LabelReading, draft: DraftRecording, file: Path) -> None:
-    try:
-        lines = read_text(file).splitlines()
-    except AnnotationError as error:
-        reading.problems.add(file.name, str(error))
-        return
-    for number, line in enumerate(lines, 1):
-        # Audacity writes the frequencies of a label on a line of their own.
-        if not line.strip() or line.startswith("\\"):
+    for file in parsing.files_in(path, (".txt", ".ann", ".lab", ".tsv")):
+        draft = None if parsing.is_durations_table(file, options) else reading.of_file(file)
+        if draft is None:
             continue
-        fields, where = line.split("\t") if "\t" in line else line.split(maxsplit=2), f"{file.name}:{number}"
-        if len(fields) != len(_TEXT):
-            what = f"is {line.strip()!r}; expected are {', '.join(_TEXT)}"
-            reading.problems.add(where, what, draft.recording)
-        else:
-            reading.row(draft, dict(zip(_TEXT, map(str.strip, fields), strict=True)), where)
+        try:
+            lines = parsing.read_text(file).splitlines()
+        except AnnotationError as error:
+            reading.problems.add(file.name, str(error))
+            continue
+        for number, line in enumerate(lines, 1):
+            # Audacity writes the frequencies of a label on a line of their own.
+            if not line.strip() or line.startswith("\\"):
+                continue
+            fields, where = line.split("\t") if "\t" in line else line.split(maxsplit=2), f"{file.name}:{number}"
+            if len(fields) != len(_TEXT):
+                what = f"is {line.strip()!r}; expected are {', '.join(_TEXT)}"
+                reading.problems.add(where, what, draft.recording)
+            else:
+                reading.row(draft, dict(zip(_TEXT, map(str.strip, fields), strict=True)), where)
+    return reading.annotations(path, "text")
 
 
 def read_maestro_soft(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
@@ -144,84 +126,54 @@ def read_maestro_soft(path: Path, options: ReadOptions) -> tuple[Annotation, ...
     Of a file without a duration, the last labelled second is the end: every class has all seconds. Overlapping
     parts of a recording, as in DCASE's training data, are read once.
     """
-    reading = LabelReading(options, read_durations(options))
-    for file in files_in(path, (".txt", ".tsv", ".csv")):
-        lines = read_lines(file)
-        if has_header(lines[0], 1):
-            _add_table(reading, lines)
-        else:
-            _add_file(reading, file, lines)
-    _check_twice(reading)
-    for draft in reading.drafts.values():
-        # An event that hardly anybody heard is absent; it still counts for the duration of the recording.
-        if draft.duration is None:
-            draft.duration = max((event.offset for event, _ in draft.events), default=None)
-        draft.events = [(e, where) for e, where in draft.events if (e.confidence or 0.0) >= LEAST_CONFIDENCE]
-    reading.drafts = _without_overlaps(reading.drafts)
-    return reading.annotations(path, "maestro-soft", resolution=RESOLUTION, joined=True)
-
-
-def _add_file(reading: LabelReading, file: Path, lines: list[TableLine]) -> None:
-    draft = reading.of_file(file)
-    if draft is None:
-        return
-    for line in lines:
-        if len(line.fields) != len(_SOFT):
-            what = f"has {len(line.fields)} fields; expected are {', '.join(_SOFT)}"
-            reading.problems.add(line.where, what)
-        else:
-            _add(reading, draft, dict(zip(_SOFT, line.fields, strict=True)), line.where)
-
-
-def _add_table(reading: LabelReading, lines: list[TableLine]) -> None:
-    drafts = reading.drafts
-    for where, row in table_rows(lines, {**STRONG_COLUMNS, "confidence": "confidence"}):
-        name = recording_name(row["recording"])
-        segment = _SEGMENT.fullmatch(name)
-        if name not in drafts:
-            drafts[name] = DraftRecording(name, duration=reading.durations.get(name), where=where)
-            if segment:
-                start, end = (int(segment[part]) / 100 for part in ("start", "end"))
+    reading = LabelReading(options, parsing.read_durations(options))
+    drafts, problems = reading.drafts, reading.problems
+    for file in parsing.files_in(path, (".txt", ".tsv", ".csv")):
+        lines = parsing.read_lines(file)
+        rows: list[tuple[DraftRecording, dict[str, str], str]] = []
+        if parsing.has_header(lines[0], 1):
+            for where, row in parsing.table_rows(lines, {**STRONG_COLUMNS, "confidence": "confidence"}):
+                name = parsing.recording_name(row["recording"])
+                segment = _SEGMENT.fullmatch(name)
+                start, end = (int(segment[part]) / 100 for part in ("start", "end")) if segment else (0.0, 1.0)
                 if start >= end:
-                    reading.problems.add(where, f"{name!r} begins at {start:g} s and ends at {end:g} s")
-                    del drafts[name]
+                    problems.add(where, f"{name!r} begins at {start:g} s and ends at {end:g} s")
                     continue
-                recording = segment["recording"]
-                drafts[name] = DraftRecording(
-                    recording, duration=end - start, where=where, start=start, group=recording
-                )
-        _add(reading, drafts[name], row, where)
-
-
-def _add(reading: LabelReading, draft: DraftRecording, row: dict[str, str], where: str) -> None:
-    if row["label"] and not row["confidence"]:
-        reading.problems.add(where, "has no confidence", draft.recording)
-    else:
-        reading.row(draft, row, where)
-
-
-def _check_twice(reading: LabelReading) -> None:
-    """A class that has two confidences in one second."""
-    for name, draft in reading.drafts.items():
+                if name not in drafts:
+                    drafts[name] = DraftRecording(name, duration=reading.durations.get(name), where=where)
+                    if segment:
+                        whole = segment["recording"]
+                        drafts[name] = DraftRecording(
+                            whole, duration=end - start, where=where, start=start, group=whole
+                        )
+                rows.append((drafts[name], row, where))
+        elif (draft := reading.of_file(file)) is not None:
+            for line in lines:
+                if len(line.fields) == len(_SOFT):
+                    rows.append((draft, dict(zip(_SOFT, line.fields, strict=True)), line.where))
+                else:
+                    what = f"has {len(line.fields)} fields; expected are {', '.join(_SOFT)}"
+                    problems.add(line.where, what)
+        for draft, row, where in rows:
+            if row["label"] and not row["confidence"]:
+                problems.add(where, "has no confidence", draft.recording)
+            else:
+                reading.row(draft, row, where)
+    ends: dict[str, float] = {}
+    for key, draft in sorted(drafts.items(), key=lambda item: (item[1].recording, item[1].start)):
         first: dict[tuple[str, float], tuple[float | None, str]] = {}
         for event, where in draft.events:
             confidence, before = first.setdefault((event.label, event.onset), (event.confidence, where))
             if confidence != event.confidence:
-                reading.problems.add(
-                    where,
-                    f"{event.label!r} at {event.onset:g} s of {name!r} is {event.confidence:g}, "
-                    f"in {before} {confidence:g}",
-                )
-
-
-def _without_overlaps(drafts: dict[str, DraftRecording]) -> dict[str, DraftRecording]:
-    """The parts of each recording that do not overlap, from its beginning."""
-    kept: dict[str, DraftRecording] = {}
-    ends: dict[str, float] = {}
-    for key, draft in sorted(drafts.items(), key=lambda item: (item[1].recording, item[1].start)):
-        if not draft.group:
-            kept[key] = draft
-        elif draft.start >= ends.get(draft.recording, 0.0) - 1e-6:
-            kept[key] = draft
+                called = f"{event.label!r} at {event.onset:g} s of {key!r}"
+                problems.add(where, f"{called} is {event.confidence:g}, in {before} {confidence:g}")
+        # An event that hardly anybody heard is absent; it still counts for the duration of the recording.
+        if draft.duration is None:
+            draft.duration = max((event.offset for event, _ in draft.events), default=None)
+        draft.events = [(e, where) for e, where in draft.events if (e.confidence or 0.0) >= LEAST_CONFIDENCE]
+        # Of parts of a recording that overlap, the first.
+        if draft.group and draft.start < ends.get(draft.recording, 0.0) - 1e-6:
+            del drafts[key]
+        elif draft.group:
             ends[draft.recording] = draft.start + (draft.duration or 0.0)
-    return kept
+    return reading.annotations(path, "maestro-soft", resolution=RESOLUTION, joined=True)
