@@ -28,7 +28,7 @@ from audio_compositionality.support.discovery import Registry
 from audio_compositionality.support.files import sha256_of, sha256_of_file
 from audio_compositionality.support.text import first_line
 
-from ...data import Clip, Data, DatasetError, Row, Waveform, check_range
+from ...data import Clip, Data, DatasetError, Row, check_range
 from ..recordings import SoundError, SoundFile, is_regular, printable, read_header, read_samples
 
 LONGEST_CLIP = 600
@@ -188,30 +188,22 @@ class ReadConfiguration:
         for place in check_range(wanted, len(self._clips)):
             id, clip = self._clips[place]
             try:
-                waveform, rate = _decoded(clip.sound())
+                file = clip.sound()
+                header = read_header(file)
+                if header.frames > LONGEST_CLIP * header.rate:
+                    seconds = header.frames / header.rate
+                    raise SoundError(f"claims {seconds:,.0f} s; a clip lasts {LONGEST_CLIP} s at most")
+                if not header.frames:
+                    raise SoundError("is empty; a clip has at least one sample")
+                waveform = read_samples(file, header.frames, 0)
+                if not waveform.any():
+                    raise SoundError("is silent; a clip has something to hear")
             except DatasetError as error:
                 if not keep_invalid:
                     raise DatasetError(f"{self.source}: clip {id} {error}") from error
                 yield Clip(id, np.full(1, np.nan, np.float32), 1, str(error))
             else:
-                yield Clip(id, waveform, rate)
-
-
-def _decoded(file: SoundFile) -> tuple[Waveform, int]:
-    """Samples and rate of a file.
-
-    Raises:
-        SoundError: the file is unusable; the message ends a sentence that begins with its name.
-    """
-    header = read_header(file)
-    if header.frames > LONGEST_CLIP * header.rate:
-        raise SoundError(f"claims {header.frames / header.rate:,.0f} s; a clip lasts {LONGEST_CLIP} s at most")
-    if not header.frames:
-        raise SoundError("is empty; a clip has at least one sample")
-    waveform = read_samples(file, header.frames, 0)
-    if not waveform.any():
-        raise SoundError("is silent; a clip has something to hear")
-    return waveform, header.rate
+                yield Clip(id, waveform, header.rate)
 
 
 LARGEST_FILE = 256 * 2**20
@@ -233,31 +225,13 @@ _SKIPPED = re.compile(r"(^|/)(__MACOSX(/|$)|\.)")
 """Files that archivers and systems leave behind."""
 
 
-class Container(Protocol):
-    """Files by name: paths with slashes, relative to the container.
+class FolderFiles:
+    """The files in a folder and the folders below it; links and hidden files are skipped.
 
     Attributes:
         title: its name in messages.
-        names: of all files in it, sorted.
+        names: of all files in it, sorted: paths with slashes, relative to the folder.
     """
-
-    @property
-    def title(self) -> str: ...  # noqa: D102
-
-    @property
-    def names(self) -> tuple[str, ...]: ...  # noqa: D102
-
-    def file(self, name: str) -> SoundFile:
-        """A file, or its content.
-
-        Raises:
-            DatasetError: it cannot be read, or is too large.
-        """
-        ...
-
-
-class FolderFiles:
-    """The files in a folder and the folders below it; links and hidden files are skipped."""
 
     def __init__(self, folder: Path) -> None:
         """List the files."""
@@ -270,7 +244,11 @@ class FolderFiles:
         self.names = tuple(sorted(path.relative_to(folder).as_posix() for path in paths))
 
     def file(self, name: str) -> Path:
-        """The path of a file; see `Container.file`."""
+        """The path of a file.
+
+        Raises:
+            DatasetError: it is too large.
+        """
         path = self._folder / name
         if path.stat().st_size > LARGEST_FILE:
             raise DatasetError(f"has {path.stat().st_size:,} bytes; the limit is {LARGEST_FILE:,}")
@@ -309,11 +287,22 @@ class ZippedFiles:
         entries = self._archive.infolist()
         if len(entries) > MOST_FILES:
             raise DatasetError(f"{self.title} holds {len(entries):,} files; the limit is {MOST_FILES:,}")
-        self._entries = {entry.filename: entry for entry in entries if _is_plain(entry)}
+        self._entries: dict[str, zipfile.ZipInfo] = {}
+        for entry in entries:
+            name, kind = PurePosixPath(entry.filename), stat.S_IFMT(entry.external_attr >> 16)
+            outside = name.is_absolute() or ".." in name.parts or "\\" in entry.filename or "\0" in entry.filename
+            encrypted = bool(entry.flag_bits & 1)
+            skipped = _SKIPPED.search(entry.filename) is not None
+            if not (entry.is_dir() or outside or encrypted or skipped) and kind in (0, stat.S_IFREG):
+                self._entries[entry.filename] = entry
         self.names = tuple(sorted(self._entries))
 
     def file(self, name: str) -> io.BytesIO:
-        """The content of a file; see `Container.file`."""
+        """The content of a file.
+
+        Raises:
+            DatasetError: it cannot be read, or is too large.
+        """
         entry = self._entries[name]
         if entry.file_size > LARGEST_FILE:
             raise DatasetError(f"claims {entry.file_size:,} bytes; the limit is {LARGEST_FILE:,}")
@@ -348,16 +337,6 @@ class ZippedFiles:
             stream.seek(sum(int.from_bytes(header[place : place + 2], "little") for place in (26, 28)), os.SEEK_CUR)
             packed = stream.read(min(entry.compress_size, LARGEST_FILE))
         return pyarrow.CompressedInputStream(pyarrow.BufferReader(packed), "zstd")
-
-
-def _is_plain(entry: zipfile.ZipInfo) -> bool:
-    """Whether an entry is a regular file below the archive, not a link."""
-    path = PurePosixPath(entry.filename)
-    kind = stat.S_IFMT(entry.external_attr >> 16)
-    outside = path.is_absolute() or ".." in path.parts or "\\" in entry.filename or "\0" in entry.filename
-    encrypted = bool(entry.flag_bits & 1)
-    skipped = _SKIPPED.search(entry.filename) is not None
-    return not (entry.is_dir() or outside or encrypted or skipped) and kind in (0, stat.S_IFREG)
 
 
 class ParquetFiles:
@@ -397,7 +376,7 @@ class ParquetFiles:
         return ["" if value is None else str(value) for value in values]
 
     def file(self, name: str) -> io.BytesIO:
-        """The content of a file; see `Container.file`."""
+        """The content of a file; see `ZippedFiles.file`."""
         from ...manifest import naming
 
         group, place = self._places[name]
@@ -410,6 +389,10 @@ class ParquetFiles:
         if len(content) > LARGEST_FILE:
             raise DatasetError(f"has {len(content):,} bytes; the limit is {LARGEST_FILE:,}")
         return io.BytesIO(content)
+
+
+Container = FolderFiles | ZippedFiles | ParquetFiles
+"""Files by name."""
 
 
 def table_text(container: Container, name: str) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from audio_compositionality.support.text import first_line
 
 from ...data import Data, DatasetError, HeldData, Row
-from ..recordings import AUDIO_SUFFIXES, SoundFile, printable
+from ..recordings import AUDIO_SUFFIXES, printable
 from . import Container, FolderFiles, ParquetFiles, ReadClip, ReadConfiguration, ZippedFiles, table_text, text_of
 
 _COLUMN = re.compile(r"captions?|caption_\d+")
@@ -46,23 +46,22 @@ def read_captions(path: str | Path) -> list[str]:
     except OSError as error:
         raise DatasetError(f"cannot read captions in {path}: {first_line(error)}") from error
     separator = _SEPARATORS.get(path.suffix.lower())
-    texts = text.splitlines() if separator is None else _of_table(path, text, separator)
+    texts = text.splitlines()
+    if separator is not None:
+        try:
+            lines = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator)
+            headings = lines.fieldnames or ()
+            names = [name for name in headings if _COLUMN.fullmatch(name.strip().lower())]
+            texts = [line[name] or "" for line in lines for name in names]
+        except csv.Error as error:
+            raise DatasetError(f"{path} is not a table: {first_line(error)}") from error
+        if not names:
+            named = ", ".join(headings) or "of no table"
+            raise DatasetError(f"{path} has the columns {named}; captions are in caption, captions or caption_1, …")
     captions = [caption for one in texts if (caption := one.strip())]
     if not captions:
         raise DatasetError(f"{path} has no caption")
     return captions
-
-
-def _of_table(path: Path, text: str, separator: str) -> list[str]:
-    try:
-        lines = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator)
-        names = [name for name in lines.fieldnames or () if _COLUMN.fullmatch(name.strip().lower())]
-        if not names:
-            named = ", ".join(lines.fieldnames or ()) or "of no table"
-            raise DatasetError(f"{path} has the columns {named}; captions are in caption, captions or caption_1, …")
-        return [line[name] or "" for line in lines for name in names]
-    except csv.Error as error:
-        raise DatasetError(f"{path} is not a table: {first_line(error)}") from error
 
 
 ORDER, ATTRIBUTE = "comp_a_order", "comp_a_attribute"
@@ -106,25 +105,6 @@ class _Clip:
     where: str
 
 
-class _Problems:
-    """All problems, reported at once."""
-
-    def __init__(self) -> None:
-        self._texts: list[str] = []
-
-    def add(self, *texts: str) -> None:
-        self._texts += texts
-
-    def add_all(self, problems: _Problems) -> None:
-        self.add(*problems._texts)
-
-    def tell(self, source: str) -> None:
-        """Raise a DatasetError that lists all problems; none, and nothing happens."""
-        if self._texts:
-            count = f"{len(self._texts):,} thing{'s are' if len(self._texts) > 1 else ' is'} wrong"
-            raise DatasetError("\n  ".join((f"{source}: {count}:", *self._texts)))
-
-
 class _Reader:
     """The reader; see `Reader`."""
 
@@ -143,22 +123,24 @@ class _Reader:
         Raises:
             DatasetError: there is nothing of it, or files are missing: lists all, each with table, row and column.
         """
-        source, problems = f"{self.name}:{path}", _Problems()
+        source, problems = f"{self.name}:{path}", list[str]()
         configurations: dict[str, ReadConfiguration] = {}
         skipped: list[str] = []
         for container, table in _tables(Path(path), source, skipped):
-            of_table = _Problems()
+            of_table: list[str] = []
             if isinstance(container, ParquetFiles):
                 recipe, items = ORDER, _items_of_copy(container, of_table)
             else:
                 recipe, items = _items_of_table(container, table, of_table)
             if recipe not in configurations:
                 configurations[recipe] = _configuration(recipe, source, container, table, items, of_table)
-                problems.add_all(of_table)
+                problems += of_table
             elif isinstance(container, FolderFiles):
-                problems.add(f"{container.title}: {printable(table)} is a second table of the same items; keep one")
+                problems.append(f"{container.title}: {printable(table)} is a second table of the same items; keep one")
             # Unpacked files are read in place of the archive beside them.
-        problems.tell(source)
+        if problems:
+            count = f"{len(problems):,} thing{'s are' if len(problems) > 1 else ' is'} wrong"
+            raise DatasetError("\n  ".join((f"{source}: {count}:", *problems)))
         if not configurations:
             unread = "".join(f"; {text}" for text in skipped)
             raise DatasetError(
@@ -227,14 +209,6 @@ def _is_table(container: FolderFiles | ZippedFiles, name: str) -> bool:
     return set(_NEEDED) <= set(_columns(header))
 
 
-def _lines(container: Container, name: str) -> Iterator[list[str]]:
-    """The fields of each line of a table."""
-    try:
-        yield from csv.reader(io.StringIO(table_text(container, name), newline=""))
-    except csv.Error as error:
-        raise DatasetError(f"{container.title}: {printable(name)} cannot be read as a table: {error}") from error
-
-
 def _columns(header: Sequence[str]) -> list[str]:
     """Names of columns; the second column of a name gets ``.1``, as in pandas, which wrote the authors' tables."""
     counts: Counter[str] = Counter()
@@ -246,9 +220,12 @@ def _columns(header: Sequence[str]) -> list[str]:
     return names
 
 
-def _items_of_table(container: Container, table: str, problems: _Problems) -> tuple[str, list[list[_Clip]]]:
+def _items_of_table(container: Container, table: str, problems: list[str]) -> tuple[str, list[list[_Clip]]]:
     """The recipe and the items of a table: the clips of each, two or three."""
-    lines = list(_lines(container, table))
+    try:
+        lines = list(csv.reader(io.StringIO(table_text(container, table), newline="")))
+    except csv.Error as error:
+        raise DatasetError(f"{container.title}: {printable(table)} cannot be read as a table: {error}") from error
     columns = _columns(lines[0])
     file_columns = {role: (f"{role}_file.1", f"{role}_file") for role in ROLES}
     repeated = any(names[0] in columns for names in file_columns.values())
@@ -269,19 +246,19 @@ def _items_of_table(container: Container, table: str, problems: _Problems) -> tu
                 item.append(_Clip(caption, values[column], f"{where}, {column}"))
             elif column is not None or has_caption or role != ROLES[-1]:
                 empty = f"{role}_caption" if column is not None else f"{role}_file"
-                problems.add(f"{where}: {empty} is empty")
+                problems.append(f"{where}: {empty} is empty")
         items.append(item)
     return recipe, items
 
 
-def _items_of_copy(copy: ParquetFiles, problems: _Problems) -> list[list[_Clip]]:
+def _items_of_copy(copy: ParquetFiles, problems: list[str]) -> list[list[_Clip]]:
     """The items of the Parquet copy: the files of a stem X, X_rev and, where there is one, X_trip."""
     texts = dict(zip(copy.names, copy.texts(_COPY[2]), strict=True))
     names: dict[str, str] = {}
     for name in copy.names:
         first = names.setdefault(PurePosixPath(name).stem, name)
         if first != name:
-            problems.add(
+            problems.append(
                 f"{copy.title}: {printable(first)} and {printable(name)} are of one item by {_COPY[0]}; keep one"
             )
     items, used = [], set()
@@ -290,12 +267,12 @@ def _items_of_copy(copy: ParquetFiles, problems: _Problems) -> list[list[_Clip]]
             continue
         members = [f"{stem}{ending}" for ending in _STEMS if f"{stem}{ending}" in names]
         if members[1:2] != [f"{stem}_rev"]:
-            problems.add(f"{copy.title}: {printable(name)} has no twin {printable(stem)}_rev in {_COPY[0]}")
+            problems.append(f"{copy.title}: {printable(name)} has no twin {printable(stem)}_rev in {_COPY[0]}")
         items.append([_Clip(texts[names[one]].strip(), names[one], f"{_COPY[0]} {names[one]!r}") for one in members])
         used.update(members)
     empty = [names[stem] for stem in used if not texts[names[stem]].strip()]
     for name in sorted(empty):
-        problems.add(f"{copy.title}: {printable(name)} has no {_COPY[2]}")
+        problems.append(f"{copy.title}: {printable(name)} has no {_COPY[2]}")
     return items
 
 
@@ -305,22 +282,49 @@ def _configuration(
     container: Container,
     table: str,
     items: Sequence[Sequence[_Clip]],
-    problems: _Problems,
+    problems: list[str],
 ) -> ReadConfiguration:
     """The rows of some items with their files; missing files are added to the problems."""
-    files = _Files(container, table)
     if not items:
-        problems.add(f"{container.title}: {printable(table)} has no rows")
-    rows, clips = [], []
+        problems.append(f"{container.title}: {printable(table)} has no rows")
+    by_name: dict[str, list[str]] = defaultdict(list)
+    for name in container.names:
+        path = PurePosixPath(name)
+        if isinstance(container, ParquetFiles):
+            by_name[name].append(name)
+        elif path.suffix.lower() in AUDIO_SUFFIXES:
+            by_name[path.name].append(name)
+            by_name[path.stem].append(name)
+    rows: list[Row] = []
+    clips = []
     for number, item in enumerate(items):
-        of_row = []
-        names = [files.name_of(clip, problems) for clip in item]
-        _check_twins(item, names, problems)
-        for place, name in enumerate(names):
-            if name is not None:
-                of_row.append(ReadClip(f"audio/{place}", partial(_file, container, name)))
-        rows.append(_row(f"{recipe}-{number:05d}", recipe, item))
-        clips.append(of_row)
+        names = [_file_of(clip, container, table, by_name, problems) for clip in item]
+        if len(item) > 1:
+            # Nobody could distinguish a clip and its reversed one that share a file or a caption.
+            (first, second), where = item[:2], printable(item[1].where)
+            if names[0] is not None and names[0] == names[1]:
+                problems.append(f"{where}: the file {printable(second.name)!r} is that of {ROLES[0]} as well")
+            if first.caption == second.caption:
+                problems.append(f"{where}: the caption {printable(second.caption)!r} is that of {ROLES[0]} as well")
+        named = [(place, name) for place, name in enumerate(names) if name is not None]
+        clips.append([ReadClip(f"audio/{place}", partial(container.file, name)) for place, name in named])
+        id = f"{recipe}-{number:05d}"
+        # Fields that the published data lack are empty or 0, and each item is its own pair.
+        row = {
+            "id": id,
+            "split": "test",
+            "captions": [clip.caption for clip in item],
+            "events": [[] for _ in item],
+            "swapped": "order" if recipe == ORDER else "attribute",
+            **dict.fromkeys(("mention", "template", "subset"), ""),
+            "pair": id,
+            "origin": "published",
+            "writer": "human",
+            **dict.fromkeys(("gap", "overlap", "distance"), 0.0),
+            "domain": "environmental sounds",
+            "files": [printable(PurePosixPath(clip.name).name) for clip in item],
+        }
+        rows.append(row)
     counts = (len(items), sum(len(item) == len(ROLES) for item in items))
     if items and counts != EXPECTED[recipe]:
         warnings.warn(
@@ -332,74 +336,25 @@ def _configuration(
     return ReadConfiguration(recipe, source, rows, clips)
 
 
-def _check_twins(item: Sequence[_Clip], names: Sequence[str | None], problems: _Problems) -> None:
-    """Add a problem where a clip and its reversed one share a file or a caption: nobody could distinguish them."""
-    if len(item) < 2:
-        return
-    (first, second), where = item[:2], printable(item[1].where)
-    if names[0] is not None and names[0] == names[1]:
-        problems.add(f"{where}: the file {printable(second.name)!r} is that of {ROLES[0]} as well")
-    if first.caption == second.caption:
-        problems.add(f"{where}: the caption {printable(second.caption)!r} is that of {ROLES[0]} as well")
-
-
-def _file(container: Container, name: str) -> SoundFile:
-    return container.file(name)
-
-
-def _row(id: str, recipe: str, item: Sequence[_Clip]) -> Row:
-    """A row without its clips; fields that the published data lack are empty or 0, and each item is its own pair."""
-    return {
-        "id": id,
-        "split": "test",
-        "captions": [clip.caption for clip in item],
-        "events": [[] for _ in item],
-        "swapped": "order" if recipe == ORDER else "attribute",
-        "mention": "",
-        "template": "",
-        "subset": "",
-        "pair": id,
-        "origin": "published",
-        "writer": "human",
-        "gap": 0.0,
-        "overlap": 0.0,
-        "distance": 0.0,
-        "domain": "environmental sounds",
-        "files": [printable(PurePosixPath(clip.name).name) for clip in item],
-    }
-
-
-class _Files:
-    """The places of a table's files: below its folder first, and of several the nearest."""
-
-    def __init__(self, container: Container, table: str) -> None:
-        self._title = container.title
-        self._folder = PurePosixPath(table).parent
-        self._by_name: Mapping[str, list[str]] = defaultdict(list)
-        for name in container.names:
-            path = PurePosixPath(name)
-            if isinstance(container, ParquetFiles):
-                self._by_name[name].append(name)
-            elif path.suffix.lower() in AUDIO_SUFFIXES:
-                self._by_name[path.name].append(name)
-                self._by_name[path.stem].append(name)
-
-    def name_of(self, clip: _Clip, problems: _Problems) -> str | None:
-        """The file of a clip; None where there is none, which becomes a problem."""
-        # Also Windows paths: only the file name of a table's path is used, its folders are not followed.
-        wanted = clip.name if clip.name in self._by_name else clip.name.replace("\\", "/").rpartition("/")[2]
-        names = self._by_name.get(wanted, [])
-        below = [name for name in names if PurePosixPath(name).is_relative_to(self._folder)]
-        nearest = sorted(below or names, key=lambda name: (len(PurePosixPath(name).parts), name))
-        if not nearest:
-            problems.add(f"{printable(clip.where)}: no file {printable(clip.name)!r} in {self._title}")
-            return None
-        depth = len(PurePosixPath(nearest[0]).parts)
-        if len(nearest) > 1 and len(PurePosixPath(nearest[1]).parts) == depth:
-            both = " and ".join(map(printable, nearest[:2]))
-            problems.add(f"{printable(clip.where)}: {printable(clip.name)!r} is the name of {both}")
-            return None
-        return nearest[0]
+def _file_of(
+    clip: _Clip, container: Container, table: str, by_name: Mapping[str, list[str]], problems: list[str]
+) -> str | None:
+    """The file of a clip, below the folder of its table first, and of several the nearest; None where there is none,
+    which becomes a problem."""
+    # Also Windows paths: only the file name of a table's path is used, its folders are not followed.
+    wanted = clip.name if clip.name in by_name else clip.name.replace("\\", "/").rpartition("/")[2]
+    names = by_name.get(wanted, [])
+    below = [name for name in names if PurePosixPath(name).is_relative_to(PurePosixPath(table).parent)]
+    depths = {name: len(PurePosixPath(name).parts) for name in below or names}
+    nearest = sorted(depths, key=lambda name: (depths[name], name))
+    if not nearest:
+        problems.append(f"{printable(clip.where)}: no file {printable(clip.name)!r} in {container.title}")
+        return None
+    if len(nearest) > 1 and depths[nearest[0]] == depths[nearest[1]]:
+        both = " and ".join(map(printable, nearest[:2]))
+        problems.append(f"{printable(clip.where)}: {printable(clip.name)!r} is the name of {both}")
+        return None
+    return nearest[0]
 
 
 READER = _Reader()
