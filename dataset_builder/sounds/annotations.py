@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations, pairwise
 from typing import Literal
@@ -231,11 +231,10 @@ def activities(annotation: Annotation) -> dict[str, Activity]:
     A label whose events are all too short for a step has an empty activity.
     """
     gap = Rules.of(annotation).merge_gap
-    return {label: union(_spans(annotation, label), gap) for label in annotation.labels}
-
-
-def _spans(annotation: Annotation, label: str) -> list[Interval]:
-    return [(steps_of(e.onset), steps_of(e.offset)) for e in annotation.events if e.label == label]
+    spans: dict[str, list[Interval]] = {label: [] for label in annotation.labels}
+    for event in annotation.events:
+        spans[event.label].append((steps_of(event.onset), steps_of(event.offset)))
+    return {label: union(of_label, gap) for label, of_label in spans.items()}
 
 
 def relation(one: Activity, other: Activity, rules: Rules) -> Relation:
@@ -322,26 +321,14 @@ def readings(annotation: Annotation) -> tuple[Annotation, ...]:
     one has all of them, and for each label one has its uncertain events and no others, and one the others alone. A
     question with the same answer in all readings does not depend on uncertain events.
     """
-    doubtful = sorted({event.label for event in annotation.events if _is_doubtful(event)})
-    plain = _taken(annotation, lambda event: _confidence(event) >= THRESHOLD)
-    if not doubtful:
-        return (plain,)
-    ways = [_taken(annotation, lambda event: not _is_doubtful(event)), _taken(annotation, lambda event: True)]
-    if len(doubtful) > 1:
-        for label in doubtful:
-            ways.append(_taken(annotation, lambda event, label=label: not _is_doubtful(event) or event.label == label))
-            ways.append(_taken(annotation, lambda event, label=label: not _is_doubtful(event) or event.label != label))
-    return (plain, *ways)
-
-
-def _confidence(event: LabelledEvent) -> float:
-    return 1.0 if event.confidence is None else event.confidence
-
-
-def _is_doubtful(event: LabelledEvent) -> bool:
-    return LEAST_CONFIDENCE <= _confidence(event) <= SURE
-
-
-def _taken(annotation: Annotation, keep: Callable[..., bool]) -> Annotation:
-    events = tuple(e for e in annotation.events if _confidence(e) >= LEAST_CONFIDENCE and keep(e))
-    return replace(annotation, events=events)
+    # Events that are not absent, with their certainty.
+    events = [(event, 1.0 if event.confidence is None else event.confidence) for event in annotation.events]
+    events = [(event, confidence) for event, confidence in events if confidence >= LEAST_CONFIDENCE]
+    labels = sorted({event.label for event, confidence in events if confidence <= SURE})
+    ways = [[event for event, confidence in events if confidence >= THRESHOLD]]
+    if labels:
+        ways += [[event for event, confidence in events if confidence > SURE], [event for event, _ in events]]
+    for label in labels if len(labels) > 1 else ():
+        ways.append([event for event, confidence in events if confidence > SURE or event.label == label])
+        ways.append([event for event, confidence in events if confidence > SURE or event.label != label])
+    return tuple(replace(annotation, events=tuple(way)) for way in ways)

@@ -30,35 +30,22 @@ from .entries import READING_ORDER, Sound, Sounds, fingerprint_of_entries, spoke
 @cache
 def default_voices() -> tuple[Voice, ...]:
     """The eight voices of the project, in the order of their classes."""
-    return tuple(_voice(entry) for entry in _entries())
+    voices = []
+    for entry in packaged_yaml(__package__, "timbres.yaml"):
+        one, two, three, four, five, six = (
+            Operator(**{name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()})
+            for fields in entry["operators"]
+        )
+        operators = one, two, three, four, five, six
+        shared = {name: entry[name] for name in ("name", "algorithm", "feedback")}
+        voices.append(Voice(operators=operators, **shared))
+    return tuple(voices)
 
 
 @cache
 def default_nouns() -> Mapping[str, str]:
     """Nouns for the default voices, by their names."""
-    return {entry["name"]: entry["noun"] for entry in _entries()}
-
-
-def _entries() -> list[dict[str, Any]]:
-    entries: list[dict[str, Any]] = packaged_yaml(__package__, "timbres.yaml")
-    return entries
-
-
-def _voice(entry: dict[str, Any]) -> Voice:
-    one, two, three, four, five, six = (_operator(fields) for fields in entry["operators"])
-    return Voice(
-        name=entry["name"],
-        algorithm=entry["algorithm"],
-        feedback=entry["feedback"],
-        operators=(one, two, three, four, five, six),
-    )
-
-
-def _operator(fields: dict[str, Any]) -> Operator:
-    values: dict[str, Any] = {
-        name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
-    }
-    return Operator(**values)
+    return {entry["name"]: entry["noun"] for entry in packaged_yaml(__package__, "timbres.yaml")}
 
 
 ATTRIBUTES = ("timbre", "pitch", "rate", "amplitude")
@@ -170,7 +157,15 @@ class ToneSpec(HeardSpec):
             raise InputError(f"rate_range is {self.rate_range}; a rate is positive")
         if len(self.voices) != self.num_classes:
             raise InputError(f"{len(self.voices)} voices for K = {self.num_classes} classes; give one voice a class")
-        check_voices(self.voices)
+        sounds = [replace(voice, name="") for voice in self.voices]
+        for number, sound in enumerate(sounds):
+            first = sounds.index(sound)
+            if first < number:
+                names = self.voices[first].name, self.voices[number].name
+                raise InputError(
+                    f"voices {first + 1} ({names[0]!r}) and {number + 1} ({names[1]!r}) are the same sound; each class "
+                    "of timbre needs its own"
+                )
         for attribute, labels in self.labels.items():
             if len(set(labels)) != len(labels):
                 raise InputError(
@@ -252,22 +247,6 @@ def timbre_labels(voices: Sequence[Voice]) -> list[str]:
     ]
 
 
-def check_voices(voices: Sequence[Voice]) -> None:
-    """Refuse two voices with the same sound.
-
-    Raises:
-        InputError: names both.
-    """
-    sounds = [replace(voice, name="") for voice in voices]
-    for number, sound in enumerate(sounds):
-        first = sounds.index(sound)
-        if first < number:
-            raise InputError(
-                f"voices {first + 1} ({voices[first].name!r}) and {number + 1} ({voices[number].name!r}) are the same "
-                "sound; each class of timbre needs its own"
-            )
-
-
 class ToneSounds:
     """The tones of a `ToneSpec`, one entry each: all, or those of selected classes; see `Sounds`.
 
@@ -309,31 +288,44 @@ class ToneSounds:
     def entries(self) -> tuple[Sound, ...]:
         """The entry of each tone; `classes` has its class of each attribute of `ATTRIBUTES`."""
         spec = self.spec
-        words = {attribute: _word_of_classes(attribute, spec) for attribute in word_places()}
+        try:
+            check_words(spec)
+            words = {
+                attribute: {
+                    number: word
+                    for word, classes in words_of_classes(attribute, spec.num_classes).items()
+                    for number in classes
+                }
+                for attribute in READING_ORDER
+            }
+        except InputError:
+            words = {}
         voices = [voice.to_vced().hex() for voice in spec.voices]
-        return tuple(self._entry(classes, voices[classes[0]], words) for classes in self.classes)
-
-    def _entry(self, classes: tuple[int, ...], voice: str, words: Mapping[str, Mapping[int, str]]) -> Sound:
-        spec = self.spec
-        timbre, pitch, rate, amplitude = classes
-        level = spec.decibels[amplitude]
-        decided = [VERSION, voice, spec.pitches[pitch], spec.periods[rate], spec.velocity, spec.sample_rate, level]
-        of_entry = dict(zip(ATTRIBUTES, classes, strict=True))
-        spoken = {one: words[one].get(of_entry[one]) for one in READING_ORDER}
-        labels = [spec.labels[attribute][number] for attribute, number in of_entry.items()]
-        name = "/".join((spec.nouns[timbre], *labels[1:]))
-        return Sound(
-            id=name,
-            label=spec.nouns[timbre],
-            # Independent of its voice, so that other voices of these names give the same splits.
-            group=name,
-            sha256=sha256_of(json.dumps(decided).encode()),
-            condition=f"{labels[1]}, {labels[2]}",
-            words={attribute: word for attribute, word in spoken.items() if word is not None},
-            values={"pitch": spec.pitches[pitch], "rate": spec.rates[rate], "amplitude": level},
-            loop=spec.periods[rate] / spec.sample_rate,
-            level=level,
-        )
+        entries = []
+        for classes in self.classes:
+            timbre, pitch, rate, amplitude = classes
+            level, period = spec.decibels[amplitude], spec.periods[rate]
+            decided = [VERSION, voices[timbre], spec.pitches[pitch], period]
+            decided += [spec.velocity, spec.sample_rate, level]
+            of_entry = dict(zip(ATTRIBUTES, classes, strict=True))
+            labels = [spec.labels[attribute][number] for attribute, number in of_entry.items()]
+            name = "/".join((spec.nouns[timbre], *labels[1:]))
+            own = {one: of_class[of_entry[one]] for one, of_class in words.items() if of_entry[one] in of_class}
+            entries.append(
+                Sound(
+                    id=name,
+                    label=spec.nouns[timbre],
+                    # Independent of its voice, so that other voices of these names give the same splits.
+                    group=name,
+                    sha256=sha256_of(json.dumps(decided).encode()),
+                    condition=f"{labels[1]}, {labels[2]}",
+                    words=own,
+                    values={"pitch": spec.pitches[pitch], "rate": spec.rates[rate], "amplitude": level},
+                    loop=period / spec.sample_rate,
+                    level=level,
+                )
+            )
+        return tuple(entries)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -380,16 +372,6 @@ def check_words(spec: ToneSpec) -> None:
         )
 
 
-def _word_of_classes(attribute: str, spec: ToneSpec) -> Mapping[int, str]:
-    """The word of each class that has one."""
-    try:
-        check_words(spec)
-    except InputError:
-        return {}
-    words = words_of_classes(attribute, spec.num_classes)
-    return {number: word for word, classes in words.items() for number in classes}
-
-
 VERSION = 1
 """It rises with any change of the code below that alters a sample; the digests of entries depend on it."""
 
@@ -433,18 +415,26 @@ class TimbreRecordings:
             captioned: use their nouns as labels, and give captions to one tone of each voice for every two words of
                 pitch and rate; no two captions are the same.
         """
-        keys = [
+        self._keys = [
             (voice, *note_and_period(number)) for voice in voices or default_voices() for number in range(CONDITIONS)
         ]
-        self._keys = keys
         self._tones: dict[int, Waveform] = {}
-        entries = [_entry(*key) for key in keys]
-        if captioned:
-            nouns, words = default_nouns(), _words()
-            entries = [
-                _captioned(entry, nouns[entry.label], words.get(number % CONDITIONS))
-                for number, entry in enumerate(entries)
-            ]
+        entries, captioned_words = [], set[tuple[str, str, str]]()
+        for voice, note, period in self._keys:
+            condition = f"note{note}-rate{SAMPLE_RATE / period:.2f}"
+            decided = [VERSION, voice.to_vced().hex(), note, period, _VELOCITY, SECONDS, SAMPLE_RATE, _PEAK]
+            digest = sha256_of(json.dumps(decided).encode())
+            entry = Sound(f"{voice.name}/{condition}", voice.name, condition, digest, condition=condition)
+            if captioned:
+                noun, hertz = default_nouns()[voice.name], SAMPLE_RATE / period
+                pitch = next((word for word, (low, high) in _PITCHES.items() if low <= note <= high), "")
+                rate = next((word for word, (low, high) in _CAPTIONED_RATES.items() if low <= hertz <= high), "")
+                said = (noun, pitch, rate)
+                captions = [wording.format(noun=noun, pitch=pitch, rate=rate) for wording in _WORDINGS]
+                is_first = bool(pitch and rate) and said not in captioned_words
+                captioned_words.add(said)
+                entry = replace(entry, label=noun, captions=tuple(captions) if is_first else ())
+            entries.append(entry)
         self.entries = tuple(entries)
         self.fingerprint = fingerprint_of_entries(self.entries)
 
@@ -468,13 +458,6 @@ def note_and_period(number: int) -> tuple[int, int]:
     return _LOWEST_NOTE + _NOTE_STEP * number, round(SAMPLE_RATE / rate)
 
 
-def _entry(voice: Voice, note: int, period: int) -> Sound:
-    condition = f"note{note}-rate{SAMPLE_RATE / period:.2f}"
-    decided = [VERSION, voice.to_vced().hex(), note, period, _VELOCITY, SECONDS, SAMPLE_RATE, _PEAK]
-    digest = sha256_of(json.dumps(decided).encode())
-    return Sound(f"{voice.name}/{condition}", voice.name, condition, digest, condition=condition)
-
-
 @cache
 def default_timbres() -> TimbreRecordings:
     """The timbres of the project's voices."""
@@ -490,29 +473,6 @@ _CAPTIONED_RATES: Mapping[str, tuple[float, float]] = MappingProxyType(
 """Repetitions a second of each word."""
 
 _WORDINGS = ("a {rate} {pitch} {noun}", "{noun}, {pitch} and {rate}", "a {pitch} {noun} at a {rate} pace")
-
-
-def _captioned(entry: Sound, noun: str, words: tuple[str, str] | None) -> Sound:
-    if words is None:
-        return replace(entry, label=noun)
-    pitch, rate = words
-    captions = tuple(wording.format(noun=noun, pitch=pitch, rate=rate) for wording in _WORDINGS)
-    return replace(entry, label=noun, captions=captions)
-
-
-def _words() -> dict[int, tuple[str, str]]:
-    """The words of pitch and rate by the number of a condition: of the first condition with these words."""
-    words: dict[tuple[str, str], int] = {}
-    for number in range(CONDITIONS):
-        note, period = note_and_period(number)
-        pitch = next((word for word, (low, high) in _PITCHES.items() if low <= note <= high), None)
-        rate = next(
-            (word for word, (low, high) in _CAPTIONED_RATES.items() if low <= SAMPLE_RATE / period <= high),
-            None,
-        )
-        if pitch is not None and rate is not None:
-            words.setdefault((pitch, rate), number)
-    return {number: pair for pair, number in words.items()}
 
 
 @cache

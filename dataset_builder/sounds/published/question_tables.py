@@ -196,9 +196,22 @@ def read_records(path: Path) -> list[Record]:
     elif suffix in (".csv", ".tsv", ".json", ".jsonl"):
         if path.stat().st_size > LARGEST_TABLE:
             raise DatasetError(f"{path} has {path.stat().st_size:,} bytes; the limit is {LARGEST_TABLE:,}")
+        rows: Any
         try:
             text = path.read_text("utf-8-sig")
-            records = _parsed(suffix, text)
+            if suffix in (".csv", ".tsv"):
+                delimiter = delimiter_of(text.split("\n", 1)[0])
+                rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
+            elif suffix == ".jsonl":
+                rows = [json.loads(line) for line in text.splitlines() if line.strip()]
+            else:
+                rows = json.loads(text)
+                if isinstance(rows, dict):
+                    rows = next((value for value in rows.values() if isinstance(value, list)), [])
+            for number, row in enumerate(rows, 1):
+                if not isinstance(row, dict) or None in row:
+                    raise DatasetError(f"entry {number} has other fields than the headings")
+            records = list(rows)
         except (OSError, ValueError, csv.Error, RecursionError, DatasetError) as error:
             raise DatasetError(f"{path} cannot be read as a table of questions: {first_line(error)}") from error
     else:
@@ -206,23 +219,6 @@ def read_records(path: Path) -> list[Record]:
     if not records:
         raise DatasetError(f"{path} has no rows")
     return records
-
-
-def _parsed(suffix: str, text: str) -> list[Record]:
-    """The rows in the text of a table; raises DatasetError where an entry is no row."""
-    rows: Any
-    if suffix in (".csv", ".tsv"):
-        rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter_of(text.split("\n", 1)[0])))
-    elif suffix == ".jsonl":
-        rows = [json.loads(line) for line in text.splitlines() if line.strip()]
-    else:
-        rows = json.loads(text)
-        if isinstance(rows, dict):
-            rows = next((value for value in rows.values() if isinstance(value, list)), [])
-    for number, row in enumerate(rows, 1):
-        if not isinstance(row, dict) or None in row:
-            raise DatasetError(f"entry {number} has other fields than the headings")
-    return list(rows)
 
 
 class _ParquetTable:
@@ -339,7 +335,12 @@ def valid_questions(
             digests.append(tuple(sound.digest for sound in of_row))
         else:
             faults[draft.id if numbers[draft.id] == 1 else f"{draft.id} (row {draft.number + 1})"] = fault
-    told = _told(faults)
+    # By kind: how many, and the first few rows.
+    kinds: dict[str, list[str]] = defaultdict(list)
+    for id, fault in faults.items():
+        kind, colon, detail = fault.partition(":")
+        kinds[kind].append(f"{printable(id)}{colon}{detail}")
+    told = "; ".join(f"{len(ids):,}: {kind} ({shown(ids)})" for kind, ids in kinds.items())
     if faults and not (skip_invalid and rows):
         raise DatasetError(
             f"{source}: {len(faults):,} of {len(drafts):,} questions are invalid: {told}. "
@@ -347,14 +348,6 @@ def valid_questions(
         )
     left_out = [f"{len(faults):,} of {len(drafts):,} questions of {source} are left out: {told}"] if faults else []
     return ReadQuestions(ReadConfiguration(RECIPE, source, rows, clips), [*notes, *left_out], faults, digests)
-
-
-def _told(faults: Mapping[str, str]) -> str:
-    """The faults by kind: how many, and the first few rows."""
-    kinds: dict[str, list[str]] = defaultdict(list)
-    for id, fault in faults.items():
-        kinds[fault.partition(":")[0]].append(f"{printable(id)}{fault[len(fault.partition(':')[0]) :]}")
-    return "; ".join(f"{len(ids):,}: {kind} ({shown(ids)})" for kind, ids in kinds.items())
 
 
 def _headings(source: str, records: Sequence[Record], said: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
@@ -375,10 +368,18 @@ def _headings(source: str, records: Sequence[Record], said: Mapping[str, Sequenc
         heading = next((by_name[one] for one in usual if one in by_name), None)
         if heading is not None:
             of_fields.setdefault(field, (heading,))
-        elif field in _NUMBERED:
-            several = _in_order(by_name, _NUMBERED[field])
-            if several:
-                of_fields.setdefault(field, several)
+            continue
+        # Headings of a letter or a number each, in their order: A, B … or one number after the other.
+        numbered: list[tuple[int, str]] = []
+        for name, heading in by_name.items():
+            match = _NUMBERED[field].fullmatch(name) if field in _NUMBERED else None
+            if match is not None:
+                is_letter = (match[1] or "").isalpha()
+                numbered.append((ord(match[1]) - 97 if is_letter else int(match[1] or match[2]), heading))
+        numbered.sort(key=lambda pair: pair[0])
+        if numbered and numbered[0][0] < 2:
+            consecutive = [one for step, (number, one) in enumerate(numbered) if number == numbered[0][0] + step]
+            of_fields.setdefault(field, tuple(consecutive))
     missing = [field for field in _NEEDED if field not in of_fields]
     if missing:
         raise DatasetError(
@@ -386,19 +387,6 @@ def _headings(source: str, records: Sequence[Record], said: Mapping[str, Sequenc
             f"--set columns={missing[0]}=HEADING"
         )
     return of_fields
-
-
-def _in_order(by_name: Mapping[str, str], pattern: re.Pattern[str]) -> tuple[str, ...]:
-    """The headings of a letter or a number each, in their order: A, B … or one number after the other."""
-    matches = {name: match for name in by_name if (match := pattern.fullmatch(name))}
-    places = {
-        name: ord(match[1]) - 97 if (match[1] or "").isalpha() else int(match[1] or match[2])
-        for name, match in matches.items()
-    }
-    ordered = sorted(places, key=places.__getitem__)
-    first = places[ordered[0]] if ordered else 0
-    consecutive = [name for step, name in enumerate(ordered) if places[name] == first + step]
-    return tuple(by_name[name] for name in consecutive) if first < 2 else ()
 
 
 @dataclass(frozen=True)
@@ -505,12 +493,16 @@ def _row(draft: _Draft, way: str, sounds: Sequence[_Sound]) -> tuple[Row, str | 
     fault = fault_of(draft.question, options, answer)
     if fault == "the answer is none of the options":
         fault = f"{fault}: {draft.answer!r}"
-    events, is_events = _events(draft.events)
-    unusable = next((sound.fault for sound in sounds if sound.fault), None)
     if fault is None and not sounds:
         fault = "no file is named"
-    if fault is None and not is_events:
-        fault = "events are no list of onset, offset and label"
+    events: list[dict[str, Any]] | None = None
+    try:
+        if draft.events not in (None, ""):
+            times = [(float(event["onset"]), float(event["offset"]), event["label"]) for event in draft.events]
+            events = [{"onset": on, "offset": off, "label": one_line(label)} for on, off, label in times]
+    except (TypeError, ValueError, KeyError):
+        fault = fault or "events are no list of onset, offset and label"
+    unusable = next((sound.fault for sound in sounds if sound.fault), None)
     row = {
         "id": draft.id,
         "split": "test",
@@ -524,19 +516,6 @@ def _row(draft: _Draft, way: str, sounds: Sequence[_Sound]) -> tuple[Row, str | 
         "events": events,
     }
     return row, fault or unusable
-
-
-def _events(value: Any) -> tuple[list[dict[str, Any]] | None, bool]:
-    """Events, and whether they are such: none, or a list of structures with onset, offset and label."""
-    if value in (None, ""):
-        return None, True
-    try:
-        return [
-            {"onset": float(event["onset"]), "offset": float(event["offset"]), "label": one_line(event["label"])}
-            for event in value
-        ], True
-    except (TypeError, ValueError, KeyError):
-        return None, False
 
 
 @dataclass(frozen=True)
