@@ -19,14 +19,14 @@ from __future__ import annotations
 import argparse
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.encoders.adapters.mteb import MtebModel, as_encoder, import_mteb
-from audio_compositionality.encoders.base import ENCODER, TEXT_ENCODER, Model
+from audio_compositionality.encoders.base import ENCODER, TEXT_ENCODER
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.results.result import Result, ResultError, SampleTable, save_result
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
@@ -99,8 +99,12 @@ def from_mteb(result: Any, out: Path | str | None = None) -> list[Result]:
     Raises:
         ResultError: a result of another task, or one that was changed.
     """
+    if isinstance(result, Mapping):
+        splits = list(result["scores"].values())
+    else:
+        splits = [scores for one in getattr(result, "task_results", [result]) for scores in one.scores.values()]
     results: dict[tuple[Any, ...], Result] = {}
-    for scores in _scores_of(result):
+    for scores in (scores for split in splits for scores in split):
         if KEPT not in scores:
             raise ResultError(f"the scores of mteb lack {KEPT!r}: they are of a task of another source")
         for kept in json.loads(scores[KEPT]):
@@ -109,16 +113,6 @@ def from_mteb(result: Any, out: Path | str | None = None) -> list[Result]:
             if out is not None and read.samples is not None:
                 save_result(Path(out), read, read.samples)
     return list(results.values())
-
-
-def _scores_of(result: Any) -> Iterator[Mapping[str, Any]]:
-    if isinstance(result, Mapping):
-        splits = result["scores"].values()
-    else:
-        task_results = getattr(result, "task_results", [result])
-        splits = [scores for one in task_results for scores in one.scores.values()]
-    for scores in splits:
-        yield from scores
 
 
 def _embeds(ours: Task) -> bool:
@@ -198,8 +192,15 @@ def _scores(given: Any, opened: OpenedTask, data: Data, batch_size: int) -> dict
     encoder = given.encoder if is_ours else as_encoder(given)
     options = RunOptions(batch_size=batch_size, progress=False)
     (result,) = evaluate_models([encoder], data, [opened.task], options)
-    beside = [*_baselines(opened, data), *(_twins(encoder, opened.task, data, options) if is_ours else ())]
+    beside = list(_baselines(opened, data))
+    if is_ours:
+        name = encoder.card.id
+        plan = planned([Named(name, (encoder,))], [opened.task], is_named=True, is_judged=False)
+        if twins := [load_model(twin) for twin in plan.beside.get(name, ())]:
+            beside += evaluate_models(twins, data, [opened.task], options)
     beside = [one for one in beside if one.model.id != result.model.id]
+    kept = (result, *beside)
+    tables = [one.samples.dumps() for one in kept if one.samples is not None]
     return {
         **{name: value for name, value in result.measures.items() if value is not None},
         "intervals": {name: list(ends) for name, ends in result.intervals.items() if ends is not None},
@@ -208,13 +209,8 @@ def _scores(given: Any, opened: OpenedTask, data: Data, batch_size: int) -> dict
         "task_version": result.task_version,
         "fingerprint": result.fingerprint,
         # As text, which mteb does not round.
-        KEPT: json.dumps([{"result": one.dumps(), "samples": _csv(one)} for one in (result, *beside)]),
+        KEPT: json.dumps([{"result": one.dumps(), "samples": csv} for one, csv in zip(kept, tables, strict=True)]),
     }
-
-
-def _csv(result: Result) -> str:
-    assert result.samples is not None
-    return result.samples.dumps()
 
 
 _SCORED_BASELINES: dict[tuple[Any, ...], list[Result]] = {}
@@ -231,14 +227,6 @@ def _baselines(opened: OpenedTask, data: Data) -> list[Result]:
             models, data, [opened.task], RunOptions(progress=False), leave_out=True
         )
     return _SCORED_BASELINES[key]
-
-
-def _twins(encoder: Model, ours: Task, data: Data, options: RunOptions) -> list[Result]:
-    """The results of the twins of a model that has any."""
-    name = encoder.card.id
-    plan = planned([Named(name, (encoder,))], [ours], is_named=True, is_judged=False)
-    twins = [load_model(twin) for twin in plan.beside.get(name, ())]
-    return evaluate_models(twins, data, [ours], options) if twins else []
 
 
 # ----- a contribution to mteb

@@ -145,7 +145,10 @@ def pose(
     Raises:
         AudioCompositionalityError: there is no such task, control or setting, or the data cannot be asked about.
     """
-    kind = _control(control) if control else None
+    controls = {one.name: one for one in CONTROLS.values() if one.clips is not None or one.moves}
+    kind = controls.get(control.removesuffix(":"))
+    if control and kind is None:
+        raise InputError(f"{control!r} is no control that changes sound; {nearest(control, list(controls))}")
     opened = open_task(load_task(name), open_data(data), {"prompt": prompt, "orders": orders})
     free = opened.task if isinstance(opened.task, FreeAnswerTask) else None
     about = iter(other_clips(opened) if kind is not None and kind.moves else opened.asked_about)
@@ -158,16 +161,3 @@ def pose(
             id = f"{row['id']}?{number}" if len(one.prompts) > 1 else str(row["id"])
             questions[id] = PosedQuestion(id, row, text, options, group, next(about), free)
     return PosedTask(opened, kind, questions)
-
-
-def _control(name: str) -> ControlKind:
-    """The control of a name, which may end in a colon as in front of a model's.
-
-    Raises:
-        InputError: there is none that changes the sound alone.
-    """
-    controls = {kind.name: kind for kind in CONTROLS.values() if kind.clips is not None or kind.moves}
-    kind = controls.get(name.removesuffix(":"))
-    if kind is None:
-        raise InputError(f"{name!r} is no control that changes sound; {nearest(name, list(controls))}")
-    return kind

@@ -41,7 +41,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of, sha256_of_file
 from audio_compositionality.support.table import MISSING, Cell, Column, Row, Table
 from audio_compositionality.support.text import shown
-from audio_compositionality.tasks.base import Measure, Outputs, Scores, Task, TaskError, TaskInfo
+from audio_compositionality.tasks.base import Measure, Outputs, Task, TaskError, TaskInfo
 from audio_compositionality.tasks.registry import default_tasks
 
 from .compare.tables import interval_text
@@ -138,7 +138,11 @@ class RecordedClips:
             available += clips
         self.available = len(available)
         if self.available < MIN_CLIPS:
-            raise SoundError(self._too_few())
+            raise SoundError(
+                f"{self.source!r} holds {self.available} clips ({CLIP_SECONDS} s, or shorter files whole; files "
+                f"shorter than {SHORTEST_SECONDS} s: {self.too_short}, damaged ones: {len(self.skipped)}); a "
+                f"covariance needs {MIN_CLIPS} or more"
+            )
         if self.available > max_clips:
             drawn = np.random.default_rng(0).choice(self.available, max_clips, replace=False)
             available = [available[number] for number in sorted(drawn.tolist())]
@@ -147,7 +151,10 @@ class RecordedClips:
         self.rows: Sequence[dict[str, Any]] = tuple({"id": id, "split": "test"} for id in self.clip_ids)
         paths = sorted({clip.path for clip in self._clips})
         self.files = len(paths)
-        self.fingerprint = self.rows_digest = self._fingerprint(paths, progress)
+        hashed = tqdm(paths, desc="hashing", unit="file", disable=None if progress else True)
+        content = {path: sha256_of_file(path) for path in hashed}
+        lines = (f"{clip.id} {clip.rate} {clip.start} {clip.frames} {content[clip.path]}\n" for clip in self._clips)
+        self.fingerprint = self.rows_digest = sha256_of("".join(lines).encode())
 
     def clips(self, wanted: range | None = None, *, keep_invalid: bool = False) -> Iterator[Clip]:
         """Clips in the order of `clip_ids`; see `Configuration.clips`.
@@ -163,19 +170,6 @@ class RecordedClips:
                 if not keep_invalid:
                     raise SoundError(f"{clip.id!r} {error}; --skip-invalid leaves it out") from error
                 yield Clip(clip.id, np.full(clip.frames, np.nan, np.float32), clip.rate, str(error))
-
-    def _too_few(self) -> str:
-        return (
-            f"{self.source!r} holds {self.available} clips ({CLIP_SECONDS} s, or shorter files whole; files shorter "
-            f"than {SHORTEST_SECONDS} s: {self.too_short}, damaged ones: {len(self.skipped)}); a covariance needs "
-            f"{MIN_CLIPS} or more"
-        )
-
-    def _fingerprint(self, paths: Sequence[Path], progress: bool) -> str:
-        hashed = tqdm(paths, desc="hashing", unit="file", disable=None if progress else True)
-        content = {path: sha256_of_file(path) for path in hashed}
-        lines = (f"{clip.id} {clip.rate} {clip.start} {clip.frames} {content[clip.path]}\n" for clip in self._clips)
-        return sha256_of("".join(lines).encode())
 
 
 def _clips_of_file(path: Path, name: str) -> Iterator[_Clip]:
@@ -365,59 +359,54 @@ def coral_check(
     resolve_device(options.device)
     if isinstance(data, (str, Path)):
         data = open_data(data)
-    opened = [open_task(task, data, options.settings) for task in (_default_tasks(data) if tasks is None else tasks)]
+    if tasks is None:
+        tasks = [task for task in default_tasks(data.recipes) if task.info.needs == ENCODER]
+    opened = [open_task(task, data, options.settings) for task in tasks]
     for task in opened:
-        _check_task(task, model)
+        check_model_kind(task.task, model)
+        if task.texts or task.prompts:
+            raise TaskError(
+                f"{task.task.info.name} scores texts or answers; only embeddings of clips can be adapted to recordings"
+            )
     natural = RecordedClips(
         recordings, max_clips=max_clips, skip_invalid=options.skip_invalid, progress=options.progress
     )
-    natural_embeddings, not_embedded = _embed_recordings(natural, model, options)
-    skipped = [*natural.skipped, *not_embedded]
+    configuration: Configuration = natural
+    store = embed_configuration(model, configuration, options)
+    content = store.load()
+    if content.errors and not options.skip_invalid:
+        refuse_skipped(store, content)
+    embeddings = np.delete(content.embeddings, list(content.errors), axis=0)
+    number, dim = embeddings.shape
+    if number < MIN_CLIPS:
+        raise SoundError(
+            f"{natural.source!r}: only {number} of {len(natural.clip_ids)} clips can be embedded; a covariance needs "
+            f"{MIN_CLIPS} or more"
+        )
+    skipped = [*natural.skipped, *({"id": store.ids[clip], "reason": why} for clip, why in content.errors.items())]
     changes = []
     for task in opened:
-        change, left_out = _change_of_task(task, model, natural_embeddings, options)
+        change, left_out = _change_of_task(task, model, embeddings, options)
         changes.append(change)
         skipped += left_out
-    _warn_of_few_clips(natural_embeddings, changes)
+    counts = [("the recordings", number), *((one.info.name, one.clips) for one in changes)]
+    few = [f"{count:,} of {name}" for name, count in counts if count <= dim]
+    if few:
+        warnings.warn(
+            f"an embedding has {dim:,} dimensions, and there are no more clips ({', '.join(few)}): their "
+            "covariance is known in some directions only, and in the others adaptation changes only the scale; use "
+            "more recordings or --preset full",
+            stacklevel=2,
+        )
     return CoralCheck(
         model=model.card,
         dataset=data.source,
         recordings=natural.source,
         files=natural.files,
-        clips=len(natural_embeddings),
+        clips=number,
         skipped=skipped,
         tasks=tuple(changes),
     )
-
-
-def _default_tasks(data: Data) -> list[Task]:
-    return [task for task in default_tasks(data.recipes) if task.info.needs == ENCODER]
-
-
-def _check_task(opened: OpenedTask, model: Model) -> None:
-    check_model_kind(opened.task, model)
-    if opened.texts or opened.prompts:
-        raise TaskError(
-            f"{opened.task.info.name} scores texts or answers; only embeddings of clips can be adapted to recordings"
-        )
-
-
-def _embed_recordings(
-    recordings: RecordedClips, model: Model, options: RunOptions
-) -> tuple[Floats, list[dict[str, str]]]:
-    """Embeddings [clips, dim] of the clips that can be embedded, and the reasons for the others."""
-    configuration: Configuration = recordings
-    store = embed_configuration(model, configuration, options)
-    content = store.load()
-    if content.errors and not options.skip_invalid:
-        refuse_skipped(store, content)
-    kept = np.delete(content.embeddings, list(content.errors), axis=0)
-    if len(kept) < MIN_CLIPS:
-        raise SoundError(
-            f"{recordings.source!r}: only {len(kept)} of {len(recordings.clip_ids)} clips can be embedded; a "
-            f"covariance needs {MIN_CLIPS} or more"
-        )
-    return kept, [{"id": store.ids[clip], "reason": why} for clip, why in content.errors.items()]
 
 
 def _change_of_task(
@@ -425,46 +414,39 @@ def _change_of_task(
 ) -> tuple[CoralTask, list[dict[str, str]]]:
     store = embed_configuration(model, opened.configuration, options.changed(out=None))
     opened, synthetic, skipped = embedded_rows(store, store.load(), opened, options.skip_invalid)
-    adapted_from = synthetic[_learnt_from(opened)]
+    # The adaptation is learnt from the train split, or from all clips where nothing is trained.
+    trained = [row["split"] == "train" for row in opened.rows]
+    counts = [len(inputs.clips) for inputs in opened.inputs]
+    adapted_from = synthetic[np.repeat(trained if any(trained) else np.ones(len(trained), bool), counts)]
     transform = coral_transform(adapted_from, natural)
     device = str(resolve_device(options.device))
     before = opened.score(Outputs(clips=synthetic), device, options.progress)
     after = opened.score(Outputs(clips=transform(synthetic)), device, options.progress)
-    clusters = opened.samples.clusters
-    info = opened.task.info
+    info, changes = opened.task.info, {}
+    for measure in told_measures(info):
+        values = [scores.measures.get(measure.name) for scores in (before, after)]
+        first, second = (None if value is None else float(value) for value in values)
+        column, interval = measure.column, None
+        if column is not None and column in before.columns and column in after.columns:
+            differences = after.columns[column] - before.columns[column]
+            low, high = measure.range
+            bounds = (low - high, high - low)
+            (interval,) = mean_intervals(differences[:, None], opened.samples.clusters, bounds=bounds)
+        changes[measure.name] = Change(first, second, interval)
     task = CoralTask(
         info=info,
         n=len(before.ids),
         clips=len(adapted_from),
-        changes={measure.name: _change(measure, before, after, clusters) for measure in told_measures(info)},
+        changes=changes,
         distance=Change(coral_distance(adapted_from, natural), coral_distance(transform(adapted_from), natural)),
     )
     return task, [{"id": id, "reason": why} for id, why in skipped.items()]
-
-
-def _learnt_from(opened: OpenedTask) -> NDArray[np.bool_]:
-    """Mask [clips] of the clips behind the adaptation: the train split, or all where nothing is trained."""
-    trained = [row["split"] == "train" for row in opened.rows]
-    counts = [len(inputs.clips) for inputs in opened.inputs]
-    return np.repeat(trained if any(trained) else np.ones(len(trained), bool), counts)
 
 
 def told_measures(info: TaskInfo) -> list[Measure]:
     """The measures whose change is reported: the shown ones, without counts, nulls and spreads."""
     of_others = {name for measure in info.measures for name in (measure.null, measure.spread)}
     return [measure for measure in info.shown if measure.digits and measure.name not in of_others]
-
-
-def _change(measure: Measure, before: Scores, after: Scores, clusters: NDArray[np.int64]) -> Change:
-    values = [scores.measures.get(measure.name) for scores in (before, after)]
-    first, second = (None if value is None else float(value) for value in values)
-    column = measure.column
-    if column is None or column not in before.columns or column not in after.columns:
-        return Change(first, second)
-    differences = after.columns[column] - before.columns[column]
-    low, high = measure.range
-    (interval,) = mean_intervals(differences[:, None], clusters, bounds=(low - high, high - low))
-    return Change(first, second, interval)
 
 
 def _moments(name: str, embeddings: Floats) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -487,19 +469,6 @@ def _regularised_power(covariance: NDArray[np.float64], exponent: float) -> NDAr
     regularised = np.maximum(values, 0) + np.trace(covariance) / len(covariance)
     power: NDArray[np.float64] = (vectors * regularised**exponent) @ vectors.T
     return power
-
-
-def _warn_of_few_clips(natural: Floats, tasks: Sequence[CoralTask]) -> None:
-    number, dim = natural.shape
-    counts = [("the recordings", number), *((task.info.name, task.clips) for task in tasks)]
-    few = [f"{count:,} of {name}" for name, count in counts if count <= dim]
-    if few:
-        warnings.warn(
-            f"an embedding has {dim:,} dimensions, and there are no more clips ({', '.join(few)}): their "
-            "covariance is known in some directions only, and in the others adaptation changes only the scale; use "
-            "more recordings or --preset full",
-            stacklevel=3,
-        )
 
 
 _COLUMNS = (
@@ -528,35 +497,18 @@ _LEGEND = (
 def coral_table(check: CoralCheck) -> Table:
     """The changes by adaptation to natural recordings, a row per measure, with a legend."""
     clips = f"{check.clips:,} clips of {check.files:,} recordings in {check.recordings}"
-    legend = list(_LEGEND)
+    legend, rows = list(_LEGEND), []
+    for task in check.tasks:
+        changes = {task.info.measure(name).heading: change for name, change in task.changes.items()}
+        for heading, change in (*changes.items(), ("distance", task.distance)):
+            numbers = (change.before, change.after, change.difference, interval_text(change.interval, 4) or None)
+            rows.append(Row(tuple(map(Cell, (task.info.title, heading, *numbers, task.n, task.clips)))))
     if check.skipped:
         names = shown([item["id"] for item in check.skipped], 3)
         legend.append(f"Left out, since they cannot be read or embedded: {names}.")
     return Table(
         f"CORAL: {check.model.id} on {check.dataset}, adapted to {clips}",
         _COLUMNS,
-        tuple(row for task in check.tasks for row in _rows(task)),
+        tuple(rows),
         tuple(legend),
-    )
-
-
-def _rows(task: CoralTask) -> Sequence[Row]:
-    changes = {task.info.measure(name).heading: change for name, change in task.changes.items()}
-    title = task.info.title
-    return [_row(title, heading, change, task) for heading, change in {**changes, "distance": task.distance}.items()]
-
-
-def _row(title: str, heading: str, change: Change, task: CoralTask) -> Row:
-    interval = interval_text(change.interval, 4)
-    return Row(
-        (
-            Cell(title),
-            Cell(heading),
-            Cell(change.before),
-            Cell(change.after),
-            Cell(change.difference),
-            Cell(interval or None),
-            Cell(task.n),
-            Cell(task.clips),
-        )
     )

@@ -207,7 +207,9 @@ def diversity(comparison: Comparison, measure: str) -> Diversity | None:
     view, samples = comparison.view(measure), comparison.samples
     if samples is None or not (samples.diversity or samples.groups):
         return None
-    fixed = _categories(list(samples.held_fixed.values()))
+    # Indicators of every value of every number but its first.
+    columns = [column[:, None] == np.unique(column)[1:] for column in samples.held_fixed.values()]
+    fixed = np.hstack(columns).astype(np.float64) if columns else None
     clusters = samples.clusters
     fits = [
         (
@@ -231,12 +233,6 @@ def diversity(comparison: Comparison, measure: str) -> Diversity | None:
         for name, labels in samples.groups.items()
     }
     return Diversity(slopes, groups)
-
-
-def _categories(columns: Sequence[NDArray[np.int64]]) -> Floats | None:
-    """Indicators [n, k] of every value of every column but its first; [n, 0] where none varies."""
-    parts = [column[:, None] == np.unique(column)[1:] for column in columns]
-    return np.hstack(parts).astype(np.float64) if parts else None
 
 
 def _corrected(fits: Sequence[LineFit | None]) -> list[float | None]:

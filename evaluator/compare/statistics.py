@@ -192,22 +192,20 @@ def bounded_interval(interval: Interval, estimate: float, bounds: Interval) -> I
     low, high = bounds
     if not low < estimate < high:
         return min(max(interval[0], low), high), min(max(interval[1], low), high)
-    first, last = (end if low <= end <= high else _within(end, estimate, bounds) for end in interval)
-    return first, last
-
-
-def _within(end: float, estimate: float, bounds: Interval) -> float:
-    """The new place of an end outside of bounds; see `bounded_interval`."""
-    low, high = bounds
-    moved, under, over = end - estimate, estimate - low, high - estimate
-    if low <= -UNBOUNDED:
-        inside = high - over * math.exp(-moved / over)
-    elif high >= UNBOUNDED:
-        inside = low + under * math.exp(moved / under)
-    else:
-        slope = (high - low) / (under * over)
-        inside = low + (high - low) * float(special.expit(math.log(under / over) + slope * moved))
-    return min(max(inside, low), high)
+    ends = list(interval)
+    for k, end in enumerate(ends):
+        if low <= end <= high:
+            continue
+        moved, under, over = end - estimate, estimate - low, high - estimate
+        if low <= -UNBOUNDED:
+            inside = high - over * math.exp(-moved / over)
+        elif high >= UNBOUNDED:
+            inside = low + under * math.exp(moved / under)
+        else:
+            slope = (high - low) / (under * over)
+            inside = low + (high - low) * float(special.expit(math.log(under / over) + slope * moved))
+        ends[k] = min(max(inside, low), high)
+    return ends[0], ends[1]
 
 
 def mean_intervals(

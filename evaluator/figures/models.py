@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from matplotlib.axes import Axes
 from matplotlib.colors import CenteredNorm
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -21,18 +20,7 @@ from audio_compositionality.evaluator.compare.statistics import Interval, Paired
 from audio_compositionality.evaluator.compare.tables import null_name
 from audio_compositionality.tasks.base import Measure
 
-from .layout import (
-    COLUMN,
-    NAMES_WIDTH,
-    PAGE,
-    SMALLEST,
-    Grid,
-    NumberKey,
-    even_columns,
-    limits,
-    short_labels,
-    text_width,
-)
+from . import layout
 from .style import (
     FigureError,
     crowds_at_one,
@@ -83,11 +71,11 @@ def control_scatter(comparison: Comparison) -> Figure:
     looks = looks_of(comparison, range(len(scores)))
     few = len(scores) <= FEW
     with figure_style():
-        width = COLUMN if few else PAGE
-        key = NumberKey(comparison.labels, columns=1 if few else 3, width=width)
-        grid = Grid(
+        width = layout.COLUMN if few else layout.PAGE
+        key = layout.NumberKey(comparison.labels, columns=1 if few else 3, width=width)
+        grid = layout.Grid(
             len(controls),
-            columns=2 if few else even_columns(len(controls), 3),
+            columns=2 if few else layout.even_columns(len(controls), 3),
             width=width,
             height=1.15 if few else 2.1,
             gap=0.1,
@@ -98,7 +86,34 @@ def control_scatter(comparison: Comparison) -> Figure:
         figure, panels = grid.draw()
         lines: dict[str, dict[str, Any]] = {}
         for axes, measure in zip(panels, controls, strict=True):
-            lines |= _draw_panel(axes, comparison, measure, values[measure.name], scores, intervals)
+            # The null of the measure, where all results share it.
+            null, of_models = None, values[measure.name]
+            if measure.null is not None and not info.measure(measure.null).shown:
+                nulls = {result.result.measures.get(measure.null) for result in comparison.results}
+                null = nulls.pop() if len(nulls) == 1 else None
+            known = of_models[np.isfinite(of_models)]
+            known = known if null is None else np.append(known, float(null))
+            axes.set(xlim=layout.limits(known), ylim=layout.limits(reach), xlabel=measure.heading)
+            axes.xaxis.set_major_locator(MaxNLocator(4 if few else 6, steps=[1, 2, 2.5, 5, 10]))
+            is_null = measure.name == info.score.null
+            if crowds_at_one(info.score, reach):
+                spread_at_one(axes, "y", reach)
+                if is_null and crowds_at_one(measure, known):
+                    spread_at_one(axes, "x", known)
+            if is_null:
+                line = np.linspace(*axes.get_xlim(), 100)
+                axes.plot(line, line, **EQUAL)
+                lines[f"score = {measure.heading}"] = EQUAL
+            if null is not None and measure.null is not None:
+                axes.axvline(float(null), **CHANCE_LINE)
+                lines[null_name(measure, info.measure(measure.null))] = CHANCE_LINE
+            for place in np.flatnonzero(np.isfinite(of_models + scores)).tolist():
+                look, x, y = looks[place], of_models[place], scores[place]
+                axes.plot((x, x), intervals[place] or (y, y), color=look.colour, linewidth=0.6)
+                # The number of a model is written into its mark.
+                mark: dict[str, Any] = {"color": look.colour, "markerfacecolor": "white"}
+                axes.plot(x, y, look.marker, markeredgewidth=0.6, markersize=1.4 * MARKER_SIZE, **mark)
+                axes.annotate(str(place + 1), (x, y), ha="center", va="center_baseline", fontsize=layout.SMALLEST)
         grid.hide_inner(panels, x=False, y=True)
         name = measure_name(comparison, info.score)
         grid.label(figure, name_at_one(name) if crowds_at_one(info.score, reach) else name)
@@ -116,49 +131,6 @@ def _values(comparison: Comparison, measure: Measure) -> Floats:
     """A measure of each result, [results]; NaN where there is none."""
     values = [result.value(measure) for result in comparison.results]
     return np.array([np.nan if value is None else float(value) for value in values], np.float64)
-
-
-def _draw_panel(
-    axes: Axes,
-    comparison: Comparison,
-    measure: Measure,
-    values: Floats,
-    scores: Floats,
-    intervals: Sequence[Interval | None],
-) -> dict[str, dict[str, Any]]:
-    """Draw the models by a measure, with their intervals and numbers; returns the style of each line, by its
-    meaning."""
-    info, score, lines = comparison.info, comparison.info.score, dict[str, dict[str, Any]]()
-    # The null of the measure, where all results share it.
-    null = None
-    if measure.null is not None and not info.measure(measure.null).shown:
-        nulls = {result.result.measures.get(measure.null) for result in comparison.results}
-        null = nulls.pop() if len(nulls) == 1 else None
-    shown = values[np.isfinite(values)]
-    shown = shown if null is None else np.append(shown, float(null))
-    reach = np.array([*scores[np.isfinite(scores)], *(end for interval in intervals if interval for end in interval)])
-    axes.set(xlim=limits(shown), ylim=limits(reach), xlabel=measure.heading)
-    axes.xaxis.set_major_locator(MaxNLocator(4 if len(scores) <= FEW else 6, steps=[1, 2, 2.5, 5, 10]))
-    is_null = measure.name == score.null
-    if crowds_at_one(score, reach):
-        spread_at_one(axes, "y", reach)
-        if is_null and crowds_at_one(measure, shown):
-            spread_at_one(axes, "x", shown)
-    if is_null:
-        line = np.linspace(*axes.get_xlim(), 100)
-        axes.plot(line, line, **EQUAL)
-        lines[f"score = {measure.heading}"] = EQUAL
-    if null is not None and measure.null is not None:
-        axes.axvline(float(null), **CHANCE_LINE)
-        lines[null_name(measure, info.measure(measure.null))] = CHANCE_LINE
-    for place in np.flatnonzero(np.isfinite(values + scores)).tolist():
-        (look,), x, y = looks_of(comparison, [place]), values[place], scores[place]
-        axes.plot((x, x), intervals[place] or (y, y), color=look.colour, linewidth=0.6)
-        # The number of a model is written into its mark.
-        mark: dict[str, Any] = {"color": look.colour, "markerfacecolor": "white", "markersize": 1.4 * MARKER_SIZE}
-        axes.plot(x, y, look.marker, markeredgewidth=0.6, **mark)
-        axes.annotate(str(place + 1), (x, y), ha="center", va="center_baseline", fontsize=SMALLEST)
-    return lines
 
 
 Integers = NDArray[np.int64]
@@ -206,11 +178,13 @@ def significance_map(comparison: Comparison, measure: str) -> Figure:
     with figure_style():
         names = [
             f"{name}  {number}"
-            for number, name in enumerate(short_labels([view.labels[k] for k in view.order], NAMES_WIDTH), 1)
+            for number, name in enumerate(
+                layout.short_labels([view.labels[k] for k in view.order], layout.NAMES_WIDTH), 1
+            )
         ]
-        written = max(map(text_width, names)) + 0.1
-        cell = min(LARGEST_CELL, (PAGE - written - 0.06) / m)
-        width, height = max(COLUMN, written + m * cell + 0.06), _ABOVE + m * cell + _BELOW
+        written = max(map(layout.text_width, names)) + 0.1
+        cell = min(LARGEST_CELL, (layout.PAGE - written - 0.06) / m)
+        width, height = max(layout.COLUMN, written + m * cell + 0.06), _ABOVE + m * cell + _BELOW
         left = (written + width - m * cell) / 2
         figure = Figure(figsize=(width, height))
         axes = figure.add_axes((left / width, _BELOW / height, m * cell / width, m * cell / height), facecolor=DIAGONAL)
@@ -252,7 +226,7 @@ def significance_map(comparison: Comparison, measure: str) -> Figure:
             ncols=len(P_LEVELS),
             borderaxespad=0,
         )
-        figure.text(0.5, 0.05 / height, note, ha="center", fontsize=SMALLEST)
+        figure.text(0.5, 0.05 / height, note, ha="center", fontsize=layout.SMALLEST)
     return figure
 
 

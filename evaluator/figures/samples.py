@@ -22,33 +22,7 @@ from audio_compositionality.evaluator.compare.statistics import MIN_SAMPLES, Int
 from audio_compositionality.support.text import nearest
 from audio_compositionality.tasks.base import Drawing
 
-from .layout import (
-    COLUMN,
-    LINE,
-    NAMES_WIDTH,
-    PAGE,
-    SMALLEST,
-    Grid,
-    even_columns,
-    limits,
-    short_label,
-    short_labels,
-    text_width,
-    title_lines,
-)
-from .style import (
-    CLOUD,
-    FIT,
-    FigureError,
-    crowds_at_one,
-    distinct,
-    drawn_view,
-    figure_style,
-    looks_of,
-    measure_name,
-    name_at_one,
-    spread_at_one,
-)
+from . import layout, style
 
 Floats = NDArray[np.float64]
 
@@ -77,12 +51,12 @@ def score_boxes(comparison: Comparison, measure: str) -> Figure:
     Raises:
         FigureError: there is no such measure.
     """
-    view = drawn_view(comparison, measure)
-    values, looks = view.values[:, view.order], looks_of(comparison, view.order)
+    view = style.drawn_view(comparison, measure)
+    values, looks = view.values[:, view.order], style.looks_of(comparison, view.order)
     rows = np.arange(values.shape[1], dtype=np.float64)
-    with figure_style():
-        names = short_labels([view.labels[k] for k in view.order], NAMES_WIDTH)
-        width = COLUMN if max(map(text_width, names)) <= NAMES_IN_COLUMN else PAGE
+    with style.figure_style():
+        names = layout.short_labels([view.labels[k] for k in view.order], layout.NAMES_WIDTH)
+        width = layout.COLUMN if max(map(layout.text_width, names)) <= NAMES_IN_COLUMN else layout.PAGE
         figure = Figure(figsize=(width, 0.75 + 0.2 * len(rows)), layout="constrained")
         axes = figure.subplots()
         boxes = boxplot_stats(values)
@@ -102,7 +76,7 @@ def score_boxes(comparison: Comparison, measure: str) -> Figure:
             box.set(facecolor=look.fill, hatch=look.hatch)
         # One artist for all: each rasterised one is an image of its own in an SVG file.
         at = np.repeat(rows - 0.1, [len(points) for points in outliers])
-        axes.plot(np.concatenate(outliers), at, ".", color=CLOUD, markersize=1.5, rasterized=True)
+        axes.plot(np.concatenate(outliers), at, ".", color=style.CLOUD, markersize=1.5, rasterized=True)
         for row, place in zip(rows + 0.33, view.order, strict=True):
             mean = view.means[place]
             axes.plot(view.intervals[place] or (mean, mean), (row, row), color="black", linewidth=0.8)
@@ -110,19 +84,19 @@ def score_boxes(comparison: Comparison, measure: str) -> Figure:
         axes.set_yticks(rows, names)
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.tick_params(axis="y", length=0)
-        name = measure_name(comparison, view.measure)
-        if crowds_at_one(view.measure, values):
-            spread_at_one(axes, "x", values)
-            name = name_at_one(name)
+        name = style.measure_name(comparison, view.measure)
+        if style.crowds_at_one(view.measure, values):
+            style.spread_at_one(axes, "x", values)
+            name = style.name_at_one(name)
         axes.set_xlabel(name)
         axes.grid(axis="x")
-        kinds = distinct(looks)
+        kinds = style.distinct(looks)
         mean_line = Line2D([], [], color="black", marker="D", markersize=2, linewidth=0.8)
         figure.legend(
             [*(Patch(facecolor=kind.fill, edgecolor="black", hatch=kind.hatch) for kind in kinds), mean_line],
             [*(kind.name for kind in kinds), f"mean, 95 % interval, n = {len(values):,}"],
             loc="outside lower center",
-            ncols=2 if width == COLUMN else 4,
+            ncols=2 if width == layout.COLUMN else 4,
         )
         # Keep the computed layout: it would be computed again each time the figure is saved.
         figure.draw_without_rendering()
@@ -143,47 +117,47 @@ def diversity_panels(comparison: Comparison, measure: str) -> Figure:
     Raises:
         FigureError: there is no such measure, or the samples' diversity is unknown.
     """
-    view, samples = drawn_view(comparison, measure), comparison.samples
+    view, samples = style.drawn_view(comparison, measure), comparison.samples
     if samples is None:
-        raise FigureError(f"scores cannot be drawn against diversity: {comparison.missing}")
+        raise style.FigureError(f"scores cannot be drawn against diversity: {comparison.missing}")
     if not samples.diversity:
-        raise FigureError(f"{comparison.info.title} does not say how diverse its {comparison.info.samples} are")
+        raise style.FigureError(f"{comparison.info.title} does not say how diverse its {comparison.info.samples} are")
     kind, x = next(iter(samples.diversity.items()))
     values = view.values[:, view.order]
     shared = bool(np.ptp(values) <= UNLIKE * np.ptp(values, axis=0).min())
-    columns = even_columns(values.shape[1], 5 if shared else 4)
-    with figure_style():
-        grid = Grid(
+    columns = layout.even_columns(values.shape[1], 5 if shared else 4)
+    with style.figure_style():
+        grid = layout.Grid(
             values.shape[1],
             columns,
-            width=COLUMN if columns <= 2 else PAGE,
+            width=layout.COLUMN if columns <= 2 else layout.PAGE,
             height=0.95 if values.shape[1] <= 5 * columns else 0.75,
             gap=0.1 if shared else 0.38,
-            above=3 * LINE,
+            above=3 * layout.LINE,
             under=0.06,
             foot=0.42,
         )
         figure, panels = grid.draw()
-        names = short_labels([view.labels[k] for k in view.order])
+        names = layout.short_labels([view.labels[k] for k in view.order])
         for axes, name, y in zip(panels, names, values.T, strict=True):
-            axes.set(xlim=limits(x), ylim=limits(values if shared else y))
+            axes.set(xlim=layout.limits(x), ylim=layout.limits(values if shared else y))
             axes.yaxis.set_major_locator(MaxNLocator(4, steps=[1, 2, 5, 10]))
             # Such that clouds of 64 and of 2,000 points are both visible.
             cloud: dict[str, Any] = {"markersize": 2, "markeredgewidth": 0, "alpha": min(0.8, 18 / math.sqrt(len(y)))}
-            axes.plot(x, y, ".", color=CLOUD, rasterized=True, **cloud)
+            axes.plot(x, y, ".", color=style.CLOUD, rasterized=True, **cloud)
             fit = fit_line(x, y, clusters=comparison.clusters)
             slope = "no line: too few samples" if np.ptp(x) > 0 else "no line: diversity is equal"
             if fit is not None:
                 at = np.linspace(x.min(), x.max(), 17)
                 mean, low, high = fit.band(at)
-                axes.fill_between(at, low, high, color=FIT, alpha=0.4, linewidth=0)
-                axes.plot(at[[0, -1]], mean[[0, -1]], color=FIT, linewidth=0.7)
+                axes.fill_between(at, low, high, color=style.FIT, alpha=0.4, linewidth=0)
+                axes.plot(at[[0, -1]], mean[[0, -1]], color=style.FIT, linewidth=0.7)
                 slope = _with_interval(fit.slope, fit.slope_interval)
-            _title(axes, f"{title_lines(name, grid.panel_width)}\n{slope}")
+            _title(axes, f"{layout.title_lines(name, grid.panel_width)}\n{slope}")
         grid.hide_inner(panels, x=True, y=shared)
         grid.label(
             figure,
-            measure_name(comparison, view.measure),
+            style.measure_name(comparison, view.measure),
             f"diversity {samples.diversity_name}, {kind}",
             f"above: slope [95 % interval]; n = {len(values):,} {comparison.info.samples}",
         )
@@ -208,27 +182,29 @@ def task_panels(comparison: Comparison, drawing: Drawing, labels: Sequence[str] 
     }
     if not places:
         names = (*drawing.columns, *drawing.training)
-        raise FigureError(f"no result of {comparison.info.title} has the columns of this figure: {', '.join(names)}")
+        raise style.FigureError(
+            f"no result of {comparison.info.title} has the columns of this figure: {', '.join(names)}"
+        )
     drawn = list(places)[:MOST_PANELS] if labels is None else list(labels)
     for label in drawn:
         if label not in places:
-            raise FigureError(f"no result that can be drawn is called {label!r}; {nearest(label, places)}")
-    columns = even_columns(len(drawn), 4)
-    width = COLUMN if columns <= 2 else PAGE
-    with figure_style():
+            raise style.FigureError(f"no result that can be drawn is called {label!r}; {nearest(label, places)}")
+    columns = layout.even_columns(len(drawn), 4)
+    width = layout.COLUMN if columns <= 2 else layout.PAGE
+    with style.figure_style():
         said = [f"Above each panel: {comparison.info.title} [95 % interval]."]
-        rest = [short_label(label) for label in places if label not in drawn]
-        without = [short_label(label) for label in comparison.labels if label not in places]
+        rest = [layout.short_label(label) for label in places if label not in drawn]
+        without = [layout.short_label(label) for label in comparison.labels if label not in places]
         said += [f"Not drawn for want of room: {', '.join(rest)}."] if rest else []
         said += [f"Not drawn, not in the result: {', '.join(without)}."] if without else []
         notes = textwrap.wrap(" ".join(said), round(19 * width), break_on_hyphens=False)
-        foot = 0.06 + len(notes) * LINE
-        axis = LINE + 0.04 if drawing.x else 0.0
-        grid = Grid(
-            len(drawn), columns, width, height=1.05, gap=0.25, above=3 * LINE, under=0.18, foot=foot + 0.2 + axis
+        foot = 0.06 + len(notes) * layout.LINE
+        axis = layout.LINE + 0.04 if drawing.x else 0.0
+        grid = layout.Grid(
+            len(drawn), columns, width, height=1.05, gap=0.25, above=3 * layout.LINE, under=0.18, foot=foot + 0.2 + axis
         )
         figure, panels = grid.draw()
-        for axes, label, name in zip(panels, drawn, short_labels(drawn), strict=True):
+        for axes, label, name in zip(panels, drawn, layout.short_labels(drawn), strict=True):
             result = comparison.results[places[label]]
             fitted = {name: np.asarray(result.result.training[name], np.float64) for name in drawing.training}
             # Both ends of the 95 % interval of some measures; NaN where there is none.
@@ -241,13 +217,15 @@ def task_panels(comparison: Comparison, drawing: Drawing, labels: Sequence[str] 
             interval = None if view is None else view.intervals[places[label]]
             score = "" if value is None else f"{value:z.3f}".replace("-", "−")
             score = score if value is None or interval is None else _with_interval(float(value), interval)
-            _title(axes, f"{title_lines(name, grid.panel_width)}\n{score}")
+            _title(axes, f"{layout.title_lines(name, grid.panel_width)}\n{score}")
         handles, words = panels[0].get_legend_handles_labels()
         anchor = (0.5, foot / figure.get_figheight())
         grid.label(figure, drawing.y, drawing.x, under=foot + 0.2)
         figure.legend(handles, words, loc="lower center", ncols=4, bbox_to_anchor=anchor, borderaxespad=0)
         for line, note in enumerate(reversed(notes)):
-            figure.text(0.1 / width, (0.05 + line * LINE) / figure.get_figheight(), note, fontsize=SMALLEST)
+            figure.text(
+                0.1 / width, (0.05 + line * layout.LINE) / figure.get_figheight(), note, fontsize=layout.SMALLEST
+            )
     return figure
 
 
@@ -278,16 +256,18 @@ def sample_panels(comparison: Comparison, drawing: Drawing, sample: int, places:
     results = [comparison.results[place] for place in places]
     results = [result for result in results if set(drawing.columns) <= set(result.samples.columns)]
     if drawing.one is None or not results:
-        raise FigureError(f"{drawing.name} cannot be drawn for one sample")
-    columns = even_columns(len(results), 4)
-    width = COLUMN if columns <= 2 else PAGE
-    with figure_style():
-        grid = Grid(len(results), columns, width, height=1.5, gap=0.25, above=2 * LINE, under=0.18, foot=0.2)
+        raise style.FigureError(f"{drawing.name} cannot be drawn for one sample")
+    columns = layout.even_columns(len(results), 4)
+    width = layout.COLUMN if columns <= 2 else layout.PAGE
+    with style.figure_style():
+        grid = layout.Grid(
+            len(results), columns, width, height=1.5, gap=0.25, above=2 * layout.LINE, under=0.18, foot=0.2
+        )
         figure, panels = grid.draw()
-        names = short_labels([result.label for result in results])
+        names = layout.short_labels([result.label for result in results])
         for axes, result, name in zip(panels, results, names, strict=True):
             drawing.one(axes, result.samples.columns, result.result.measures, sample)
-            axes.set_title(title_lines(name, grid.panel_width), loc="left", y=1.0)
+            axes.set_title(layout.title_lines(name, grid.panel_width), loc="left", y=1.0)
         handles, words = panels[0].get_legend_handles_labels()
         figure.legend(handles, words, loc="lower center", ncols=4, bbox_to_anchor=(0.5, 0.0), borderaxespad=0)
     return figure

@@ -134,10 +134,10 @@ def named_baselines(comparisons: Sequence[Comparison]) -> tuple[NamedBaseline, .
 
 def overviews(comparison: Comparison) -> list[Overview]:
     """A picture for each measure to trust that is known by sample."""
-    return [_overview(comparison, view) for view in comparison.recommended]
+    return [overview(comparison, view) for view in comparison.recommended]
 
 
-def _overview(comparison: Comparison, view: View) -> Overview:
+def overview(comparison: Comparison, view: View) -> Overview:
     """The picture of one measure."""
     results, info, measure = comparison.results, comparison.info, view.measure
     scores = [row for k in range(len(results)) for row in score_rows(comparison, k, [measure])]

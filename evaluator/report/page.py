@@ -29,18 +29,12 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import HeldData
 from audio_compositionality.dataset_builder.rendered import is_preset
+from audio_compositionality.evaluator.compare import summary
 from audio_compositionality.evaluator.compare.comparison import Comparison, compare_results
 from audio_compositionality.evaluator.compare.diversity import MIN_CLUSTERS
 from audio_compositionality.evaluator.compare.loading import GivenResults, ModelKind
 from audio_compositionality.evaluator.compare.model_verdicts import Verdicts, verdicts_of
 from audio_compositionality.evaluator.compare.statistics import BOOTSTRAP_RESAMPLES, MIN_SAMPLES
-from audio_compositionality.evaluator.compare.summary import (
-    SIGNS,
-    layer_table,
-    size_table,
-    summary_table,
-    verdict_tables,
-)
 from audio_compositionality.evaluator.compare.tables import NOT_INCLUDED
 from audio_compositionality.evaluator.compare.task_verdicts import LEAST_DIFFERENCE, baseline_standing
 from audio_compositionality.evaluator.figures.layout import short_label
@@ -56,13 +50,7 @@ from .facts import LONGEST_TEXT, fact_tables
 from .listening import PLAYBACK_GAIN, hear_samples
 from .matrix import matrix_of
 from .overview import named_baselines
-from .sections import (
-    SECTION_STEPS,
-    Section,
-    is_long,
-    page_sections,
-    section_title,
-)
+from .sections import SECTION_STEPS, Section, is_long, page_sections, section_title
 from .telling import ONE_ORDER, UNPARSED, WRONG_WITH
 
 MOST_PAGE_BYTES = 4_900_000
@@ -202,9 +190,11 @@ def _page(sections: Sequence[Section], verdicts: Verdicts, command: str | None) 
         "sections": sections,
         "verdicts": verdicts,
         "matrix": matrix_of(verdicts),
-        "verdict_tables": [table for table in verdict_tables(verdicts) if table.rows],
-        "summary_table": summary_table(verdicts),
-        "series": [table for table in (layer_table(comparisons), size_table(comparisons)) if table is not None],
+        "verdict_tables": [table for table in summary.verdict_tables(verdicts) if table.rows],
+        "summary_table": summary.summary_table(verdicts),
+        "series": [
+            table for table in (summary.layer_table(comparisons), summary.size_table(comparisons)) if table is not None
+        ],
         "summary": _summary(comparisons),
         "lettered": [one for one in comparisons if set(one.info.captions) >= _LETTERS],
         "twin_words": _twin_words(sections, bool(verdicts.models)),
@@ -313,7 +303,7 @@ def _environment() -> jinja2.Environment:
         resamples=BOOTSTRAP_RESAMPLES,
         matters=LEAST_DIFFERENCE,
         baseline_standing=baseline_standing,
-        signs=SIGNS,
+        signs=summary.SIGNS,
         most_pictured=MOST_PICTURED,
         most_no_ears=MOST_NO_EARS,
         not_included=NOT_INCLUDED,

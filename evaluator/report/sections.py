@@ -24,18 +24,10 @@ from audio_compositionality.evaluator.compare.tables import (
     score_table,
     versioned_title,
 )
-from audio_compositionality.evaluator.figures.catalogue import (
-    described_figures,
-    file_prefix,
-)
+from audio_compositionality.evaluator.figures import style
+from audio_compositionality.evaluator.figures.catalogue import described_figures, file_prefix
 from audio_compositionality.evaluator.figures.layout import COLUMN
 from audio_compositionality.evaluator.figures.samples import sample_panels
-from audio_compositionality.evaluator.figures.style import (
-    FigureError,
-    data_url,
-    figure_svg,
-    save_figure,
-)
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.table import Table
 from audio_compositionality.support.text import listed, nearest, shortened
@@ -157,7 +149,7 @@ def page_sections(verdicts: Verdicts, model: str | None, folder: Path | None, ba
         for drawing in comparison.task.drawings if samples else ():
             try:
                 figure = sample_panels(comparison, drawing, samples[0].index, places[:MOST_MARKED])
-            except FigureError:
+            except style.FigureError:
                 continue
             words = (f"{drawing.alternative} One is marked.", f"{drawing.title} This sample is marked.")
             steps.append(_picture(figure, *words))
@@ -169,11 +161,11 @@ def page_sections(verdicts: Verdicts, model: str | None, folder: Path | None, ba
         for described in described_figures(comparison):
             try:
                 figure = described.draw()
-            except FigureError as error:
+            except style.FigureError as error:
                 undrawn[str(error)] = None
                 continue
             if folder is not None:
-                save_figure(figure, folder / f"{file_prefix(comparison, comparisons)}-{described.name}")
+                style.save_figure(figure, folder / f"{file_prefix(comparison, comparisons)}-{described.name}")
             pictures.append(_picture(figure, described.alternative, described.caption))
         bar.update()
         sections.append(
@@ -225,5 +217,5 @@ def _chosen_by(comparison: Comparison, model: str | None) -> tuple[str, list[int
 
 
 def _picture(figure: Figure, alternative: str, caption: str) -> Picture:
-    source = Markup(data_url(figure_svg(figure)))
+    source = Markup(style.data_url(style.figure_svg(figure)))
     return Picture(source, alternative, caption, figure.get_figwidth() > COLUMN)

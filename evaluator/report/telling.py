@@ -4,10 +4,9 @@ options alone, or with nothing that names an option."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from audio_compositionality.evaluator.compare.comparison import Comparison, View
 from audio_compositionality.evaluator.compare.gain import SILENT
@@ -41,7 +40,27 @@ def telling_questions(
     if any(profile.choices not in result.samples.columns for result in comparison.results):
         return
     kinds = samples.groups.get(profile.heard_from, ("",) * len(comparison.ids))
-    for finding, models in _models_by_finding(comparison, view, results, profile.choices).items():
+    answers = np.array([one.options.index(one.answer) for one in samples.asked])
+    sizes = np.array([len(one.options) for one in samples.asked])
+    taken = [one.samples.columns[profile.choices] for one in comparison.results]
+    places = {one.result.model.id: place for place, one in enumerate(comparison.results)}
+    # For each question, the models of a finding by their labels, each with the controls that show it, or an empty text.
+    findings: dict[str, list[dict[str, list[str]]]] = {
+        name: [{} for _ in samples.asked] for name in (WRONG_WITH, ONE_ORDER, UNPARSED)
+    }
+    for place in results:
+        result = comparison.results[place].result
+        masks = [(UNPARSED, "", taken[place] < 0)]
+        for prefix, words in SILENT.items():
+            silent = places.get(prefix + result.model.id)
+            if silent is not None:
+                masks.append((WRONG_WITH, words, (taken[place] != answers) & (taken[silent] == answers)))
+        if result.settings.get("orders") == CYCLIC:
+            masks.append((ONE_ORDER, "", np.isclose(view.values[:, place] * sizes, 1)))
+        for finding, words, mask in masks:
+            for index in np.flatnonzero(mask).tolist():
+                findings[finding][index].setdefault(comparison.labels[place], []).append(words)
+    for finding, models in findings.items():
         seen: Counter[tuple[int, str]] = Counter()
         order = []
         for index, (of_question, kind) in enumerate(zip(models, kinds, strict=True)):
@@ -50,40 +69,7 @@ def telling_questions(
             seen[strength, kind] += 1
         for rank, (strength, _, index) in enumerate(sorted(order)[:MOST_TELLING], 1):
             if strength:
-                yield finding, rank, index, _in_words(models[index])
-
-
-Models = list[dict[str, tuple[str, ...]]]
-"""For each question: the models of a finding by their labels, each with the controls that show it, or an empty
-text."""
-
-
-def _models_by_finding(comparison: Comparison, view: View, results: Sequence[int], choices: str) -> dict[str, Models]:
-    assert comparison.samples is not None
-    asked = comparison.samples.asked
-    answers = np.array([one.options.index(one.answer) for one in asked])
-    sizes = np.array([len(one.options) for one in asked])
-    taken = {place: one.samples.columns[choices] for place, one in enumerate(comparison.results)}
-    places = {one.result.model.id: place for place, one in enumerate(comparison.results)}
-    findings: dict[str, Models] = {name: [{} for _ in asked] for name in (WRONG_WITH, ONE_ORDER, UNPARSED)}
-    for place in results:
-        label, result = comparison.labels[place], comparison.results[place].result
-        is_wrong = taken[place] != answers
-        unheard = {words: places.get(prefix + result.model.id) for prefix, words in SILENT.items()}
-        right = {words: is_wrong & (taken[at] == answers) for words, at in unheard.items() if at is not None}
-        _add(findings[WRONG_WITH], label, right)
-        if result.settings.get("orders") == CYCLIC:
-            _add(findings[ONE_ORDER], label, {"": np.isclose(view.values[:, place] * sizes, 1)})
-        _add(findings[UNPARSED], label, {"": taken[place] < 0})
-    return findings
-
-
-def _add(models: Models, label: str, masks: Mapping[str, NDArray[np.bool_]]) -> None:
-    for index, of_question in enumerate(models):
-        if words := tuple(name for name, mask in masks.items() if mask[index]):
-            of_question[label] = words
-
-
-def _in_words(models: Mapping[str, tuple[str, ...]]) -> str:
-    """Such as “one (right on silence and noise) and other (right on noise)”."""
-    return listed([f"{label} (right on {listed(list(on))})" if any(on) else label for label, on in models.items()])
+                # Such as "one (right on silence and noise) and other (right on noise)".
+                named = models[index].items()
+                told = [f"{label} (right on {listed(on)})" if any(on) else label for label, on in named]
+                yield finding, rank, index, listed(told)

@@ -25,23 +25,7 @@ from audio_compositionality.support.text import number_text, shortened
 from audio_compositionality.tasks.base import Measure, TaskInfo
 from audio_compositionality.tasks.registry import load_task
 
-from .strict import (
-    MAX_TEXT,
-    Count,
-    Date,
-    Finite,
-    Name,
-    NonNegativeCount,
-    Positive,
-    Setting,
-    Sha256,
-    StatedInterval,
-    StatedNumber,
-    Strict,
-    Text,
-    stated_text,
-    validated,
-)
+from . import strict
 from .strict import ResultError as ResultError
 from .strict import read_strict_json as read_json
 
@@ -60,12 +44,12 @@ MAX_CSV_BYTES = 64_000_000
 """The same for samples: six columns of 2,000 quadruples have 250 kB."""
 
 
-class Options(Strict):
+class Options(strict.Strict):
     """The options of a run; see `EncoderOptions`."""
 
     layer: StrictInt | None
-    pooling: Text | None
-    precision: Text
+    pooling: strict.Text | None
+    precision: strict.Text
     compile: StrictBool
 
     @model_validator(mode="after")
@@ -75,19 +59,19 @@ class Options(Strict):
         return self
 
 
-class ScoredModel(Strict):
+class ScoredModel(strict.Strict):
     """The card of the model; see `ModelCard`."""
 
-    id: Text
-    revision: Text
-    sample_rate: Count
-    output_dim: Count | None
-    weights_sha256: Sha256 | None
-    parameters: Count | None
-    paradigm: Text | None
-    licence: Text | None
-    trained_on: Text | None
-    front_end_version: Count
+    id: strict.Text
+    revision: strict.Text
+    sample_rate: strict.Count
+    output_dim: strict.Count | None
+    weights_sha256: strict.Sha256 | None
+    parameters: strict.Count | None
+    paradigm: strict.Text | None
+    licence: strict.Text | None
+    trained_on: strict.Text | None
+    front_end_version: strict.Count
     options: Options
 
     @classmethod
@@ -100,23 +84,23 @@ class ScoredModel(Strict):
         return ModelCard(**{**self.model_dump(), "options": EncoderOptions(**self.options.model_dump())})
 
 
-class Deviation(Strict):
+class Deviation(strict.Strict):
     """How far embeddings are from those in float32; see `ModelEncoder.precision_deviation`."""
 
-    relative_mean: Positive
-    relative_max: Positive
-    spread_ratio: Positive
-    clips: Count
+    relative_mean: strict.Positive
+    relative_max: strict.Positive
+    spread_ratio: strict.Positive
+    clips: strict.Count
 
 
-class Skipped(Strict):
+class Skipped(strict.Strict):
     """A clip that could not be embedded, and why; its row is left out of everything."""
 
-    id: Text
+    id: strict.Text
     reason: Annotated[str, StringConstraints(strict=True, max_length=2_000)]
 
 
-class Result(Strict):
+class Result(strict.Strict):
     """The scores of one model in one task.
 
     Attributes:
@@ -151,27 +135,27 @@ class Result(Strict):
     """
 
     schema_version: Literal[1] = 1
-    task: Name
-    task_version: Count
-    measures: Annotated[dict[Name, StatedNumber], Field(min_length=1, max_length=200)]
-    intervals: Annotated[dict[Name, StatedInterval | None], Field(max_length=200)]
-    n: Count
-    training: Annotated[dict[Name, list[Finite]], Field(max_length=50)]
-    settings: Annotated[dict[Name, Setting | list[Setting]], Field(max_length=100)]
+    task: strict.Name
+    task_version: strict.Count
+    measures: Annotated[dict[strict.Name, strict.StatedNumber], Field(min_length=1, max_length=200)]
+    intervals: Annotated[dict[strict.Name, strict.StatedInterval | None], Field(max_length=200)]
+    n: strict.Count
+    training: Annotated[dict[strict.Name, list[strict.Finite]], Field(max_length=50)]
+    settings: Annotated[dict[strict.Name, strict.Setting | list[strict.Setting]], Field(max_length=100)]
     model: ScoredModel
     precision_deviation: Deviation | None
     skipped: Annotated[list[Skipped], Field(max_length=100_000)]
-    cut_answers: NonNegativeCount | None
-    cut_clips: NonNegativeCount
-    recipe: Name
-    fingerprint: Sha256
-    rows_digest: Sha256
-    dataset: Text
-    versions: Annotated[dict[Text, Text], Field(max_length=100)]
-    device: Text
-    seconds: Annotated[dict[Name, Positive], Field(max_length=50)]
-    date: Date
-    samples_sha256: Sha256
+    cut_answers: strict.NonNegativeCount | None
+    cut_clips: strict.NonNegativeCount
+    recipe: strict.Name
+    fingerprint: strict.Sha256
+    rows_digest: strict.Sha256
+    dataset: strict.Text
+    versions: Annotated[dict[strict.Text, strict.Text], Field(max_length=100)]
+    device: strict.Text
+    seconds: Annotated[dict[strict.Name, strict.Positive], Field(max_length=50)]
+    date: strict.Date
+    samples_sha256: strict.Sha256
     _samples: SampleTable | None = PrivateAttr(None)
 
     def __eq__(self, other: object) -> bool:
@@ -265,11 +249,11 @@ class Result(Strict):
         version = values.get("schema_version")
         if version != RESULT_SCHEMA_VERSION:
             raise ResultError(
-                f"a result of schema version {stated_text(version)[:40]}; this version reads {RESULT_SCHEMA_VERSION}: "
-                "compute it again with --force"
+                f"a result of schema version {strict.stated_text(version)[:40]}; this version reads "
+                f"{RESULT_SCHEMA_VERSION}: compute it again with --force"
             )
         digest = values.pop("digest", None)
-        result = validated(cls, values)
+        result = strict.validated(cls, values)
         if digest != _digest(result.model_dump(mode="json")):
             raise ResultError("its digest is not that of its content: it was changed or damaged after it was written")
         # A last digit that changes no float, or an E for an e: a changed bit that leaves the content as it is.
@@ -344,7 +328,7 @@ class SampleTable:
         if wrong is not None:
             raise ResultError(f"line {wrong} of its samples has {len(lines[wrong - 2])} values, not {len(header)}")
         ids = tuple(line[0] for line in lines)
-        if len(set(ids)) < len(ids) or not all(0 < len(id) <= MAX_TEXT and id.isprintable() for id in ids):
+        if len(set(ids)) < len(ids) or not all(0 < len(id) <= strict.MAX_TEXT and id.isprintable() for id in ids):
             raise ResultError("the ids of its samples are empty, too long, not printable, or not unique")
         try:
             columns = {

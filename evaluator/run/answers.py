@@ -175,7 +175,35 @@ def compute_answers(
     answers = {place: answer for shard in missing for place, answer in store.begun(shard).items()}
     left = [place for shard in missing for place in store.items(shard) if place not in answers]
     with during(title, "question", len(left), shown=options.progress and processes.is_main) as advance:
-        _ask(model, opened, about, left, size, options, store, answers, advance)
+        scoring = scoring_of(opened)
+        problem = scoring_problem(model, scoring)
+        if problem is not None:
+            raise TaskError(problem)
+        errors: dict[int, str] = {}
+        refused: list[ClipError] = []
+        # As many clips are read at a time as fill whole shards: opening stored rows again takes longer.
+        read = -(-size // store.items_per_shard) * store.items_per_shard
+        questions = _questions(model, opened, about, left, read, options.skip_invalid, errors, refused)
+        by: By | None = None if scoring == GENERATE else "options" if scoring == "options" else "letters"
+        shards = dict.fromkeys(place // store.items_per_shard for place in [*left, *answers])
+        with closing(model.answers(questions, by, size=size)) as stream:
+            for place, given in stream:
+                advance(1)
+                if isinstance(given, ClipError):
+                    errors[place] = given.reason
+                    if not options.skip_invalid:
+                        why = f"{given.reason}; --skip-invalid leaves it out"
+                        refused.append(ClipError(why, place, about[place][0]))
+                    continue
+                answers[place] = checked_answer(given, opened.options[place], model.card)
+                shard = place // store.items_per_shard
+                if not _write_whole(store, shard, answers, errors):
+                    store.add(shard, [(place, answers[place])])
+        if refused:
+            raise refused[0]
+        for shard in shards:
+            if not store.has(shard):
+                _write_whole(store, shard, answers, errors)
     processes.wait()
     if not processes.is_main:
         return None
@@ -186,61 +214,6 @@ def compute_answers(
     kept = {row["id"] for row in scored.rows}
     texts = [answer for answer, row in zip(content.answers, rows, strict=True) if row["id"] in kept]
     return Answered(scored, texts, skipped, stage, _cut(model.card, content), _shortened(model, scored))
-
-
-def _ask(
-    model: Model,
-    opened: OpenedTask,
-    about: Sequence[tuple[str, ...]],
-    places: Sequence[int],
-    size: int,
-    options: RunOptions,
-    store: AnswerStore,
-    answers: dict[int, Answer],
-    advance: Callable[[float], object],
-) -> None:
-    """Ask the questions at some places, and keep each answer in the store as soon as it is there.
-
-    Args:
-        model: the model.
-        opened: the task and its data.
-        about: ids of the clips of each question.
-        places: of the questions to be asked.
-        size: questions per call.
-        options: whether clips may be left out.
-        store: of the answers.
-        answers: those that are there already, of unfinished shards, by their places.
-        advance: counts answers.
-    """
-    scoring = scoring_of(opened)
-    problem = scoring_problem(model, scoring)
-    if problem is not None:
-        raise TaskError(problem)
-    errors: dict[int, str] = {}
-    refused: list[ClipError] = []
-    # As many clips are read at a time as fill whole shards: opening stored rows again takes longer.
-    read = -(-size // store.items_per_shard) * store.items_per_shard
-    questions = _questions(model, opened, about, places, read, options.skip_invalid, errors, refused)
-    by: By | None = None if scoring == GENERATE else "options" if scoring == "options" else "letters"
-    shards = dict.fromkeys(place // store.items_per_shard for place in [*places, *answers])
-    with closing(model.answers(questions, by, size=size)) as stream:
-        for place, given in stream:
-            advance(1)
-            if isinstance(given, ClipError):
-                errors[place] = given.reason
-                if not options.skip_invalid:
-                    why = f"{given.reason}; --skip-invalid leaves it out"
-                    refused.append(ClipError(why, place, about[place][0]))
-                continue
-            answers[place] = checked_answer(given, opened.options[place], model.card)
-            shard = place // store.items_per_shard
-            if not _write_whole(store, shard, answers, errors):
-                store.add(shard, [(place, answers[place])])
-    if refused:
-        raise refused[0]
-    for shard in shards:
-        if not store.has(shard):
-            _write_whole(store, shard, answers, errors)
 
 
 def _write_whole(store: AnswerStore, shard: int, answers: Mapping[int, Answer], errors: Mapping[int, str]) -> bool:

@@ -561,23 +561,17 @@ def _batch(clips: Sequence[KeptClip]) -> ClipBatch:
 
 def clips_at(configuration: Configuration, places: Iterable[int]) -> Mapping[int, Clip]:
     """Clips by their numbers in `Configuration.clip_ids`, each read once; see `Clip.problem`."""
-    wanted = set(places)
-    clips: dict[int, Clip] = {}
-    for run in _runs(sorted(wanted)):
-        # A problem of an unwanted clip between two wanted ones does not matter.
-        for place, clip in zip(run, configuration.clips(run, keep_invalid=True), strict=True):
-            if place in wanted:
-                clips[place] = clip
-    return clips
-
-
-def _runs(places: Sequence[int]) -> Iterator[range]:
-    """Ranges that cover ascending numbers, with at most `NEAR` others between two of them."""
+    chosen = set(places)
+    wanted, clips = sorted(chosen), dict[int, Clip]()
     start = 0
-    for end in range(1, len(places) + 1):
-        if end == len(places) or places[end] - places[end - 1] > NEAR + 1:
-            yield range(places[start], places[end - 1] + 1)
-            start = end
+    for end in range(1, len(wanted) + 1):
+        if end < len(wanted) and wanted[end] - wanted[end - 1] <= NEAR + 1:
+            continue
+        # At most `NEAR` unwanted clips lie between two wanted ones, and a problem of theirs does not matter.
+        run, start = range(wanted[start], wanted[end - 1] + 1), end
+        read = zip(run, configuration.clips(run, keep_invalid=True), strict=True)
+        clips.update((place, clip) for place, clip in read if place in chosen)
+    return clips
 
 
 class _Block:

@@ -8,7 +8,7 @@ import platform
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
@@ -124,11 +124,21 @@ def evaluate_models(
         options = options.changed(store=store_root())
     options = options.changed(progress=options.progress and processes.is_main)
     if tasks is None:
-        tasks = _default_tasks(models, data)
+        # All that some model can do, without those whose rows the task passes over.
+        possible = default_tasks(data.recipes)
+        if not possible:
+            raise InputError(f"the data {data.source!r} have no task")
+        warn_of_left_out(models, possible, data.source)
+        done = [task for task in possible if any(can_do(task, model) for model in models)]
+        tasks = [task for task in done if not task.info.passes_over(data.configuration(task.info.recipe).rows)]
     elif not leave_out:
         for task, model in product(tasks, models):
             check_model_kind(task, model)
-    _check_settings(tasks, options.settings)
+    valid = settings_of_tasks(tasks)
+    for name in options.settings:
+        if name not in valid:
+            hint = f"the setting {name!r}; {nearest(name, sorted(valid))}" if valid else f"a setting, such as {name!r}"
+            raise InputError(f"none of the tasks has {hint}")
     opened = [open_task(task, data, options.settings) for task in tasks]
     models = with_long_answers(models, opened)
     # A missing device is detected before anything is embedded.
@@ -285,16 +295,6 @@ def _check_length(model: str, limit: float, opened: OpenedTask, skip_invalid: bo
         )
 
 
-def _to_be_asked(
-    models: Sequence[Model], opened: Sequence[OpenedTask], done: Collection[tuple[int, str]]
-) -> Iterator[tuple[Model, list[OpenedTask]]]:
-    """The models that answer, each with the tasks that it will be asked; arguments as in `check_questions_asked`."""
-    for number, model in enumerate(models):
-        if "answer" in model.abilities:
-            possible = [one for one in opened if one.prompts and can_do(one.task, model)]
-            yield model, [one for one in possible if (number, one.task.info.name) not in done]
-
-
 def _evaluated(
     models: Sequence[Model],
     opened: Sequence[OpenedTask],
@@ -314,60 +314,17 @@ def _evaluated(
                 continue
             result = earlier.get((numbers[id(model)], one.task.info.name))
             if result is None:
-                layers = [other for other in group if _is_to_embed(numbers[id(other)], one, opened, earlier)]
-                result = _evaluate(model, one, options, processes, filled, layers)
-            if result is not None:
-                yield result
-
-
-def _is_to_embed(
-    number: int, opened: OpenedTask, every: Sequence[OpenedTask], earlier: Mapping[tuple[int, str], Result]
-) -> bool:
-    """Whether a model lacks a result of this task or of another of the same recipe."""
-    names = [other.task.info.name for other in every if other.task.info.recipe == opened.task.info.recipe]
-    return any((number, name) not in earlier for name in names)
-
-
-def _evaluate(
-    model: Model,
-    opened: OpenedTask,
-    options: RunOptions,
-    processes: Processes,
-    filled: Filled,
-    layers: Sequence[Model],
-) -> Result | None:
-    """Embed, score and write one result; None in processes other than the main one."""
-    computed = compute_outputs(model, opened, options, processes, filled, layers)
-    if computed is None:
-        return None
-    result, samples = _score(model, computed, options, processes)
-    if options.out is not None:
-        save_result(options.out, result, samples)
-    return result.with_samples(samples)
-
-
-def _default_tasks(models: Sequence[Model], data: Data) -> list[Task]:
-    """The tasks whose recipe the data hold and that some model can do, less those on request and those whose rows the
-    task passes over; warns of tasks that a model cannot do.
-
-    Raises:
-        InputError: there are none, or a model can do none.
-    """
-    possible = default_tasks(data.recipes)
-    if not possible:
-        raise InputError(f"the data {data.source!r} have no task")
-    warn_of_left_out(models, possible, data.source)
-    done = [task for task in possible if any(can_do(task, model) for model in models)]
-    return [task for task in done if not task.info.passes_over(data.configuration(task.info.recipe).rows)]
-
-
-def _check_settings(tasks: Iterable[Task], requested: Mapping[str, Any]) -> None:
-    """Refuse a requested setting of no task."""
-    valid = settings_of_tasks(tasks)
-    for name in requested:
-        if name not in valid:
-            hint = f"the setting {name!r}; {nearest(name, sorted(valid))}" if valid else f"a setting, such as {name!r}"
-            raise InputError(f"none of the tasks has {hint}")
+                recipe = one.task.info.recipe
+                alike = [other.task.info.name for other in opened if other.task.info.recipe == recipe]
+                layers = [m for m in group if any((numbers[id(m)], name) not in earlier for name in alike)]
+                computed = compute_outputs(model, one, options, processes, filled, layers)
+                if computed is None:
+                    continue
+                result, samples = _score(model, computed, options, processes)
+                if options.out is not None:
+                    save_result(options.out, result, samples)
+                result = result.with_samples(samples)
+            yield result
 
 
 def _earlier_results(
@@ -382,31 +339,24 @@ def _earlier_results(
     if options.out is not None and not options.force and processes.is_main:
         for number, model in enumerate(models):
             for one in opened:
-                result = _earlier_result(model, one, options.out, options.skip_invalid)
-                if result is not None:
-                    earlier[number, one.task.info.name] = result
+                path = result_path(options.out, model.card.id, model.card.revision, one.task.info.name)
+                if not path.exists():
+                    continue
+                result, samples = load_result(path)
+                if result.skipped and not options.skip_invalid:
+                    raise ResultError(
+                        f"{path} is a result without {len(result.skipped)} clips that could not be embedded, such as "
+                        f"{result.skipped[0].id}: --skip-invalid accepts it, --force computes it again"
+                    )
+                if differing := differences(result, model.card, one):
+                    raise ResultError(
+                        f"{path} is a result for other data, settings or weights (of {result.dataset}, now "
+                        f"{one.configuration.source}; different: {', '.join(differing)}): give another --out, or "
+                        "--force to replace it"
+                    )
+                earlier[number, one.task.info.name] = result.with_samples(samples)
     told = json.loads(processes.tell(json.dumps([(*place, result.dumps()) for place, result in earlier.items()])))
     return earlier if processes.is_main else {(number, name): Result.loads(text) for number, name, text in told}
-
-
-def _earlier_result(model: Model, opened: OpenedTask, out: Path, skip_invalid: bool) -> Result | None:
-    path = result_path(out, model.card.id, model.card.revision, opened.task.info.name)
-    if not path.exists():
-        return None
-    result, samples = load_result(path)
-    if result.skipped and not skip_invalid:
-        raise ResultError(
-            f"{path} is a result without {len(result.skipped)} clips that could not be embedded, such as "
-            f"{result.skipped[0].id}: --skip-invalid accepts it, --force computes it again"
-        )
-    differing = differences(result, model.card, opened)
-    if differing:
-        raise ResultError(
-            f"{path} is a result for other data, settings or weights (of {result.dataset}, now "
-            f"{opened.configuration.source}; different: {', '.join(differing)}): give another --out, or --force to "
-            "replace it"
-        )
-    return result.with_samples(samples)
 
 
 def differences(result: Result, card: ModelCard, opened: OpenedTask) -> list[str]:

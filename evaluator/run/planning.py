@@ -56,17 +56,16 @@ class Named:
         Warns where a twin cannot be drawn.
         """
         if prefix not in _OF_INPUT:
-            return has_twins(self.name, prefix) and not self._lacks(prefix)
+            if not has_twins(self.name, prefix):
+                return False
+            # Where nothing says how its weights are initialised.
+            problem = next(filter(None, (twin_problem(model, prefix) for model in self.loaded)), None)
+            if problem is not None:
+                warnings.warn(f"{prefix}{self.name} is left out: {problem}", stacklevel=3)
+            return problem is None
         kind, _ = split_control(f"{prefix}{self.name}")
         is_control = self.name.startswith(_OF_INPUT) or kind is None
         return not is_control and all(can_control(model, kind) for model in self.loaded if kind is not None)
-
-    def _lacks(self, prefix: str) -> bool:
-        """Whether a twin cannot be drawn, since nothing says how its weights are initialised; warns of it."""
-        problem = next(filter(None, (twin_problem(model, prefix) for model in self.loaded)), None)
-        if problem is not None:
-            warnings.warn(f"{prefix}{self.name} is left out: {problem}", stacklevel=4)
-        return problem is not None
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,8 @@ def planned(
         is_first_look: whether baselines without which there is a verdict all the same are left out.
     """
     scored = [task for task in tasks if is_named or not given or any(one.does(task) for one in given)]
-    common = [one.name for one in list_models() if one.is_baseline and any(map(one.can_do, _needs(scored)))]
+    needs = {task.info.needs for task in scored}
+    common = [one.name for one in list_models() if one.is_baseline and any(map(one.can_do, needs))]
     baselines = [] if is_first_look else common
     wanted = [control for task in scored for control in task.info.controls] if is_judged else []
     # No verdict without the plain descriptions.
@@ -130,10 +130,6 @@ def planned(
         if listings[name].embeds_text and not listings[name].is_baseline and "text" not in task.info.needs
     )
     return Plan(tuple(scored), tuple(baselines), beside, apart)
-
-
-def _needs(tasks: Sequence[Task]) -> set[frozenset[str]]:
-    return {task.info.needs for task in tasks}
 
 
 def _prefixes(tasks: Sequence[Task], is_judged: bool) -> list[str]:
@@ -274,29 +270,26 @@ def costs_of_plan(plan: Plan, data: Data, load: Callable[[str], Sequence[Model]]
         load: gives the models of a name: one per layer and per seed of a twin.
     """
     costs = {recipe: cost_of(data.configuration(recipe)) for recipe in {task.info.recipe for task in plan.tasks}}
-    return [_cost_of_model(name, plan, data, costs, load) for name in plan.names]
-
-
-def _cost_of_model(
-    name: str, plan: Plan, data: Data, costs: Mapping[str, Cost], load: Callable[[str], Sequence[Model]]
-) -> ModelCost:
-    embeds = load(name) if is_here(name) else ()
-    scored = Named(name, tuple(embeds)) if embeds else Named(parse_name(name).model)
-    tasks = [task for task in plan.tasks if scored.does(task) and (name, task.info.name) not in plan.apart]
-    asked = {task.info.recipe for task in tasks if "answer" in task.info.needs}
-    embedded = sorted({task.info.recipe for task in tasks} - asked)
-    count = max(len(embeds), 1)
-    clips = count * sum(costs[recipe].clips for recipe in embedded)
-    questions = count * sum(costs[recipe].asked for recipe in asked)
-    seconds = megabytes = None
-    if embeds and embedded:
-        seconds = sum(
-            costs[recipe].clips * seconds_per_clip(model, data.configuration(recipe))
-            for model in embeds
-            for recipe in embedded
-        )
-        megabytes = sum(stored_megabytes(model, [costs[recipe] for recipe in embedded]) for model in embeds)
-    return ModelCost(name, clips, questions, seconds, megabytes, to_download(name))
+    told = []
+    for name in plan.names:
+        embeds = load(name) if is_here(name) else ()
+        scored = Named(name, tuple(embeds)) if embeds else Named(parse_name(name).model)
+        tasks = [task for task in plan.tasks if scored.does(task) and (name, task.info.name) not in plan.apart]
+        asked = {task.info.recipe for task in tasks if "answer" in task.info.needs}
+        embedded = sorted({task.info.recipe for task in tasks} - asked)
+        count = max(len(embeds), 1)
+        clips = count * sum(costs[recipe].clips for recipe in embedded)
+        questions = count * sum(costs[recipe].asked for recipe in asked)
+        seconds = megabytes = None
+        if embeds and embedded:
+            seconds = sum(
+                costs[recipe].clips * seconds_per_clip(model, data.configuration(recipe))
+                for model in embeds
+                for recipe in embedded
+            )
+            megabytes = sum(stored_megabytes(model, [costs[recipe] for recipe in embedded]) for model in embeds)
+        told.append(ModelCost(name, clips, questions, seconds, megabytes, to_download(name)))
+    return told
 
 
 def plan_table(costs: Sequence[ModelCost]) -> Table:

@@ -30,14 +30,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from audio_compositionality.encoders.base import ModelCard
-from audio_compositionality.support.checked_files import (
-    NO_DIGEST,
-    DamagedError,
-    is_sealed,
-    parsed_line,
-    sealed,
-    sealed_line,
-)
+from audio_compositionality.support import checked_files
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.files import cache_folder, remove_partial_files, safe_file_name, write_whole
 from audio_compositionality.support.text import plain
@@ -223,7 +216,7 @@ class ShardStore(ABC, Generic[Content]):
         key = path.parent / KEY_NAME
         if not key.exists():
             write_whole(key, self.key.dumps())
-        write_whole(path if checked else _unchecked(path), sealed(self._serialise(shard, content)))
+        write_whole(path if checked else _unchecked(path), checked_files.sealed(self._serialise(shard, content)))
 
     def accept(self, shard: int) -> None:
         """Finish a shard that awaits a check."""
@@ -260,7 +253,7 @@ class ShardStore(ABC, Generic[Content]):
             raise StoreError(f"{path} is not there") from error
         except OSError as error:
             raise StoreError(f"{path} cannot be read: {error.strerror}; {_REMEDY}") from error
-        if not is_sealed(content):
+        if not checked_files.is_sealed(content):
             raise StoreError(f"{path} is damaged: it is not what was written; {_REMEDY}")
         try:
             return self._parse(shard, content)
@@ -379,7 +372,7 @@ class EmbeddingStore(ShardStore[EmbeddingShard]):
         values = np.array(content.embeddings, np.float32, order="C")
         values[sorted(content.errors)] = 0
         errors = {str(place): content.errors[place] for place in sorted(content.errors)}
-        facts = {"digest": NO_DIGEST, "ids": self._ids_digest(shard), "errors": errors}
+        facts = {"digest": checked_files.NO_DIGEST, "ids": self._ids_digest(shard), "errors": errors}
         # A single entry: safetensors writes several in any order.
         return bytes(save({"embeddings": values}, metadata={"shard": json.dumps(facts)}))
 
@@ -476,7 +469,7 @@ class AnswerStore(ShardStore[AnswerShard]):
 
     def _serialise(self, shard: int, content: AnswerShard) -> bytes:
         errors = {str(place): content.errors[place] for place in sorted(content.errors)}
-        facts = {"digest": NO_DIGEST, "ids": self._ids_digest(shard), "errors": errors}
+        facts = {"digest": checked_files.NO_DIGEST, "ids": self._ids_digest(shard), "errors": errors}
         beside = {"facts": list(content.facts)} if content.facts else {}
         return json.dumps({**facts, "answers": list(content.answers), **beside}, allow_nan=False).encode() + b"\n"
 
@@ -509,9 +502,9 @@ class AnswerStore(ShardStore[AnswerShard]):
             # Each write begins with a line end, after any torn line.
             if line:
                 try:
-                    place, text, facts = parsed_line(line, self._ids_digest(shard))
+                    place, text, facts = checked_files.parsed_line(line, self._ids_digest(shard))
                     answers[place] = text, facts
-                except DamagedError as error:
+                except checked_files.DamagedError as error:
                     # The same place in the code for all callers: a warning is shown once.
                     warnings.warn(
                         f"line {number} of {path} is left out, and its question is asked again: {error}", stacklevel=1
@@ -528,7 +521,9 @@ class AnswerStore(ShardStore[AnswerShard]):
         if path is None:
             return
         belongs_to = self._ids_digest(shard)
-        lines = b"".join(sealed_line([place, text, dict(facts)], belongs_to) for place, (text, facts) in answers)
+        lines = b"".join(
+            checked_files.sealed_line([place, text, dict(facts)], belongs_to) for place, (text, facts) in answers
+        )
         if not (path.parent / KEY_NAME).exists():
             write_whole(path.parent / KEY_NAME, self.key.dumps())
         # One write, at the end of the file: a process that ends meanwhile tears at most one line.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +11,7 @@ from scipy import stats
 from audio_compositionality.encoders.base import LANGUAGE_MODEL
 from audio_compositionality.evaluator.compare.statistics import UNBOUNDED
 from audio_compositionality.evaluator.results.result import CLUSTER, Result, SampleTable
-from audio_compositionality.tasks.base import Measure, TaskInfo
+from audio_compositionality.tasks.base import TaskInfo
 
 EXACT_TOLERANCE = 1e-6
 """Tolerance of numbers without a fit, relative above 1: other libraries and processors add in another order, which
@@ -67,20 +66,23 @@ def differences_of(info: TaskInfo, claimed: Result, recomputed: Result) -> tuple
         claimed: the submitted result.
         recomputed: the recomputed result; it alone sets the tolerances, since a claimed spread may be any number.
     """
-    return tuple(difference for measure in info.measures for difference in _of_measure(measure, claimed, recomputed))
-
-
-def _of_measure(measure: Measure, claimed: Result, recomputed: Result) -> Iterator[Difference]:
-    name = measure.name
-    claim, value = _number(claimed, name), _number(recomputed, name)
-    yield Difference(name, claim, value, _tolerance(measure, value, recomputed))
-    if measure.column is None:
-        return
-    interval = recomputed.intervals.get(name)
-    allowed = None if measure.fitted else interval_tolerance(interval)
-    for place, end in enumerate(("lower", "upper")):
-        claim, value = (None if ends is None else ends[place] for ends in (claimed.intervals.get(name), interval))
-        yield Difference(f"{end} end of the interval of {name}", claim, value, allowed)
+    differences = []
+    for measure in info.measures:
+        name, tolerance = measure.name, None
+        claim, value = _number(claimed, name), _number(recomputed, name)
+        if not measure.fitted:
+            tolerance = _exact(value)
+        elif measure.spread is not None:
+            tolerance = _fit_tolerance(measure.spread, recomputed)
+        differences.append(Difference(name, claim, value, tolerance))
+        if measure.column is None:
+            continue
+        interval = recomputed.intervals.get(name)
+        allowed = None if measure.fitted else interval_tolerance(interval)
+        for place, end in enumerate(("lower", "upper")):
+            claim, value = (None if ends is None else ends[place] for ends in (claimed.intervals.get(name), interval))
+            differences.append(Difference(f"{end} end of the interval of {name}", claim, value, allowed))
+    return tuple(differences)
 
 
 def interval_tolerance(interval: tuple[float, float] | None) -> float:
@@ -93,12 +95,6 @@ def interval_tolerance(interval: tuple[float, float] | None) -> float:
 def _number(result: Result, name: str) -> float | None:
     value = result.measures.get(name)
     return None if value is None else float(value)
-
-
-def _tolerance(measure: Measure, value: float | None, recomputed: Result) -> float | None:
-    if not measure.fitted:
-        return _exact(value)
-    return None if measure.spread is None else _fit_tolerance(measure.spread, recomputed)
 
 
 def _exact(value: float | None) -> float:

@@ -17,37 +17,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, StrictStr, StringConstraints, model_validator
 
+from audio_compositionality.evaluator.results import strict
 from audio_compositionality.evaluator.results.result import Result, SampleTable
-from audio_compositionality.evaluator.results.strict import (
-    Date,
-    ResultError,
-    Sha256,
-    Strict,
-    Text,
-    read_strict_json,
-    stated_text,
-    validated,
-)
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.base import TaskError, TaskInfo
 from audio_compositionality.tasks.registry import load_task
 
+from . import layout
 from .differences import Difference, differences_of, sample_differences, sample_problem
-from .layout import (
-    FILES,
-    OUTPUTS,
-    RESULT,
-    SAMPLES,
-    VERIFICATION,
-    EntryFolder,
-    Fetch,
-    check_names,
-    check_place,
-    check_size,
-    folder_of,
-    id_of,
-    sha256_by_name,
-)
 from .submission import Claim, Submission, is_date, read_result, read_sample_table
 
 RECORD_SCHEMA_VERSION = 3
@@ -61,10 +38,10 @@ LEAST_SECRET = 32
 STATED = ("task", "task_version", "n", "settings", "model", "precision_deviation", "recipe", "fingerprint", "dataset")
 """Fields of a recomputed result that are taken from the claim."""
 
-Submitter = Annotated[Text, StringConstraints(max_length=100)]
+Submitter = Annotated[strict.Text, StringConstraints(max_length=100)]
 
 
-class VerificationRecord(Strict):
+class VerificationRecord(strict.Strict):
     """The content of ``verification.json``, the statement that a submission was recomputed.
 
     Attributes:
@@ -82,24 +59,24 @@ class VerificationRecord(Strict):
 
     schema_version: Literal[3]
     id: Annotated[str, StringConstraints(strict=True, pattern="^[0-9a-f]{16}$")]
-    submission: dict[StrictStr, Sha256]
-    files: dict[StrictStr, Sha256]
-    versions: Annotated[dict[Text, Text], Field(max_length=100)]
-    date: Date
+    submission: dict[StrictStr, strict.Sha256]
+    files: dict[StrictStr, strict.Sha256]
+    versions: Annotated[dict[strict.Text, strict.Text], Field(max_length=100)]
+    date: strict.Date
     submitter: Submitter | None
-    reproduces: Text | None
-    signature: Sha256 | None
+    reproduces: strict.Text | None
+    signature: strict.Sha256 | None
 
     @model_validator(mode="after")
     def _check(self) -> VerificationRecord:
         # Without the model's outputs nothing is recomputed.
-        whole = [{given, RESULT, SAMPLES} for given in OUTPUTS]
-        if set(self.submission) not in whole or set(self.files) != {RESULT, SAMPLES}:
-            raise ResultError("it does not name all files")
-        if self.id != id_of(self.submission):
-            raise ResultError("its id does not belong to the files it names")
+        whole = [{given, layout.RESULT, layout.SAMPLES} for given in layout.OUTPUTS]
+        if set(self.submission) not in whole or set(self.files) != {layout.RESULT, layout.SAMPLES}:
+            raise strict.ResultError("it does not name all files")
+        if self.id != layout.id_of(self.submission):
+            raise strict.ResultError("its id does not belong to the files it names")
         if not is_date(self.date):
-            raise ResultError("its date is invalid")
+            raise strict.ResultError("its date is invalid")
         return self
 
     def dumps(self) -> str:
@@ -113,17 +90,21 @@ class VerificationRecord(Strict):
         Raises:
             ResultError: it is no record, contradicts itself, or is not byte for byte what a checker writes.
         """
-        check_size(VERIFICATION, len(content))
+        layout.check_size(layout.VERIFICATION, len(content))
         try:
-            values = read_strict_json(content)
+            values = strict.read_strict_json(content)
             version = values.get("schema_version") if isinstance(values, dict) else None
             if version != RECORD_SCHEMA_VERSION:
-                raise ResultError(f"its schema version is {stated_text(version)}, not {RECORD_SCHEMA_VERSION}")
-            record = validated(cls, values)
+                raise strict.ResultError(
+                    f"its schema version is {strict.stated_text(version)}, not {RECORD_SCHEMA_VERSION}"
+                )
+            record = strict.validated(cls, values)
             if record.dumps().encode() != content:
-                raise ResultError("it is not as a checker writes it: it was changed or damaged after it was written")
-        except ResultError as error:
-            raise ResultError(f"{VERIFICATION}: {error}") from None
+                raise strict.ResultError(
+                    "it is not as a checker writes it: it was changed or damaged after it was written"
+                )
+        except strict.ResultError as error:
+            raise strict.ResultError(f"{layout.VERIFICATION}: {error}") from None
         return record
 
 
@@ -177,9 +158,9 @@ def check(record: VerificationRecord, secret: str | None) -> bool:
     if secret is None:
         return False
     if record.signature is None:
-        raise ResultError(f"{VERIFICATION}: it has no signature")
+        raise strict.ResultError(f"{layout.VERIFICATION}: it has no signature")
     if not hmac.compare_digest(record.signature, _signature(record, secret)):
-        raise ResultError(f"{VERIFICATION}: its signature is not the checker's")
+        raise strict.ResultError(f"{layout.VERIFICATION}: its signature is not the checker's")
     return True
 
 
@@ -198,20 +179,22 @@ def check_record(record: VerificationRecord, claim: Claim, recomputed: bytes, *,
             claim differs from the recomputation; the signature is not verified, see `check`.
     """
     if record.submission != dict(claim.digests):
-        raise ResultError(f"{VERIFICATION}: it is the record of other files")
-    if sha256_by_name({RESULT: recomputed})[RESULT] != record.files[RESULT]:
-        raise ResultError(f"{RESULT} is not the file named in {VERIFICATION}")
+        raise strict.ResultError(f"{layout.VERIFICATION}: it is the record of other files")
+    if layout.sha256_by_name({layout.RESULT: recomputed})[layout.RESULT] != record.files[layout.RESULT]:
+        raise strict.ResultError(f"{layout.RESULT} is not the file named in {layout.VERIFICATION}")
     claimed, result = claim.result, read_result(recomputed)
-    if record.files[SAMPLES] != result.samples_sha256:
-        raise ResultError(f"{RESULT} has other samples than {VERIFICATION} names")
+    if record.files[layout.SAMPLES] != result.samples_sha256:
+        raise strict.ResultError(f"{layout.RESULT} has other samples than {layout.VERIFICATION} names")
     if is_signed and claimed.task_version != load_task(claimed.task).info.version:
         if result.key != claimed.key:
-            raise ResultError("it is the verification of other files")
+            raise strict.ResultError("it is the verification of other files")
         return result
     other = [name for name in (*STATED, "date") if getattr(claimed, name) != getattr(result, name)]
     other += [name for name in ("measures", "intervals") if set(getattr(claimed, name)) != set(getattr(result, name))]
     if other:
-        raise ResultError(f"{RESULT} beside {VERIFICATION} is not of the submission; different: {', '.join(other)}")
+        raise strict.ResultError(
+            f"{layout.RESULT} beside {layout.VERIFICATION} is not of the submission; different: {', '.join(other)}"
+        )
     _check_differences(differences_of(_info(result), claimed, result))
     return result
 
@@ -221,10 +204,11 @@ def _info(result: Result) -> TaskInfo:
     try:
         info = load_task(result.task).info
     except TaskError as error:
-        raise ResultError(f"{VERIFICATION}: {error}") from None
+        raise strict.ResultError(f"{layout.VERIFICATION}: {error}") from None
     if info.version != result.task_version:
-        raise ResultError(
-            f"{VERIFICATION}: it is of version {result.task_version} of {info.name}, this is version {info.version}"
+        raise strict.ResultError(
+            f"{layout.VERIFICATION}: it is of version {result.task_version} of {info.name}, this is version "
+            f"{info.version}"
         )
     return info
 
@@ -232,7 +216,7 @@ def _info(result: Result) -> TaskInfo:
 def _check_differences(differences: tuple[Difference, ...]) -> None:
     for difference in differences:
         if not difference.holds:
-            raise ResultError(f"{VERIFICATION}: it verifies nothing, since {difference}")
+            raise strict.ResultError(f"{layout.VERIFICATION}: it verifies nothing, since {difference}")
 
 
 @dataclass(frozen=True)
@@ -244,7 +228,9 @@ class VerifiedClaim:
     samples: SampleTable | None = None
 
 
-def read_signed_claim(folder: EntryFolder, fetch: Fetch, claim: Claim, secret: str | None) -> VerifiedClaim:
+def read_signed_claim(
+    folder: layout.EntryFolder, fetch: layout.Fetch, claim: Claim, secret: str | None
+) -> VerifiedClaim:
     """The checker's files for a submission, without samples, from a folder in a listing of the repository.
 
     Raises:
@@ -252,11 +238,11 @@ def read_signed_claim(folder: EntryFolder, fetch: Fetch, claim: Claim, secret: s
             signed with the secret.
     """
     folder.check()
-    record = VerificationRecord.loads(folder.read(VERIFICATION, fetch))
+    record = VerificationRecord.loads(folder.read(layout.VERIFICATION, fetch))
     if not check(record, secret):
-        raise ResultError("no secret is set here, so its signature cannot be checked")
-    result = check_record(record, claim, folder.read(RESULT, fetch), is_signed=True)
-    check_place(folder_of(result, record.id, "verified"), folder.path)
+        raise strict.ResultError("no secret is set here, so its signature cannot be checked")
+    result = check_record(record, claim, folder.read(layout.RESULT, fetch), is_signed=True)
+    layout.check_place(layout.folder_of(result, record.id, "verified"), folder.path)
     return VerifiedClaim(record, result)
 
 
@@ -273,13 +259,13 @@ def parse_verification(files: Mapping[str, bytes], name: str | None, submission:
         ResultError: it is no checker's record, its files are not those of the record, or it
             contradicts the submission.
     """
-    check_names(files, FILES["verified"], optional=())
-    record = VerificationRecord.loads(files[VERIFICATION])
-    result = check_record(record, submission.claim, files[RESULT])
-    check_place(folder_of(result, record.id, "verified"), name)
-    samples = read_sample_table(files[SAMPLES], result)
+    layout.check_names(files, layout.FILES["verified"], optional=())
+    record = VerificationRecord.loads(files[layout.VERIFICATION])
+    result = check_record(record, submission.claim, files[layout.RESULT])
+    layout.check_place(layout.folder_of(result, record.id, "verified"), name)
+    samples = read_sample_table(files[layout.SAMPLES], result)
     problem = sample_problem(submission.samples, samples)
     if problem is not None:
-        raise ResultError(f"{SAMPLES} beside {VERIFICATION}: {problem}")
+        raise strict.ResultError(f"{layout.SAMPLES} beside {layout.VERIFICATION}: {problem}")
     _check_differences(sample_differences(_info(result), submission.samples, samples))
     return VerifiedClaim(record, result, samples)

@@ -24,25 +24,8 @@ from audio_compositionality.support.text import shortened
 from audio_compositionality.tasks.base import Outputs, Scores, TaskError
 from audio_compositionality.tasks.registry import load_task
 
+from . import layout
 from .differences import interval_tolerance, mean_problem
-from .layout import (
-    ANSWERS,
-    EMBEDDINGS,
-    FILES,
-    OUTPUTS,
-    RESULT,
-    SAMPLES,
-    EntryFolder,
-    Fetch,
-    check_names,
-    check_place,
-    check_size,
-    folder_of,
-    id_of,
-    outputs_in,
-    read_files,
-    sha256_by_name,
-)
 from .outputs import MAX_DIM, RawAnswers, RoundedEmbeddings, clips_digest, question_ids
 
 Held = TypeVar("Held")
@@ -64,12 +47,12 @@ class Claim:
     @property
     def id(self) -> str:
         """See `id_of`."""
-        return id_of(self.digests)
+        return layout.id_of(self.digests)
 
     @property
     def folder(self) -> str:
         """Path of its folder in the results repository."""
-        return folder_of(self.result, self.id)
+        return layout.folder_of(self.result, self.id)
 
 
 @dataclass(frozen=True)
@@ -95,7 +78,7 @@ class Submission:
     @cached_property
     def claim(self) -> Claim:
         """The submission without samples and outputs."""
-        return Claim(self.result, sha256_by_name(self.files))
+        return Claim(self.result, layout.sha256_by_name(self.files))
 
     @property
     def id(self) -> str:
@@ -118,19 +101,19 @@ def parse_submission(files: Mapping[str, bytes], name: str | None = None) -> Sub
     Raises:
         ResultError: it is no valid submission, or does not match its path.
     """
-    check_names(files, FILES["results"], optional=OUTPUTS)
-    given = outputs_in(files)
-    result = read_claim(files[RESULT], sha256_by_name(files), name).result
-    samples = read_scored_samples(files[SAMPLES], result)
+    layout.check_names(files, layout.FILES["results"], optional=layout.OUTPUTS)
+    given = layout.outputs_in(files)
+    result = read_claim(files[layout.RESULT], layout.sha256_by_name(files), name).result
+    samples = read_scored_samples(files[layout.SAMPLES], result)
     embeddings, answers = None, None
-    if given == ANSWERS:
-        answers = _named(ANSWERS, files[ANSWERS], RawAnswers.loads)
-    if given == EMBEDDINGS:
-        embeddings = _named(EMBEDDINGS, files[EMBEDDINGS], RoundedEmbeddings.loads)
+    if given == layout.ANSWERS:
+        answers = _named(layout.ANSWERS, files[layout.ANSWERS], RawAnswers.loads)
+    if given == layout.EMBEDDINGS:
+        embeddings = _named(layout.EMBEDDINGS, files[layout.EMBEDDINGS], RoundedEmbeddings.loads)
         dim = embeddings.values.shape[1]
         if dim != result.model.output_dim:
             claim = "none" if result.model.output_dim is None else f"{result.model.output_dim:,}"
-            raise ResultError(f"{EMBEDDINGS}: they have {dim:,} numbers each, the result says {claim}")
+            raise ResultError(f"{layout.EMBEDDINGS}: they have {dim:,} numbers each, the result says {claim}")
     return Submission(dict(files), result, samples, embeddings, answers=answers)
 
 
@@ -144,7 +127,7 @@ def read_submission(folder: Path, name: str | None = None) -> Submission:
     Raises:
         ResultError: it is no valid submission, or does not match its path.
     """
-    return parse_submission(read_files(folder, FILES["results"]), name)
+    return parse_submission(layout.read_files(folder, layout.FILES["results"]), name)
 
 
 def read_claim(content: bytes, digests: Mapping[str, str], name: str | None = None) -> Claim:
@@ -160,12 +143,14 @@ def read_claim(content: bytes, digests: Mapping[str, str], name: str | None = No
         ResultError: see `read_result`; or the content belongs to another path.
     """
     result = read_result(content)
-    claim = Claim(result, {SAMPLES: result.samples_sha256, **digests, **sha256_by_name({RESULT: content})})
-    check_place(claim.folder, name)
+    claim = Claim(
+        result, {layout.SAMPLES: result.samples_sha256, **digests, **layout.sha256_by_name({layout.RESULT: content})}
+    )
+    layout.check_place(claim.folder, name)
     return claim
 
 
-def read_listed_claim(folder: EntryFolder, fetch: Fetch) -> Claim:
+def read_listed_claim(folder: layout.EntryFolder, fetch: layout.Fetch) -> Claim:
     """The claim of a submission in a listing of the repository; samples and embeddings are not fetched.
 
     Raises:
@@ -174,7 +159,7 @@ def read_listed_claim(folder: EntryFolder, fetch: Fetch) -> Claim:
     folder.check()
     outputs = folder.outputs
     digests = {} if outputs is None else {outputs: folder.digest(outputs, fetch)}
-    claim = read_claim(folder.read(RESULT, fetch), digests, folder.path)
+    claim = read_claim(folder.read(layout.RESULT, fetch), digests, folder.path)
     try:
         load_task(claim.result.task)
     except TaskError as error:
@@ -189,12 +174,12 @@ def read_result(content: bytes) -> Result:
         ResultError: too large, no result, clips left out, a model without a length of embeddings, or a date that is
             invalid or in the future.
     """
-    result = _named(RESULT, content, Result.loads)
+    result = _named(layout.RESULT, content, Result.loads)
     if result.skipped:
-        raise ResultError(f"{RESULT}: it leaves out {len(result.skipped)} clips; a submission needs all")
+        raise ResultError(f"{layout.RESULT}: it leaves out {len(result.skipped)} clips; a submission needs all")
     # One day of tolerance for wrong clocks.
     if not is_date(result.date) or datetime.fromisoformat(result.date) > datetime.now(UTC) + timedelta(days=1):
-        raise ResultError(f"{RESULT}: its date is {result.date}, which is invalid or in the future")
+        raise ResultError(f"{layout.RESULT}: its date is {result.date}, which is invalid or in the future")
     return result
 
 
@@ -204,7 +189,7 @@ def read_sample_table(content: bytes, result: Result) -> SampleTable:
     Raises:
         ResultError: too large, damaged, or not those of the result.
     """
-    return _named(SAMPLES, content, lambda text: check_samples(result, text))
+    return _named(layout.SAMPLES, content, lambda text: check_samples(result, text))
 
 
 def read_scored_samples(content: bytes, result: Result) -> SampleTable:
@@ -218,16 +203,16 @@ def read_scored_samples(content: bytes, result: Result) -> SampleTable:
     try:
         info = load_task(result.task).info
     except TaskError as error:
-        raise ResultError(f"{RESULT}: {error}") from None
+        raise ResultError(f"{layout.RESULT}: {error}") from None
     problem = mean_problem(info, result, samples) if info.version == result.task_version else None
     if problem is not None:
-        raise ResultError(f"{SAMPLES}: {problem}")
+        raise ResultError(f"{layout.SAMPLES}: {problem}")
     return samples
 
 
 def _named(name: str, content: bytes, read: Callable[[bytes], Held]) -> Held:
     """The content of a file; a `ResultError` about it begins with its name."""
-    check_size(name, len(content))
+    layout.check_size(name, len(content))
     try:
         return read(content)
     except ResultError as error:
@@ -313,10 +298,10 @@ def outputs_problem(submission: Submission, opened: OpenedTask) -> str | None:
     title, embeddings, answers = opened.task.info.name, submission.embeddings, submission.answers
     if opened.prompts:
         if embeddings is not None:
-            return f"{title} scores answers, which stand in {ANSWERS}; it has embeddings"
+            return f"{title} scores answers, which stand in {layout.ANSWERS}; it has embeddings"
         return None if answers is None else answers.problem_of(question_ids(opened))
     if answers is not None:
-        return f"{title} scores embeddings, which stand in {EMBEDDINGS}; it has answers"
+        return f"{title} scores embeddings, which stand in {layout.EMBEDDINGS}; it has answers"
     if embeddings is None:
         return None
     count, ids = len(embeddings.values), opened.embedded_ids

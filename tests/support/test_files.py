@@ -1,12 +1,13 @@
 """Files that appear only when they are whole."""
 
+import errno
 import os
 import threading
 from pathlib import Path
 
 import pytest
 
-from audio_compositionality.support.files import permit_as_new, write_whole
+from audio_compositionality.support.files import permit_as_new, write_together, write_whole
 
 
 def test_a_file_is_replaced_and_nothing_is_left_beside_it(tmp_path):
@@ -15,6 +16,23 @@ def test_a_file_is_replaced_and_nothing_is_left_beside_it(tmp_path):
     write_whole(path, "zwei")
     assert path.read_bytes() == b"zwei"
     assert list(path.parent.iterdir()) == [path]
+
+
+def test_a_full_disk_leaves_the_old_files_and_none_gets_its_name_before_all_are_there(tmp_path, monkeypatch):
+    one, two = tmp_path / "one", tmp_path / "two"
+    one.write_text("old")
+    there = []
+
+    def full(descriptor):
+        there.append(one.read_text())
+        if len(there) == 2:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+    with pytest.raises(OSError, match="No space left on device: .*two"):
+        write_together({one: "new", two: "new"})
+    assert there == ["old", "old"]
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no such permissions")

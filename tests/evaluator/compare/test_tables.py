@@ -202,21 +202,6 @@ def test_a_new_task_is_everywhere(tmp_path, write_results, registered_toy):
 # ----- comparisons
 
 
-def test_the_table_of_scores(comparisons):
-    coat = comparisons[0]
-    table = score_table(coat)
-    place = [column.heading for column in table.columns].index("adjusted")
-    view = coat.view("adjusted")
-    for row, mean, (low, high), letters in zip(table.rows, view.means, view.intervals, view.letters, strict=True):
-        assert row.cells[place].value == pytest.approx(mean)
-        assert row.cells[place].note == f"[{low:.3f}, {high:.3f}]".replace("-", "−")
-        assert row.cells[place + 1].value == letters
-    assert [column.heading for column in table.columns if column.order] == ["adjusted"]
-    kinds = {row.cells[0].value: row.cells[0].note for row in table.rows}
-    assert kinds["untrained:whisper-base"] == "untrained network"
-    assert kinds["whisper-base"] == ""
-
-
 def test_csv_is_one_tidy_table_with_every_number_and_no_formula(comparisons):
     text = write_comparisons(comparisons, "csv")
     texts = [cell for row in list(csv.reader(io.StringIO(text)))[1:] for cell in row[:7]]

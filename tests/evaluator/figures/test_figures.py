@@ -367,12 +367,6 @@ class TestTaskPanels:
             assert all(artist.get_rasterized() for artist in (*axes.lines, *axes.collections))
         assert [text.get_text() for text in figure.legends[0].texts] == ["B − A", "D − C"]
 
-    def test_of_a_task_that_nobody_knows(self, toy):
-        (drawing,) = toy.task.drawings
-        figure = task_panels(toy, drawing)
-        for axes, result in zip(figure.axes, toy.results, strict=True):
-            np.testing.assert_array_equal(axes.lines[0].get_xdata(), result.samples.columns["left"])
-
     @pytest.mark.slow
     def test_is_given_the_intervals_of_tables(self, coat):
         given = []
@@ -482,15 +476,6 @@ class TestEveryFigure:
         assert -0.01 <= box.x0 <= box.x1 <= width + 0.01
         assert -0.01 <= box.y0 <= box.y1 <= height + 0.01
         assert min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text()) >= 6.5
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize("draw", ALL)
-    def test_shows_the_same_text_as_a_file(self, coat, draw):
-        figure = draw(coat)
-        lines = {line.strip() for text in texts(figure) for line in text.split("\n")}
-        shown = {text.strip() for text in svg_texts(figure_svg(figure))}
-        assert {text for text in shown if not re.fullmatch(r"[−\d.]*", text)} <= lines
-        assert set(coat.labels) <= {text.rsplit("  ", 1)[0] for text in shown}
 
 
 class TestNames:

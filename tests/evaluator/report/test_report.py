@@ -498,19 +498,6 @@ class TestWithoutTheData:
         assert "--data" in page.text
         assert any(caption.startswith("A-COAT on ") for caption in page.tables())
 
-    def test_a_full_disk_leaves_the_old_report(self, gone, tmp_path, monkeypatch):
-        out = tmp_path / "new" / "report.html"
-        out.parent.mkdir()
-        out.write_text("old")
-
-        def full(*_, **__):
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-        monkeypatch.setattr("os.fsync", full)
-        with pytest.raises(OSError, match="No space left"):
-            write_report([gone], out, progress=False)
-        assert [path.read_text() for path in out.parent.iterdir()] == ["old"]
-
     def test_clips_that_are_gone_cost_the_clips_alone(self, gone, data, tmp_path, monkeypatch):
         def unreadable(*_, **__):
             raise OSError(errno.EIO, "gone")
@@ -529,17 +516,6 @@ def test_a_run_that_read_its_embeddings_says_so(data, tmp_path, write_results):
     notes = {row.cells[0].value: row.cells[column].note for row in table.rows}
     assert notes == {"computed": "", "stored": "read from the store", "both": "some read from the store"}
     assert {row.cells[column].value for row in table.rows} == {9.0, 0.2, 1.0}
-
-
-@pytest.mark.slow
-def test_data_sets_and_versions_are_told_apart(without_figures, results, data, tmp_path, write_results):
-    other = RenderedData(data.source, {name: values.changed(seed=1) for name, values in data.settings.items()})
-    more = write_results(tmp_path / "results", ["org/one"], other, tasks=["a_coat"])
-    newer = write_results(tmp_path / "newer", ["org/one"], data, tasks=["a_coat"], task_version=99)
-    page = Page(write_report([results, more, newer], tmp_path / "x.html", data=data, progress=False))
-    titles = [text for _, text in page.find("h3") if text.startswith("A-COAT ")]
-    assert len({title.partition(", n = ")[0] for title in titles}) == 3
-    assert any(title.startswith("A-COAT version 99 on ") for title in titles)
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of the spread of one number
@@ -563,16 +539,6 @@ def test_of_baselines_alone_there_is_nothing_to_judge(without_figures, tiny_data
     assert shown_samples(page)[0] == comparison.ids[highest]
     assert "by the mean score over all models." in page.text
     assert "There is nothing to judge: no result is of a trained model" in page.text
-
-
-@pytest.mark.slow
-def test_a_tie_stands_beside_the_sentence(without_figures, data, write_results, tmp_path):
-    scores = np.linspace(0, 1, len(data.configuration("a_coat").rows))
-    models = ["org/one", "org/two"]
-    results = write_results(tmp_path / "results", models, data, tasks=["a_coat"], scores=scores)
-    page = Page(write_report([results], tmp_path / "x.html", data=data, progress=False))
-    before, _, _ = page.text.partition("Scores, with the verdict of each task")
-    assert "By A-COAT: org/one and org/two cannot be told apart" in before
 
 
 def test_mistakes_leave_nothing(results, tmp_path):

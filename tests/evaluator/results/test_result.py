@@ -118,26 +118,6 @@ def test_no_name_leads_out_of_the_folder(tmp_path, name):
     assert "\n" not in str(path)
 
 
-def test_a_full_disk_leaves_the_old_result(tmp_path, monkeypatch):
-    path = save_result(tmp_path, RESULT, TABLE)
-    other = SampleTable(TABLE.ids, {"score": TABLE.columns["score"] / 2})
-    better = RESULT.model_copy(update={"samples_sha256": sha256_of(other.dumps().encode())})
-
-    synced = []
-
-    def full(number):
-        synced.append(number)
-        if len(synced) > 1:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
-        save_result(tmp_path, better, other)
-    assert len(synced) == 2
-    assert load_result(path)[0] == RESULT
-    assert len(list(path.parent.iterdir())) == 2
-
-
 def test_names_of_results_are_known(tmp_path):
     assert is_result_file(Path("a/toy.json"), ["toy"])
     assert not is_result_file(Path("a/toy.csv"), ["toy"])

@@ -13,11 +13,7 @@ from audio_compositionality.encoders.base import ModelCard
 from audio_compositionality.encoders.model_encoder import Hidden, LayeredEncoder
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.evaluator.results.result import load_result
-from audio_compositionality.evaluator.run.embeddings import (
-    embed_at_layers,
-    embed_configuration,
-    models_by_pass,
-)
+from audio_compositionality.evaluator.run.embeddings import embed_at_layers, embed_configuration, models_by_pass
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.tasks.registry import load_tasks

@@ -251,21 +251,6 @@ class TestDamage:
         with pytest.raises(StoreError, match="is a file; give another folder"):
             EmbeddingStore(tmp_path, KEY, IDS)
 
-    def test_a_header_that_another_release_formats_otherwise_is_none(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        def save_spaced(tensors: dict[str, np.ndarray], metadata: dict[str, str]) -> bytes:
-            content = save(tensors, metadata)
-            length = int.from_bytes(content[:8], "little")
-            header = json.dumps(json.loads(content[8 : 8 + length]), indent=1, sort_keys=True).encode()
-            header += b" " * (-len(header) % 8)
-            return len(header).to_bytes(8, "little") + header + content[8 + length :]
-
-        monkeypatch.setattr("audio_compositionality.evaluator.run.store.save", save_spaced)
-        spaced = filled(tmp_path, {3: "is silent"})
-        monkeypatch.undo()
-        assert spaced.load().errors == {spaced.numbers(2)[3]: "is silent"}
-
 
 @pytest.mark.parametrize("on_disk", [True, False])
 def test_answers_come_back_in_the_order_of_the_prompts_with_what_is_known_of_them(tmp_path, on_disk) -> None:
@@ -281,36 +266,6 @@ def test_answers_come_back_in_the_order_of_the_prompts_with_what_is_known_of_the
 def test_another_shape_is_not_written(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"shard 2 has shape \(64, 5\), but must have \(22, 5\)"):
         EmbeddingStore(tmp_path, KEY, IDS).write(2, EmbeddingShard(embeddings(64), {}))
-
-
-def test_a_full_disk_leaves_no_part_of_a_shard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    store = EmbeddingStore(tmp_path, KEY, IDS)
-    store.write(0, EmbeddingShard(embeddings(64), {}))
-
-    def full(_: int) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
-        store.write(1, EmbeddingShard(embeddings(64), {}))
-    assert sorted(path.name for path in store.folder.iterdir()) == ["00000-of-00003.safetensors", "key.json"]
-
-
-def test_a_shard_gets_its_name_only_when_all_of_it_is_on_the_disk(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    store = EmbeddingStore(tmp_path, KEY, IDS)
-    seen = []
-
-    def sync(descriptor: int) -> None:
-        written = Path(f"/proc/self/fd/{descriptor}").resolve()
-        seen.append((written.read_bytes(), written == store.path(0), store.has(0)))
-
-    if not Path("/proc/self/fd").exists():
-        pytest.skip("the open file cannot be looked up without /proc")
-    monkeypatch.setattr(os, "fsync", sync)
-    store.write(0, EmbeddingShard(embeddings(64), {}))
-    assert seen[-1] == (store.path(0).read_bytes(), False, False)
 
 
 def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
