@@ -13,17 +13,7 @@ from audio_compositionality.dataset_builder.data import in_batches
 from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 from audio_compositionality.encoders.base import ClipError, Model, ModelCard
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.evaluator.coral import (
-    MAX_CLIPS,
-    Change,
-    CoralCheck,
-    CoralTask,
-    RecordedClips,
-    coral_check,
-    coral_distance,
-    coral_table,
-    coral_transform,
-)
+from audio_compositionality.evaluator import coral
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.metrics.a_coat import a_coat_scores
 from audio_compositionality.metrics.a_tre import a_tre
@@ -117,15 +107,17 @@ class TestTransform:
         one, other = (c + np.trace(c) / len(c) * np.eye(len(c)) for c in covariances)
         matrix = linalg.fractional_matrix_power(one, -0.5) @ linalg.fractional_matrix_power(other, 0.5)
         expected = (source - source.mean(axis=0)) @ matrix + target.mean(axis=0)
-        adapted = coral_transform(source, target)(source)
+        adapted = coral.coral_transform(source, target)(source)
         np.testing.assert_allclose(adapted, expected, atol=1e-9)
         np.testing.assert_allclose(adapted.mean(axis=0), target.mean(axis=0), atol=1e-12)
 
     @pytest.mark.parametrize("scale", [1e-20, 3.0, 1e20])
     def test_does_not_depend_on_the_encoder_s_scale(self, scale):
         source, target = two_domains()
-        expected = scale * coral_transform(source, target)(source)
-        np.testing.assert_allclose(coral_transform(scale * source, scale * target)(scale * source), expected, rtol=1e-9)
+        expected = scale * coral.coral_transform(source, target)(source)
+        np.testing.assert_allclose(
+            coral.coral_transform(scale * source, scale * target)(scale * source), expected, rtol=1e-9
+        )
 
     @pytest.mark.parametrize(
         ("source", "target", "message"),
@@ -139,26 +131,26 @@ class TestTransform:
     )
     def test_refuses_what_has_no_covariance(self, source, target, message):
         with pytest.raises(InputError, match=message):
-            coral_transform(source, target)
+            coral.coral_transform(source, target)
 
 
 class TestDistance:
     def test_worked_by_hand(self):
         """Covariances diag(2, 0) and diag(0, 2), then diag(2, 0) and diag(8, 0): 36 / 68."""
         first, second = np.array([[1.0, 5], [-1, 5]]), np.array([[0.0, 1], [0, -1]])
-        assert coral_distance(first, second) == pytest.approx(1)
-        assert coral_distance(first, 2 * first) == pytest.approx(36 / 68)
-        assert coral_distance(first, first + 7) == pytest.approx(0)
+        assert coral.coral_distance(first, second) == pytest.approx(1)
+        assert coral.coral_distance(first, 2 * first) == pytest.approx(36 / 68)
+        assert coral.coral_distance(first, first + 7) == pytest.approx(0)
 
     def test_is_that_of_deep_coral_up_to_scale_and_dimensions(self):
         source, target = two_domains()
         one, other = (np.cov(x, rowvar=False) for x in (source, target))
         deep = linalg.norm(one - other) ** 2 / (4 * 6**2)
         scale = (linalg.norm(one) ** 2 + linalg.norm(other) ** 2) / (4 * 6**2)
-        assert coral_distance(source, target) == pytest.approx(deep / scale)
-        assert coral_distance(100 * source, 100 * target) == pytest.approx(deep / scale)
+        assert coral.coral_distance(source, target) == pytest.approx(deep / scale)
+        assert coral.coral_distance(100 * source, 100 * target) == pytest.approx(deep / scale)
         more = [np.hstack([x, np.zeros((len(x), 4))]) for x in (source, target)]
-        assert coral_distance(*more) == pytest.approx(deep / scale)
+        assert coral.coral_distance(*more) == pytest.approx(deep / scale)
 
 
 class Toy(Model):
@@ -198,7 +190,7 @@ def check(model, recordings, data, *, tasks=None, max_clips=2_000, settings=None
     settings = {"seeds": [0], "max_steps": 20} if settings is None else settings
     how = RunOptions(settings=settings, device="cpu", progress=False).changed(**options)
     chosen = None if tasks is None else load_tasks(tasks)
-    return coral_check(model, recordings, data, tasks=chosen, max_clips=max_clips, options=how)
+    return coral.coral_check(model, recordings, data, tasks=chosen, max_clips=max_clips, options=how)
 
 
 def waveforms(data, recipe):
@@ -236,7 +228,7 @@ class TestCheck:
         natural = Toy().embed(np.stack([soundfile.read(path)[0] for path in sorted(noises.iterdir())]), RATE)
 
         z = Toy().embed(waveforms(kept_data, "a_coat"), 32_000)
-        adapted = coral_transform(z, natural)(z)
+        adapted = coral.coral_transform(z, natural)(z)
         before, after = (a_coat_scores(*(x[place::4] for place in range(4))) for x in (z, adapted))
         assert (a_coat.changes["a_coat"].before, a_coat.changes["a_coat"].after) == pytest.approx(
             (before.mean(), after.mean()), abs=1e-6
@@ -248,13 +240,13 @@ class TestCheck:
             < a_coat.changes["centred"].difference
             < a_coat.changes["centred"].interval[1]
         )
-        assert a_coat.distance.after == pytest.approx(coral_distance(adapted, natural), abs=1e-6)
+        assert a_coat.distance.after == pytest.approx(coral.coral_distance(adapted, natural), abs=1e-6)
         assert a_coat.distance.after < a_coat.distance.before
 
         rows = kept_data.configuration("a_tre").rows
         z = Toy().embed(waveforms(kept_data, "a_tre"), 32_000)
         splits = np.array([row["split"] for row in rows])
-        adapted = coral_transform(z[splits == "train"], natural)(z)
+        adapted = coral.coral_transform(z[splits == "train"], natural)(z)
         options = {"max_steps": 20, "device": "cpu", "progress": False}
         fitted = a_tre(adapted, [row["metadata"] for row in rows], splits.tolist(), **options)
         assert a_tre_.clips == 40
@@ -270,7 +262,7 @@ class TestCheck:
         z = Toy().embed(waveforms(kept_data, "a_coat"), 32_000)
         natural = Toy().embed(np.stack([soundfile.read(path)[0] for path in sorted(noises.iterdir())]), RATE)
         before, after = (
-            a_coat_scores(*(x[place::4] for place in range(4))) for x in (z, coral_transform(z, natural)(z))
+            a_coat_scores(*(x[place::4] for place in range(4))) for x in (z, coral.coral_transform(z, natural)(z))
         )
         highest = np.argsort(after - before)[-3:]
         clusters = np.arange(12)
@@ -355,14 +347,20 @@ class TestCheck:
 
 def test_the_table_says_what_changed_and_what_is_left_out():
     interval = (-0.1234, -0.1111)
-    change, rate = Change(-0.5, -0.6, interval), Change(0.5, 0.25)
+    change, rate = coral.Change(-0.5, -0.6, interval), coral.Change(0.5, 0.25)
     tasks = [
-        CoralTask(load_task("a_coat").info, 1, 4, {"a_coat": Change(0.5, 0.75), "centred": Change(None, None)}, rate),
-        CoralTask(load_task("a_tre").info, 1_000, 8_000, {"a_tre": change, "top1": rate}, Change(0.2, 0.1)),
+        coral.CoralTask(
+            load_task("a_coat").info,
+            1,
+            4,
+            {"a_coat": coral.Change(0.5, 0.75), "centred": coral.Change(None, None)},
+            rate,
+        ),
+        coral.CoralTask(load_task("a_tre").info, 1_000, 8_000, {"a_tre": change, "top1": rate}, coral.Change(0.2, 0.1)),
     ]
     skipped = [{"id": f"{number}.wav@0s", "reason": "is damaged"} for number in range(5)]
     card = ModelCard("x" * 60, "v1", 32_000, 8)
-    text = to_text(coral_table(CoralCheck(card, "mini", "r" * 60, 900, 1_000, skipped, tuple(tasks))), 100)
+    text = to_text(coral.coral_table(coral.CoralCheck(card, "mini", "r" * 60, 900, 1_000, skipped, tuple(tasks))), 100)
     rows = [line.split() for line in text.splitlines()]
     assert ["A-COAT", "A-COAT", "0.500", "0.750", "0.2500", "–", "1", "4"] in rows
     assert ["A-COAT", "centred", "–", "–", "–", "–", "1", "4"] in rows
@@ -413,7 +411,7 @@ def folder(tmp_path):
 
 
 def find(folder, **options):
-    return RecordedClips(folder, progress=False, **options)
+    return coral.RecordedClips(folder, progress=False, **options)
 
 
 def embeddable(recordings, **options):
@@ -456,7 +454,7 @@ class TestRecordings:
     def test_of_more_clips_some_are_drawn_and_always_the_same(self, folder):
         write(folder / "long.wav", seconds=400)
         recordings, again, most = find(folder, max_clips=20), find(folder, max_clips=20), find(folder)
-        assert recordings.available == most.available == len(most.clip_ids) == 50 < MAX_CLIPS
+        assert recordings.available == most.available == len(most.clip_ids) == 50 < coral.MAX_CLIPS
         assert len(recordings.clip_ids) == 20
         assert recordings.clip_ids == again.clip_ids
         assert set(recordings.clip_ids) < set(most.clip_ids)

@@ -29,7 +29,7 @@ def test_a_full_disk_leaves_the_old_files_and_none_gets_its_name_before_all_are_
             raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr("os.fsync", full)
-    with pytest.raises(OSError, match="No space left on device: .*two"):
+    with pytest.raises(OSError, match=r"No space left on device: .*two"):
         write_together({one: "new", two: "new"})
     assert there == ["old", "old"]
     assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]

@@ -9,6 +9,7 @@ import pytest
 
 import audio_compositionality as ac
 from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.evaluator.report import listening, sections
 from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.evaluator.results.strict import ResultError
 from audio_compositionality.evaluator.run.options import RunOptions
@@ -21,6 +22,9 @@ def evaluated(data, out=None):
 
 
 def test_results_in_memory_compare_as_their_files(tiny_data, tmp_path, one_thread, monkeypatch):
+    # Figures and spectrograms take most of the time of a report.
+    monkeypatch.setattr(sections, "described_figures", lambda _: ())
+    monkeypatch.setattr(listening, "spectrogram_png", lambda *_: b"")
     first = evaluated(tiny_data, tmp_path / "results")
     again = evaluated(tiny_data, tmp_path / "results")
     assert again == first

@@ -12,22 +12,9 @@ import statsmodels.api as sm
 from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
+from audio_compositionality.evaluator.compare import statistics
 from audio_compositionality.evaluator.compare.comparison import View
 from audio_compositionality.evaluator.compare.diversity import fit_line
-from audio_compositionality.evaluator.compare.statistics import (
-    BOOTSTRAP_RESAMPLES,
-    MIN_SAMPLES,
-    PairedTest,
-    bca_interval,
-    bootstrap_means,
-    bounded_interval,
-    compact_letters,
-    compare_pairs,
-    expanded_level,
-    group_means,
-    mean_intervals,
-    paired_t_test,
-)
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.registry import list_tasks
 
@@ -50,13 +37,13 @@ def clusters() -> np.ndarray:
 
 
 def test_bca_interval_is_that_of_scipy(scores):
-    found = bootstrap_means(scores, np.arange(40), resamples=1_500, seed=11)
+    found = statistics.bootstrap_means(scores, np.arange(40), resamples=1_500, seed=11)
     for k in range(4):
         # The same generator draws the same indices, so that nothing but the arithmetic can differ.
         expected = stats.bootstrap(
             (scores[:, k],), np.mean, n_resamples=1_500, method="BCa", rng=np.random.default_rng(11)
         ).confidence_interval
-        interval = bca_interval(float(found.estimate[k]), found.resampled[:, k], found.jackknifed[:, k])
+        interval = statistics.bca_interval(float(found.estimate[k]), found.resampled[:, k], found.jackknifed[:, k])
         assert interval == pytest.approx((expected.low, expected.high), abs=1e-9)
 
 
@@ -73,39 +60,43 @@ def test_clustered_bootstrap_is_scipys_of_paired_sums_and_sizes(scores, clusters
         vectorized=True,
         rng=np.random.default_rng(2),
     ).confidence_interval
-    found = bootstrap_means(scores[:, :1], clusters, resamples=2_000, seed=2)
-    interval = bca_interval(float(found.estimate[0]), found.resampled[:, 0], found.jackknifed[:, 0])
+    found = statistics.bootstrap_means(scores[:, :1], clusters, resamples=2_000, seed=2)
+    interval = statistics.bca_interval(float(found.estimate[0]), found.resampled[:, 0], found.jackknifed[:, 0])
     assert interval == pytest.approx((expected.low, expected.high), abs=1e-9)
 
 
 def test_intervals_are_scipys_at_the_expanded_level(scores):
     # The quantile of Student's t with 19 degrees of freedom is 2.093.
-    assert expanded_level(20) == pytest.approx(1 - 2 * stats.norm.cdf(-math.sqrt(20 / 19) * 2.093024), abs=1e-6)
+    assert statistics.expanded_level(20) == pytest.approx(
+        1 - 2 * stats.norm.cdf(-math.sqrt(20 / 19) * 2.093024), abs=1e-6
+    )
     expected = stats.bootstrap(
         (scores[:, 0],),
         np.mean,
-        n_resamples=BOOTSTRAP_RESAMPLES,
+        n_resamples=statistics.BOOTSTRAP_RESAMPLES,
         method="BCa",
-        confidence_level=expanded_level(40),
+        confidence_level=statistics.expanded_level(40),
         rng=np.random.default_rng(0),
     ).confidence_interval
-    assert mean_intervals(scores[:, :1], np.arange(40))[0] == pytest.approx((expected.low, expected.high), abs=1e-9)
+    assert statistics.mean_intervals(scores[:, :1], np.arange(40))[0] == pytest.approx(
+        (expected.low, expected.high), abs=1e-9
+    )
 
 
 def test_order_of_columns_and_names_of_clusters_do_not_matter(scores, clusters):
-    expected = mean_intervals(scores, clusters)
-    assert mean_intervals(scores[:, ::-1], clusters)[::-1] == expected
-    assert mean_intervals(scores, [f"T{chr(65 + c)}" for c in clusters]) == expected
-    assert mean_intervals(np.full((20, 1), 0.25), np.arange(20)) == [(0.25, 0.25)]
+    expected = statistics.mean_intervals(scores, clusters)
+    assert statistics.mean_intervals(scores[:, ::-1], clusters)[::-1] == expected
+    assert statistics.mean_intervals(scores, [f"T{chr(65 + c)}" for c in clusters]) == expected
+    assert statistics.mean_intervals(np.full((20, 1), 0.25), np.arange(20)) == [(0.25, 0.25)]
 
 
 def test_too_few_clusters_get_no_interval_and_no_test(scores):
-    few = MIN_SAMPLES - 1
-    assert mean_intervals(scores, np.arange(40) % few) == [None] * 4
-    for test in compare_pairs(scores, np.arange(40) % few):
+    few = statistics.MIN_SAMPLES - 1
+    assert statistics.mean_intervals(scores, np.arange(40) % few) == [None] * 4
+    for test in statistics.compare_pairs(scores, np.arange(40) % few):
         assert (test.interval, test.t, test.p, test.p_adjusted, test.effect_size) == (None,) * 5
         assert not test.significant
-    assert None not in mean_intervals(scores, np.arange(40) % MIN_SAMPLES)
+    assert None not in statistics.mean_intervals(scores, np.arange(40) % statistics.MIN_SAMPLES)
 
 
 @pytest.mark.parametrize(
@@ -119,14 +110,14 @@ def test_too_few_clusters_get_no_interval_and_no_test(scores):
 )
 def test_wrong_arrays_are_refused(values, clusters, message):
     with pytest.raises(InputError, match=message):
-        mean_intervals(values, clusters)
+        statistics.mean_intervals(values, clusters)
 
 
 # ----- paired tests
 
 
 def test_paired_tests_are_those_of_scipy_and_statsmodels(scores, clusters):
-    tests = compare_pairs(scores, np.arange(40))
+    tests = statistics.compare_pairs(scores, np.arange(40))
     assert [(test.first, test.second) for test in tests] == list(combinations(range(4), 2))
     expected = [stats.ttest_rel(scores[:, test.first], scores[:, test.second]) for test in tests]
     assert [test.t for test in tests] == pytest.approx([e.statistic for e in expected], abs=1e-9)
@@ -135,11 +126,13 @@ def test_paired_tests_are_those_of_scipy_and_statsmodels(scores, clusters):
     assert [test.p_adjusted for test in tests] == pytest.approx(corrected, abs=1e-9)
     difference = scores[:, 0] - scores[:, 2]
     clustered = sm.OLS(difference, np.ones(40)).fit(cov_type="cluster", cov_kwds={"groups": clusters}, use_t=True)
-    assert paired_t_test(difference, clusters) == pytest.approx((clustered.tvalues[0], clustered.pvalues[0]), abs=1e-9)
+    assert statistics.paired_t_test(difference, clusters) == pytest.approx(
+        (clustered.tvalues[0], clustered.pvalues[0]), abs=1e-9
+    )
 
 
 def test_effect_size_is_the_mean_over_the_deviation_of_differences(scores):
-    test = compare_pairs(scores[:, [0, 2]], np.arange(40))[0]
+    test = statistics.compare_pairs(scores[:, [0, 2]], np.arange(40))[0]
     difference = scores[:, 0] - scores[:, 2]
     assert test.effect_size == pytest.approx(np.mean(difference) / np.std(difference, ddof=1))
     assert test.difference == pytest.approx(np.mean(difference))
@@ -149,22 +142,22 @@ def test_effect_size_is_the_mean_over_the_deviation_of_differences(scores):
 def test_equal_scores_a_constant_difference_and_one_encoder(scores):
     values = np.ones((20, 2))
     values[:, 1] -= np.random.default_rng(0).random(20) * 1e-15 + 1e-15
-    (test,) = compare_pairs(values, np.arange(20))
+    (test,) = statistics.compare_pairs(values, np.arange(20))
     assert (test.t, test.p, test.effect_size) == (0.0, 1.0, 0.0)
     values = np.random.default_rng(0).random((20, 1)) + np.array([[0.0, 0.5]])
-    (test,) = compare_pairs(values, np.arange(20))
+    (test,) = statistics.compare_pairs(values, np.arange(20))
     assert (test.t, test.p, test.effect_size) == (-math.inf, 0.0, -math.inf)
     assert test.significant
     assert test.interval == pytest.approx((-0.5, -0.5))
-    assert compare_pairs(scores[:, :1], np.arange(40)) == []
+    assert statistics.compare_pairs(scores[:, :1], np.arange(40)) == []
 
 
 # ----- letters
 
 
-def _tests(m: int, different: set[tuple[int, int]]) -> list[PairedTest]:
+def _tests(m: int, different: set[tuple[int, int]]) -> list[statistics.PairedTest]:
     return [
-        PairedTest(i, j, 50, 0.0, (0.0, 0.0), 0.0, 0.0, 0.01 if (i, j) in different else 0.5, 0.0)
+        statistics.PairedTest(i, j, 50, 0.0, (0.0, 0.0), 0.0, 0.0, 0.01 if (i, j) in different else 0.5, 0.0)
         for i, j in combinations(range(m), 2)
     ]
 
@@ -181,7 +174,7 @@ def _tests(m: int, different: set[tuple[int, int]]) -> list[PairedTest]:
     ],
 )
 def test_letters_worked_by_hand(means, different, letters):
-    assert compact_letters(means, _tests(len(means), different)) == letters
+    assert statistics.compact_letters(means, _tests(len(means), different)) == letters
 
 
 def test_two_share_a_letter_where_they_are_not_distinguishable_and_nowhere_else():
@@ -189,11 +182,11 @@ def test_two_share_a_letter_where_they_are_not_distinguishable_and_nowhere_else(
     for m, share in ((1, 0.5), (3, 0.5), (8, 0.8), (12, 0.5), (12, 0.2)):
         graph = networkx.gnp_random_graph(m, share, seed=int(rng.integers(99)))
         different = {pair for pair in combinations(range(m), 2) if not graph.has_edge(*pair)}
-        letters = compact_letters(rng.random(m), _tests(m, different))
+        letters = statistics.compact_letters(rng.random(m), _tests(m, different))
         shared = {(i, j) for i, j in combinations(range(m), 2) if set(letters[i]) & set(letters[j])}
         assert shared == set(combinations(range(m), 2)) - different
     # More letters than the alphabet has.
-    letters = compact_letters(-np.arange(60.0), _tests(60, set(combinations(range(60), 2))))
+    letters = statistics.compact_letters(-np.arange(60.0), _tests(60, set(combinations(range(60), 2))))
     assert letters[:2] == ["a", "b"]
     assert letters[51:54] == ["Z", "a1", "b1"]
 
@@ -258,18 +251,18 @@ def test_covariates_that_others_make_up_and_samples_that_stand_alone_do_not_matt
 
 def test_group_means(scores):
     labels = ["two"] * 25 + ["three"] * 6 + ["one"] * 9
-    first, *_, last = group_means(scores, labels, np.arange(40))
+    first, *_, last = statistics.group_means(scores, labels, np.arange(40))
     assert [(group.label, group.n) for group in first] == [("one", 9), ("three", 6), ("two", 25)]
     assert [group.interval is None for group in first] == [True, True, False]
     assert last[2].mean == pytest.approx(scores[:25, 3].mean())
-    assert last[2].interval == mean_intervals(scores[:25], np.arange(25))[3]
+    assert last[2].interval == statistics.mean_intervals(scores[:25], np.arange(25))[3]
 
 
 def test_differences_that_cancel_out_in_every_cluster_are_none():
     # Of yes to all questions and no to all, of twins with one answer of each: 0.1 + 0.2 - 0.3 is not 0 in floats.
     differences = np.tile([0.1 + 0.2, -0.3, 1.0, -1.0], 12)
-    assert paired_t_test(differences, np.repeat(np.arange(12), 4)) == (0.0, 1.0)
-    assert paired_t_test(differences + 0.5, np.repeat(np.arange(12), 4))[1] < 1e-9
+    assert statistics.paired_t_test(differences, np.repeat(np.arange(12), 4)) == (0.0, 1.0)
+    assert statistics.paired_t_test(differences + 0.5, np.repeat(np.arange(12), 4))[1] < 1e-9
 
 
 RANGES = {measure.range: measure for task in list_tasks() for measure in task.info.with_intervals}
@@ -293,18 +286,18 @@ class TestBounds:
             assert all(-widest <= test.interval[0] <= test.interval[1] <= widest for test in view.tests)
 
     def test_worked_by_hand(self):
-        assert bounded_interval((0.2, 0.9), 0.5, (0.0, 1.0)) == (0.2, 0.9)
+        assert statistics.bounded_interval((0.2, 0.9), 0.5, (0.0, 1.0)) == (0.2, 0.9)
         # [-1705, 737] of a score of at most 1 was printed once.
-        low, high = bounded_interval((-1705.0, 737.0), -484.0, (-1e15, 1.0))
+        low, high = statistics.bounded_interval((-1705.0, 737.0), -484.0, (-1e15, 1.0))
         assert (low, high) == pytest.approx((-1705, 1 - 485 * np.exp(-1221 / 485)))
         assert -50 < high < 1
         # One group of sixty is right: an upper end within is not stretched by a lower one outside.
-        low, high = bounded_interval((-0.01, 0.09), 1 / 60, (0.0, 1.0))
+        low, high = statistics.bounded_interval((-0.01, 0.09), 1 / 60, (0.0, 1.0))
         assert 0 < low < 1 / 60
         assert high == 0.09
         # A mean that is a bound or beyond is cut.
-        assert bounded_interval((0.9, 1.2), 1.0, (0.0, 1.0)) == (0.9, 1.0)
-        assert bounded_interval((1.1, 1.2), 1.15, (0.0, 1.0)) == (1.0, 1.0)
+        assert statistics.bounded_interval((0.9, 1.2), 1.0, (0.0, 1.0)) == (0.9, 1.0)
+        assert statistics.bounded_interval((1.1, 1.2), 1.15, (0.0, 1.0)) == (1.0, 1.0)
 
     @pytest.mark.parametrize("bounds", [(0.0, 1.0), (-1e15, 1.0), (0.0, 1e15)])
     def test_near_the_estimate_both_scales_are_the_same(self, bounds):
@@ -312,6 +305,6 @@ class TestBounds:
         outside = bounds[0] - 1e-4 if bounds[0] == 0 else bounds[1] + 1e-4
         near = estimate + 1e-7
         ends = sorted((near, outside))
-        moved = bounded_interval((ends[0], ends[1]), estimate, bounds)
+        moved = statistics.bounded_interval((ends[0], ends[1]), estimate, bounds)
         assert min(abs(end - near) for end in moved) < 1e-9
         assert bounds[0] < moved[0] < moved[1] < bounds[1]

@@ -22,16 +22,8 @@ from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.diversity import fit_line
 from audio_compositionality.evaluator.compare.loading import ModelKind
 from audio_compositionality.evaluator.compare.statistics import PairedTest
-from audio_compositionality.evaluator.figures import catalogue
+from audio_compositionality.evaluator.figures import catalogue, layout
 from audio_compositionality.evaluator.figures.catalogue import described_figures, write_figures
-from audio_compositionality.evaluator.figures.layout import (
-    COLUMN,
-    LONGEST_SHORT_NAME,
-    PAGE,
-    short_label,
-    short_labels,
-    title_lines,
-)
 from audio_compositionality.evaluator.figures.models import control_scatter, dots_of, significance_map
 from audio_compositionality.evaluator.figures.samples import diversity_panels, sample_panels, score_boxes, task_panels
 from audio_compositionality.evaluator.figures.style import LOOKS, FigureError, figure_style, figure_svg, save_figure
@@ -472,7 +464,7 @@ class TestEveryFigure:
         with figure_style():
             box = figure.get_tightbbox()
         width, height = figure.get_size_inches()
-        assert COLUMN <= width <= PAGE
+        assert layout.COLUMN <= width <= layout.PAGE
         assert -0.01 <= box.x0 <= box.x1 <= width + 0.01
         assert -0.01 <= box.y0 <= box.y1 <= height + 0.01
         assert min(text.get_fontsize() for text in figure.findobj(Text) if text.get_text()) >= 6.5
@@ -480,20 +472,20 @@ class TestEveryFigure:
 
 class TestNames:
     def test_are_shortened_in_their_middle_and_numbered_where_they_would_be_the_same(self):
-        assert short_label("a" * 40) == "a" * 40
-        short = short_label("begin" + "x" * 300 + "end")
-        assert len(short) == LONGEST_SHORT_NAME
+        assert layout.short_label("a" * 40) == "a" * 40
+        short = layout.short_label("begin" + "x" * 300 + "end")
+        assert len(short) == layout.LONGEST_SHORT_NAME
         assert re.fullmatch("begin.*….*end", short)
-        short = short_labels([*("a" * 30 + str(k) + "b" * 30 for k in range(3)), "other"])
+        short = layout.short_labels([*("a" * 30 + str(k) + "b" * 30 for k in range(3)), "other"])
         assert len(set(short)) == 4
-        assert max(map(len, short)) <= LONGEST_SHORT_NAME
+        assert max(map(len, short)) <= layout.LONGEST_SHORT_NAME
         assert short[3] == "other"
-        assert short_label("a\x00b\u202ec\ud800d\te\u2028f") == "a?b?c?d e f".replace("?", "\ufffd")
+        assert layout.short_label("a\x00b\u202ec\ud800d\te\u2028f") == "a?b?c?d e f".replace("?", "\ufffd")
 
     @pytest.mark.parametrize("label", ["m" * 40, "W" * 40, "i" * 40, "org/" + "name" * 8, "a-b_c.d:e/f"])
     def test_break_into_two_lines_of_the_panel(self, label):
         with figure_style():
-            lines = title_lines(label, 1.2)
+            lines = layout.title_lines(label, 1.2)
             figure, size = Figure(), matplotlib.rcParams["axes.titlesize"]
             placed = [figure.text(0, 0, line, fontsize=size) for line in lines.split("\n")]
             widths = [text.get_window_extent().width for text in placed]
@@ -515,7 +507,7 @@ class TestFiles:
         assert (svg.name, png.name) == ("v1.2.svg", "v1.2.png")
         assert svg.read_text("utf-8").startswith("<?xml")
         image = Image.open(png)
-        assert image.size[0] == COLUMN * 300
+        assert image.size[0] == layout.COLUMN * 300
         assert image.info["dpi"] == pytest.approx((300, 300), abs=0.1)
         assert not {"Software", "Creation Time", "date"} & set(image.info)
 

@@ -14,15 +14,9 @@ from audio_compositionality.encoders.controls import CONTROLS, Controlled
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.gain import no_ears_table, paper_table
+from audio_compositionality.evaluator.report import telling
 from audio_compositionality.evaluator.report.listening import MOST_CLIPS, choose_samples
 from audio_compositionality.evaluator.report.page import write_report
-from audio_compositionality.evaluator.report.telling import (
-    MOST_TELLING,
-    ONE_ORDER,
-    UNPARSED,
-    WRONG_WITH,
-    telling_questions,
-)
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.tasks.registry import load_task
@@ -61,20 +55,20 @@ def test_what_is_told_about_a_model_and_its_controls():
             ("noise-audio:org/m", [1, 0, 1, 0], [0, 1, 0, 1]),
         ]
     )
-    assert list(telling_questions(comparison, view, [0])) == [
-        (WRONG_WITH, 1, 2, "org/m (right on silence and noise)"),
-        (WRONG_WITH, 2, 1, "org/m (right on silence)"),
-        (UNPARSED, 1, 3, "org/m"),
+    assert list(telling.telling_questions(comparison, view, [0])) == [
+        (telling.WRONG_WITH, 1, 2, "org/m (right on silence and noise)"),
+        (telling.WRONG_WITH, 2, 1, "org/m (right on silence)"),
+        (telling.UNPARSED, 1, 3, "org/m"),
     ]
 
 
 def test_right_in_one_order_alone_where_several_were_asked_and_each_kind_before_a_second_of_any():
     columns = [("one", [0.5, 0.5, 0.5, 1], [0, 0, 0, 0]), ("other", [1, 0, 1, 0.5], [0, 1, 0, 0])]
-    assert list(telling_questions(*compared(columns), [0, 1])) == []
-    assert list(telling_questions(*compared(columns, orders="cyclic"), [0, 1])) == [
-        (ONE_ORDER, 1, 0, "one"),
-        (ONE_ORDER, 2, 2, "one"),
-        (ONE_ORDER, 3, 1, "one"),
+    assert list(telling.telling_questions(*compared(columns), [0, 1])) == []
+    assert list(telling.telling_questions(*compared(columns, orders="cyclic"), [0, 1])) == [
+        (telling.ONE_ORDER, 1, 0, "one"),
+        (telling.ONE_ORDER, 2, 2, "one"),
+        (telling.ONE_ORDER, 3, 1, "one"),
     ]
 
 
@@ -105,14 +99,14 @@ def test_the_page(results, tmp_path, monkeypatch):
     assert "Audio questions: what listening gains" in verdict
     assert "questions need no ears</summary>" in verdict
     shown = re.findall(r'<article class="sample.*?</article>', rest, re.DOTALL)
-    assert 3 * 2 < len(shown) <= 3 * 2 + 2 * MOST_TELLING
+    assert 3 * 2 < len(shown) <= 3 * 2 + 2 * telling.MOST_TELLING
     assert rest.count("<audio") == len(shown) <= MOST_CLIPS
-    unparsed = [sample for sample in shown if f'data-place="{UNPARSED}"' in sample]
-    assert len(unparsed) == MOST_TELLING
+    unparsed = [sample for sample in shown if f'data-place="{telling.UNPARSED}"' in sample]
+    assert len(unparsed) == telling.MOST_TELLING
     for sample in unparsed:
         assert "By <bdi>org/mumbler</bdi>" in sample
         assert "<bdi>org/mumbler</bdi>: <q><bdi>It may be &lt;b&gt;either&lt;/b&gt;.</bdi></q>" in sample
-    assert f'<option value="{WRONG_WITH}">' in rest
+    assert f'<option value="{telling.WRONG_WITH}">' in rest
 
 
 @pytest.mark.slow
@@ -152,11 +146,11 @@ def test_the_filter_works_by_keyboard_and_without_a_script_everything_is_shown(r
     count = samples.count()
     choice.focus()
     opened.keyboard.type("no option")
-    assert choice.input_value() == UNPARSED
-    assert seen.count() == MOST_TELLING
-    assert {one.get_attribute("data-place") for one in seen.all()} == {UNPARSED}
+    assert choice.input_value() == telling.UNPARSED
+    assert seen.count() == telling.MOST_TELLING
+    assert {one.get_attribute("data-place") for one in seen.all()} == {telling.UNPARSED}
     status = group.get_by_role("status")
-    assert status.inner_text() == f"{MOST_TELLING} of {count} questions"
+    assert status.inner_text() == f"{telling.MOST_TELLING} of {count} questions"
     choice.select_option("")
     assert seen.count() == count
     assert status.inner_text() == ""

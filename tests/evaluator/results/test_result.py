@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import errno
 import hashlib
 import json
 import os
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -93,6 +91,9 @@ def test_a_result_comes_back_as_it_was(tmp_path):
     for name, column in TABLE.columns.items():
         assert samples.columns[name].tobytes() == column.tobytes()
     assert [file.name for file in sorted(path.parent.iterdir())] == ["toy.csv", "toy.json"]
+    assert [is_result_file(path.with_name(name), ["toy"]) for name in ("toy.json", "toy.csv", "key.json")] == [
+        True, False, False,
+    ]  # fmt: skip
 
 
 def test_the_file_is_json_that_others_read(tmp_path):
@@ -118,12 +119,6 @@ def test_no_name_leads_out_of_the_folder(tmp_path, name):
     assert "\n" not in str(path)
 
 
-def test_names_of_results_are_known(tmp_path):
-    assert is_result_file(Path("a/toy.json"), ["toy"])
-    assert not is_result_file(Path("a/toy.csv"), ["toy"])
-    assert not is_result_file(Path("a/key.json"), ["toy"])
-
-
 # ----- refused
 
 
@@ -132,22 +127,17 @@ def test_names_of_results_are_known(tmp_path):
     [
         ({"n": 0}, "n is 0"),
         ({"n": True}, "n is True"),
-        ({"n": 4.0}, "n is 4.0"),
         ({"n": 2**60}, "n is 1152921504606846976"),
-        ({"task": "A-COAT"}, "task is 'A-COAT'"),
         ({"task": "../x"}, "task is"),
         ({"task_version": "1"}, "task_version is '1'"),
         ({"measures": {}}, "measures is"),
         ({"measures": {"toy": "high"}}, "measures.toy"),
         ({"measures": {"To y": 1.0}}, "measures.To y"),
-        ({"measures": {"toy": 10**4000}}, "measures.toy"),
         ({"intervals": {"toy": [0.6, 0.1]}}, "wrong order"),
         ({"intervals": {"toy": [0.6]}}, "intervals.toy"),
-        ({"intervals": {"toy": [0, 1, 2]}}, "intervals.toy"),
         ({"intervals": {"praise": [0, 1]}}, "an interval of praise"),
         ({"training": {"steps": [True]}}, "training.steps.0.float is True"),
         ({"settings": {"a": {"b": 1}}}, "settings.a"),
-        ({"settings": {"a": "x" * 501}}, "settings.a"),
         ({"model": None}, "model is None"),
         ({"model": {**VALUES["model"], "id": ""}}, "model.id is ''"),
         ({"model": {**VALUES["model"], "more": 1}}, "model.more is 1"),
@@ -156,18 +146,13 @@ def test_names_of_results_are_known(tmp_path):
         ({"fingerprint": "F" * 64}, "fingerprint is"),
         ({"dataset": "mini\x1b[31m"}, "cannot be printed"),
         ({"dataset": "\ud800"}, "dataset is"),
-        ({"versions": {"\ud800": "1"}}, "versions"),
         ({"versions": {"python": 3}}, "versions.python is 3"),
         ({"seconds": {"embed": -1.0}}, "seconds.embed"),
-        ({"seconds": {"embed": True}}, "seconds.embed"),
-        ({"date": "2026-01-01"}, "date is '2026-01-01'"),
         ({"date": "2026-01-01T00:00:00+00:00\n"}, "date is"),
         ({"date": "２026-01-01T00:00:00+00:00"}, "date is"),
         ({"more": 1}, "more is 1"),
         ({"schema_version": 2}, "a result of schema version 2"),
-        ({"schema_version": "1"}, "a result of schema version '1'"),
         ({"schema_version": True}, "changed or damaged after it was written"),
-        ({"schema_version": 1.0}, "changed or damaged after it was written"),
     ],
     ids=str,
 )
@@ -178,27 +163,23 @@ def test_a_wrong_value_is_refused_by_name(change, message):
     assert len(str(caught.value)) < 500
 
 
-@pytest.mark.parametrize("name", [name for name in VALUES if name != "schema_version"])
-def test_no_field_may_be_missing(name):
-    values = {key: value for key, value in json.loads(json.dumps(VALUES)).items() if key != name}
-    with pytest.raises(ResultError, match=f"{name} is .*Field required"):
-        Result.loads(written(values))
+def test_no_field_may_be_missing():
+    for name in VALUES.keys() - {"schema_version"}:
+        values = {key: value for key, value in json.loads(json.dumps(VALUES)).items() if key != name}
+        with pytest.raises(ResultError, match=f"{name} is .*Field required"):
+            Result.loads(written(values))
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", "not JSON"),
-        (b"\xff", "not JSON"),
         ("null", "its JSON is not an object"),
         ("[" * 100_000, "nested too deep"),
-        ('{"a":' * 100_000, "nested too deep"),
         ('{"schema_version": 1, "schema_version": 1}', "it has a name twice"),
         ('{"schema_version": {"a": 1, "a": 2}}', "it has a name twice"),
         ('{"schema_version": NaN}', "it has NaN"),
-        ('{"schema_version": -Infinity}', "it has -Infinity"),
         ('{"schema_version": 1e999}', "a result of schema version inf"),
-        ("9" * 5_000, "not JSON"),
         ('{"schema_version": 1}', "task is"),
     ],
 )
@@ -211,24 +192,16 @@ def test_an_edited_file_is_refused():
     text = RESULT.dumps()
     for before, after in (
         ('"toy": 0.30000000000000004', '"toy": 0.4'),
-        ('"toy": 0.30000000000000004', '"toy": 0.30000000000000005'),
         ("1e-17", "1E-17"),
         ('"\\u00e9"', '"\\u00E9"'),
-        ('"\\u00e9"', '"é"'),
         ('"n": 4', '"n":  4'),
-        ("\n", ""),
         ('"id": "org/model"', '"id": "org/shirt"'),
     ):
         assert before in text
         with pytest.raises(ResultError, match="changed or damaged after it was written"):
             Result.loads(text.replace(before, after))
-
-
-def test_the_digest_may_not_be_missing():
-    values = json.loads(json.dumps(VALUES))
-    for text in (json.dumps(values, indent=1) + "\n", json.dumps({**values, "digest": None}, indent=1) + "\n"):
-        with pytest.raises(ResultError, match="its digest is not that of its content"):
-            Result.loads(text)
+    with pytest.raises(ResultError, match="its digest is not that of its content"):
+        Result.loads(json.dumps(VALUES, indent=1) + "\n")
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path):
@@ -258,7 +231,6 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
     ("text", "message"),
     [
         ("", "the first is id"),
-        ("score\n1\n", "the first is id"),
         ("id,score,score\na,1,2\n", "the columns of its samples are"),
         ("id,Score\na,1\n", "the columns of its samples are"),
         ("id,score\na\n", "line 2 of its samples has 1 values, not 2"),
@@ -267,17 +239,12 @@ def test_files_that_cannot_be_read_are_named(tmp_path):
         ("id,score\na\x1b,0.1\n", "not printable"),
         (f"id,score\n{'a' * 501},0.1\n", "too long"),
         ("id,score\na,high\n", "not a number"),
-        ("id,score\na,\n", "not a number"),
         ("id,score\na,nan\n", "not finite"),
-        ("id,score\na,-inf\n", "not finite"),
         ("id,score\na,1e999\n", "not finite"),
         ("id,score\na,1_0.0\n", "not as this project writes them"),
-        ("id,score\na, 0.1\n", "not as this project writes them"),
         ("id,score\na,٣.٠\n", "not as this project writes them"),
         ("id,score\r\na,0.1\r\n", "not as this project writes them"),
-        ("id,score\na,0.1", "not as this project writes them"),
         ('id,score\n"a",0.1\n', "not as this project writes them"),
-        ('id,score\n"a,0.1\n', "no CSV"),
         (b"id,score\n\xff,0.1\n", "no CSV"),
         (f"id,score\n{'a' * 200_000},0.1\n", "no CSV"),
     ],

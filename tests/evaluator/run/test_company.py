@@ -52,7 +52,7 @@ class Beside(Number):
 @pytest.fixture(scope="module")
 def clips_of_blocks() -> RenderedData:
     """Rows of 2 + 4 · 6 clips, in which the same class always comes 6 later."""
-    return rendered_preset("mini", recipes=["a_coat_instances"], blocks=40, duration=0.5)
+    return rendered_preset("mini", recipes=["a_coat_instances"], blocks=40, duration=0.25)
 
 
 def test_a_counter_of_calls_stops_the_run(clips_of_blocks, tmp_path):

@@ -19,16 +19,9 @@ from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.opened import open_task
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.evaluator.run.store import AnswerStore
-from audio_compositionality.evaluator.submissions import making
+from audio_compositionality.evaluator.submissions import making, outputs
 from audio_compositionality.evaluator.submissions.layout import id_of, sha256_by_name
 from audio_compositionality.evaluator.submissions.making import make_submission
-from audio_compositionality.evaluator.submissions.outputs import (
-    MAX_ANSWER,
-    RawAnswers,
-    RoundedEmbeddings,
-    clips_digest,
-    question_ids,
-)
 from audio_compositionality.evaluator.submissions.submission import data_with, parse_submission, policy_problem
 from audio_compositionality.tasks.registry import load_task
 
@@ -50,7 +43,7 @@ def test_the_submitted_score_is_that_of_the_rounded_embeddings(made, small_data)
     submission, configuration = made["a_coat"], small_data.configuration("a_coat")
     tensors = read_embeddings(submission.files)
     digest = tensors["clips"].tobytes().hex()
-    assert digest == clips_digest(configuration.clip_ids)
+    assert digest == outputs.clips_digest(configuration.clip_ids)
     a, b, c, d = (tensors["values"].astype(np.float64) * tensors["scale"]).reshape(-1, 4, 12).transpose(1, 0, 2)
     u, v = b - a, d - c
     cosines = (u * v).sum(1) / np.linalg.norm(u, axis=1) / np.linalg.norm(v, axis=1)
@@ -65,13 +58,13 @@ def test_the_submitted_score_is_that_of_the_rounded_embeddings(made, small_data)
 @pytest.mark.parametrize("size", [1e-30, 1.0, 1e30])
 def test_rounding_is_within_the_bounds_of_float16_about_the_mean(mean, size):
     z = ((mean + np.random.default_rng(0).normal(size=(50, 7))) * size).astype(np.float32)
-    rounded = RoundedEmbeddings.of([str(place) for place in range(50)], z)
+    rounded = outputs.RoundedEmbeddings.of([str(place) for place in range(50)], z)
     apart = z.astype(np.float64) - z.astype(np.float64).mean(axis=0)
     # Unit roundoff of 11 bits is 2^-11; the subnormal step of numbers below 2^15 is 2^-24, half of it 2^-25 - 15 - 1.
     bound = np.maximum(np.abs(apart) * 2.0**-11, np.abs(apart).max() * 2.0**-39) + np.abs(z).max() * 2.0**-40
     assert (np.abs(rounded.restored() - z) <= bound).all()
     assert np.abs(rounded.values).max() >= 2**13
-    again = RoundedEmbeddings.loads(rounded.dumps())
+    again = outputs.RoundedEmbeddings.loads(rounded.dumps())
     assert (again.restored() == rounded.restored()).all()
     assert (again.clips, again.scale) == (rounded.clips, rounded.scale)
 
@@ -81,7 +74,7 @@ def test_texts_stand_behind_the_clips_rounded_about_their_own_mean(of_texts, sma
     texts = Reader().embed_text(["one sound", *(f"{len(row['metadata']['A'])} sounds in {row['id']}" for row in rows)])
     assert (embeddings.texts, len(embeddings.values)) == (len(texts), len(rows) + len(texts))
     assert np.abs(embeddings.restored()[len(rows) :] - texts).max() < 0.01
-    again = RoundedEmbeddings.loads(of_texts.files["embeddings.safetensors"])
+    again = outputs.RoundedEmbeddings.loads(of_texts.files["embeddings.safetensors"])
     assert (again.restored() == embeddings.restored()).all()
     assert of_texts.local.score == pytest.approx(of_texts.result.score, abs=0.01)
 
@@ -179,7 +172,7 @@ def test_what_a_submission_cannot_hold_is_replaced_or_refused(answered, remake, 
 
     assert given("\x1b[2J\ud800\tno\n\N{EURO SIGN}").answers.texts[0] == "\ufffd[2J\ufffd\tno\n\N{EURO SIGN}"
     with pytest.raises(ResultError, match=r"has 20,001 characters, at most 20,000 can be .* without answers"):
-        given("A" * (MAX_ANSWER + 1))
+        given("A" * (outputs.MAX_ANSWER + 1))
     monkeypatch.setattr(making, "FILE_LIMITS", {"answers.jsonl": 1_000})
     with pytest.raises(ResultError, match=r"its answers have 2,\d+ bytes, at most 1,000 can be submitted"):
         given(answers[0])
@@ -188,7 +181,7 @@ def test_what_a_submission_cannot_hold_is_replaced_or_refused(answered, remake, 
 def test_questions_asked_several_times_are_named_one_by_one(questions, tmp_path):
     opened = open_task(load_task("polybench"), questions, {"orders": "cyclic", "scoring": "letters"})
     tested = [row for row in questions.configuration("polybench").rows if row["split"] == "test"]
-    ids = question_ids(opened)
+    ids = outputs.question_ids(opened)
     assert ids[:2] == [f"{tested[0]['id']}?0", f"{tested[0]['id']}?1"]
     assert len(set(ids)) == len(ids) == len(opened.prompts) == sum(len(row["options"]) for row in tested)
     data = rendered_preset("mini", recipes=["polybench_apart"], train_sets=0, test_sets=1)
@@ -202,7 +195,7 @@ def test_questions_asked_several_times_are_named_one_by_one(questions, tmp_path)
 
 def test_any_text_of_a_model_is_read_as_it_was_sent():
     texts = ("A", "", "a\nb\tc\r\n", "\N{GRINNING FACE} \u202e\u2028 \ufffd", '"}\n{"', "<script>")
-    answers = RawAnswers.of([str(place) for place in range(len(texts))], texts)
-    assert RawAnswers.loads(answers.dumps()) == answers
+    answers = outputs.RawAnswers.of([str(place) for place in range(len(texts))], texts)
+    assert outputs.RawAnswers.loads(answers.dumps()) == answers
     assert answers.texts == texts
     assert json.loads(answers.dumps().splitlines()[2])["answer"] == texts[2]
