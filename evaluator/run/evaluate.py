@@ -8,7 +8,7 @@ import platform
 import time
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import product
 from pathlib import Path
@@ -149,10 +149,30 @@ def evaluate_models(
     unasked = left_unasked(models, opened, leave_out, apart)
     _check_questions(models, opened, {*earlier, *unasked}, options)
     results: list[Result] = []
-    for result in _evaluated(models, opened, earlier, unasked, options, processes):
-        results.append(result)
-        if on_result is not None and processes.is_main:
-            on_result(result)
+    numbers = {id(model): number for number, model in enumerate(models)}
+    for group in models_by_pass(models):
+        # Tasks of one recipe share the embeddings of its clips, and layers of one model a pass through it.
+        filled = Filled()
+        for model, one in product(group, opened):
+            place = (numbers[id(model)], one.task.info.name)
+            if not can_do(one.task, model) or place in unasked:
+                continue
+            result = earlier.get(place)
+            if result is None:
+                recipe = one.task.info.recipe
+                alike = [other.task.info.name for other in opened if other.task.info.recipe == recipe]
+                layers = [m for m in group if any((numbers[id(m)], name) not in earlier for name in alike)]
+                computed = compute_outputs(model, one, options, processes, filled, layers)
+                if computed is None:
+                    # In processes other than the main one.
+                    continue
+                result, samples = _score(model, computed, options, processes)
+                if options.out is not None:
+                    save_result(options.out, result, samples)
+                result = result.with_samples(samples)
+            results.append(result)
+            if on_result is not None and processes.is_main:
+                on_result(result)
     told = json.loads(processes.tell(json.dumps([result.dumps() for result in results])))
     return results if processes.is_main else [Result.loads(text) for text in told]
 
@@ -293,38 +313,6 @@ def _check_length(model: str, limit: float, opened: OpenedTask, skip_invalid: bo
             f"{opened.configuration.recipe} are about longer clips, such as '{id}' of {seconds:g} s: give shorter "
             f"ones{left}. Nothing was run"
         )
-
-
-def _evaluated(
-    models: Sequence[Model],
-    opened: Sequence[OpenedTask],
-    earlier: Mapping[tuple[int, str], Result],
-    unasked: Collection[tuple[int, str]],
-    options: RunOptions,
-    processes: Processes,
-) -> Iterator[Result]:
-    """The results, earlier ones among them, as they are written; in processes other than the main one the earlier ones
-    alone."""
-    numbers = {id(model): number for number, model in enumerate(models)}
-    for group in models_by_pass(models):
-        # Tasks of one recipe share the embeddings of its clips, and layers of one model a pass through it.
-        filled = Filled()
-        for model, one in product(group, opened):
-            if not can_do(one.task, model) or (numbers[id(model)], one.task.info.name) in unasked:
-                continue
-            result = earlier.get((numbers[id(model)], one.task.info.name))
-            if result is None:
-                recipe = one.task.info.recipe
-                alike = [other.task.info.name for other in opened if other.task.info.recipe == recipe]
-                layers = [m for m in group if any((numbers[id(m)], name) not in earlier for name in alike)]
-                computed = compute_outputs(model, one, options, processes, filled, layers)
-                if computed is None:
-                    continue
-                result, samples = _score(model, computed, options, processes)
-                if options.out is not None:
-                    save_result(options.out, result, samples)
-                result = result.with_samples(samples)
-            yield result
 
 
 def _earlier_results(
