@@ -23,7 +23,7 @@ def row_of(frequency):
     return int(np.floor((np.log2(16_000) - np.log2(frequency)) * ROWS_PER_OCTAVE))
 
 
-@pytest.mark.parametrize("frequency", [65.4, 110.0, 440.0, 997.0, 2_000.0, 7_500.0, 15_500.0])
+@pytest.mark.parametrize("frequency", [65.4, 997.0, 15_500.0])
 @pytest.mark.parametrize("sample_rate", [32_000, 44_100])
 def test_a_tone_is_brightest_in_the_row_of_its_frequency(frequency, sample_rate):
     rows = spectrogram(tone(frequency, sample_rate=sample_rate), sample_rate)
