@@ -11,7 +11,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -132,7 +131,12 @@ def build_dataset(
     workers = (os.cpu_count() or 1) if workers is None else workers
     if workers < 1:
         raise InputError(f"workers is {workers}; it must be 1 or more")
-    data = _chosen_data(preset, recipes, changes)
+    if isinstance(preset, str):
+        data = rendered_preset(preset, recipes=recipes, **(changes or {}))
+    elif changes:
+        raise InputError("changes apply to a preset; rendered data have settings of their own")
+    else:
+        data = preset if recipes is None else preset.only(recipes)
     folder = Path(out)
     try:
         if folder.exists() and not folder.is_dir():
@@ -211,24 +215,6 @@ def _size_of(job: _Job) -> BuiltSize:
     return BuiltSize(job.name, clips, seconds * each, size * each / 1e6, taken)
 
 
-def _missing(job: _Job, folder: Path) -> int:
-    """Clips of a recipe that are not written yet."""
-    missing = [index for shard in job.shards if not (folder / shard.name).exists() for index in shard.rows]
-    return sum(len(job.recipe.clip_names(job.rows[index])) for index in missing)
-
-
-def _chosen_data(
-    preset: str | RenderedData, recipes: Sequence[str] | None, changes: Mapping[str, Any] | None
-) -> RenderedData:
-    if isinstance(preset, str):
-        return rendered_preset(preset, recipes=recipes, **(changes or {}))
-    if changes:
-        raise InputError("changes apply to a preset; rendered data have settings of their own")
-    if recipes is None:
-        return preset
-    return preset.only(recipes)
-
-
 def _build(
     data: RenderedData,
     folder: Path,
@@ -243,16 +229,22 @@ def _build(
     jobs = [_job(data, name, audio_format) for name in data.recipes]
     if on_sizes is not None:
         on_sizes([_size_of(job) for job in jobs])
-    manifest = _claim(folder, before, {job.name: _entry(data, job) for job in jobs}, force)
+    manifest = _claim(data, folder, before, jobs, force)
     with ThreadPoolExecutor(workers) as pool:
         for job in jobs:
             begun = folder / job.name / BEGUN_NAME
             begun.parent.mkdir(exist_ok=True)
             remove_partial_files(begun.parent)
             digests = {name: shard.sha256 for name, shard in manifest.recipes[job.name].shards.items()}
-            digests = digests or _digests_of_begun(begun)
+            if not digests and begun.exists():
+                try:
+                    digests = parsed_sealed_json(begun.read_bytes(), begun)
+                except DamagedError as error:
+                    warnings.warn(f"{error}; the shards beside it are written again", stacklevel=4)
             shards = {}
-            with during(job.name, "clip", _missing(job, folder), shown=progress) as advance:
+            missing = [index for shard in job.shards if not (folder / shard.name).exists() for index in shard.rows]
+            clips = sum(len(job.recipe.clip_names(job.rows[index])) for index in missing)
+            with during(job.name, "clip", clips, shown=progress) as advance:
                 for planned in job.shards:
                     digest = digests.get(planned.name)
                     shard = shards[planned.name] = _write_shard(folder, job, planned, digest, pool, advance)
@@ -263,22 +255,13 @@ def _build(
             manifest = Manifest({**manifest.recipes, job.name: built})
             write_whole(folder / MANIFEST_NAME, manifest.dumps())
             begun.unlink(missing_ok=True)
-    write_whole(folder / CARD_NAME, dataset_card(manifest, _stored_features(folder, manifest)))
-
-
-def _entry(data: RenderedData, job: _Job) -> BuiltRecipe:
-    """The manifest's entry of a configuration before it is built."""
-    configuration = data.configuration(job.name)
-    return BuiltRecipe(
-        version=job.recipe.version,
-        settings=configuration.values,
-        fingerprint=configuration.fingerprint,
-        rows_sha256=sha256_of_json([str(job.features), list(job.rows)]),
-        rows_digest=configuration.rows_digest,
-        audio_format=job.audio_format,
-        description=configuration.description,
-        shards={},
-    )
+    # Also of recipes that are unknown to this build.
+    features = {
+        name: Features.from_arrow_schema(pq.read_schema(folder / next(iter(built.shards))))
+        for name, built in manifest.recipes.items()
+        if built.shards
+    }
+    write_whole(folder / CARD_NAME, dataset_card(manifest, features))
 
 
 def _present(folder: Path, data: RenderedData, audio_format: str, force: bool) -> dict[str, BuiltRecipe]:
@@ -308,12 +291,23 @@ def _present(folder: Path, data: RenderedData, audio_format: str, force: bool) -
 
 
 def _claim(
-    folder: Path, before: Mapping[str, BuiltRecipe], entries: Mapping[str, BuiltRecipe], force: bool
+    data: RenderedData, folder: Path, before: Mapping[str, BuiltRecipe], jobs: Sequence[_Job], force: bool
 ) -> Manifest:
     """Make the folder this build's. Returns the manifest with the new entries; configurations built before have their
     shards."""
     kept = dict(before)
-    for name, entry in entries.items():
+    for job in jobs:
+        name, configuration = job.name, data.configuration(job.name)
+        entry = BuiltRecipe(
+            version=job.recipe.version,
+            settings=configuration.values,
+            fingerprint=configuration.fingerprint,
+            rows_sha256=sha256_of_json([str(job.features), list(job.rows)]),
+            rows_digest=configuration.rows_digest,
+            audio_format=job.audio_format,
+            description=configuration.description,
+            shards={},
+        )
         present = kept.get(name)
         if present is not None and (present.rows_sha256, present.rows_digest) != (entry.rows_sha256, entry.rows_digest):
             raise DatasetError(
@@ -370,17 +364,6 @@ def _plan(name: str, recipe: Recipe[Any], rows: Sequence[Row]) -> Iterator[_Plan
         )
 
 
-def _digests_of_begun(path: Path) -> dict[str, str]:
-    """The digests of the shards that a killed build has finished, by name."""
-    try:
-        return parsed_sealed_json(path.read_bytes(), path)
-    except FileNotFoundError:
-        return {}
-    except DamagedError as error:
-        warnings.warn(f"{error}; the shards beside it are written again", stacklevel=5)
-        return {}
-
-
 def _write_shard(
     folder: Path,
     job: _Job,
@@ -398,40 +381,26 @@ def _write_shard(
             warnings.warn(f"{path} could not be verified ({reason}): it is written again", stacklevel=5)
         schema = job.features.arrow_schema
         schema = schema.with_metadata({**schema.metadata, FINGERPRINT_KEY: job.fingerprint.encode()})
-        with (
-            _appearing_whole(path) as partial,
-            pq.ParquetWriter(partial, schema, compression="zstd") as writer,
-        ):
-            for group in _encoded_groups(job, shard, pool):
-                writer.write_table(pa.Table.from_pylist(group, schema=schema))
-                advance(sum(len(job.recipe.clip_names(row)) for row in group))
+        groups = [shard.rows[start : start + ROWS_PER_GROUP] for start in range(0, len(shard.rows), ROWS_PER_GROUP)]
+        partial = partial_path(path)
+        try:
+            with pq.ParquetWriter(partial, schema, compression="zstd") as writer:
+                ahead: list[Future[Row]] = []
+                # A row group is written while the pool encodes the next one.
+                for group in [*groups, range(0)]:
+                    current, ahead = ahead, [pool.submit(_encoded_row, job, index) for index in group]
+                    if current:
+                        rows = [future.result() for future in current]
+                        writer.write_table(pa.Table.from_pylist(rows, schema=schema))
+                        advance(sum(len(job.recipe.clip_names(row)) for row in rows))
+            # The file gets its name when its content is on the disk.
+            with partial.open("rb") as file:
+                os.fsync(file.fileno())
+            partial.replace(path)
+        finally:
+            partial.unlink(missing_ok=True)
         present = sha256_of_file(path)
     return Shard(shard.split, len(shard.rows), path.stat().st_size, present)
-
-
-@contextmanager
-def _appearing_whole(path: Path) -> Iterator[Path]:
-    """A path to write to; the file gets its name at the end, when its content is on the disk."""
-    partial = partial_path(path)
-    try:
-        yield partial
-        with partial.open("rb") as file:
-            os.fsync(file.fileno())
-        partial.replace(path)
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def _encoded_groups(job: _Job, shard: _PlannedShard, pool: ThreadPoolExecutor) -> Iterator[list[Row]]:
-    """The rows of a shard with their encoded clips, a row group at a time, the next one ahead in the pool."""
-
-    def submit(start: int) -> list[Future[Row]]:
-        return [pool.submit(_encoded_row, job, index) for index in shard.rows[start : start + ROWS_PER_GROUP]]
-
-    ahead = submit(0)
-    for start in range(ROWS_PER_GROUP, len(shard.rows) + ROWS_PER_GROUP, ROWS_PER_GROUP):
-        current, ahead = ahead, submit(start)
-        yield [future.result() for future in current]
 
 
 def _encoded_clips(job: _Job, index: int) -> Iterator[tuple[Pcm16, bytes]]:
@@ -457,12 +426,3 @@ def _encoded_row(job: _Job, index: int) -> Row:
         else:
             row[column] = clip
     return row
-
-
-def _stored_features(folder: Path, manifest: Manifest) -> dict[str, Features]:
-    """The columns of each built configuration, also of recipes that are unknown to this build."""
-    return {
-        name: Features.from_arrow_schema(pq.read_schema(folder / next(iter(built.shards))))
-        for name, built in manifest.recipes.items()
-        if built.shards
-    }

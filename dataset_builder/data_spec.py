@@ -238,9 +238,19 @@ def recognised(data: str | Path) -> Reading:
             f"{reading.kind}:{text if reading in named else below} ({reading.what})" for reading in readings
         )
         raise DatasetError(f"{text!r} can be read in {len(readings)} ways; say which: {ways}")
-    if not readings:
-        raise DatasetError(_unknown(text))
-    return readings[0]
+    if readings:
+        return readings[0]
+    if any(part in text for part in "/\\.~"):
+        raise DatasetError(f"there is nothing at {text!r}: no folder, no table, and it is not a Hub id (ORG/NAME)")
+    from .sounds.hub import list_named_sets
+    from .sounds.published import list_readers
+
+    names, benchmarks = [*preset_names(), *list_named_sets()], ", ".join(f"{name}:PATH" for name in list_readers())
+    raise DatasetError(
+        f"no data {text!r}: no folder or file here, no Hub id (ORG/NAME), none of {benchmarks}; "
+        f"{nearest(text, names)}. To make sounds with installed synthesisers, in a clone: "
+        "python -m studies.sounds NAME --out FOLDER, then --data FOLDER"
+    )
 
 
 def _at_home(text: str) -> str:
@@ -282,22 +292,6 @@ def _named(text: str) -> Iterator[Reading]:
         yield Reading("benchmark", text, reader[0].meaning)
 
 
-def _unknown(text: str) -> str:
-    """The message for a text that names nothing."""
-    from .sounds.hub import list_named_sets
-    from .sounds.published import list_readers
-
-    if any(part in text for part in "/\\.~"):
-        return f"there is nothing at {text!r}: no folder, no table, and it is not a Hub id (ORG/NAME)"
-    names = [*preset_names(), *list_named_sets()]
-    readers = ", ".join(f"{name}:PATH" for name in list_readers())
-    return (
-        f"no data {text!r}: no folder or file here, no Hub id (ORG/NAME), none of {readers}; {nearest(text, names)}. "
-        "To make sounds with installed synthesisers, in a clone: python -m studies.sounds NAME --out FOLDER, then "
-        "--data FOLDER"
-    )
-
-
 def _at(path: Path) -> list[Reading]:
     """The readings of a path; empty where there is nothing."""
     try:
@@ -318,21 +312,41 @@ def _unchanged_folder(folder: str, _place: str, _changed: int) -> tuple[Reading,
 
 
 def _in_folder(folder: Path) -> Iterator[Reading]:
+    from .sounds.formats import format_of
+    from .sounds.published import published_with
+
     if (folder / MANIFEST_NAME).is_file():
         yield Reading("built", str(folder), "data that were built")
         return
     firsts = _first_files(folder)
     sound = next((firsts[suffix] for suffix in AUDIO_SUFFIXES if suffix in firsts), None)
     if ".parquet" in firsts or ".arrow" in firsts:
-        of_shards = _of_shards(folder, firsts)
-        yield of_shards
-        if sound is not None and of_shards.kind != "built":
-            yield Reading("recordings", str(folder), "a folder of recordings")
+        columns = _parquet_columns(firsts[".parquet"]) if ".parquet" in firsts else ()
+        if published_with(columns) is not None:
+            yield Reading("built", str(folder), "the authors' published data")
+        elif _names_recipes(folder / CARD_NAME):
+            yield Reading("built", str(folder), "data of recipes")
+        else:
+            is_asked = _is_of_questions(columns)
+            kind, what = (
+                ("questions", KINDS["questions"]) if is_asked else ("dataset", "a data set with a column of audio")
+            )
+            yield Reading(kind, str(folder), what)
+            if sound is not None:
+                yield Reading("recordings", str(folder), "a folder of recordings")
         return
-    said = _labels_among(folder, firsts)
+    said = next((firsts[suffix] for suffix in _LABEL_FILES if suffix in firsts), None)
+    try:
+        said = None if said is None or not format_of(folder) else said
+    except DatasetError:
+        said = None
     if sound is not None:
         yield Reading("recordings", str(folder), "a folder of recordings")
-    if said is not None and (sound is None or (said.suffix != ".csv" and _is_beside(said))):
+    # Beside sound, labels are in files of the same names.
+    if said is not None and (
+        sound is None
+        or (said.suffix != ".csv" and any(said.with_suffix(suffix).is_file() for suffix in AUDIO_SUFFIXES))
+    ):
         yield Reading("labels", str(folder), "strong labels, a file a recording")
     if sound is None and said is None:
         held = sorted(f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir())
@@ -356,35 +370,6 @@ def _first_files(folder: Path) -> dict[str, Path]:
         if seen >= _MOST_FILES:
             break
     return firsts
-
-
-def _labels_among(folder: Path, firsts: Mapping[str, Path]) -> Path | None:
-    """A file of strong labels of a folder; None where there is none of a known format."""
-    from .sounds.formats import format_of
-
-    file = next((firsts[suffix] for suffix in _LABEL_FILES if suffix in firsts), None)
-    try:
-        return None if file is None or not format_of(folder) else file
-    except DatasetError:
-        return None
-
-
-def _is_beside(labels: Path) -> bool:
-    """Whether a file of labels has the same name as a sound file beside it."""
-    return any(labels.with_suffix(suffix).is_file() for suffix in AUDIO_SUFFIXES)
-
-
-def _of_shards(folder: Path, firsts: Mapping[str, Path]) -> Reading:
-    from .sounds.published import published_with
-
-    columns = _parquet_columns(firsts[".parquet"]) if ".parquet" in firsts else ()
-    if published_with(columns) is not None:
-        return Reading("built", str(folder), "the authors' published data")
-    if _names_recipes(folder / CARD_NAME):
-        return Reading("built", str(folder), "data of recipes")
-    if _is_of_questions(columns):
-        return Reading("questions", str(folder), KINDS["questions"])
-    return Reading("dataset", str(folder), "a data set with a column of audio")
 
 
 def _names_recipes(card: Path) -> bool:
@@ -413,30 +398,21 @@ def _in_file(path: Path) -> Reading:
         return Reading("questions", str(path), KINDS["questions"])
     if set(_TEXTS) <= set(columns):
         return Reading("texts", str(path), "a table of captions for training")
-    if _is_of_recordings(path, columns):
-        return Reading("table", str(path), "a table of recordings")
-    if path.suffix.lower() not in _LABEL_FILES:
-        raise DatasetError(_no_data(path))
-    return Reading("labels", str(path), "strong labels of recordings")
-
-
-def _is_of_recordings(path: Path, columns: Collection[str]) -> bool:
-    """Whether a table describes whole recordings, even one without a column of their files."""
-    if FILE_COLUMNS[0] in columns:
-        return True
     names = [column.lower() for column in columns]
-    has_times = any(_TIMES.search(name) for name in names)
-    return path.suffix.lower() in (".csv", ".tsv") and not has_times and any(map(_SAID.fullmatch, names))
-
-
-def _no_data(path: Path) -> str:
-    """The message for a file of an unknown format."""
+    says_of_all = any(map(_SAID.fullmatch, names)) and not any(map(_TIMES.search, names))
     suffix = path.suffix.lower()
+    # A table may describe whole recordings without a column of their files.
+    if FILE_COLUMNS[0] in columns or (suffix in (".csv", ".tsv") and says_of_all):
+        return Reading("table", str(path), "a table of recordings")
+    if suffix in _LABEL_FILES:
+        return Reading("labels", str(path), "strong labels of recordings")
     if suffix in _YAML:
-        return f"{str(path)!r} is a description of data, and no data: give it by itself, --data {path}"
+        raise DatasetError(f"{str(path)!r} is a description of data, and no data: give it by itself, --data {path}")
     if suffix == ".parquet":
-        return f"{str(path)!r} is a part of a data set; give the folder that it lies in, --data {path.parent}"
-    return (
+        raise DatasetError(
+            f"{str(path)!r} is a part of a data set; give the folder that it lies in, --data {path.parent}"
+        )
+    raise DatasetError(
         f"{str(path)!r} is not data: data are a preset, a folder, a Hub id, a table (.csv, .tsv) or strong labels "
         f"({', '.join(_LABEL_FILES)}); labels:{path} reads it as strong labels"
     )
@@ -470,18 +446,14 @@ def _columns_of(path: Path) -> tuple[str, ...]:
         ) from None
     first = head.split("\n", 1)[0]
     if path.suffix.lower() == ".jsonl":
-        return _keys_of(first)
+        try:
+            row = json.loads(first)
+        except ValueError:
+            return ()
+        return tuple(row) if isinstance(row, dict) else ()
     if path.suffix.lower() == ".json":
         return tuple(dict.fromkeys(re.findall(r'"(\w+)"\s*:', head)))
     return tuple(name.strip() for name in next(csv.reader([first], delimiter=delimiter_of(first)), ()))
-
-
-def _keys_of(line: str) -> tuple[str, ...]:
-    try:
-        row = json.loads(line)
-    except ValueError:
-        return ()
-    return tuple(row) if isinstance(row, dict) else ()
 
 
 def described(data: str | Path, **given: Any) -> DataSpec:
@@ -573,30 +545,24 @@ def with_sound(spec: DataSpec, reading: Reading) -> DataSpec:
     path = Path(reading.source).expanduser()
     folder = path if path.is_dir() else path.parent
     try:
-        is_there = _first_is_in(path, folder) if reading.kind == "table" else _has_labelled(path, folder)
+        if reading.kind == "table":
+            # The first file that it names.
+            with path.open(encoding="utf-8-sig", newline="") as stream:
+                first = stream.readline()
+                stream.seek(0)
+                row = next(csv.DictReader(stream, delimiter=delimiter_of(first)), {})
+            name = next((row[column] for column in FILE_COLUMNS if row.get(column)), "")
+            is_there = bool(name) and (folder / name).is_file()
+        else:
+            # A sound file that labels name, or beside a file of labels of the same name.
+            sounds = [file for file in folder.iterdir() if file.suffix.lower() in AUDIO_SUFFIXES]
+            if path.is_dir():
+                is_there = any(sound.with_suffix(suffix).is_file() for sound in sounds for suffix in _LABEL_FILES)
+            else:
+                with path.open(encoding="utf-8-sig") as stream:
+                    named = set(re.findall(r"[\w.-]+", stream.read(_HEAD))) if sounds else set()
+                is_there = any({sound.name, sound.stem} & named or path.stem == sound.stem for sound in sounds)
     except (OSError, ValueError, csv.Error):
         # Errors of the table are raised when it is read.
         return spec
     return spec.changed(audio=str(folder)) if is_there else spec
-
-
-def _first_is_in(table: Path, folder: Path) -> bool:
-    """Whether the first file that a table names is in a folder."""
-    with table.open(encoding="utf-8-sig", newline="") as stream:
-        first = stream.readline()
-        stream.seek(0)
-        row = next(csv.DictReader(stream, delimiter=delimiter_of(first)), {})
-    name = next((row[column] for column in FILE_COLUMNS if row.get(column)), "")
-    return bool(name) and (folder / name).is_file()
-
-
-def _has_labelled(labels: Path, folder: Path) -> bool:
-    """Whether a sound file lies in a folder that labels name, or beside a file of labels of the same name."""
-    sounds = [path for path in folder.iterdir() if path.suffix.lower() in AUDIO_SUFFIXES]
-    if labels.is_dir():
-        return any(path.with_suffix(suffix).is_file() for path in sounds for suffix in _LABEL_FILES)
-    if not sounds:
-        return False
-    with labels.open(encoding="utf-8-sig") as stream:
-        named = set(re.findall(r"[\w.-]+", stream.read(_HEAD)))
-    return any({path.name, path.stem} & named or labels.stem == path.stem for path in sounds)

@@ -16,7 +16,7 @@ from audio_compositionality.support.spec import check_values
 from audio_compositionality.support.text import listed, nearest, shown
 
 from .data import Data, DatasetError, HeldData
-from .data_spec import FIELDS, DataSpec, Reading, check_fields, described, with_sound
+from .data_spec import FIELDS, KINDS, DataSpec, Reading, check_fields, described, with_sound
 from .recipes import list_recipes
 from .rendered import RenderedData, opened_preset, preset_fields, setting_names
 from .sounds.labels import COLUMNS
@@ -234,8 +234,15 @@ def opened_data(
     wanted = None if recipes is None else tuple(recipes)
     changes = {**spec.settings, **(changes or {})}
     if reading.kind == "hub":
-        reading, stored = _of_hub(spec, reading)
-        if stored is not None:
+        # Data of ours or the authors', or a data set of recordings.
+        from .stored import StoredData, StrangeDataError
+
+        try:
+            stored = StoredData(reading.source, revision=spec.revision)
+        except StrangeDataError:
+            reading = _set_of_hub(reading)
+        else:
+            reading = Reading("built", reading.source, KINDS["built"])
             _refuse_changes(changes, reading)
             return Opened(stored, reading, {})
     if reading.kind == "preset":
@@ -292,17 +299,6 @@ def _stored(spec: DataSpec, reading: Reading, how: Mapping[str, Any]) -> Data:
     raise DatasetError(f"{reading.source} is {reading.what}: it is for `train`, and no task scores it")
 
 
-def _of_hub(spec: DataSpec, reading: Reading) -> tuple[Reading, Data | None]:
-    """The reading of an id of the Hub: data of ours or the authors', opened, or a data set of recordings."""
-    from .stored import StoredData, StrangeDataError
-
-    try:
-        stored = StoredData(reading.source, revision=spec.revision)
-    except StrangeDataError:
-        return _set_of_hub(reading), None
-    return Reading("built", reading.source, "a data set that was built, or published by the authors"), stored
-
-
 def _of_sounds(
     spec: DataSpec,
     reading: Reading,
@@ -316,9 +312,11 @@ def _of_sounds(
     from .recorded import RECORDINGS, changeable, offered, takers
     from .scenes.effects import load_transform
     from .sounds.hub import named_set_of
+    from .texts.captions import load_templates
 
     # Wrong settings are refused before recordings are read, which can take minutes.
-    changes = {**changes, **_templates(spec)}
+    if spec.prompts is not None:
+        changes = {**changes, "templates": load_templates(spec.prompts)}
     fields = changeable(spec.preset, recipes)
     if spec.prompts is not None and not takers("templates", spec.preset, recipes):
         raise InputError(
@@ -335,14 +333,6 @@ def _of_sounds(
     notes += _skipped(sounds.source, sounds.skipped)
     offer = offered(sounds, preset=spec.preset, recipes=recipes, required=required, **changes)
     return Opened(offer.data, reading, offer.left_out, notes)
-
-
-def _templates(spec: DataSpec) -> dict[str, Any]:
-    if spec.prompts is None:
-        return {}
-    from .texts.captions import load_templates
-
-    return {"templates": load_templates(spec.prompts)}
 
 
 def open_recordings(

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -42,7 +43,6 @@ from .manifest import (
     open_parquet,
 )
 from .recipes import list_recipes, load_recipe
-from .recipes.base import Recipe
 from .sounds.published import CONFIGURATION, published_columns, published_with
 
 _EXPECTED = "expected a folder written by `audio-compositionality build`, or a Hub id of such data"
@@ -55,34 +55,6 @@ Answer = TypeVar("Answer")
 
 class StrangeDataError(DatasetError):
     """A data set that is neither this project's nor the authors'."""
-
-
-@dataclass(frozen=True)
-class StoredShard:
-    """A shard of a configuration.
-
-    Attributes:
-        split: of its rows.
-        name: its path below the root of the data.
-        built: its entry in the manifest; None without a manifest.
-    """
-
-    split: str
-    name: str
-    built: Shard | None = None
-
-
-@dataclass(frozen=True)
-class StoredShards:
-    """The shards of a configuration, split by split.
-
-    Attributes:
-        shards: in the order of its rows.
-        built: the entry of the manifest; None without one.
-    """
-
-    shards: tuple[StoredShard, ...]
-    built: BuiltRecipe | None = None
 
 
 class LocalFolder:
@@ -210,18 +182,18 @@ def place_of(source: str, revision: str | None) -> Place:
     return LocalFolder(source) if Path(source).is_dir() else HubRepository(source, revision)
 
 
-def find_shards(place: Place) -> dict[str, StoredShards]:
-    """The shards of each configuration of a known recipe; empty where the manifest has it as not built yet.
+def find_shards(place: Place) -> dict[str, tuple[BuiltRecipe | None, list[ShardReader]]]:
+    """For each configuration of a known recipe its entry in the manifest, where there is one, and its shards.
+
+    The shards are in the order of the rows; there are none where the manifest has the recipe as not built yet.
 
     Raises:
         DatasetError: there are no data of this project, or some are missing.
     """
     path = place.path(MANIFEST_NAME)
     manifest = None if path is None else Manifest.load(path)
-    return _shards_by_card(place) if manifest is None else _shards_by_manifest(place, manifest)
-
-
-def _shards_by_manifest(place: Place, manifest: Manifest) -> dict[str, StoredShards]:
+    if manifest is None:
+        return {name: (None, readers) for name, readers in _shards_by_card(place).items()}
     present = place.parquet_files()
     if present is not None:
         expected = manifest.shards
@@ -236,44 +208,49 @@ def _shards_by_manifest(place: Place, manifest: Manifest) -> dict[str, StoredSha
         if finished and strange is not None:
             raise DatasetError(f"{strange} is not a shard of this data set: it is not in the manifest")
     return {
-        name: StoredShards(tuple(StoredShard(shard.split, path, shard) for path, shard in built.shards.items()), built)
+        name: (built, [ShardReader(place, shard.split, path, shard) for path, shard in built.shards.items()])
         for name, built in manifest.recipes.items()
     }
 
 
-def _shards_by_card(place: Place) -> dict[str, StoredShards]:
+def _shards_by_card(place: Place) -> dict[str, list[ShardReader]]:
     """The shards as `datasets` reads the card or the file names: configurations of recipes, or the authors' data."""
     check_card(place)
     files = _files_by_card(place)
-    shards: dict[str, StoredShards] = {}
-    for configuration in files:
-        if configuration in list_recipes():
-            splits = {split: split for split in load_recipe(configuration).splits}
-            shards[configuration] = _in_order(place, configuration, files[configuration], splits)
-    if not shards and list(files) == [CONFIGURATION]:
-        columns = _columns(place, files[CONFIGURATION])
+    # The splits of a recipe, each of which may have another name in the data.
+    found: dict[str, tuple[Mapping[str, list[str]], Mapping[str, str]]] = {
+        name: (of_splits, {split: split for split in load_recipe(name).splits})
+        for name, of_splits in files.items()
+        if name in list_recipes()
+    }
+    if not found and list(files) == [CONFIGURATION]:
+        names = [name for of_split in files[CONFIGURATION].values() for name in of_split]
+        first = next(((name, path) for name in names if (path := place.path(name)) is not None), None)
+        if first is None:
+            raise DatasetError(f"{place.source} names no file that is there; {_EXPECTED}")
+        columns = list(open_parquet(*first).schema_arrow.names)
         published = published_with(columns)
         if published is None:
             raise StrangeDataError(
                 f"{place.source} has the columns {', '.join(columns)} and no manifest; missing are those of the "
                 f"authors' published data ({published_columns()}); {_EXPECTED}"
             )
-        shards[published.recipe] = _in_order(place, published.recipe, files[CONFIGURATION], published.splits)
-    if not shards:
+        found[published.recipe] = (files[CONFIGURATION], published.splits)
+    if not found:
         raise StrangeDataError(
             f"{place.source} has the configurations {', '.join(files)}, none of which is of a recipe "
             f"({', '.join(list_recipes())}); {_EXPECTED}"
         )
-    return shards
-
-
-def _in_order(place: Place, recipe: str, files: Mapping[str, list[str]], splits: Mapping[str, str]) -> StoredShards:
-    """The shards of a recipe's splits, each of which may have another name in the data."""
-    if not set(splits.values()) <= set(files):
-        raise DatasetError(
-            f"{place.source}, {recipe}: the splits are {', '.join(files)}; needed are {', '.join(splits.values())}"
-        )
-    return StoredShards(tuple(StoredShard(split, name) for split in splits for name in files[splits[split]]))
+    for recipe, (of_splits, splits) in found.items():
+        if not set(splits.values()) <= set(of_splits):
+            raise DatasetError(
+                f"{place.source}, {recipe}: the splits are {', '.join(of_splits)}; needed are "
+                f"{', '.join(splits.values())}"
+            )
+    return {
+        recipe: [ShardReader(place, split, name) for split in splits for name in of_splits[splits[split]]]
+        for recipe, (of_splits, splits) in found.items()
+    }
 
 
 def _files_by_card(place: Place) -> dict[str, dict[str, list[str]]]:
@@ -306,15 +283,6 @@ def _files_by_card(place: Place) -> dict[str, dict[str, list[str]]]:
     if not names:
         raise DatasetError(f"{place.source} names no file; {_EXPECTED}")
     return files
-
-
-def _columns(place: Place, files: Mapping[str, list[str]]) -> list[str]:
-    """The columns of the first existing file."""
-    for name in (name for names in files.values() for name in names):
-        path = place.path(name)
-        if path is not None:
-            return list(open_parquet(name, path).schema_arrow.names)
-    raise DatasetError(f"{place.source} names no file that is there; {_EXPECTED}")
 
 
 def check_card(place: Place) -> None:
@@ -358,13 +326,15 @@ class ShardReader:
 
     Attributes:
         place: of the shard.
-        shard: its name, split and digest.
-        recipe: name of the recipe of its rows.
+        split: of its rows.
+        name: its path below the root of the data.
+        built: its entry in the manifest; None without a manifest.
     """
 
     place: Place
-    shard: StoredShard
-    recipe: str
+    split: str
+    name: str
+    built: Shard | None = None
 
     @cached_property
     def path(self) -> Path:
@@ -373,17 +343,17 @@ class ShardReader:
         Raises:
             DatasetError: it differs, is missing, or was built here and its manifest is missing.
         """
-        path = self.place.path(self.shard.name)
+        path = self.place.path(self.name)
         if path is None:
-            raise DatasetError(f"{self.shard.name} of {self.place.source} is not there; build or download it again")
-        if self.shard.built is not None:
-            self.shard.built.verify(self.shard.name, path)
+            raise DatasetError(f"{self.name} of {self.place.source} is not there; build or download it again")
+        if self.built is not None:
+            self.built.verify(self.name, path)
             return path
-        metadata = naming(self.shard.name, lambda: pq.read_metadata(path)).metadata or {}
+        metadata = naming(self.name, lambda: pq.read_metadata(path)).metadata or {}
         if FINGERPRINT_KEY in metadata:
             fingerprint = metadata[FINGERPRINT_KEY].decode("utf-8", "replace")
             raise DatasetError(
-                f"{self.shard.name} of {self.place.source} was built with the fingerprint {fingerprint[:12]}, and the "
+                f"{self.name} of {self.place.source} was built with the fingerprint {fingerprint[:12]}, and the "
                 f"{MANIFEST_NAME} that says what all shards are is not there: build them again (--force), or download "
                 "all files again"
             )
@@ -391,14 +361,14 @@ class ShardReader:
 
     def open(self) -> pq.ParquetFile:
         """Open the file, which is not kept open."""
-        return open_parquet(self.shard.name, self.path)
+        return open_parquet(self.name, self.path)
 
     @cached_property
     def features(self) -> Features:
         """The declared columns."""
         # Taken here: a shard that differs from the manifest is not damaged Parquet.
         path = self.path
-        features: Features = naming(self.shard.name, lambda: Features.from_arrow_schema(pq.read_schema(path)))
+        features: Features = naming(self.name, lambda: Features.from_arrow_schema(pq.read_schema(path)))
         return features
 
     @cached_property
@@ -410,13 +380,8 @@ class ShardReader:
     def groups(self) -> tuple[range, ...]:
         """For each row group the numbers of its rows in the shard."""
         metadata = self.open().metadata
-        groups: list[range] = []
-        first = 0
-        for number in range(metadata.num_row_groups):
-            stop = first + metadata.row_group(number).num_rows
-            groups.append(range(first, stop))
-            first = stop
-        return tuple(groups)
+        sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+        return tuple(range(stop - size, stop) for size, stop in zip(sizes, accumulate(sizes), strict=True))
 
     @property
     def num_rows(self) -> int:
@@ -427,7 +392,7 @@ class ShardReader:
         """The rows without their audio."""
         audio = {column.name for column in self.columns}
         names = [name for name in self.features if name not in audio]
-        rows: list[Row] = naming(self.shard.name, lambda: self.open().read(names).to_pylist())
+        rows: list[Row] = naming(self.name, lambda: self.open().read(names).to_pylist())
         return rows if names else [{} for _ in range(self.num_rows)]
 
     def list_lengths(self, column: str) -> list[int]:
@@ -441,7 +406,7 @@ class ShardReader:
             lengths: list[int] = pc.fill_null(pc.list_value_length(file.read([leaf])[column]), 0).to_pylist()
             return lengths
 
-        return naming(self.shard.name, read)
+        return naming(self.name, read)
 
     def encoded_rows(self, wanted: range, columns: Sequence[AudioColumn]) -> Iterator[tuple[int, Row]]:
         """Number and audio columns of some rows; only their row groups are read."""
@@ -451,16 +416,16 @@ class ShardReader:
         names = [column.name for column in columns]
         start = self.groups[numbers[0]].start
         batches = naming(
-            self.shard.name,
+            self.name,
             lambda: self.open().iter_batches(batch_size=ROWS_AT_A_TIME, row_groups=numbers, columns=names),
         )
         while start < wanted.stop:
-            batch = naming(self.shard.name, lambda: next(batches, None))
+            batch = naming(self.name, lambda: next(batches, None))
             if batch is None:
                 return
             kept = overlap(range(start, start + len(batch)), wanted)
             part = batch.slice(kept.start - start, len(kept))
-            yield from zip(kept, naming(self.shard.name, part.to_pylist), strict=True)
+            yield from zip(kept, naming(self.name, part.to_pylist), strict=True)
             start += len(batch)
 
 
@@ -486,13 +451,6 @@ class _InvalidClipError(Exception):
         self.length = length
 
 
-def _check_row(recipe: Recipe[Any], row: Row, shard: str) -> None:
-    try:
-        recipe.check_row(row)
-    except DatasetError as error:
-        raise DatasetError(f"{shard}: {error}") from error
-
-
 class StoredData(HeldData["StoredConfiguration"]):
     """Data stored as Parquet shards with embedded audio; see `Data`.
 
@@ -511,9 +469,8 @@ class StoredData(HeldData["StoredConfiguration"]):
             DatasetError: there is no data set, or it is not of this project.
         """
         place = place_of(source, revision)
-        super().__init__(
-            source, {name: StoredConfiguration(place, name, shards) for name, shards in find_shards(place).items()}
-        )
+        found = find_shards(place).items()
+        super().__init__(source, {name: StoredConfiguration(place, name, *shards) for name, shards in found})
 
     def configuration(self, recipe: str) -> StoredConfiguration:
         """The configuration of a recipe.
@@ -536,11 +493,11 @@ class StoredConfiguration:
         shards: readers, in the order of the rows.
     """
 
-    def __init__(self, place: Place, recipe: str, stored: StoredShards) -> None:
+    def __init__(self, place: Place, recipe: str, built: BuiltRecipe | None, shards: Sequence[ShardReader]) -> None:
         self.recipe = recipe
         self.source = place.source
-        self.shards = tuple(ShardReader(place, shard, recipe) for shard in stored.shards)
-        self._built = stored.built
+        self.shards = tuple(shards)
+        self._built = built
         self._recipe = load_recipe(recipe) if recipe in list_recipes() else None
         self._resampling_said = False
 
@@ -551,7 +508,7 @@ class StoredConfiguration:
             return self._built.fingerprint
         digest = hashlib.sha256(f"{self.recipe}\n".encode())
         for reader in self.shards:
-            digest.update(f"{reader.shard.split} {sha256_of_file(reader.path)}\n".encode())
+            digest.update(f"{reader.split} {sha256_of_file(reader.path)}\n".encode())
         return digest.hexdigest()
 
     @cached_property
@@ -576,13 +533,13 @@ class StoredConfiguration:
             missing = expected - {column.name for column in reader.columns}
             if missing:
                 raise DatasetError(
-                    f"{reader.shard.name} lacks the columns {', '.join(sorted(missing))} of {self.recipe}, declared as "
+                    f"{reader.name} lacks the columns {', '.join(sorted(missing))} of {self.recipe}, declared as "
                     f"audio; it has {', '.join(reader.features)}"
                 )
             if reader.columns != columns:
-                raise DatasetError(f"{reader.shard.name} declares other audio than {self.shards[0].shard.name}")
+                raise DatasetError(f"{reader.name} declares other audio than {self.shards[0].name}")
         if not columns:
-            raise DatasetError(f"{self.shards[0].shard.name} declares no column with audio")
+            raise DatasetError(f"{self.shards[0].name} declares no column with audio")
         return columns
 
     @cached_property
@@ -593,15 +550,18 @@ class StoredConfiguration:
         ids = set()
         first_of_split: dict[str, int] = {}
         for reader in self.shards:
-            split = reader.shard.split
+            split = reader.split
             first = first_of_split.setdefault(split, len(rows))
             for record in reader.rows():
                 row = {"id": f"{self.recipe}-{split}-{len(rows) - first:05d}", **record, "split": split}
                 if not isinstance(row["id"], str) or row["id"] in ids:
-                    raise DatasetError(f"{reader.shard.name}: a row has the id {row['id']!r}; an id is a unique text")
+                    raise DatasetError(f"{reader.name}: a row has the id {row['id']!r}; an id is a unique text")
                 ids.add(row["id"])
-                if self._recipe is not None:
-                    _check_row(self._recipe, row, reader.shard.name)
+                try:
+                    if self._recipe is not None:
+                        self._recipe.check_row(row)
+                except DatasetError as error:
+                    raise DatasetError(f"{reader.name}: {error}") from error
                 rows.append(row)
         return tuple(rows)
 
@@ -709,7 +669,7 @@ class StoredConfiguration:
         """Name of the shard of a clip, by the clip's number."""
         row = int(np.searchsorted(self._first_clips, clip, "right")) - 1
         ends = np.cumsum([reader.num_rows for reader in self.shards])
-        return self.shards[int(np.searchsorted(ends, row, "right"))].shard.name
+        return self.shards[int(np.searchsorted(ends, row, "right"))].name
 
     def _decode(self, clip_id: str, audio: Any, declared_rate: int | None) -> tuple[Waveform, int]:
         """Samples and rate of an encoded clip, resampled to the declared rate of its column."""

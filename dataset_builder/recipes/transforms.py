@@ -7,18 +7,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from ..data import AUDIO, NUMBER, TEXT, WHOLE, DataColumn, DatasetError, Rendering, Row
-from ..scenes.bases import (
-    CANDIDATES,
-    PAPER_RANGES,
-    QUARTERS,
-    SAME,
-    RecentOrbits,
-    TransformSpec,
-    Version,
-    draw_copies,
-    drawn_bases,
-    render_base,
-)
+from ..scenes import bases
 from ..scenes.effects import ParameterRange, Transform
 from ..scenes.sources import LEVELS, SOURCE_LABELS, SOURCES, VALUES
 from ..sounds.entries import Sounds
@@ -26,7 +15,7 @@ from ..sounds.splits import FOLDS
 from .base import Drawn, Recipe
 
 
-class Transforms(Recipe[TransformSpec]):
+class Transforms(Recipe[bases.TransformSpec]):
     """Clips, their copies after transforms, and candidates to compare these with."""
 
     name = "transforms"
@@ -34,18 +23,18 @@ class Transforms(Recipe[TransformSpec]):
     one_length = False
 
     @cached_property
-    def presets(self) -> Mapping[str, TransformSpec]:
+    def presets(self) -> Mapping[str, bases.TransformSpec]:
         """Specs by the name of a preset; those of ``paper-`` have the paper's ranges and transforms."""
-        paper: dict[str, Any] = {"transforms": ("noise", "reverb"), "ranges": PAPER_RANGES}
+        paper: dict[str, Any] = {"transforms": ("noise", "reverb"), "ranges": bases.PAPER_RANGES}
         mini: dict[str, Any] = {"bases": 48, "untransformed": 112}
         return {
-            "mini": TransformSpec(**mini),
-            "full": TransformSpec(),
-            "paper-mini": TransformSpec(**mini, **paper),
-            "paper-full": TransformSpec(**paper),
+            "mini": bases.TransformSpec(**mini),
+            "full": bases.TransformSpec(),
+            "paper-mini": bases.TransformSpec(**mini, **paper),
+            "paper-full": bases.TransformSpec(**paper),
         }
 
-    def of_sounds(self, spec: TransformSpec, sounds: Sounds, requested: Mapping[str, Any]) -> TransformSpec:
+    def of_sounds(self, spec: bases.TransformSpec, sounds: Sounds, requested: Mapping[str, Any]) -> bases.TransformSpec:
         """Sounds in place of scenes, with all transforms for which the preset states a range.
 
         The paper has four, of which scenes allow two.
@@ -53,7 +42,7 @@ class Transforms(Recipe[TransformSpec]):
         usual = tuple(name for name, _ in spec.ranges) or spec.transforms
         return super().of_sounds(spec, sounds, {"transforms": usual, **requested})
 
-    def columns(self, spec: TransformSpec) -> Sequence[DataColumn]:
+    def columns(self, spec: bases.TransformSpec) -> Sequence[DataColumn]:
         """The transform and the clip of each copy; null where there is none."""
         return (
             DataColumn("id", TEXT, "name of the row"),
@@ -63,8 +52,8 @@ class Transforms(Recipe[TransformSpec]):
             DataColumn(
                 "candidate",
                 TEXT,
-                f"empty for bases and copies; `{SAME}`, or the attribute that differs from the base",
-                choices=("", *CANDIDATES),
+                f"empty for bases and copies; `{bases.SAME}`, or the attribute that differs from the base",
+                choices=("", *bases.CANDIDATES),
             ),
             DataColumn("parameter", NUMBER, "value of the parameter; null for the base", optional=True),
             DataColumn("unit", TEXT, "unit of the parameter"),
@@ -72,7 +61,7 @@ class Transforms(Recipe[TransformSpec]):
                 "scaled", NUMBER, "place of the parameter in its range, 0 to 1; null for the base", optional=True
             ),
             DataColumn(
-                "quarter", WHOLE, "quarter of the range, 0 to 3; -1 for the base", choices=(-1, *range(QUARTERS))
+                "quarter", WHOLE, "quarter of the range, 0 to 3; -1 for the base", choices=(-1, *range(bases.QUARTERS))
             ),
             DataColumn(
                 "fold",
@@ -94,7 +83,7 @@ class Transforms(Recipe[TransformSpec]):
             ),
         )
 
-    def render(self, spec: TransformSpec) -> Rendering:
+    def render(self, spec: bases.TransformSpec) -> Rendering:
         """Draw the rows; nothing is written.
 
         Raises:
@@ -104,13 +93,13 @@ class Transforms(Recipe[TransformSpec]):
             transform.check_available()
         return super().render(spec)
 
-    def draw(self, spec: TransformSpec, sounds: Sounds) -> Iterator[Drawn]:
+    def draw(self, spec: bases.TransformSpec, sounds: Sounds) -> Iterator[Drawn]:
         """Each base, its copies and its candidates, then the clips without copies."""
-        recent = RecentOrbits()
-        for number, base in enumerate(drawn_bases(spec)):
+        recent = bases.RecentOrbits()
+        for number, base in enumerate(bases.drawn_bases(spec)):
             original, *candidates = base.versions
-            rows: list[tuple[str, Row, Version]] = [("base", {}, original)]
-            for copy in draw_copies(base, spec):
+            rows: list[tuple[str, Row, bases.Version]] = [("base", {}, original)]
+            for copy in bases.draw_copies(base, spec):
                 changes = {
                     "transform": copy.transform.name,
                     "parameter": copy.parameter,
@@ -120,7 +109,7 @@ class Transforms(Recipe[TransformSpec]):
                 }
                 rows.append((f"{copy.transform.name}-{copy.number}", changes, original))
             rows += [(one.candidate, {"candidate": one.candidate}, one) for one in candidates]
-            render = partial(render_base, number, base, spec)
+            render = partial(bases.render_base, number, base, spec)
             for place, (what, changes, version) in enumerate(rows):
                 row = {
                     "id": f"{base.name}-{what}",
@@ -149,11 +138,11 @@ class Transforms(Recipe[TransformSpec]):
         if (row["quarter"] >= 0) != copy:
             raise DatasetError(f"row {name}: quarter is {row['quarter']}; it is 0 to 3, and -1 for a base")
 
-    def card(self, spec: TransformSpec) -> Mapping[str, Any]:
+    def card(self, spec: bases.TransformSpec) -> Mapping[str, Any]:
         """The transforms with their ranges."""
         spans = [(transform, _range_text(transform, span)) for transform, span in spec.spans]
         levelled = [f"`{transform.name}`" for transform, _ in spec.spans if transform.keeps_level]
-        return {"spans": spans, "levelled": levelled, "draws": QUARTERS * spec.per_quarter}
+        return {"spans": spans, "levelled": levelled, "draws": bases.QUARTERS * spec.per_quarter}
 
 
 def _range_text(transform: Transform, span: ParameterRange) -> str:

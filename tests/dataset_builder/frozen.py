@@ -16,6 +16,8 @@ from audio_compositionality.dataset_builder.data import recipe_fingerprint
 from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
 from audio_compositionality.dataset_builder.rendered import rendered_preset
 
+from .recipes.few import MEMBERS, opened
+
 FILE = Path(__file__).with_suffix(".json")
 
 COLUMNS = (
@@ -39,17 +41,21 @@ def stated(name: str) -> dict[str, Any]:
     return {"version": recipe.version, "presets": presets}
 
 
-def drawn(name: str) -> str:
-    """The digest of the rows of the preset mini and of some of its clips, 40 digits."""
-    configuration = rendered_preset("mini", recipes=[name]).configuration(name)
+def digest_of(configuration: Any, step: int = 64) -> str:
+    """The digest of all rows of a configuration and of four clips in each `step`, 40 digits."""
     rows = [[row[column] for column in COLUMNS if column in row] for row in configuration.rows]
     digest = hashlib.sha256(json.dumps(rows).encode())
     ids = configuration.clip_ids
-    for place in range(0, len(ids), 64):
+    for place in range(0, len(ids), step):
         for clip in configuration.clips(range(place, min(place + 4, len(ids)))):
             digest.update(f"{clip.id} {clip.sample_rate}".encode())
             digest.update(clip.waveform.tobytes())
     return digest.hexdigest()[:40]
+
+
+def drawn(name: str) -> str:
+    """The digest of the preset mini."""
+    return digest_of(rendered_preset("mini", recipes=[name]).configuration(name))
 
 
 def frozen() -> dict[str, Any]:
@@ -61,7 +67,8 @@ def frozen() -> dict[str, Any]:
 def main(names: list[str]) -> None:
     entries = frozen() if FILE.exists() else {}
     for name in names or recipes():
-        entries[name] = {**stated(name), "drawn": drawn(name)}
+        few = {member: digest_of(opened(member), 16) for member in MEMBERS if member.partition(" of ")[0] == name}
+        entries[name] = {**stated(name), "drawn": drawn(name), "few": few}
     kept = {name: entries[name] for name in sorted(entries) if name in recipes()}
     FILE.write_text(json.dumps(kept, indent=2) + "\n", "utf-8")
 

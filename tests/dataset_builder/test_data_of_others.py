@@ -71,14 +71,6 @@ def test_datasets_loads_it(toys, folder, tmp_path):
     assert "from datasets import Audio, List, load_dataset" in card
 
 
-def test_the_code_of_its_card_runs_as_written(toys, tmp_path, monkeypatch, without_torchcodec):
-    card = build_dataset("tiny", tmp_path / "audio-compositionality", progress=False) / "README.md"
-    monkeypatch.chdir(tmp_path)
-    names = {}
-    exec(card.read_text("utf-8").partition("```python\n")[2].partition("```")[0], names)
-    assert (names["waveform"] == next(iter(open_data("tiny").configuration("toys").clips())).waveform).all()
-
-
 def test_it_is_added_to_a_folder_without_touching_the_others(toys, tiny_data, tmp_path):
     folder = build_dataset(tiny_data, tmp_path / "x", progress=False)
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*.parquet")}
@@ -122,9 +114,6 @@ def test_rows_out_of_order_are_refused(toys, tmp_path, monkeypatch):
     monkeypatch.setattr(Toys, "splits", ("test", "train"))
     with pytest.raises(DatasetError, match=r"rows of toys come split by split, in the order test, train"):
         build_dataset("mini", tmp_path / "x", recipes=["toys"], progress=False)
-
-
-# ----- cards
 
 
 @pytest.fixture

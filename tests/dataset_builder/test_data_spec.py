@@ -63,9 +63,6 @@ def parquet(path, **columns):
     return path
 
 
-# ----- names
-
-
 def test_names_of_every_kind_are_recognised(here):
     write_labelled(here / "compa:archives", 1)
     names = {
@@ -74,9 +71,8 @@ def test_names_of_every_kind_are_recognised(here):
         "benchmark": ["compa:archives"],
         "hub": ["lab/set", "some-lab/audio.compositionality_2"],
     }
-    assert {text: read_as(text) for texts in names.values() for text in texts} == {
-        text: (kind, text) for kind, texts in names.items() for text in texts
-    }
+    for kind, texts in names.items():
+        assert [read_as(text) for text in texts] == [(kind, text) for text in texts]
     for kind in KINDS:
         assert recognised(f"{kind}:nowhere") == Reading(kind, "nowhere", KINDS[kind])
 
@@ -86,9 +82,6 @@ def test_a_path_is_no_name(here):
         write_labelled(here / name, 1)
         assert read_as(f"./{name}") == read_as(Path(name)) == ("recordings", f"./{name}")
         assert read_as(here / name) == ("recordings", str(here / name))
-
-
-# ----- what lies at a path
 
 
 @pytest.mark.parametrize("published", PUBLISHED, ids=lambda published: published.recipe)
@@ -111,7 +104,6 @@ def test_folders_of_recordings(here):
 @pytest.mark.parametrize(
     ("name", "text", "kind"),
     [
-        ("table.csv", "file_name,label\na.wav,dog\n", "table"),
         ("table.tsv", "label\tfile_name\ndog\ta.wav\n", "table"),
         ("captions.csv", "\ufefffile_name,caption\na.wav,a dog\n", "table"),
         ("rows.jsonl", '{"file_name": "a.wav", "label": "dog"}\n', "table"),
@@ -135,25 +127,19 @@ def test_tables_by_their_columns(name, text, kind, here):
     assert read_as(name) == (kind, name)
 
 
-def test_folders_and_files_of_parquet_by_their_columns(here):
+def test_parquet_by_its_columns_and_strong_labels_of_all_kinds(here):
     parquet(here / "set" / "train-0.parquet", audio=[b""], label=["dog"])
     parquet(here / "asked" / "test-0.parquet", question=["who?"], options=[["a", "b"]])
-    assert read_as("set") == ("dataset", "set")
-    assert read_as("asked") == ("questions", "asked")
-    assert read_as("asked/test-0.parquet") == ("questions", "asked/test-0.parquet")
-
-
-def test_strong_labels_of_all_kinds(here):
-    labels, _ = write_domestic(here / "desed")
-    assert recognised(labels).kind == "labels"
-    path, _ = write_audiotime(here / "audiotime")
-    assert recognised(path).kind == "labels"
     (here / "text").mkdir()
     (here / "text" / "a.txt").write_text("0.1\t0.5\tdog\n")
-    assert read_as("text") == ("labels", "text")
-
-
-# ----- ambiguities
+    for name, kind in (
+        ("set", "dataset"),
+        ("asked", "questions"),
+        ("asked/test-0.parquet", "questions"),
+        ("text", "labels"),
+        *((labels, "labels") for labels, _ in (write_domestic(here / "desed"), write_audiotime(here / "audiotime"))),
+    ):
+        assert read_as(name) == (kind, str(name))
 
 
 FOLDER = "a folder of recordings"
@@ -194,23 +180,12 @@ def test_a_folder_is_looked_at_once_until_it_changes(here, monkeypatch):
     assert len(looked) == 2
 
 
-def test_of_large_folders_some_files_are_looked_at(here, monkeypatch):
-    write_labelled(here / "animals", 2)
-    monkeypatch.setattr(data_spec, "_MOST_FILES", 1)
-    (here / "animals" / "zoo").mkdir()
-    (here / "animals" / "zoo" / "x.parquet").write_text("")
-    assert read_as("animals") == ("recordings", "animals")
-
-
 def test_the_home_folder_is_read_behind_a_sign(here, monkeypatch):
     monkeypatch.setenv("HOME", str(here))
     assert recognised("recordings:~/x").source == str(here / "x")
     assert recognised("esc50=~/x").source == f"esc50={here / 'x'}"
     spec = DataSpec(data="x", audio="~/x", labels=("~/a.csv", "b.csv"))
     assert (spec.audio, spec.labels) == (str(here / "x"), (str(here / "a.csv"), "b.csv"))
-
-
-# ----- what is none
 
 
 def test_what_is_no_data_is_told(here):
@@ -240,13 +215,6 @@ def test_what_is_no_data_is_told(here):
             recognised(text)
 
 
-# ----- fields
-
-
-def test_there_are_fields_of_every_kind():
-    assert FIELDS.keys() == KINDS.keys()
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_field_says_something_of_a_kind_or_is_refused(kind):
     reading = Reading(kind, "x", KINDS[kind])
@@ -265,26 +233,19 @@ def test_a_field_says_something_of_a_kind_or_is_refused(kind):
             assert all(one in str(raised.value) for one in about[:3])
 
 
-@pytest.mark.parametrize("kind", ["table", "labels", "texts"])
-def test_a_table_needs_its_sound(kind):
-    with pytest.raises(InputError, match=r"its sound is elsewhere: give the folder, --set audio=FOLDER"):
-        check_fields(DataSpec(data="x"), Reading(kind, "x", KINDS[kind]))
-
-
-@pytest.mark.parametrize("name", ["format", "durations", "columns", "resolution", "names"])
-def test_recordings_without_strong_labels_have_no_format_of_them(name):
+def test_fields_that_lack_another(here):
+    for kind in ("table", "labels", "texts"):
+        with pytest.raises(InputError, match=r"its sound is elsewhere: give the folder, --set audio=FOLDER"):
+            check_fields(DataSpec(data="x"), Reading(kind, "x", KINDS[kind]))
     reading = Reading("recordings", "animals", KINDS["recordings"])
-    with pytest.raises(InputError, match=rf"{name} applies to strong labels, and 'animals' has none: .*labels=FILE"):
-        check_fields(DataSpec(data="animals", **{name: VALUES[name]}), reading)
-
-
-@pytest.mark.parametrize("kind", ["built", "dataset"])
-def test_a_folder_here_has_no_revision(kind, here):
+    for name in ("format", "durations", "columns", "resolution", "names"):
+        with pytest.raises(InputError, match=rf"{name} applies to strong labels, and 'animals' has none: .*labels="):
+            check_fields(DataSpec(data="animals", **{name: VALUES[name]}), reading)
     (here / "x").mkdir()
-    for source in ("x", "esc50=x"):
+    for kind, source in (("built", "x"), ("dataset", "esc50=x")):
         with pytest.raises(InputError, match=r"revision applies to a Hub id, and .*is a local folder"):
             check_fields(DataSpec(data="x", revision="abc"), Reading(kind, source, KINDS[kind]))
-    check_fields(DataSpec(data="x", revision="abc"), Reading(kind, "lab/x", KINDS[kind]))
+    check_fields(DataSpec(data="x", revision="abc"), Reading("built", "lab/x", KINDS["built"]))
 
 
 def test_sound_beside_a_table_or_strong_labels_is_found(here):
@@ -313,15 +274,6 @@ def test_tables_call_their_files_as_people_do(here):
         open_data("clips/m.tsv", audio="clips")
 
 
-def test_prompts_where_nothing_is_called_by_texts(here):
-    write_labelled(here / "animals", 8)
-    with pytest.raises(InputError, match="prompts is 'plain', and none of the recipes uses prompts"):
-        open_data("animals", prompts="plain", recipes=["transforms"])
-
-
-# ----- data.yaml
-
-
 def test_a_description_is_the_data_and_all_that_is_said(here):
     write_labelled(here / "lib" / "animals", 1)
     (here / "lib" / "animals.yaml").write_text(
@@ -333,16 +285,13 @@ def test_a_description_is_the_data_and_all_that_is_said(here):
     assert described("lib/animals.yaml", label="kind").label == "kind"
 
 
-def test_its_paths_are_below_its_folder(here, tmp_path):
+def test_its_paths_are_below_its_folder_and_what_stands_before_them_is_kept(here, tmp_path):
     labels, audio = write_domestic(here / "lib")
     text = f"data: {labels.name}\naudio: {audio.name}\ndurations: {tmp_path / 'x.tsv'}\nlabels: [{labels.name}, no.tsv]"
     (here / "lib" / "street.yaml").write_text(text)
     spec = described("lib/street.yaml")
     assert (spec.data, spec.audio) == (f"lib/{labels.name}", f"lib/{audio.name}")
     assert (spec.durations, spec.labels) == (str(tmp_path / "x.tsv"), (f"lib/{labels.name}", "no.tsv"))
-
-
-def test_what_stands_before_a_path_is_kept(here):
     write_labelled(here / "lib" / "esc50", 1)
     for said, read in (
         ("recordings:esc50", "recordings:lib/esc50"),
@@ -368,12 +317,6 @@ def test_what_it_says_is_written_and_read_again(here):
     assert described("data.yaml") == spec
 
 
-def test_the_description_of_a_data_set_of_others_is_data_by_itself(here):
-    (here / "birds.yaml").write_text("dataset: lab/birds\n")
-    spec = described("birds.yaml")
-    assert (recognised(spec.data).kind, recognised(spec.data).source) == ("dataset", "birds.yaml")
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -392,14 +335,13 @@ def test_a_wrong_description_is_told_with_its_name(text, message, here):
         described("x.yaml")
 
 
-# ----- opened
-
-
 def test_open_data_takes_fields_and_settings_together(here):
     write_labelled(here / "animals", 8)
     files = sorted(path.relative_to(here / "animals") for path in (here / "animals").glob("*/*"))
     lines = [f"{file},{file.parent}" for file in files]
     (here / "animals" / "metadata.csv").write_text("\n".join(["file_name,animal", *lines]) + "\n")
+    with pytest.raises(InputError, match="prompts is 'plain', and none of the recipes uses prompts"):
+        open_data("animals", prompts="plain", recipes=["transforms"])
     data = open_data("animals", label="animal", recipes=["transforms"], transforms=("gain",), seed=3)
     settings = data.settings["transforms"]
     assert (settings.seed, settings.transforms) == (3, ("gain",))
@@ -452,12 +394,13 @@ def test_settings_of_a_description_are_told_with_its_name(here, tiny_data):
             open_data("x.yaml")
 
 
-@pytest.mark.parametrize("name", ["texts", "questions"])
-def test_rows_that_are_fixed_have_no_settings(name, here):
-    (here / "texts").write_text("path,caption,dataset,split_name\n")
-    (here / "questions").write_text("question,options\n")
-    spec = DataSpec(data=name, audio=".")
-    with pytest.raises(InputError, match=r"there is no setting 'seed': .*whose rows are fixed"):
-        opened_data(spec, changes={"seed": 7})
-    with pytest.raises(DatasetError, match=r"no task scores it|is no table of questions"):
-        opened_data(spec)
+def test_rows_that_are_fixed_have_no_settings(here):
+    for name, text, message in (
+        ("texts", "path,caption,dataset,split_name\n", "no task scores it"),
+        ("questions", "question,options\n", "is no table of questions"),
+    ):
+        (here / name).write_text(text)
+        with pytest.raises(InputError, match=r"there is no setting 'seed': .*whose rows are fixed"):
+            opened_data(DataSpec(data=name, audio="."), changes={"seed": 7})
+        with pytest.raises(DatasetError, match=message):
+            opened_data(DataSpec(data=name, audio="."))

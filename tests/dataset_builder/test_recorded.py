@@ -12,7 +12,7 @@ from audio_compositionality.dataset_builder.open_data import open_data, open_rec
 from audio_compositionality.dataset_builder.recorded import RECORDINGS, changeable, offered, recorded, recorded_recipes
 from audio_compositionality.dataset_builder.scenes.effects import ParameterRange
 from audio_compositionality.dataset_builder.sounds.recordings import SoundError
-from audio_compositionality.dataset_builder.sounds.tones import captioned_timbres, default_timbres
+from audio_compositionality.dataset_builder.sounds.tones import default_timbres
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.spec import check_values, read_values
 
@@ -37,23 +37,12 @@ def settings_of(data):
 def test_a_folder_and_a_data_set_are_told_apart(folder, without_torchcodec):
     recordings = open_recordings(folder, progress=False)
     assert recordings.source == str(folder)
+    with pytest.raises(InputError, match="label does not apply: strong labels describe"):
+        open_recordings(folder, labels=["y"], label="z")
     (folder / "metadata.csv").write_text("file_name,label\n" + "".join(f"dog/{n}.wav,x{n % 2}\n" for n in range(8)))
     listed = open_recordings(folder, label="label", progress=False)
     same = open_recordings(f"dataset:{folder}", label="label", split="train", progress=False)
     assert recordings.fingerprint != listed.fingerprint == same.fingerprint
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"split": "test"}, "split does not apply to '.*', which is a folder of recordings; it applies to"),
-        ({"labels": ["y"], "label": "z"}, "label does not apply: strong labels describe"),
-        ({"format": "desed"}, "format applies to strong labels, and '.*' has none"),
-    ],
-)
-def test_what_does_not_go_together_is_refused(options, message, folder):
-    with pytest.raises(InputError, match=message):
-        open_recordings(folder, **options)
 
 
 def test_the_data_are_those_of_the_recipe(folder, tmp_path):
@@ -75,29 +64,15 @@ def test_the_data_are_those_of_the_recipe(folder, tmp_path):
         open_recordings(tmp_path / "built", progress=False)
 
 
-def test_presets_have_their_sizes_and_transforms():
-    recordings = made_recordings(rate=32_000)
-    ours, papers = ("gain", "noise", "lowpass", "reverb"), ("noise", "pitch", "reverb", "stretch")
-    for preset, transforms in (("mini", ours), ("full", ours), ("paper-mini", papers), ("paper-full", papers)):
-        settings = settings_of(recorded(recordings, recipes=["transforms"], preset=preset))
-        sizes = (48, 112) if preset.endswith("mini") else (400, 800)
-        assert (settings.bases, settings.untransformed, settings.transforms) == (*sizes, transforms)
-
-
 class TestRecipes:
     """Which of them recordings serve; those of one label serve transforms and counting alone."""
 
-    def test_that_cannot_be_served_are_left_out_and_a_warning_says_why(self):
+    def test_that_cannot_be_served_are_left_out_with_a_warning_or_where_they_are_named_an_error(self):
         recordings = made_recordings(labels="a")
         with pytest.warns(UserWarning, match=r"a_coat_instances is left out: made up has 1 label.* need 12"):
             data = recorded(recordings, transforms=["gain"])
         assert data.recipes == ("count_instances", "count_instances_questions", "transforms")
-        offer = offered(recordings, transforms=["gain"])
-        assert offer.data.recipes == data.recipes
-        assert set(offer.left_out) == set(recorded_recipes()) - set(data.recipes)
-
-    def test_that_are_named_are_served_or_it_is_an_error(self):
-        recordings = made_recordings(labels="a")
+        assert set(offered(recordings, transforms=["gain"]).left_out) == set(recorded_recipes()) - set(data.recipes)
         with pytest.raises(DatasetError, match="made up has 1 label"):
             recorded(recordings, recipes=["transforms", "a_coat_instances"])
         offer = offered(recordings, recipes=["transforms", "a_coat_instances"], required=["transforms"])
@@ -116,14 +91,6 @@ class TestRecipes:
         assert data.only(["transforms"]).configuration("transforms").rows
         assert len(drawn) == 1
 
-    def test_without_a_preset_are_left_out(self):
-        few = {"items": 2, "train_rows": 4, "validation_rows": 2, "bases": 5}
-        offer = offered(made_recordings(), preset="paper-mini", transforms=["gain"], **few)
-        assert offer.data.recipes == ("comp_a_order", "comp_a_train", "transforms")
-        assert offer.left_out["binding"] == "it has no preset 'paper-mini'"
-        with pytest.raises(InputError, match=r"unknown preset .paper-mini.; .*mini, full"):
-            recorded(made_recordings(), preset="paper-mini", recipes=["binding"])
-
     def test_have_the_settings_that_are_asked_for_else_those_that_suit_the_recordings(self):
         recordings = made_recordings(12, labels="abcdef")
         data = recorded(recordings, recipes=["a_coat_instances"], classes=2, context_sources=1, blocks=2)
@@ -134,14 +101,6 @@ class TestRecipes:
         assert (settings.classes, settings.context_sources, settings.domain) == (3, 1, "letters")
         assert {each.seed for each in data.settings.values()} == {3}
         assert {each.sounds for each in data.settings.values()} == {suited}
-
-    @pytest.mark.slow
-    def test_serve_timbres(self):
-        few = {"blocks": 1, "trials": 1, "quadruples": 1, "bases": 5, "items": 2, "clips": 8}
-        few |= {"train_rows": 4, "validation_rows": 2, "train_sets": 1, "test_sets": 1}
-        served = recorded(captioned_timbres(), **few).recipes
-        # No timbre says who makes a sound and how.
-        assert set(served) == set(recorded_recipes()) - {"comp_a_attribute"}
 
 
 class TestChanges:
@@ -180,13 +139,6 @@ class TestChanges:
         assert {len(clip.waveform) for clip in data.configuration("transforms").clips(range(2))} == {8_000}
         with pytest.raises(InputError, match=r"the shortest event would last 0\.40 s; .*: make duration longer$"):
             recorded(made_recordings(), recipes=["comp_a_order"], duration=2)
-
-    def test_values_say_of_what_sounds_data_are_by_one_key(self):
-        for recipe in recorded_recipes().values():
-            of_tones = recipe.presets["mini"].values()
-            spec = recipe.of_sounds(recipe.presets["mini"], (sounds := made_recordings()), {})
-            assert (of_tones["sounds"], spec.values()["sounds"]) == (None, sounds.fingerprint)
-            assert of_tones.keys() - spec.values().keys() == {"tones", *spec.of_tones}
 
 
 class TestLabels:
@@ -233,18 +185,14 @@ class TestLabels:
         assert re.search(reason, offer.left_out["binding"])
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
+def test_what_there_is_not_is_refused():
+    for options, message in (
         ({"preset": "ful"}, "unknown preset 'ful'; did you mean 'full'"),
-        ({"transforms": ["nois"]}, "unknown transform 'nois'; did you mean 'noise'"),
         ({"base": 5}, "has no setting 'base'; did you mean 'bases'"),
         ({"classes": 5}, "has no setting 'classes'; .*Valid: bases, "),
-    ],
-)
-def test_what_there_is_not_is_refused(options, message):
-    with pytest.raises(InputError, match=message):
-        recorded(made_recordings(), recipes=["transforms"], **options)
+    ):
+        with pytest.raises(InputError, match=message):
+            recorded(made_recordings(), recipes=["transforms"], **options)
 
 
 class TestSettingsOfAFolder:
@@ -260,14 +208,11 @@ class TestSettingsOfAFolder:
         row = data.configuration("a_coat_instances").rows[0]
         assert (row["domain"], len(row["labels"])) == ("animals", 2)
 
-    @pytest.mark.parametrize(
-        ("text", "message"),
-        [
+    def test_that_are_none_are_refused(self, folder):
+        for text, message in (
             ("domein: x", r"sounds\.yaml: settings: .* no setting 'domein'; did you mean 'domain'"),
             ("classes: two", r"sounds\.yaml: settings: classes is 'two'; it is a whole number"),
-        ],
-    )
-    def test_that_are_none_are_refused(self, text, message, folder):
-        (folder / "sounds.yaml").write_text(text)
-        with pytest.raises(SoundError, match=message):
-            open_recordings(folder, progress=False)
+        ):
+            (folder / "sounds.yaml").write_text(text)
+            with pytest.raises(SoundError, match=message):
+                open_recordings(folder, progress=False)

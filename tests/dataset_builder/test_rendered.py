@@ -2,11 +2,10 @@
 
 from types import SimpleNamespace
 
-import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder import rendered
-from audio_compositionality.dataset_builder.data import DatasetError, Rendering, to_waveform
+from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
 from audio_compositionality.dataset_builder.rendered import RenderedData, is_preset, preset_names, rendered_preset
@@ -75,12 +74,6 @@ def test_data_need_a_recipe_and_stay_as_they_are(small_data):
     assert open_data(small_data) is small_data
 
 
-def test_16_bit_samples_are_read_as_audio_readers_read_them():
-    samples = np.array([-32_768, 0, 1, 32_767], np.int16)
-    assert to_waveform(samples).tolist() == [-1, 0, 1 / 32_768, 32_767 / 32_768]
-    assert to_waveform(samples).dtype == np.float32
-
-
 def test_a_wrong_preset_of_some_recipes_offers_those_that_they_have(monkeypatch):
     made = {"a_coat": ("mini", "full"), "a_tre": ("mini", "tiny")}
     monkeypatch.setattr(rendered, "list_recipes", lambda: tuple(made))
@@ -110,15 +103,3 @@ def test_a_change_that_one_recipe_refuses_is_made_again_to_those_that_take_it():
     assert {settings.seed for settings in beside.values()} == {5}
     with pytest.raises(InputError, match=r"duration is '-1.0'; it is a number from 0.25 to 30"):
         open_data("mini with duration=-1.0")
-
-
-class Untold(Rendering):
-    sample_rate = 16_000
-
-    @property
-    def rows(self):
-        pytest.fail("rows are drawn")
-
-
-def test_a_rendering_that_says_nothing_of_its_rows_draws_none_for_that():
-    assert (Untold().reports(), Untold().notes(), Untold().rate(0)) == ((), (), 16_000)

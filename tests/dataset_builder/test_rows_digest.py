@@ -22,16 +22,10 @@ def later(one):
     return dataclasses.replace(one, clips=partial(one.clips.func, *one.clips.args[:-1], [(1,)]))
 
 
-def renamed(one):
-    return dataclasses.replace(one, row={**one.row, "id": f"{one.row['id']}x"})
-
-
 FEW = {"scene_candidates": 600, "train_scenes": 8, "validation_scenes": 4, "test_scenes": 4}
 
 
-@pytest.mark.parametrize(
-    ("recipe", "change", "settings"), [("negation", louder, {}), ("a_tre", later, FEW), ("when", renamed, {})]
-)
+@pytest.mark.parametrize(("recipe", "change", "settings"), [("negation", louder, {}), ("a_tre", later, FEW)])
 def test_another_draw_under_an_unchanged_version_has_another_digest(recipe, change, settings, monkeypatch):
     monkeypatch.setattr(DrawnRendering, "_renderings", {})
     before = rendered_preset("mini", recipes=[recipe], **settings).configuration(recipe)

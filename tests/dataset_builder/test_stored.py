@@ -138,12 +138,22 @@ def test_a_flac_that_is_damaged_or_claims_to_be_enormous_is_named(tmp_path):
             read(folder)
 
 
-def test_missing_columns_and_splits_are_named(tmp_path):
+def test_what_is_not_there_is_named(tmp_path):
     (tmp_path / "x").mkdir()
+    with pytest.raises(DatasetError, match="no data set in"):
+        open_data(f"built:{tmp_path / 'x'}")
+    (tmp_path / "x" / "notes.txt").write_text("hello")
+    with pytest.raises(DatasetError, match="which is not Parquet"):
+        open_data(f"built:{tmp_path / 'x'}")
+    (tmp_path / "x" / "notes.txt").unlink()
     pq.write_table(pa.table({"sound": [b""], "text": ["a"]}), tmp_path / "x" / "train.parquet")
     with pytest.raises(DatasetError, match="has the columns sound, text and no manifest; missing"):
         open_data(f"built:{tmp_path / 'x'}")
     folder = write_a_tre(tmp_path / "y", [encoded(noise())])
+    with pytest.raises(DatasetError, match="has no data of 'a_coat'"):
+        open_data(folder).configuration("a_coat")
+    with pytest.raises(InputError, match="batch_size is 0"):
+        list(in_batches(scenes(folder).clips(), 0))
     shard = tmp_path / "y" / "data" / "val-00000-of-00001.parquet"
     pq.write_table(pq.read_table(shard).drop_columns(["metadata"]), shard)
     with pytest.raises(DatasetError, match="parquet: row a_tre-validation-00000: metadata is None"):
@@ -151,37 +161,18 @@ def test_missing_columns_and_splits_are_named(tmp_path):
     folder = write_a_tre(tmp_path / "z", [encoded(noise())], splits=("train", "test"))
     with pytest.raises(DatasetError, match="needed are train, val, test"):
         open_data(folder)
+    empty = pa.array([[]], pa.list_(pa.struct(dict.fromkeys(SOURCE, pa.string()))))
+    folder = write_a_tre(tmp_path / "empty", [encoded(noise())], metadata=empty)
+    with pytest.raises(DatasetError, match=r"parquet: row a_tre-train-00000: .*it is a list of 1 or more structures"):
+        _ = scenes(folder).rows
 
 
-def test_metadata_without_labels_are_refused(tmp_path):
-    broken = pa.array([[{"timbre_label": "a", "pitch_label": None, "rate_label": "c", "amplitude_label": "d"}]])
-    empty = pa.array([[]], broken.type)
-    for name, metadata, message in (("x", broken, "metadata is"), ("y", empty, "it is a list of 1 or more structures")):
-        folder = write_a_tre(tmp_path / name, [encoded(noise())], metadata=metadata)
-        with pytest.raises(DatasetError, match=rf"parquet: row a_tre-train-00000: .*{message}"):
-            _ = scenes(folder).rows
-
-
-def test_what_is_not_there_is_refused(tmp_path):
-    with pytest.raises(DatasetError, match="no data set in"):
-        open_data(f"built:{tmp_path}")
-    (tmp_path / "notes.txt").write_text("hello")
-    with pytest.raises(DatasetError, match="which is not Parquet"):
-        open_data(f"built:{tmp_path}")
-    folder = write_a_tre(tmp_path / "x", [encoded(noise())])
-    with pytest.raises(DatasetError, match="has no data of 'a_coat'"):
-        open_data(folder).configuration("a_coat")
-    with pytest.raises(InputError, match="batch_size is 0"):
-        list(in_batches(scenes(folder).clips(), 0))
-
-
-@pytest.mark.slow
 def test_a_parquet_file_with_damaged_pages_is_named(tmp_path):
     folder = Path(write_a_tre(tmp_path / "x", [encoded(noise(0.02, seed=seed)) for seed in range(4)]))
     shard = folder / "data" / "val-00000-of-00001.parquet"
     whole = shard.read_bytes()
     errors = []
-    for place in range(4, len(whole), len(whole) // 25):
+    for place in range(4, len(whole), len(whole) // 8):
         shard.write_bytes(whole[:place] + bytes(byte ^ 255 for byte in whole[place : place + 8]) + whole[place + 8 :])
         errors.append(error_of(folder))
     # Where there is none, the other samples are other data, with another fingerprint.
@@ -336,14 +327,6 @@ class TestManifest:
         (folder / "a_tre" / "train-00001-of-00003.parquet").unlink()
         with pytest.raises(DatasetError, match="lacks 1 of its 6 shards, such as a_tre/train-00001-of-00003"):
             open_data(folder)
-
-    def test_a_snapshot_of_links_is_read(self, folder):
-        links = folder.parent / "snapshot"
-        for path in [path for path in folder.rglob("*") if path.is_file()]:
-            link = links / path.relative_to(folder)
-            link.parent.mkdir(parents=True, exist_ok=True)
-            link.symlink_to(path)
-        assert scenes(links).rows == scenes(folder).rows
 
 
 @pytest.mark.fuzz

@@ -40,20 +40,6 @@ class TestTones:
             counts = np.bincount(entropy_bins(np.array(values)).ravel(), minlength=NUM_BINS)
             assert counts == pytest.approx([400] * 5, abs=8)
 
-    def test_gains_are_those_of_the_labels(self, small_data):
-        for row in small_data.configuration("a_coat").rows:
-            for part in "ACT":
-                decibels = [float(source["amplitude_label"].removesuffix(" dB")) for source in row["metadata"][part]]
-                assert row["gains"][part] == pytest.approx([10 ** (decibel / 20) for decibel in decibels], rel=1e-4)
-                assert len(row["onsets"][part]) == len(row["gains"][part])
-
-    def test_locked_sources_start_at_once_and_the_quadruples_are_the_same(self, small_data):
-        spec = small_data.settings["a_coat"]
-        ours, locked = (rendered(of, "a_coat").rows for of in (spec, spec.changed(onset="locked")))
-        assert [row["metadata"] for row in locked] == [row["metadata"] for row in ours]
-        assert not any(onset for row in locked for part in row["onsets"].values() for onset in part)
-        assert any(onset for row in ours for part in row["onsets"].values() for onset in part)
-
     def test_the_level_is_that_of_a_quadruple_or_of_each_clip(self, small_data):
         spec = small_data.settings["a_coat"]
         shared, separate = (rendered(of, "a_coat") for of in (spec, spec.changed(level="clip")))
@@ -110,17 +96,6 @@ def block_clips(spec=BLOCKS, index=0):
 
 
 class TestBlocks:
-    def test_rows_name_what_is_heard(self):
-        row = rendered(BLOCKS, "a_coat_instances").rows[1]
-        for side in "bd":
-            expected = [f"{label}/{row[f'condition_{side}']}/0.wav" for label in row["labels"]]
-            assert row[f"instances_{side}"] == expected
-        for part in "ac":
-            names = row[f"context_{part}_instances"]
-            assert [name.partition("/")[0] for name in names] == row[f"context_{part}"]
-        assert (row["level_db"], row["eq_db"], row["domain"]) == (-3, 4, "recordings")
-        assert rendered(BLOCKS.changed(domain="words"), "a_coat_instances").rows[1] == {**row, "domain": "words"}
-
     def test_recordings_have_more_classes_and_larger_contexts_unless_another_number_is_set(self):
         recipe, sounds = load_recipe("a_coat_instances"), instances(12)
         spec = recipe.of_sounds(recipe.presets["mini"], sounds, {"seed": 3})

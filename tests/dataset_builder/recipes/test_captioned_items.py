@@ -132,10 +132,6 @@ class TestItems:
             assert 9.5 <= row["overlap"] <= 10
         assert {row["gap"] for row in rows} == {0}
 
-    def test_each_attribute_is_exchanged_by_itself_where_none_is_named(self):
-        every = ATTRIBUTE.render(AttributeSpec(items=12, swapped=())).rows
-        assert Counter(row["swapped"] for row in every) == {"amplitude": 4, "pitch": 4, "rate": 4}
-
     @of_tones
     def test_novel_pairs_are_novel_and_pairs_are_used_evenly(self, name):
         rows = rows_of(name)
@@ -173,19 +169,6 @@ class TestItems:
         assert Counter(row["mention"] for row in rows) == {"forward": 30, "reverse": 30}
         assert Counter(row["subset"] for row in rows) == {"seen": 30, "novel": 30}
 
-    def test_attributes_of_recordings_are_four_of_them_bound_otherwise(self):
-        rows = rows_of("attribute of recordings")
-        assert {(row["swapped"], row["pair"]) for row in rows} == {("action", "man | woman")}
-        for row in rows:
-            said = [{(event["label"], *event["attributes"]) for event in events} for events in row["events"]]
-            assert sorted(map(sorted, said)) == [
-                [("man", "singing"), ("woman", "speaking")],
-                [("man", "speaking"), ("woman", "singing")],
-            ]
-            assert len({event["entry"] for events in row["events"] for event in events}) == 4
-            assert len({event["stop"] for events in row["events"] for event in events}) == 1
-        assert any("man speaking" in row["captions"][0] for row in rows)
-
     def test_words_of_a_table_are_exchanged_between_entries_of_the_same_labels(self):
         rows = rows_of("attribute of words")
         for row in rows:
@@ -202,12 +185,9 @@ class TestItems:
     @pytest.mark.slow
     def test_more_items_than_there_are_tones_for_are_refused(self):
         few = AttributeSpec(num_classes=6, voices=default_voices()[:6])
-        with pytest.raises(
-            InputError, match=r"items is 400, and after \d+ no sounds .* or num_classes, now 6, more"
-        ) as raised:
+        message = r"items is 400, and after (\d+) no sounds .* make items at most \1, or num_classes, now 6, more"
+        with pytest.raises(InputError, match=message):
             _ = ATTRIBUTE.render(few).rows
-        possible = int(str(raised.value).partition("at most ")[2].partition(",")[0])
-        assert len(ATTRIBUTE.render(few.changed(items=possible)).rows) == possible > 100
 
 
 def says_the_place(row):
@@ -253,13 +233,6 @@ class TestTraining:
         if name == "train":
             assert min(kinds[kind, 2] for kind in ("order", "relation", "attribute", "absent")) > 80
 
-    def test_shares_of_trees_are_those_of_the_settings(self):
-        sizes, recorded = (Counter(len(row["events"]) for row in rows_of(name)) for name in [*TRAINING][:2])
-        assert sizes[1] == pytest.approx(100, abs=30)
-        assert sizes[3] == pytest.approx(200, abs=40)
-        assert set(recorded) == {2, 3, 4}
-        assert recorded[3] > recorded[2] > recorded[4]
-
     def test_half_of_the_captions_of_sequences_are_reverse_and_none_has_a_template_of_the_test(self):
         mentions, rows = Counter(), rows_of("train")
         for row in rows:
@@ -303,11 +276,6 @@ class TestTraining:
         assert list(rows[148:152]) == [rows[place] for place in range(148, 152)]
         with pytest.raises(IndexError):
             rows[180]
-
-    @pytest.mark.slow
-    def test_there_are_sources_enough_for_the_full_preset(self):
-        scenes = TRAIN.render(TRAIN.presets["full"]).scenes
-        assert len({(scene.said, clip.entries) for scene in scenes for clip in scene.clips}) == len(scenes) == 21_000
 
 
 def heard(row):

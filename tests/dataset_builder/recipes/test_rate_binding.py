@@ -77,7 +77,3 @@ def test_a_steady_tone_has_the_partials_of_its_voice_and_no_beats():
         assert len(partials) == 1 or np.diff(partials).min() >= LEAST_APART
         # Its key, or a voice's octave below.
         assert min(abs(partials[:, None] - np.array([110, 220])).min(axis=0)) <= 3
-
-
-def test_an_odd_voice_joins_the_last_group():
-    assert FEW.changed(voices=default_voices()[:5]).groups == ((0, 1), (2, 3, 4))

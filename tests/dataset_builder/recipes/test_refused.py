@@ -19,8 +19,8 @@ from audio_compositionality.dataset_builder.texts.polyphony import PolyphonySpec
 from audio_compositionality.support.errors import InputError
 
 from ..sounds.made import made_recordings
+from .few import SMALL
 from .recorded import ENGINES, WHO, described, instances, labels_of, made, named, settings_of, unconditioned
-from .test_contract import SMALL
 
 BELL = {"label": "bell", "attributes": [], "dimensions": [], "entry": "a"}
 
@@ -103,11 +103,7 @@ SETTINGS = [
     (TrainingSpec, {"single": 0.5, "three": 0.6}, r"single \+ three \+ four is 1.1"),
     (FactorSpec, {"stars": 4_097}, "stars is 4097; K = 8 classes allow 4,096"),
     (FactorSpec, {"crossed_levels": (8, 1, 8, 8)}, "crossed_levels of pitch is 1; it must be from 2"),
-    (
-        FactorSpec,
-        {"num_classes": 2, "voices": VOICES[:2], "max_sources": 13, "stars": 1},
-        "max_sources is 13; K = 2 classes allow 12",
-    ),
+    (FactorSpec, {"num_classes": 2, "voices": VOICES[:2], "max_sources": 13, "stars": 1}, "is 13; K = 2 .* allow 12"),
     (PolyphonySpec, {"duration": 12}, "there is no setting 'duration'"),
     (PolyphonySpec, {"rate_range": (0.2, 1.9)}, "fastest class repeats every .* s; questions need one of 0.4 s or"),
     (PolyphonySpec, {"num_classes": 4, "voices": VOICES[:4]}, "num_classes is 4; it must be a whole"),
@@ -128,7 +124,7 @@ SETTINGS = [
     (
         TransformSpec,
         {"ranges": (("lowpass", ParameterRange(15_000, 15_500)),)},
-        "clips of 32,000 Hz allow no lowpass from 15000",
+        "32,000 Hz allow no lowpass from",
     ),
 ]
 
@@ -154,23 +150,13 @@ def test_settings_of_tones_beside_other_sounds(name):
 
 
 SOUNDS = [
-    (
-        "a_coat_recordings",
-        unconditioned([1] * 5),
-        {},
-        "made up has 5 labels; 2 .* A, C and T need 6: --set part_sources=1",
-    ),
-    (
-        "a_coat_recordings",
-        unconditioned([1] * 2),
-        {},
-        r"has 2 labels; .* need 6; 3 are the least \(--set part_sources=1",
-    ),
+    ("a_coat_recordings", unconditioned([1] * 5), {}, "5 labels; 2 .* A, C and T need 6: --set part_sources=1"),
+    ("a_coat_recordings", unconditioned([1] * 2), {}, r"2 labels; .* need 6; 3 are the least \(--set part_sources=1"),
     (
         "a_coat_recordings",
         unconditioned([2] * 7),
         {"level_range": (3, 0)},
-        r"is \(3, 0\); it goes up, within -40 to 40 dB",
+        r"is \(3, 0\); it goes up, within -40",
     ),
     ("binding", unconditioned([3] * 4), {}, "has no conditions, and trials need two .*: LABEL/CONDITION/file"),
     ("binding", instances(4, ("near",)), {}, r"has one condition \('near'\); trials need two conditions"),
@@ -190,12 +176,7 @@ SOUNDS = [
     ("polybench", made_recordings(), {"test_set": 3}, "there is no setting 'test_set'; did you mean 'test_sets'"),
     ("transforms", made_recordings(seconds=0.05), {}, r"recording 0\.wav lasts 0\.050 s; it needs 0\.1 s"),
     ("transforms", made_recordings(groups=("x", "y")), {}, "12 recordings in 2 groups"),
-    (
-        "audio_text_retrieval",
-        described().without(0).without(0),
-        {},
-        r"made up has 1 recordings with captions .*; 2 are",
-    ),
+    ("audio_text_retrieval", described().without(0).without(0), {}, r"has 1 recordings with captions .*; 2 are"),
     ("zero_shot_audio", made([("1", "dog_bark", "", {})] * 2), {}, "has one class, 'dog_bark'; 2 are the least"),
     ("zero_shot_audio", made([("1", "", "", {})] * 2), {}, "has no labels; prompts are made of classes"),
     ("zero_shot_audio", made([("1", "1.5", "", {"number": 1.5})] * 2), {}, "has numbers as labels, such as"),
@@ -208,14 +189,9 @@ SOUNDS = [
 
 @pytest.mark.parametrize(("name", "sounds", "changes", "message"), SOUNDS)
 def test_sounds_that_do_not_suffice(name, sounds, changes, message):
+    recipe = load_recipe(name)
     with pytest.raises((DatasetError, InputError), match=message):
-        first_clips(load_recipe(name), sounds, changes)
-
-
-def first_clips(recipe, sounds, changes):
-    mini = recipe.presets["mini"]
-    rendering = recipe.render(mini.changed(**changes) if sounds is None else recipe.of_sounds(mini, sounds, changes))
-    return rendering.rows and rendering.clips(0)
+        recipe.render(recipe.of_sounds(recipe.presets["mini"], sounds, changes)).clips(0)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -234,13 +210,8 @@ class Silent:
 
 
 @pytest.mark.parametrize(
-    ("name", "sounds"),
-    [
-        ("comp_a_order", named(("dog", "rain"), each=4)),
-        ("a_coat_instances", instances(12)),
-    ],
+    ("name", "sounds"), [("comp_a_order", named(("dog", "rain"), each=4)), ("a_coat_instances", instances(12))]
 )
 def test_silent_recordings_are_named(name, sounds):
-    recipe = load_recipe(name)
     with pytest.raises(DatasetError, match=r"^made up: recording '.*' is silent"):
-        recipe.render(settings_of(recipe, Silent(sounds))).clips(0)
+        load_recipe(name).render(settings_of(load_recipe(name), Silent(sounds))).clips(0)

@@ -7,10 +7,9 @@ from audio_compositionality.dataset_builder.open_data import open_recordings
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.recorded import recorded
 from audio_compositionality.dataset_builder.scenes.pool import whole_clip
-from audio_compositionality.dataset_builder.sounds.tones import captioned_timbres
 
 from ..sounds.sounds import RATE, noise, write
-from .recorded import described, made
+from .recorded import described
 
 RETRIEVAL, ZERO_SHOT = load_recipe("audio_text_retrieval"), load_recipe("zero_shot_audio")
 
@@ -49,18 +48,6 @@ def test_labelled_recordings_have_all_their_labels_and_a_prompt_of_each_template
     assert rows[2]["prompts"] == [["This is a sound of dog bark"], ["This is a sound of rain"]]
     several = rows_of(ZERO_SHOT, described(), templates=("I hear {label}", "{label}!"))
     assert several[0]["prompts"] == [["I hear dog bark", "dog bark!"]]
-
-
-def test_tones_have_their_timbres_as_labels():
-    rows = ZERO_SHOT.render(ZERO_SHOT.presets["mini"]).rows
-    assert {row["labels"][0] for row in rows} == {entry.label for entry in captioned_timbres().entries}
-    assert "This is a sound of electric piano" in {row["prompts"][0][0] for row in rows}
-
-
-def test_rows_of_a_class_share_the_list_of_its_prompts():
-    rows = rows_of(ZERO_SHOT, made([(f"{n}.wav", f"class_{n % 30}", "", {}) for n in range(300)]))
-    assert len(rows) == 300
-    assert len({id(row["prompts"][0]) for row in rows}) == 30
 
 
 def clips_of(folder):

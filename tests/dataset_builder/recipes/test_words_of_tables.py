@@ -45,11 +45,6 @@ def loudness_of(event):
     return dict(zip(event["dimensions"], event["attributes"], strict=True)).get("dynamics")
 
 
-def test_sounds_without_a_word_of_loudness_are_as_loud_as_others(half_filled):
-    levels = {(entry.words.get("dynamics"), round(entry.level)) for entry in half_filled.entries}
-    assert levels == {("soft", -20), ("loud", 0), (None, 0)}
-
-
 def test_items_of_loudness_have_sounds_with_a_word_alone(half_filled):
     rows = rows_of(half_filled, "comp_a_attribute", items=24)
     assert {row["swapped"] for row in rows} == {"dynamics", "pitch"}

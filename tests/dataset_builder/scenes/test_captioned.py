@@ -16,7 +16,6 @@ from audio_compositionality.dataset_builder.scenes.captioned import (
     Palette,
     TimedClip,
     TimedRow,
-    draw_shares,
     draw_spans,
     leaves,
     mixed,
@@ -71,16 +70,6 @@ def spans(row):
     return [row.heard(event) for event in row.clips[0]]
 
 
-def test_shares_are_nearly_even():
-    rng = np.random.default_rng(0)
-    for _ in range(100):
-        one, other = draw_shares(2, rng)
-        assert one + other == 1
-        assert 0.4 <= one <= 0.6
-        more = draw_shares(4, rng)
-        assert max(more) / min(more) <= 1.15
-
-
 class TestLoops:
     def test_fill_their_shares_with_the_gap_between_them(self):
         row = timed_of(X + Y, sounds_of(0.4, 0.7, loops=(0, 1)), gap=4_000)
@@ -120,19 +109,6 @@ class TestOtherSounds:
         starts = {timed_of(X + Y, sounds_of(0.2, 20.0), seed=seed).clips[0][1].offset for seed in range(5)}
         assert len(starts) > 1
         assert max(starts) + second.length <= 20 * RATE
-
-    def test_at_one_time_last_as_long_as_the_longest(self):
-        row = timed_of(X * Y, sounds_of(1.5, 4.0), late=(0.0, 1.0))
-        assert [(event.start, event.stop) for event in row.clips[0]] == [(0, 4 * RATE), (RATE // 2, 4 * RATE)]
-
-    def test_beside_what_lasts_longer_are_repeated_in_proportion(self):
-        row = timed_of((X + Y) * Z, sounds_of(1.2, 1.6, 4.9))
-        first, second, behind = row.clips[0]
-        assert (behind.start, behind.stop) == (0, round(4.9 * RATE))
-        assert first.start == 0
-        assert second.stop == behind.stop
-        assert first.length / second.length == pytest.approx(1.2 / 1.6, rel=0.02)
-        assert first.stop - second.start == row.fade
 
     def test_of_trees_fill_their_time_and_are_never_cut(self):
         rng = np.random.default_rng(0)

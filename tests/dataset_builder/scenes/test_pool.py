@@ -70,13 +70,6 @@ class TestBlocks:
         used = {name for row in rows for name in (*row["instances_b"], *row["instances_d"], *contexts(row))}
         assert used == set(entries)
 
-    def test_labels_are_as_even_as_conditions_allow(self):
-        # Eight of twenty labels are spoken by all, twelve by the first of either kind alone.
-        without = {(label, condition) for label in labels_of(20)[8:] for condition in ENGINES[1::2]}
-        rows, _ = drawn(instances(20, without=without), blocks=40)
-        shared = [row for row in rows if {row["condition_b"], row["condition_d"]} == {ENGINES[0], ENGINES[2]}]
-        assert {label for row in shared for label in row["labels"]} >= set(labels_of(20)[8:])
-
     def test_related_conditions_can_be_allowed(self):
         rows, _ = drawn(instances(12, conditions=("espeak/f1", "espeak/m1")), unrelated=False)
         assert all({row["condition_b"], row["condition_d"]} == {"espeak/f1", "espeak/m1"} for row in rows)
@@ -126,7 +119,6 @@ class TestErrors:
         assert "8 classes need labels with two recordings each, of different groups; 6 of 13 have them" in text
         assert "'label 06', 'label 07'" in text
         assert text.endswith("have one only: --set classes=6")
-        assert message(unconditioned([3] * 7 + [1] * 5 + [0])).endswith("have one only: --set classes=7")
 
     def test_conditions_that_share_too_few_labels(self):
         without = {(label, condition) for label in labels_of(12)[5:] for condition in ENGINES[2:]}
@@ -135,19 +127,9 @@ class TestErrors:
             "5: --set classes=5"
         )
 
-    def test_conditions_that_share_no_label(self):
-        conditions = [f"take {number}" for number in range(12)]
-        pairs = zip(labels_of(12), conditions, strict=True)
-        own = {(label, condition) for label in labels_of(12) for condition in conditions} - set(pairs)
-        text = message(instances(12, conditions=conditions, without=own))
-        assert "share most, 0; or leave conditions out: LABEL/file" in text
-
-    def test_conditions_that_are_all_related(self):
         text = message(instances(12, conditions=("espeak/f1", "espeak/m1")))
         assert "has 2 conditions, all related ('espeak/f1' and 'espeak/m1')" in text
         assert "; --set unrelated=false allows related ones" in text
-
-    def test_one_condition(self):
         assert message(instances(12, conditions=("near",))) == "made up has one condition ('near'); two are needed"
 
     def test_groups_that_forbid_it(self):
@@ -188,11 +170,6 @@ class TestPool:
             expected = {frozenset(pair) for pair, count in counts.items() if count >= 4}
             assert {frozenset(pair) for pair in drawn_pairs} == expected
 
-    def test_thousands_of_conditions_take_no_time(self):
-        conditions = [f"speaker {number:04d}" for number in range(1_500)]
-        rows, _ = drawn(instances(12, conditions=conditions), blocks=20)
-        assert len({row[f"condition_{side}"] for row in rows for side in "bd"}) == 40
-
     def test_what_was_drawn_least_comes_first(self):
         rng = np.random.default_rng(0)
         use = Counter({"a": 2, "b": 1})
@@ -208,13 +185,11 @@ def noise(length, seed=0):
 
 
 class TestLayout:
-    @pytest.mark.parametrize("phase", [0.0, 0.4, 0.999])
-    def test_a_short_recording_is_repeated_from_its_phase(self, phase):
+    def test_a_short_recording_is_repeated_from_its_phase(self):
         recording = noise(700)
-        clip = lay_out(recording, 4_000, 300, phase)
-        start = int(phase * 1_000)
+        clip = lay_out(recording, 4_000, 300, 0.4)
         period = np.concatenate([recording, np.zeros(300)])
-        assert np.array_equal(clip[:1_000], np.roll(period, -start))
+        assert np.array_equal(clip[:1_000], np.roll(period, -400))
         assert np.array_equal(clip[1_000:], clip[:-1_000])
 
     @pytest.mark.parametrize(("phase", "start"), [(0.0, 7_000), (0.5, 8_000), (0.9999, 9_000)])
@@ -245,13 +220,6 @@ class TestLayout:
             assert clip.max() == 5
             places.add(int(clip.argmax()))
         assert len(places) > 15
-
-    def test_of_equal_parts_the_first_is_the_loudest(self):
-        period = np.sin(2 * np.pi * np.arange(500) / 500)
-        wobbling = np.tile(period, 20) * (1 + 1e-9 * noise(10_000))
-        # The loudest part is 2,000 samples long and begins at 0: the first usable window ends with it.
-        for recording in (wobbling, wobbling[::-1]):
-            assert np.array_equal(lay_out(recording, 4_000, 300, 0.0)[2_000:], recording[:2_000])
 
 
 class TestFilter:
@@ -286,20 +254,10 @@ class TestFilter:
 
 class TestPlacing:
     def test_levels_are_one_whatever_the_recording(self):
-        for seed, (length, rate, scale) in enumerate(
-            [(1_000, 8_000, 1e-3), (44_100, 44_100, 0.9), (90_000, 16_000, 3)]
-        ):
-            clip = place_recording(scale * noise(length), rate, 4_000, RATE, 4.0, np.random.default_rng(seed))
+        for length, rate, scale in ((1_000, 8_000, 1e-3), (44_100, 44_100, 0.9)):
+            clip = place_recording(scale * noise(length), rate, 4_000, RATE, 4.0, np.random.default_rng(0))
             assert clip.shape == (4_000,)
             assert np.sqrt(np.mean(clip**2)) == pytest.approx(1, abs=1e-12)
-
-    def test_the_same_numbers_are_drawn_for_all(self):
-        states = set()
-        for length, eq in ((500, 0.0), (20_000, 4.0)):
-            rng = np.random.default_rng(0)
-            place_recording(noise(length), RATE, 4_000, RATE, eq, rng)
-            states.add(rng.random())
-        assert len(states) == 1
 
     def test_its_polarity_is_either_as_often(self):
         offset = np.ones(4_000) + 0.1 * noise(4_000)
@@ -315,10 +273,10 @@ class TestPlacing:
         clip = place_recording(np.sin(2 * np.pi * 440 * times), 22_050, 8_000, 8_000, 0.0, np.random.default_rng(0))
         assert np.abs(np.fft.rfft(clip)).argmax() == 440
 
-    @pytest.mark.parametrize(("scale", "heard"), [(0, "no sound at all"), (1e-5, "100 dB below full scale")])
-    def test_silence_is_refused(self, scale, heard):
-        with pytest.raises(DatasetError, match=rf"^is silent where it is loudest \({heard}\): leave it out"):
-            place_recording(scale * noise(50_000), RATE, 4_000, RATE, 4.0, np.random.default_rng(0))
+    def test_silence_is_refused(self):
+        for scale, heard in ((0, "no sound at all"), (1e-5, "100 dB below full scale")):
+            with pytest.raises(DatasetError, match=rf"^is silent where it is loudest \({heard}\): leave it out"):
+                place_recording(scale * noise(50_000), RATE, 4_000, RATE, 4.0, np.random.default_rng(0))
 
     def test_sources_have_one_level_together_and_must_not_cancel(self):
         sounds = unconditioned([1, 1])

@@ -45,12 +45,6 @@ def test_entropy_agrees_with_scipy():
             assert stats.entropy(counts) / np.log(8) == pytest.approx(expected[attribute], abs=1e-12)
 
 
-def test_the_entropy_of_a_quadruple_is_the_sum_of_its_parts():
-    quadruples = sample_quadruples(np.random.default_rng(1), 200, 8, 4)
-    parts = sum(scene_entropy(quadruples[:, part], 8) for part in range(3))
-    assert quadruple_entropy(quadruples, 8) == pytest.approx(parts)
-
-
 def test_bins_have_equal_width_from_zero_to_the_largest():
     entropy = np.array([[0.0], [0.19], [0.2], [0.39], [0.41], [0.999], [1.0]])
     assert entropy_bins(entropy).ravel().tolist() == [0, 0, 1, 1, 2, 4, 4]
@@ -85,7 +79,7 @@ def test_the_objective_reaches_that_of_the_published_greedy(kind):
     else:
         bins = entropy_bins(quadruple_entropy(sample_quadruples(rng, 5_000, 8, 4), 8))
     targets = uniform_targets(bins, 300)
-    published = max(objective(bins[greedy_by_candidate(bins, 300, rng)], targets) for _ in range(15))
+    published = max(objective(bins[greedy_by_candidate(bins, 300, rng)], targets) for _ in range(5))
     ours = objective(bins[select_balanced(bins, 300, rng)], targets)
     assert ours >= published - 1e-9
     assert ours == pytest.approx(sum(np.sqrt(target).sum() for target in targets))
@@ -150,11 +144,6 @@ class TestSampleScenes:
         assert 4080 <= counts[0] <= 4096
         assert stats.chisquare(counts[1:]).pvalue > 1e-3
 
-    def test_sources_are_uniform_in_every_attribute(self):
-        codes = self.scenes[self.sizes == 4].reshape(-1)
-        for place in range(4):
-            assert stats.chisquare(np.bincount(codes // 8**place % 8, minlength=8)).pvalue > 1e-3
-
     def test_a_pool_larger_than_half_of_all_scenes_is_refused(self):
         with pytest.raises(InputError, match="2,516 scenes"):
             sample_scenes(np.random.default_rng(0), 1_259, 2, 4)
@@ -162,15 +151,12 @@ class TestSampleScenes:
 
 
 class TestSampleQuadruples:
-    quadruples = sample_quadruples(np.random.default_rng(0), 50_000, 8, 4)
+    quadruples = sample_quadruples(np.random.default_rng(0), 20_000, 8, 4)
     sizes = (quadruples != EMPTY).sum(axis=2)
 
-    @pytest.mark.slow
-    def test_no_candidate_twice_whichever_way_round(self):
+    def test_scenes_are_valid_and_no_candidate_is_there_twice_whichever_way_round(self):
         keys = {(frozenset([tuple(a), tuple(c)]), tuple(t)) for a, c, t in self.quadruples.tolist()}
-        assert len(keys) == 50_000
-
-    def test_scenes_are_valid(self):
+        assert len(keys) == 20_000
         for a, c, t in self.quadruples[:2000].tolist():
             for base in (a, c):
                 scene = [code for code in base + t if code != EMPTY]

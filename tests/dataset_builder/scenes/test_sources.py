@@ -64,12 +64,6 @@ def test_settings_out_of_range_are_refused(changes, message):
         SceneSpec(**changes)
 
 
-def test_codes_number_all_sources_once():
-    codes = [Source(*digits).code(3) for digits in np.ndindex(3, 3, 3, 3)]
-    assert codes == list(range(81))
-    assert [Source.from_code(code, 3).code(3) for code in codes] == codes
-
-
 @pytest.mark.parametrize("code", [-1, 81])
 def test_a_code_out_of_range_is_refused(code):
     with pytest.raises(InputError, match=f"code is {code}"):
@@ -127,12 +121,6 @@ def test_a_source_starts_at_its_onset_and_repeats_to_the_end(bank):
     assert (late[10_000:] == locked[:-10_000]).all()
 
 
-def test_amplitude_only_scales(bank):
-    loud, soft = (bank.mix([Source(2, 3, 4, amplitude)], [0]) for amplitude in (7, 1))
-    assert 20 * np.log10(loud.max() / soft.max()) == pytest.approx(6 * 3.25, abs=1e-3)
-    assert np.corrcoef(loud, soft)[0, 1] == pytest.approx(1)
-
-
 def test_a_scene_is_the_sum_of_its_sources(bank):
     sources = (Source(1, 2, 3, 1), Source(4, 0, 7, 0), Source(6, 6, 0, 2))
     together = clip_of(bank, *sources, onsets=(5, 700, 90))
@@ -162,13 +150,6 @@ def test_the_clips_of_a_quadruple_are_additive_under_one_gain(bank):
         expected = bank.mix(*layer) * gain * 32_766
         assert np.abs(clip - expected).max() <= 2
         assert np.abs(more - expected - t * gain * 32_766).max() <= 3
-
-
-def test_a_soft_scene_is_left_at_its_level_and_a_stated_gain_is_taken(bank):
-    soft = [((Source(0, 1, 2, 0),), (0,))]
-    for gain, expected in ((None, 1.0), (0.5, 0.5)):
-        (clip,) = bank.clips(soft, [(0,)], gain)
-        assert np.abs(clip).max() == pytest.approx(32_766 * bank.spec.gains[0] * expected, abs=1)
 
 
 def test_without_a_shared_gain_each_clip_has_its_own(bank):

@@ -153,9 +153,6 @@ class TestFingerprint:
         assert open_annotated(labels, audio).fingerprint != first.fingerprint
         every = [AnnotatedSpec(recordings=first, **changes).values() for changes in ({}, {"seed": 1}, {"train": 0.5})]
         assert len({str(values) for values in every}) == 3
-        assert AnnotatedSpec(recordings=first, ask=("counting",)) == AnnotatedSpec(
-            recordings=first, ask=("counting/kinds",)
-        )
 
     def test_a_file_that_changes_behind_it_is_refused(self, opened, tmp_path):
         rendering = questions_of(opened)
@@ -222,19 +219,14 @@ class TestRefused:
         (note,) = rendering.notes()
         assert note.startswith("no questions in the split test: detection/first needs four clips")
 
-    @pytest.mark.parametrize(
-        ("changes", "message"),
-        [
-            ({"ask": ("counting/all",)}, "has no variant 'all'"),
-            ({"ask": ("counting", "counting/kinds")}, "each once"),
-            ({"ask": ()}, "one kind of questions or several"),
-        ],
-    )
-    def test_settings(self, opened, changes, message):
-        with pytest.raises(InputError, match=message):
-            AnnotatedSpec(recordings=opened, **changes)
-
-    def test_places(self, tmp_path):
+    def test_settings_and_places(self, opened, tmp_path):
+        for ask, message in (
+            (("counting/all",), "has no variant 'all'"),
+            (("counting", "counting/kinds"), "each once"),
+            ((), "one kind of questions or several"),
+        ):
+            with pytest.raises(InputError, match=message):
+                AnnotatedSpec(recordings=opened, ask=ask)
         labels, audio = write_domestic(tmp_path)
         for arguments, message in (
             (([], audio), "there are no files of labels"),
@@ -251,10 +243,7 @@ class TestRefused:
 
 def test_related_labels_do_not_meet(tmp_path):
     labels, audio = write_domestic(tmp_path)
-    entries = [
-        {"id": "/m/1", "name": "Dog", "child_ids": ["/m/2"]},
-        {"id": "/m/2", "name": "Speech", "child_ids": []},
-    ]
+    entries = [{"id": "/m/1", "name": "Dog", "child_ids": ["/m/2"]}, {"id": "/m/2", "name": "Speech", "child_ids": []}]
     ontology = tmp_path / "tree.json"
     ontology.write_text(json.dumps(entries))
     recordings = open_annotated(labels, audio, options=ReadOptions(names=ontology))
@@ -268,23 +257,17 @@ def test_related_labels_do_not_meet(tmp_path):
         open_annotated(labels, audio, options=ReadOptions(names=ontology))
 
 
-class TestOtherFormats:
-    """What nothing else states is taken from the sound."""
-
-    def test_audioset(self, tmp_path):
-        labels = tmp_path / "strong.tsv"
-        labels.write_text("abc_0\t0\t2\t/m/1\nabc_30000\t1\t3\t/m/1\n")
-        (tmp_path / "class_labels.tsv").write_text("/m/1\tDog\n")
-        sound(tmp_path / "audio" / "Yabc_0.wav", 10.0)
-        # The last segment of a video is shorter.
-        sound(tmp_path / "audio" / "Yabc_30000.wav", 6.5)
-        with pytest.warns(UserWarning, match=r"there is no ontology.json"):
-            recordings = open_annotated(labels, tmp_path / "audio")
-        assert recordings.format == "audioset-strong"
-        assert [(a.recording, a.duration, a.split_group) for a in recordings.annotations] == [
-            ("abc_0", 10.0, "abc"),
-            ("abc_30000", 6.5, "abc"),
-        ]
+def test_segments_of_audioset_last_as_long_as_their_sound(tmp_path):
+    labels = tmp_path / "strong.tsv"
+    labels.write_text("abc_0\t0\t2\t/m/1\nabc_30000\t1\t3\t/m/1\n")
+    (tmp_path / "class_labels.tsv").write_text("/m/1\tDog\n")
+    sound(tmp_path / "audio" / "Yabc_0.wav", 10.0)
+    # The last segment of a video is shorter.
+    sound(tmp_path / "audio" / "Yabc_30000.wav", 6.5)
+    with pytest.warns(UserWarning, match=r"there is no ontology.json"):
+        recordings = open_annotated(labels, tmp_path / "audio")
+    found = [(one.recording, one.duration, one.split_group) for one in recordings.annotations]
+    assert (recordings.format, found) == ("audioset-strong", [("abc_0", 10.0, "abc"), ("abc_30000", 6.5, "abc")])
 
 
 @pytest.fixture
@@ -297,50 +280,35 @@ def mixed(files):
     return open_annotated(labels, audio, negatives=[negatives], negatives_audio=negatives_audio)
 
 
-def rows_of(recordings, **changes):
-    settings = AnnotatedSpec(recordings=recordings, **{"train": 0.0, "least_clips": 1, **changes})
-    return AnnotatedQuestions(settings).rows
-
-
 def test_what_does_not_overlap_is_asked_about_audiotime_alone(files):
-    rows = [row for row in rows_of(mixed(files)) if row["task"] == "concurrency"]
+    rows = [row for row in questions_of(mixed(files)).rows if row["task"] == "concurrency"]
     true = Counter(
-        (row["anchor"], row["recording"].startswith("audiotime/"), row["overlaps"]) for row in with_truth(rows)
+        (
+            row["anchor"],
+            row["recording"].startswith("audiotime/"),
+            (row["polarity"] == "overlap") == (row["answer"] == "Yes"),
+        )
+        for row in rows
     )
     # Dog is alone in two clips of AudioTime and overlaps in five others, speech in two and three: two each.
     assert true == {(anchor, negative, not negative): 2 for anchor in ("Dog", "Speech") for negative in (False, True)}
-    assert {row["recording"] for row in rows if row["recording"].startswith("audiotime/")} <= {
-        "audiotime/syn_0",
-        "audiotime/syn_1",
-        "audiotime/syn_2",
-    }
+    negatives = {row["recording"] for row in rows if row["recording"].startswith("audiotime/")}
+    assert negatives <= {"audiotime/syn_0", "audiotime/syn_1", "audiotime/syn_2"}
     # Of either answer there are as many, in both polarities: no constant text is right more often.
     assert len({count for count in Counter(row["answer"] for row in rows).values()}) == 1
-
-
-def with_truth(rows):
-    return [{**row, "overlaps": (row["polarity"] == "overlap") == (row["answer"] == "Yes")} for row in rows]
+    assert AnnotatedSpec(recordings=mixed(files)).values()["negatives"] == "audiotime"
 
 
 def test_all_other_questions_are_those_without_negatives(files):
-    plain = rows_of(open_annotated(*files[:2]))
-    with_negatives = rows_of(mixed(files))
+    plain = questions_of(open_annotated(*files[:2])).rows
+    with_negatives = questions_of(mixed(files)).rows
     for task in {kind.partition("/")[0] for kind in DOMESTIC_QUESTIONS} - {"concurrency"}:
         asked = [[row["question"], row["answer"], row["recording"]] for row in with_negatives if row["task"] == task]
         assert asked == [[row["question"], row["answer"], row["recording"]] for row in plain if row["task"] == task]
 
 
-def test_without_negatives_nothing_is_another(files):
-    with_, without = mixed(files), open_annotated(*files[:2])
-    assert with_.fingerprint != without.fingerprint
-    assert not any(annotation.negative for annotation in without.annotations)
-    assert "negatives" not in AnnotatedSpec(recordings=without).values()
-    assert AnnotatedSpec(recordings=with_).values()["negatives"] == "audiotime"
-
-
 def test_the_card_warns(files, tmp_path):
-    changes = {"least_clips": 1, "train": 0.0}
-    built = build_dataset(annotated_data(mixed(files), changes=changes), tmp_path / "built", progress=False)
+    built = build_dataset(annotated_data(mixed(files), changes=FEW), tmp_path / "built", progress=False)
     card = (built / "README.md").read_text()
     assert "**Mixed concurrency**" in card
     assert "recognising the data set solves these questions" in " ".join(card.split())

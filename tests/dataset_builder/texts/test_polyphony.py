@@ -2,7 +2,6 @@
 
 from collections import Counter, defaultdict
 from functools import cache
-from itertools import combinations
 
 import numpy as np
 import pytest
@@ -10,25 +9,23 @@ import pytest
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.open_data import open_recordings
 from audio_compositionality.dataset_builder.recipes import load_recipe
-from audio_compositionality.dataset_builder.scenes.mixing import Event, EventSounds
+from audio_compositionality.dataset_builder.scenes.mixing import EventSounds
 from audio_compositionality.dataset_builder.sounds.entries import Sound
 from audio_compositionality.dataset_builder.texts.polyphony import CLIP_LEVEL, PolyphonySpec, TwinPool
 from audio_compositionality.dataset_builder.texts.question_controls import balance_of, blind_accuracy, require_balance
 from audio_compositionality.dataset_builder.texts.question_tasks import ATOM_KINDS, ATOMS, kind_named
 from audio_compositionality.dataset_builder.texts.questions import (
-    QuestionError,
     annotation_of,
     question_of,
     question_templates,
 )
 from audio_compositionality.dataset_builder.texts.twins import ARRANGEMENTS, BLOCK
-from audio_compositionality.support.errors import InputError
 from audio_compositionality.tasks.shapes.questions import kind_of_row
 
 from ..sounds.made import made_recordings
 from ..sounds.sounds import write
 from .answer_check import check_questions
-from .atom_checks import check_atoms, fault_of_atom
+from .atom_checks import check_atoms
 
 RATE = 16_000
 HOP = RATE // 100
@@ -103,6 +100,11 @@ class TestRecipes:
         assert len(made.rows) == 4 * load_recipe(recipe).questions_of_set
         assert len({row["recording"] for row in made.rows}) == 4 * load_recipe(recipe).clips_of_set
         assert (check_atoms if recipe == "polybench_atoms" else right)(made.rows) == len(made.rows)
+        files = {"train": set(), "test": set()}
+        for one in made.drawn:
+            files[one.row["split"]] |= {event.entry for event in one.clips[0]}
+        assert files["train"]
+        assert not files["train"] & files["test"]
         for row in made.rows:
             load_recipe(recipe).check_row(row)
             assert row["source"].startswith("sounds")
@@ -187,22 +189,6 @@ class TestAtoms:
             assert len(set(by_state.values())) == 1
             assert len(by_state) == 4
 
-    def test_wrong_answers_are_all_noticed(self, rows):
-        for row in rows[::3]:
-            wrong = {**row, "answer": "No" if row["answer"] == "Yes" else "Yes"}
-            assert "right is" in fault_of_atom(wrong)
-        with pytest.raises(QuestionError, match="1 of 1 questions are wrong"):
-            check_atoms([wrong])
-
-
-class TestQuestions:
-    def test_have_no_file_in_two_splits(self, soundscapes):
-        files = defaultdict(set)
-        for one in soundscapes.drawn:
-            files[one.row["split"]] |= {event.entry for event in one.clips[0]}
-        assert files["train"]
-        assert not files["train"] & files["test"]
-
 
 class TestSound:
     def test_is_heard_when_the_events_say(self, soundscapes):
@@ -223,22 +209,6 @@ class TestSound:
                 assert np.count_nonzero(gaps > 23) <= len(starts) - 1
                 assert all(np.any(frames[max(start - 2, 0) : start + 3]) for start in starts)
 
-    def test_of_twins_differs_in_labels_alone(self, soundscapes):
-        """Spans and levels of the layers are the same in all clips of a group, but for detection, where spans move."""
-        layers = defaultdict(dict)
-        for index, row in enumerate(soundscapes.rows):
-            layers[row["group"], row["task"]][row["recording"]] = sorted(
-                (layer.start, layer.stop, round(20 * np.log10(np.sqrt(np.mean(samples.astype(float) ** 2))), 4))
-                for _, layer, samples in layers_of(soundscapes, index)
-            )
-        for (_, task), of_group in layers.items():
-            assert len(of_group) in (2, 3, 4)
-            same = [
-                [(stop - start, level) for start, stop, level in of_clip] if task == "detection" else of_clip
-                for of_clip in of_group.values()
-            ]
-            assert all(sorted(one) == sorted(other) for one, other in combinations(same, 2))
-
     def test_may_have_a_background_that_no_question_is_about(self, folder):
         with_it = rendered(folder, background="rain", background_snr=15.0, test_sets=2, train_sets=1)
         without = rendered(folder, test_sets=2, train_sets=1)
@@ -252,7 +222,7 @@ class TestSound:
             assert 20 * np.log10(np.sqrt(np.mean(samples**2))) == pytest.approx(-15, abs=1e-4)
             behind.add((row["group"], layer))
             assert not np.any(with_it.clips(index)[0].reshape(-1, 100 * HOP).max(axis=1) == 0)
-        # All twins have the same behind them.
+        # Twins have the same behind them.
         assert len(behind) == len({name for name, _ in behind}) == 21
         assert "rain" not in {event["label"] for row in with_it.rows for event in row["events"]}
 
@@ -291,10 +261,9 @@ class TestPauses:
 
     @pytest.mark.slow
     def test_in_all_sounds_are_refused(self, tmp_path):
-        with pytest.raises(
-            DatasetError, match=r"0 of 6 groups of duration/total can be made for test.*part all sounds"
-        ):
-            _ = rendered(fill(tmp_path, files=1, made=parted), train_sets=0).rows
+        message = r"0 of 1 groups of duration/total can be made for test.*part all sounds"
+        with pytest.raises(DatasetError, match=message):
+            _ = rendered(fill(tmp_path, files=1, made=parted), train_sets=0, test_sets=1).rows
 
 
 class TestLabels:
@@ -308,7 +277,6 @@ class TestLabels:
     @pytest.mark.parametrize(
         ("count", "files", "sets", "message"),
         [
-            (4, 2, 2, r"has 4 labels, 4 for train and 4 for test; questions need 5 for each.*5 labels with two files"),
             (7, 1, 2, r"has 7 labels, 3 for train and 4 for test \(.* in one of them\); questions need 5 for each"),
             (1, 3, 0, r"has 1 label; questions need 5"),
         ],
@@ -316,14 +284,6 @@ class TestLabels:
     def test_that_are_too_few_are_refused(self, tmp_path, count, files, sets, message):
         with pytest.raises(DatasetError, match=message):
             _ = rendered(fill(tmp_path, LABELS[:count], files), train_sets=sets).rows
-
-    def test_of_one_file_are_in_one_split(self, tmp_path):
-        fill(tmp_path, [f"label {number}" for number in range(10)], files=1)
-        sounds = open_recordings(tmp_path, progress=False)
-        pool = TwinPool(sounds, PolyphonySpec(sounds=sounds, sample_rate=RATE))
-        assert [len(of_split) for of_split in pool.by_split.values()] == [5, 5]
-        assert not set(pool.by_split["train"]) & set(pool.by_split["test"])
-        assert len(rendered(tmp_path).rows) == 25 * 8
 
     def test_are_divided_by_whole_groups(self, tmp_path):
         for label in LABELS:
@@ -343,18 +303,8 @@ class TestLabels:
         with pytest.raises(DatasetError, match=r"the labels 'door.bell' and 'door.bell' read alike"):
             _ = rendered(fill(tmp_path, (*LABELS, "door bell"))).rows
 
-    def test_that_are_numbers_are_no_classes(self, tmp_path):
-        write(tmp_path / "0.5" / "a.wav")
-        (tmp_path / "metadata.csv").write_text("file_name,label\n0.5/a.wav,0.5\n")
-        with pytest.raises(DatasetError, match=r"numbers as labels.*questions are asked of classes"):
-            _ = rendered(tmp_path).rows
-
 
 class TestSettings:
-    def test_have_a_rate_of_whole_frames(self, folder):
-        with pytest.raises(InputError, match=r"sample_rate is 22,050.5|sample_rate is 11,025; it must be a multiple"):
-            rendered(folder, sample_rate=11_025)
-
     @pytest.mark.parametrize(
         ("background", "message"),
         [
@@ -370,21 +320,6 @@ class TestSettings:
 
 
 class TestConditions:
-    def test_that_all_labels_share_stay_where_labels_change_places(self, tmp_path):
-        """As the pitch of a tone does: the track has it, and not the label."""
-        for label in LABELS:
-            for voice in range(5):
-                samples = sine(0.6, 150 + 90 * voice + 11 * LABELS.index(label))
-                write(tmp_path / label / f"voice{voice}" / "0.wav", samples=samples, rate=RATE)
-        made = rendered(tmp_path, train_sets=0)
-        conditions = defaultdict(set)
-        for one in made.drawn:
-            if one.row["task"] != "detection":
-                heard = sorted((e.start, e.stop, made.sounds.entries[e.entry].condition) for e in one.clips[0])
-                conditions[one.row["group"]].add(tuple(heard))
-        assert len(conditions) == 36
-        assert {len(of_group) for of_group in conditions.values()} == {1}
-
     def test_of_tones_are_their_pitches(self):
         made = load_recipe("polybench").render(PolyphonySpec(train_sets=1, test_sets=2, sample_rate=8_000))
         pitches = defaultdict(set)
@@ -443,19 +378,6 @@ def test_no_two_clips_of_the_splits_have_the_same_events():
     told = {}
     for one in scenes(settings).drawn:
         assert told.setdefault(frozenset(one.clips[0]), one.row["recording"]) == one.row["recording"]
-
-
-def test_tones_are_equally_loud_and_silent_for_a_moment_only():
-    sounds, period = EventSounds(SMALL.tones, 32_000), SMALL.periods[-1]
-    assert len(sounds.sounds.entries) == 64
-    for entry in range(64):
-        event = Event(entry, 0, 3 * period)
-        assert np.sqrt(np.mean(np.square(sounds.samples(event)))) == pytest.approx(1, rel=1e-4)
-        assert sounds.period(entry) == period
-        # The first frame of a tone has its attack.
-        ((start, stop),) = sounds.activity([event])
-        assert start <= 1
-        assert stop >= 3 * period / 320 - 19
 
 
 def statistics(clip):

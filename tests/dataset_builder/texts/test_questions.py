@@ -46,13 +46,6 @@ def test_a_row_has_all_that_its_question_and_its_clip_have(rows):
     assert {row_of(question_of(row), annotation_of(row), "test", gap=0.5) == row for row in rows} == {True}
 
 
-def test_polyphony_and_overlap_are_those_of_the_clip(rows):
-    assert any(row["overlap"] > 0 for row in rows)
-    for row in rows:
-        assert (row["overlap"] > 0) == (row["polyphony"] > 1)
-        assert row["polyphony"] <= len({event["label"] for event in row["events"]})
-
-
 @pytest.mark.parametrize(
     ("column", "value", "message"),
     [
@@ -118,11 +111,3 @@ def test_each_atomic_wording_is_read_back_with_each_label(task, label):
 )
 def test_other_words_are_not_read(question):
     assert read_wording(question) is None
-
-
-def test_a_question_of_yes_and_no_has_these_options():
-    question = "Is the dog always heard alone?"
-    assert read_wording(question, ["Yes", "No"]).asked == ("concurrency", "anchor", "dog", "alone", "")
-    assert read_wording(question, ["No", "Yes"]) == read_wording(question)
-    assert read_wording(question, ["dog", "cat"]) is None
-    assert read_wording(question, ["Yes", "No", "Perhaps"]) is None

@@ -22,7 +22,6 @@ from audio_compositionality.dataset_builder.texts.rewriting import (
 )
 from audio_compositionality.support.errors import InputError
 
-from ..recipes.recorded import WHO, named, settings_of
 from .scripted import Scripted, as_json, kind_of_prompt, save_tiny_gpt2
 
 EVENTS = [
@@ -186,12 +185,6 @@ TWINS = {
 
 
 class TestItems:
-    def test_no_test_item_is_written_unless_it_is_asked_for(self):
-        model = by_caption(TWINS)
-        (row,), report = rewrite([ITEM], LanguageModelWriter(model))
-        assert row == ITEM
-        assert (report.asked, model.asked) == (0, [[]])
-
     def test_twins_are_taken_together(self):
         (row,), report = rewrite([ITEM], LanguageModelWriter(by_caption(TWINS), in_test=True))
         assert row["captions"] == list(TWINS.values())
@@ -273,11 +266,11 @@ def test_texts_are_in_the_fingerprint_and_nothing_is_asked_twice(data):
     assert again.configuration("comp_a_train").fingerprint == one.fingerprint
     assert again.configuration("comp_a_train").rows == one.rows
     prints = {data.configuration("comp_a_train").fingerprint, one.fingerprint}
-    for other in (Scripted(renamed, revision="2"), Scripted(lambda prompt: ""), Scripted(renamed)):
-        writer = LanguageModelWriter(other, in_test=other.identity["revision"] == "1")
-        prints.add(written_data(data, writer, keep_answers=False).configuration("comp_a_train").fingerprint)
-    # Another revision; what it did not write; the same as the latter, but allowed in tests.
-    assert len(prints) == 5
+    for other in (Scripted(renamed, revision="2"), Scripted(lambda prompt: "")):
+        written = written_data(data, LanguageModelWriter(other), keep_answers=False)
+        prints.add(written.configuration("comp_a_train").fingerprint)
+    # Another revision, and what it did not write.
+    assert len(prints) == 4
 
 
 def test_a_built_folder_holds_them_beside_the_same_sound(data, tmp_path):
@@ -286,11 +279,8 @@ def test_a_built_folder_holds_them_beside_the_same_sound(data, tmp_path):
     stored, plain = open_data(folder).configuration("comp_a_train"), data.configuration("comp_a_train")
     assert stored.fingerprint == written.configuration("comp_a_train").fingerprint
     assert "language-model" in {row["writer"] for row in stored.rows} <= {"template", "language-model"}
-    columns = ("id", "split", "captions", "negatives", "writer")
     rows = written.configuration("comp_a_train").rows
-    assert [{name: row[name] for name in columns} for row in stored.rows] == [
-        {name: row[name] for name in columns} for row in rows
-    ]
+    assert list(stored.rows) == list(rows)
     assert [row["captions"] for row in rows] != [row["captions"] for row in plain.rows]
     for one, other in zip(stored.clips(), plain.clips(), strict=True):
         assert (one.waveform == other.waveform).all()
@@ -304,14 +294,6 @@ def test_a_built_folder_holds_them_beside_the_same_sound(data, tmp_path):
         build_dataset(data, folder, progress=False)
 
 
-def test_some_recipes_of_written_data_are_still_written(tmp_path):
-    written = written_data(small("comp_a_train", "comp_a_order"), LanguageModelWriter(Scripted(renamed)))
-    assert written.reports.keys() == {"comp_a_train"}
-    folder = build_dataset(written, tmp_path / "x", recipes=["comp_a_train"], progress=False)
-    (name,) = open_data(folder).recipes
-    assert open_data(folder).configuration(name).fingerprint == written.configuration(name).fingerprint
-
-
 def test_test_items_are_written_only_where_it_is_asked_for():
     data = small("comp_a_order")
     model = Scripted(renamed)
@@ -319,10 +301,8 @@ def test_test_items_are_written_only_where_it_is_asked_for():
         written_data(data, LanguageModelWriter(model))
     assert model.asked == []
     written = written_data(data, LanguageModelWriter(model, in_test=True)).configuration("comp_a_order")
-    assert [row["captions"] for row in written.rows] != [
-        row["captions"] for row in data.configuration("comp_a_order").rows
-    ]
-    assert "writer" in written.features
+    captions = [[row["captions"] for row in one.rows] for one in (written, data.configuration("comp_a_order"))]
+    assert captions[0] != captions[1]
 
 
 def test_a_file_of_answers_that_was_cut_short_is_gone_on_with():
@@ -347,11 +327,6 @@ def test_an_answer_that_was_changed_is_refused():
     path.write_bytes(path.read_bytes().replace(b"to b", b"to c"))
     with pytest.raises(DatasetError, match=r"line 3 of .*\.jsonl was changed after it was written: .* Remove the line"):
         KeptAnswers(model).generate(["a"])
-    # As it was before answers had digests.
-    path.write_text('{"prompt": "a", "answer": "to b"}\n' * 3)
-    with pytest.warns(UserWarning, match="3 of the lines of .* are left out") as warned:
-        assert KeptAnswers(model).generate(["a"]) == ["to a"]
-    assert len(warned) == 1
 
 
 def test_the_command_builds_with_a_model_from_a_folder(tmp_path, capsys, monkeypatch):
@@ -377,22 +352,6 @@ def test_the_command_builds_with_a_model_from_a_folder(tmp_path, capsys, monkeyp
     assert "texts requested from tiny, 0 are accepted (0%)" in output
     assert "'no JSON'" in output
     assert {row["writer"] for row in open_data(tmp_path / "x").configuration("comp_a_train").rows} == {"template"}
-
-
-def test_captions_of_scenes_and_of_recordings_can_all_be_read():
-    scenes = [small(name).configuration(name).rows for name in SMALL]
-    recorded = [
-        load_recipe(name).render(settings_of(load_recipe(name), sounds, **sizes)).rows
-        for name, sounds, sizes in (
-            ("comp_a_order", named(), {"items": 20}),
-            ("comp_a_attribute", named(WHO), {"items": 8}),
-            ("comp_a_train", named(), {"train_rows": 30, "validation_rows": 5}),
-        )
-    ]
-    for rows in (*scenes, *recorded):
-        _, report = rewrite(rows, LanguageModelWriter(Scripted(renamed), in_test=True))
-        assert report.left == 0
-        assert report.taken > 0
 
 
 CHAT = "{% for message in messages %}[{{ message.role }}]{{ message.content }}{% endfor %}[answer]"
@@ -433,8 +392,6 @@ def test_a_folder_is_known_by_what_it_holds(folder, tmp_path):
     identity = LanguageModel(folder, device="cpu").identity
     assert identity["model"] == "tiny"
     assert str(folder.parent) not in json.dumps(dict(identity))
-    copy = save_tiny_gpt2(tmp_path / "tiny")
-    assert LanguageModel(copy, device="cpu").identity == identity
     other = save_tiny_gpt2(tmp_path / "other" / "tiny", chat_template=CHAT)
     assert LanguageModel(other, device="cpu").identity["revision"] != identity["revision"]
     assert LanguageModel(folder, device="cpu", batch_size=7).identity != identity
@@ -448,7 +405,7 @@ def test_a_prompt_that_is_too_long_is_an_error(tmp_path):
         model.generate(["x" * 33])
 
 
-def test_code_of_a_model_is_never_run(tmp_path):
+def test_code_of_a_model_is_never_run_and_pickles_are_not_read(tmp_path):
     folder = save_tiny_gpt2(tmp_path / "code")
     config = json.loads((folder / "config.json").read_text())
     config |= {"model_type": "of-its-own", "auto_map": {"AutoConfig": "code.C", "AutoModelForCausalLM": "code.M"}}
@@ -457,9 +414,6 @@ def test_code_of_a_model_is_never_run(tmp_path):
     with pytest.raises(InputError, match="cannot load the language model"):
         LanguageModel(folder, device="cpu")
     assert not (tmp_path / "ran").exists()
-
-
-def test_pickles_are_not_read(tmp_path):
     folder = save_tiny_gpt2(tmp_path / "pickled")
     (folder / "model.safetensors").unlink()
     torch.save(

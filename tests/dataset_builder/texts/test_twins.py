@@ -16,7 +16,6 @@ from audio_compositionality.dataset_builder.texts.question_tasks import (
 )
 from audio_compositionality.dataset_builder.texts.questions import QuestionError, in_sentence
 from audio_compositionality.dataset_builder.texts.twins import (
-    ARRANGEMENTS,
     ATOMIC,
     BLOCK,
     EARLY_END,
@@ -81,22 +80,14 @@ def asked(groups):
     return [q for of_group in questions for q in of_group], [a for of_group in annotations for a in of_group]
 
 
-def test_a_set_has_23_clips_and_25_questions(groups):
-    assert [group.kind for group in groups] == list(SIZES) * SETS
-    assert {group.kind: len(group.clips) for group in groups} == SIZES
-    assert sum(SIZES.values()) == 23
-    assert sum(len(group.questions) * len(group.clips) for group in groups[:7]) == 25
-    assert len({clip.name for group in groups for clip in group.clips}) == 23 * SETS
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("early", [EARLY_END, None], ids=["early", "any"])
-def test_two_algorithms_agree_on_every_answer_however_early_sounds_end(groups, early):
+def test_two_algorithms_agree_on_every_answer_however_early_sounds_end(groups):
     rng = np.random.default_rng(0)
-    draw = (lambda: int(rng.integers(0, EARLY_END + 1))) if early is None else lambda: early
-    annotations = [annotated(group, draw) for group in groups]
+    groups = groups[: 7 * 40]
+    draws = (lambda: int(rng.integers(0, EARLY_END + 1)), lambda: EARLY_END)
+    annotations = [annotated(group, draws[number // 7 % 2]) for number, group in enumerate(groups)]
     questions = [q for pair in zip(groups, annotations, strict=True) for q in questions_of(*pair)]
-    assert check_questions(questions, [a for of_group in annotations for a in of_group]) == 25 * SETS
+    assert check_questions(questions, [a for of_group in annotations for a in of_group]) == 25 * 40
 
 
 @pytest.mark.parametrize("kinds", [OVERLAPPING, PAIRED, ATOMIC])
@@ -290,19 +281,6 @@ def pairs():
 
 class TestPaired:
     """Scenes together and pulled apart: the same sounds, questions and answers at other times."""
-
-    def test_a_pair_differs_in_when_sounds_begin_and_in_nothing_else(self, pairs):
-        assert len(pairs) == 2 * 60
-        for together, apart in pairs:
-            assert [group.arrangement for group in (together, apart)] == list(ARRANGEMENTS)
-            for name in ("pair", "questions", "task", "number", "split"):
-                assert getattr(together, name) == getattr(apart, name)
-            for one, other in zip(together.clips, apart.clips, strict=True):
-                assert one.name != other.name
-                for track, moved in zip(one.tracks, other.tracks, strict=True):
-                    assert (track.label, track.variant, track.level) == (moved.label, moved.variant, moved.level)
-                    (start, stop), (moved_start, moved_stop) = track.spans[0], moved.spans[0]
-                    assert stop - start == moved_stop - moved_start
 
     def test_together_sounds_overlap_and_apart_a_quarter_of_a_second_lies_between_them_in_any_order(self, pairs):
         firsts = set()
