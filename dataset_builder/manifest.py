@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -122,7 +122,7 @@ class Manifest:
     def dumps(self) -> str:
         """The manifest as JSON text, which states its own digest."""
         content = {"schema_version": SCHEMA_VERSION, **asdict(self)}
-        return json.dumps({**content, "sha256": _digest(content)}, indent=1) + "\n"
+        return json.dumps({**content, "sha256": sha256_of_json(content)}, indent=1) + "\n"
 
     @classmethod
     def load(cls, path: Path) -> Manifest | None:
@@ -140,32 +140,31 @@ class Manifest:
                 raise DatasetError(
                     f"{path.name} has schema version {content['schema_version']}; this version reads {SCHEMA_VERSION}"
                 )
-            if _digest(content) != stated:
+            if sha256_of_json(content) != stated:
                 raise DatasetError(
                     f"{path.name} is damaged or was edited: its SHA-256 differs from the one that it states"
                 )
-            return cls({name: _built_recipe(path.name, name, values) for name, values in content["recipes"].items()})
+            recipes = {}
+            for name, values in content["recipes"].items():
+                shards = {shard_path: Shard(**shard) for shard_path, shard in values["shards"].items()}
+                built = recipes[name] = BuiltRecipe(**{**values, "shards": shards})
+                if recipe_fingerprint(name, built.version, built.settings) != built.fingerprint:
+                    raise DatasetError(f"{path.name}: the fingerprint of {name} is not that of the settings beside it")
+                for shard_path, shard in shards.items():
+                    form = rf"{re.escape(name)}/{re.escape(shard.split)}-\d{{5}}-of-\d{{5}}\.parquet"
+                    if not re.fullmatch(form, shard_path):
+                        raise DatasetError(
+                            f"{path.name} names {shard_path!r}; a shard of {name} is {name}/{shard.split}-….parquet"
+                        )
+                if not RECIPE_NAME.fullmatch(name):
+                    raise DatasetError(
+                        f"{path.name} names a configuration {name!r}; a name has letters, digits and underscores"
+                    )
+            return cls(recipes)
         except DatasetError:
             raise
         except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
             raise DatasetError(f"{path.name} is not a manifest of a built data set: {error!r}") from error
-
-
-def _built_recipe(file: str, name: str, values: Mapping[str, Any]) -> BuiltRecipe:
-    shards = {path: Shard(**shard) for path, shard in values["shards"].items()}
-    built = BuiltRecipe(**{**values, "shards": shards})
-    if recipe_fingerprint(name, built.version, built.settings) != built.fingerprint:
-        raise DatasetError(f"{file}: the fingerprint of {name} is not that of the settings beside it")
-    for path, shard in shards.items():
-        if not re.fullmatch(rf"{re.escape(name)}/{re.escape(shard.split)}-\d{{5}}-of-\d{{5}}\.parquet", path):
-            raise DatasetError(f"{file} names {path!r}; a shard of {name} is {name}/{shard.split}-….parquet")
-    if not RECIPE_NAME.fullmatch(name):
-        raise DatasetError(f"{file} names a configuration {name!r}; a name has letters, digits and underscores")
-    return built
-
-
-def _digest(content: Mapping[str, Any]) -> str:
-    return sha256_of_json(content)
 
 
 @dataclass(frozen=True)
@@ -266,19 +265,11 @@ def card_templates(folder: Path) -> Environment:
         "commas": lambda number: f"{number:,}",
         "short": lambda number: f"{number:g}",
         "percent": lambda share: f"{share:.0%}",
-        "listed": _listed,
-        "cell": _cell,
+        "listed": lambda names, most=6: listed([str(name) for name in names], most),
+        # Names in the cells of a Markdown table come from a stranger's files.
+        "cell": lambda text: "".join(f"\\{char}" if char in r"\`*_[]<>|&" else char for char in text),
     }
     return environment
-
-
-def _listed(names: Iterable[Any], most: int = 6) -> str:
-    return listed([str(name) for name in names], most)
-
-
-def _cell(text: str) -> str:
-    """A label as the text of a Markdown table's cell: names come from a stranger's files."""
-    return "".join(f"\\{char}" if char in r"\`*_[]<>|&" else char for char in text)
 
 
 _LICENCE = ("cc-by-4.0", "CC BY 4.0")
@@ -316,6 +307,16 @@ def dataset_card(manifest: Manifest, features: Mapping[str, Features]) -> str:
         ],
         "dataset_info": [_info(name, features[name], built) for name, built in recipes.items()],
     }
+    contents = []
+    for name, built in recipes.items():
+        counts = {split: sum(built.shards[shard].rows for shard in shards) for split, shards in built.splits.items()}
+        sizes = ", ".join(f"{split} {count:,}" for split, count in counts.items())
+        contents.append(f"| `{name}` | {sizes} | {built.audio_format.upper()} |")
+    ours, others = ([f"`{name}`" for name, built in recipes.items() if built.synthetic is one] for one in (True, False))
+    licence = f"{listed(ours)}: {_LICENCE[1]}. " if ours and others else f"{_LICENCE[1]}." if ours else ""
+    if others:
+        # That of their authors.
+        licence += f"{listed(others)}: the licence of the recordings, which is unknown here."
     columns = audio_columns(features[first])
     # A list may be empty.
     shown = next((column for column in columns if not column.is_list), columns[0])
@@ -323,7 +324,7 @@ def dataset_card(manifest: Manifest, features: Mapping[str, Features]) -> str:
         card_templates(Path(__file__).parent)
         .get_template("card.md")
         .render(
-            contents="\n".join(_contents(name, built) for name, built in recipes.items()),
+            contents="\n".join(contents),
             first=first,
             split=next(iter(recipes[first].splits)),
             casts="\n".join(
@@ -336,27 +337,10 @@ def dataset_card(manifest: Manifest, features: Mapping[str, Features]) -> str:
             fingerprints="\n".join(
                 f"| `{name}` | {built.version} | `{built.fingerprint}` |" for name, built in recipes.items()
             ),
-            licence=_licence(recipes),
+            licence=licence,
         )
     )
     return f"---\n{yaml.safe_dump(header, sort_keys=False, allow_unicode=True)}---\n\n{body}"
-
-
-def _contents(name: str, built: BuiltRecipe) -> str:
-    sizes = ", ".join(
-        f"{split} {sum(built.shards[shard].rows for shard in shards):,}" for split, shards in built.splits.items()
-    )
-    return f"| `{name}` | {sizes} | {built.audio_format.upper()} |"
-
-
-def _licence(recipes: Mapping[str, BuiltRecipe]) -> str:
-    """The licence in words; recordings have that of their authors, which is not known here."""
-    ours = [f"`{name}`" for name, built in recipes.items() if built.synthetic]
-    if len(ours) == len(recipes):
-        return f"{_LICENCE[1]}."
-    recorded = [f"`{name}`" for name, built in recipes.items() if not built.synthetic]
-    text = f"{listed(recorded)}: the licence of the recordings, which is unknown here."
-    return f"{listed(ours)}: {_LICENCE[1]}. {text}" if ours else text
 
 
 def _info(name: str, features: Features, built: BuiltRecipe) -> dict[str, Any]:

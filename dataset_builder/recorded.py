@@ -131,7 +131,10 @@ def offered(
             _ = configuration.rows
             served[name] = configuration
         except DatasetError as error:
-            reason = _reason(error, recordings)
+            reason = str(error)
+            if isinstance(error, UnlabelledError) and isinstance(recordings, ReadRecordings) and recordings.labelling:
+                # The way to get classes.
+                reason = f"{reason}; {recordings.labelling}"
             if name in required:
                 raise DatasetError(reason) from error
             left_out[name] = reason
@@ -159,13 +162,6 @@ def _presets(
         valid = dict.fromkeys(one for name in names for one in every[name].presets)
         raise InputError(f"unknown preset {preset!r}; {nearest(preset, valid)}")
     return {name: every[name].presets[preset] for name in names if name not in left_out}, left_out
-
-
-def _reason(error: DatasetError, recordings: Sounds) -> str:
-    """The reason why recordings cannot serve a recipe; where they have no classes, also the way to get some."""
-    if isinstance(error, UnlabelledError) and isinstance(recordings, ReadRecordings) and recordings.labelling:
-        return f"{error}; {recordings.labelling}"
-    return str(error)
 
 
 def annotated_recipes() -> dict[str, AnnotatedRecipe[Any]]:

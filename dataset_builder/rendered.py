@@ -186,17 +186,12 @@ def rendered_preset(name: str, *, recipes: Sequence[str] | None = None, **change
         for change, value in changes.items()
         if any(change in names[recipe] and getattr(settings[recipe], change) != value for recipe in settings)
     }
-    return RenderedData(_source(name, made), changed)
+    # Such as ``mini with seed=7``: `opened_preset` reads it.
+    typed = ", ".join(f"{change}={_typed(value)}" for change, value in made.items())
+    return RenderedData(f"{name}{_WITH}{typed}" if made else name, changed)
 
 
 _WITH = " with "
-
-
-def _source(preset: str, changes: Mapping[str, Any]) -> str:
-    """The name of a preset with changes, such as ``mini with seed=7``: its name and the changes for `read_values`."""
-    if not changes:
-        return preset
-    return f"{preset}{_WITH}{', '.join(f'{name}={_typed(value)}' for name, value in changes.items())}"
 
 
 def _typed(value: Any) -> str:
@@ -237,31 +232,25 @@ def opened_preset(
         InputError: see `rendered_preset`.
     """
     preset, _, made = source.partition(_WITH)
-    named = _changes_in(made, preset, recipes)
+    named: dict[str, Any] = {}
+    if made:
+        named = read_values(made.split(", "), preset_fields(preset, recipes), f"the preset {preset!r}")
     kept = {name: value for name, value in named.items() if name not in changes}
-    accepting = _accepting(preset, kept, recipes) if kept else recipes
-    return rendered_preset(preset, recipes=accepting, **{**named, **changes})
-
-
-def _changes_in(made: str, preset: str, recipes: Sequence[str] | None) -> dict[str, Any]:
-    """The changes in a name: ``seed=7, items=4``."""
-    return read_values(made.split(", "), preset_fields(preset, recipes), f"the preset {preset!r}") if made else {}
-
-
-def _accepting(preset: str, made: Mapping[str, Any], recipes: Sequence[str] | None) -> list[str]:
-    """The recipes of a preset that accept the changes in its name, which may have been made to other recipes."""
-    accepting, refusals = [], []
-    every = rendered_preset(preset, recipes=recipes).settings
-    for recipe, settings in every.items():
-        try:
-            settings.changed(**{name: value for name, value in made.items() if name in type(settings).model_fields})
-        except InputError as error:
-            refusals.append(error)
-        else:
-            accepting.append(recipe)
-    if refusals and not any(name in type(every[recipe]).model_fields for recipe in accepting for name in made):
-        raise refusals[0]
-    return accepting
+    if kept:
+        # Of all recipes those that accept the changes in the name, which may have been made to others.
+        accepting, refusals = [], []
+        every = rendered_preset(preset, recipes=recipes).settings
+        for recipe, settings in every.items():
+            try:
+                settings.changed(**{name: value for name, value in kept.items() if name in type(settings).model_fields})
+            except InputError as error:
+                refusals.append(error)
+            else:
+                accepting.append(recipe)
+        if refusals and not any(name in type(every[recipe]).model_fields for recipe in accepting for name in kept):
+            raise refusals[0]
+        recipes = accepting
+    return rendered_preset(preset, recipes=recipes, **{**named, **changes})
 
 
 HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")

@@ -33,9 +33,6 @@ TEMPLATES = {
 _ATTEMPTS = 100
 """Draws of spans for the sounds of a group; a group of sounds that always fall apart is left out."""
 
-Span = tuple[int, int]
-"""First and last time of a sound in hundredths of a second."""
-
 
 class WhenSpec(SlotSpec):
     """Everything that decides the rows and their samples.
@@ -112,13 +109,19 @@ class WhenHeard(Recipe[WhenSpec]):
             rng, fold = self.random(spec, number), number % FOLDS
             labels = evenly(pool.draw_names(SOUNDS, use, rng), asked, rng)
             asked[labels[0]] += 1
-            entries = [least_drawn(_part(pool, label, fold), use.recordings, rng) for label in labels]
+            entries = []
+            for label in labels:
+                # Whole groups of sounds of the label; all of them where there are fewer groups than folds.
+                every = pool.by_label[label]
+                groups = sorted({pool.group(entry) for entry in every})
+                part = [entry for entry in every if groups.index(pool.group(entry)) % FOLDS == fold]
+                entries.append(least_drawn(part or list(every), use.recordings, rng))
             use.recordings.update(entries)
             template = list(TEMPLATES)[int(rng.integers(len(TEMPLATES)))]
             clips = next(filter(None, (_clips(spec, measured, entries, rng) for _ in range(_ATTEMPTS))), ())
             drawn += len(clips)
+            said = [pool.said(entry) for entry in entries]
             for turn, (clip, times) in enumerate(clips):
-                said = [pool.said(entry) for entry in entries]
                 heard = sorted(zip(times, said, strict=True))
                 row = {
                     "id": f"{self.name}-{number:05d}-{turn}",
@@ -147,20 +150,26 @@ class WhenHeard(Recipe[WhenSpec]):
             raise DatasetError(f"row {row['id']}: {asked} is none of its events, or not within its {times[-1]:g} s")
 
 
-def _part(pool: SlotPool, label: str, fold: int) -> list[int]:
-    """The sounds of a label in a fold: whole groups of sounds; all of them where there are fewer groups than folds."""
-    entries = pool.by_label[label]
-    groups = sorted({pool.group(entry) for entry in entries})
-    return [entry for entry in entries if groups.index(pool.group(entry)) % FOLDS == fold] or list(entries)
-
-
 def _clips(
     spec: WhenSpec, measured: EventSounds, entries: Sequence[int], rng: np.random.Generator
 ) -> list[tuple[list[Event], list[tuple[float, float]]]]:
-    """The three clips with the measured times of each entry; none where spans do not fit or a sound falls apart."""
-    spans = _spans(spec, rng)
+    """The three clips with the measured times of each entry.
+
+    None where a sound is too little by itself, two begin or end together, or one falls apart.
+    """
+    length = round(STEPS * spec.duration)
+    lengths = rng.integers(round(STEPS * spec.shortest), round(STEPS * spec.longest) + 1, SOUNDS)
+    onsets = [int(rng.integers(length - of_sound + 1)) for of_sound in lengths]
+    spans = [(onset, onset + int(of_sound)) for onset, of_sound in zip(onsets, lengths, strict=True)]
+    times = np.zeros((SOUNDS, length), bool)
+    for row, (first, last) in zip(times, spans, strict=True):
+        row[first:last] = True
+    alone = (times & (times.sum(axis=0) == 1)).sum(axis=1) / STEPS
+    apart = min(int(np.diff(np.sort(ends)).min()) for ends in zip(*spans, strict=True)) / STEPS
+    if alone.min() < spec.event or apart < spec.gap:
+        return []
     clips = []
-    for turn in range(SOUNDS if spans else 0):
+    for turn in range(SOUNDS):
         step = spec.sample_rate // STEPS
         turned = [*spans[turn:], *spans[:turn]]
         clip = [Event(entry, step * a, step * b) for entry, (a, b) in zip(entries, turned, strict=True)]
@@ -169,19 +178,6 @@ def _clips(
             return []
         clips.append((clip, [(a / STEPS, b / STEPS) for ((a, b),) in activities]))
     return clips
-
-
-def _spans(spec: WhenSpec, rng: np.random.Generator) -> list[Span]:
-    """Three spans, in the order of drawing; none where one is too little by itself, or two begin or end together."""
-    lengths = rng.integers(round(STEPS * spec.shortest), round(STEPS * spec.longest) + 1, SOUNDS)
-    onsets = [int(rng.integers(round(STEPS * spec.duration) - length + 1)) for length in lengths]
-    spans = [(onset, onset + int(length)) for onset, length in zip(onsets, lengths, strict=True)]
-    times = np.zeros((SOUNDS, round(STEPS * spec.duration)), bool)
-    for row, (first, last) in zip(times, spans, strict=True):
-        row[first:last] = True
-    alone = (times & (times.sum(axis=0) == 1)).sum(axis=1) / STEPS
-    apart = min(int(np.diff(np.sort(ends)).min()) for ends in zip(*spans, strict=True)) / STEPS
-    return spans if alone.min() >= spec.event and apart >= spec.gap else []
 
 
 RECIPE = WhenHeard()

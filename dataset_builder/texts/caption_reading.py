@@ -290,31 +290,38 @@ class _Parser:
     def _stage(self, units: _Units) -> Expression:
         """A sound throughout a sequence, two simultaneous sequences, or a flat expression."""
         for role in ("throughout", "behind"):
-            if not any(unit.has(role) for unit in units):
+            places = [place for place, unit in enumerate(units) if unit.has(role)]
+            if not places:
                 continue
-            parts = self._split_once(units, role)
+            if len(places) > 1:
+                raise UnreadableError(self.text)
+            self.cues.add((units[places[0]].text, role))
+            parts = units[: places[0]], units[places[0] + 1 :]
             single, sequence = parts if role == "throughout" else parts[::-1]
-            behind, heard = self._tight(single), self._parallel(sequence)
+            behind, heard = self._tight(single), joined(Together, self._parts(sequence, "parallel", self._flat))
             if not any(isinstance(part, Then) for part in (heard, *getattr(heard, "operands", ()))):
                 raise UnreadableError(self.text)
             return joined(Together, [behind, heard])
-        return self._parallel(units)
-
-    def _split_once(self, units: _Units, role: str) -> tuple[_Units, _Units]:
-        places = [place for place, unit in enumerate(units) if unit.has(role)]
-        if len(places) != 1:
-            raise UnreadableError(self.text)
-        self.cues.add((units[places[0]].text, role))
-        return units[: places[0]], units[places[0] + 1 :]
-
-    def _parallel(self, units: _Units) -> Expression:
         return joined(Together, self._parts(units, "parallel", self._flat))
 
     def _flat(self, units: _Units) -> Expression:
-        """A sequence of tight expressions, in one direction."""
-        units, is_first = self._without_first(units)
-        if units and units[0].has("leading_forward", "leading_reverse", "leading_together") and not is_first:
-            return self._led(units)
+        """A sequence of tight expressions, in one direction; or two leaves after one cue: "before y, x"."""
+        # "First" stands before or after the sound that is named first.
+        first = next((place for place in (0, 1) if len(units) > place and units[place].has("first")), None)
+        is_first = first is not None
+        if first is not None:
+            self.cues.add((units[first].text, "first"))
+            units = [*units[:first], *units[first + 1 :]]
+        leading = ("leading_forward", "leading_reverse", "leading_together")
+        if units and units[0].has(*leading) and not is_first:
+            if len(units) != 3:
+                raise UnreadableError(self.text)
+            one, other = self._leaf([units[1]]), self._leaf([units[2]])
+            role = next(role for role in leading if units[0].has(role))
+            self.cues.add((units[0].text, role))
+            if role == "leading_together":
+                return one * other
+            return one + other if role == "leading_forward" else other + one
         roles = {role for role in ("forward", "reverse") for unit in units[1:] if unit.has(role)}
         if len(roles) > 1 or (is_first and roles != {"forward"}):
             raise UnreadableError(self.text)
@@ -322,25 +329,6 @@ class _Parser:
             return self._tight(units)
         operands = self._parts(units, next(iter(roles)), self._tight)
         return joined(Then, operands if roles == {"forward"} else operands[::-1])
-
-    def _without_first(self, units: _Units) -> tuple[_Units, bool]:
-        """The units without "first" before or after the sound named first."""
-        for place in (0, 1):
-            if len(units) > place and units[place].has("first"):
-                self.cues.add((units[place].text, "first"))
-                return [*units[:place], *units[place + 1 :]], True
-        return units, False
-
-    def _led(self, units: _Units) -> Expression:
-        """Two leaves after one cue: "before y, x"."""
-        if len(units) != 3:
-            raise UnreadableError(self.text)
-        cue, one, other = units[0], *map(self._leaf, ([units[1]], [units[2]]))
-        role = next(role for role in ("leading_forward", "leading_reverse", "leading_together") if cue.has(role))
-        self.cues.add((cue.text, role))
-        if role == "leading_together":
-            return one * other
-        return one + other if role == "leading_forward" else other + one
 
     def _tight(self, units: _Units) -> Expression:
         """A leaf, or simultaneous leaves: "x, y and z together"."""

@@ -123,11 +123,20 @@ def _plan(expression: Expression) -> _Plan:
     if isinstance(expression, Together):
         if _is_tight(expression):
             return _Joint("together", tuple(map(_tight, expression.operands)), len(expression.operands) > 2)
-        return _overlay(expression)
+        # Level 3.
+        sequences = tuple(_flat(part) for part in expression.operands if isinstance(part, Then))
+        singles = [part for part in expression.operands if not isinstance(part, Then)]
+        plan = sequences[0] if len(sequences) == 1 else _Joint("parallel", sequences)
+        return _Joint("throughout", (_tight(joined(Together, singles)), plan)) if singles else plan
     if all(map(_is_tight, expression.operands)):
         simple = len(expression.operands) == 2 and all(isinstance(part, Leaf) for part in expression.operands)
         return _flat(expression, chains=not simple)
-    return _stages(expression)
+    # Level 4: neighbours that level 2 can express are one stage.
+    stages: list[_Plan] = []
+    for is_tight, run in groupby(expression.operands, _is_tight):
+        operands = list(run)
+        stages += [_flat(joined(Then, operands))] if is_tight else map(_plan, operands)
+    return _Joint("stages", tuple(stages))
 
 
 def _is_tight(expression: Expression) -> bool:
@@ -149,23 +158,6 @@ def _flat(expression: Expression, *, chains: bool = True) -> _Plan:
     if not all(map(_is_tight, expression.operands)):
         raise InputError("an expression nests too deep for a caption that can be read in one way only")
     return _Joint("sequence", tuple(map(_tight, expression.operands)), chains)
-
-
-def _overlay(expression: Together) -> _Plan:
-    """Level 3."""
-    sequences = tuple(_flat(part) for part in expression.operands if isinstance(part, Then))
-    singles = [part for part in expression.operands if not isinstance(part, Then)]
-    plan = sequences[0] if len(sequences) == 1 else _Joint("parallel", sequences)
-    return _Joint("throughout", (_tight(joined(Together, singles)), plan)) if singles else plan
-
-
-def _stages(expression: Then) -> _Plan:
-    """Level 4: neighbours that level 2 can express are one stage."""
-    stages: list[_Plan] = []
-    for simple, run in groupby(expression.operands, _is_tight):
-        operands = list(run)
-        stages += [_flat(joined(Then, operands))] if simple else map(_plan, operands)
-    return _Joint("stages", tuple(stages))
 
 
 def _joints(plan: _Plan) -> Iterator[_Joint]:

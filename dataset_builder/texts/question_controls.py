@@ -92,7 +92,17 @@ def balance_of(questions: Iterable[Question], annotations: Iterable[Annotation])
         chances = np.array([1 / len(question.options) for question in of_kind])
         chance, error = float(chances.mean()), float(np.sqrt((chances * (1 - chances)).sum()) / len(chances))
         blind = blind_accuracy(of_kind) if len(of_kind) >= LEAST_QUESTIONS else None
-        leak = _leak(of_kind) if blind is not None and blind > chance + STANDARD_ERRORS * error else ""
+        leak = ""
+        if blind is not None and blind > chance + STANDARD_ERRORS * error:
+            # The most revealing part of the text; several parts where they tie.
+            alone = {family: blind_accuracy(of_kind, [family]) for family in FAMILIES}
+            most = max(alone.values()) - 0.02
+            if alone["option"] > most:
+                # These learn from each option as well, and so add nothing.
+                alone = {family: share for family, share in alone.items() if family not in {"wording", "anchor", "set"}}
+            leak = " and ".join(
+                f"{FAMILIES[family]} ({family} alone {share:.3f})" for family, share in alone.items() if share > most
+            )
         shares = [present_share(one, by_clip[one.source, one.recording, one.start]) for one in of_kind]
         present, places = sum(shares) / len(shares), defaultdict(list)
         for question in of_kind:
@@ -243,6 +253,9 @@ def option_features(
     features = []
     for place, option in enumerate(options):
         rest = sorted(other for other in options if other != option)
+        # Of each number its decimals, "whole" where they are 0.
+        after_points = [match[1] or "" for match in _NUMBER.finditer(option)]
+        decimals = [len(digits) if digits.strip("0") else "whole" for digits in after_points]
         of_family = {
             "option": [option],
             "wording": [f"{template} {option}", f"{polarity} {option}"],
@@ -250,25 +263,7 @@ def option_features(
             "rank": [f"{sorted(keys).index(keys[place])} of {size}"],
             "position": [f"{place} of {size}"],
             "set": [*(f"{option} {other}" for other in rest), f"{option} {rest}"],
-            "form": [_form(option)],
+            "form": [f"{len(option.split())} words, decimals {decimals}"],
         }
         features.append({f"{family}: {value}": 1.0 for family in families for value in of_family[family]})
     return features
-
-
-def _form(option: str) -> str:
-    """The written form of an option: its number of words, and of each number its decimals, "whole" where they are 0."""
-    decimals = [match[1] or "" for match in _NUMBER.finditer(option)]
-    return f"{len(option.split())} words, decimals {[('whole' if not d.strip('0') else len(d)) for d in decimals]}"
-
-
-def _leak(questions: Sequence[Question]) -> str:
-    """The most revealing part of the text, in words; several parts where they tie."""
-    shares = {family: blind_accuracy(questions, [family]) for family in FAMILIES}
-    most = max(shares.values())
-    if shares["option"] > most - 0.02:
-        # These learn from each option as well, and so add nothing.
-        shares = {family: share for family, share in shares.items() if family not in {"wording", "anchor", "set"}}
-    return " and ".join(
-        f"{FAMILIES[family]} ({family} alone {share:.3f})" for family, share in shares.items() if share > most - 0.02
-    )

@@ -162,10 +162,20 @@ def rewrite(
             judges, prompts = [], []
             for row in part:
                 judged: list[Judge] = []
+                is_of_training = "negatives" in row
+                texts, events = row["captions"], row["events"]
+                if is_of_training:
+                    texts = (*texts, *row["parts"], *(negative["text"] for negative in row["negatives"]))
+                    # All captions are about its one clip.
+                    events = [events] * len(row["captions"])
                 if row["split"] != "test" or writer.in_test:
+                    training = is_of_training or row["split"] != "test"
                     try:
-                        judged = _judges(row)
+                        for caption, of_clip in zip(row["captions"], events, strict=True):
+                            heard = [HeardEvent.of(event) for event in of_clip]
+                            judged.append(Judge.of(caption, heard, texts=texts, training=training))
                     except UnreadableError:
+                        judged = []
                         report.left += 1
                 judges.append(judged)
                 prompts.append(_prompts(row, judged))
@@ -179,20 +189,6 @@ def rewrite(
                     result.append(rewritten(row, of_row, answered, report))
             bar.update(len(part))
     return tuple(result), report
-
-
-def _judges(row: Row) -> list[Judge]:
-    """Of each caption of a row; raises UnreadableError where one cannot be read."""
-    captions = row["captions"]
-    if "negatives" in row:
-        texts = (*captions, *row["parts"], *(negative["text"] for negative in row["negatives"]))
-        events = [HeardEvent.of(event) for event in row["events"]]
-        return [Judge.of(caption, events, texts=texts) for caption in captions]
-    training = row["split"] != "test"
-    return [
-        Judge.of(caption, [HeardEvent.of(event) for event in events], texts=captions, training=training)
-        for caption, events in zip(captions, row["events"], strict=True)
-    ]
 
 
 def _is_described(place: int, judges: Sequence[Judge]) -> bool:
