@@ -322,17 +322,10 @@ def amplitude_envelope(
     ``key`` is the MIDI note with the transposition, ``key_up`` the block in which the key is released (never, if
     there is no such block), ``clock`` as for `render`.
     """
-    hold_one, hold_two, hold_three = holds(operator, key, sample_rate, clock)
-    if operator.levels[0] > 0:
-        hold_one = 0
-    _run(
-        levels,
-        targets(operator, key, velocity),
-        steps(operator, key, sample_rate),
-        (hold_one, hold_two, hold_three),
-        key_up,
-        RISE_START,
-    )
+    one, two, three = holds(operator, key, sample_rate, clock)
+    of_stages = (0 if operator.levels[0] > 0 else one, two, three)
+    ends, falls = targets(operator, key, velocity), steps(operator, key, sample_rate)
+    _run(levels, ends, falls, of_stages, key_up, RISE_START)
 
 
 @njit(cache=True, nogil=True)
@@ -612,15 +605,12 @@ class _Routing(NamedTuple):
 _NO_LOOP = (-1, 0)
 
 
-def _bits(operators: tuple[int, ...]) -> int:
-    return sum(1 << (number - 1) for number in operators)
-
-
 def _routing(number: int, algorithm: Algorithm) -> _Routing:
-    modulators = tuple(_bits(algorithm.modulators.get(target, ())) for target in range(1, _OPERATORS + 1))
+    targets = [algorithm.modulators.get(target, ()) for target in range(1, _OPERATORS + 1)]
+    *modulators, carriers = (sum(1 << (one - 1) for one in of_set) for of_set in (*targets, algorithm.carriers))
     loop = algorithm.feedback[0] - 1, algorithm.feedback[-1] - 1
     scale = 2.0**-10 if number in WEAK_FEEDBACK_ALGORITHMS else 2.0**-8
-    return _Routing(modulators, _bits(algorithm.carriers), loop, scale)
+    return _Routing(tuple(modulators), carriers, loop, scale)
 
 
 _ROUTINGS = tuple(_routing(number, algorithm) for number, algorithm in enumerate(ALGORITHMS, 1))

@@ -60,23 +60,21 @@ _VOICE_RANGES = {
 Quad = tuple[int, int, int, int]
 
 
-def _check(name: str, value: Any, low: int, high: int) -> None:
-    if not isinstance(value, Integral) or not low <= int(value) <= high:
-        raise InputError(f"{name} is {value!r}; it must be an integer from {low} to {high}")
-
-
 def _check_fields(part: Operator | Voice, ranges: Mapping[str, tuple[int, int]]) -> None:
     for name, (low, high) in ranges.items():
         value = getattr(part, name)
+        if (low, high) == _SWITCH:
+            if not isinstance(value, bool):
+                raise InputError(f"{name} is {value!r}; it must be True or False")
+            continue
+        numbers = {name: value}
         if name in _QUADS:
             if not isinstance(value, tuple) or len(value) != 4:
                 raise InputError(f"{name} is {value!r}; it must be a tuple of four integers from {low} to {high}")
-            for number, one in enumerate(value, 1):
-                _check(f"{name}, number {number},", one, low, high)
-        elif (low, high) != _SWITCH:
-            _check(name, value, low, high)
-        elif not isinstance(value, bool):
-            raise InputError(f"{name} is {value!r}; it must be True or False")
+            numbers = {f"{name}, number {number},": one for number, one in enumerate(value, 1)}
+        for called, one in numbers.items():
+            if not isinstance(one, Integral) or not low <= int(one) <= high:
+                raise InputError(f"{called} is {one!r}; it must be an integer from {low} to {high}")
 
 
 def _read_fields(data: bytes, ranges: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
@@ -188,7 +186,8 @@ class Voice:
 
     def __post_init__(self) -> None:
         name = self.name
-        if not isinstance(name, str) or len(name) > NAME_CHARACTERS or name.endswith(" ") or not _printable(name):
+        is_text = isinstance(name, str) and name.isascii() and name.isprintable()
+        if not is_text or len(name) > NAME_CHARACTERS or name.endswith(" "):
             raise InputError(
                 f"name is {name!r}; it must be at most {NAME_CHARACTERS} printable ASCII characters, "
                 "with no blank at the end"
@@ -225,13 +224,9 @@ class Voice:
         return operators + _bytes_of(self, _VOICE_RANGES) + self.name.ljust(NAME_CHARACTERS).encode("ascii")
 
 
-def _printable(name: str) -> bool:
-    return name.isascii() and name.isprintable()
-
-
 VOICES = 32
 VMEM_BYTES = 128
-_OPERATOR_BYTES_BANK, _PACKED_OPERATOR_BYTES = 21, 17
+_PACKED_OPERATOR_BYTES = 17
 _DATA_BYTES = VOICES * VMEM_BYTES
 _HEADER_BYTES = 6
 _FILE_BYTES = _HEADER_BYTES + _DATA_BYTES + 2
@@ -291,8 +286,8 @@ def save_bank(path: str | PathLike[str], voices: Sequence[Voice]) -> None:
 def pack(vced: bytes) -> bytes:
     """The 155 VCED bytes of a voice in 128 VMEM bytes; the inverse of `unpack`."""
     vmem = bytearray()
-    for start in range(0, 6 * _OPERATOR_BYTES_BANK, _OPERATOR_BYTES_BANK):
-        operator = vced[start : start + _OPERATOR_BYTES_BANK]
+    for start in range(0, 6 * _OPERATOR_BYTES, _OPERATOR_BYTES):
+        operator = vced[start : start + _OPERATOR_BYTES]
         left, right, scaling, amplitude, velocity, level, fixed, coarse, fine, detune = operator[11:]
         vmem += operator[:11]
         vmem += bytes((left | right << 2, scaling | detune << 3, amplitude | velocity << 2, level))

@@ -7,36 +7,28 @@ from pathlib import Path
 from typing import Any
 
 from ..annotations import Annotation, AnnotationError, LabelledEvent
-from .parsing import (
-    DraftRecording,
-    LabelReading,
-    ReadOptions,
-    check_is_file,
-    label_text,
-    parsed_json,
-    read_durations,
-    read_text,
-    recording_name,
-    seconds_of,
-)
+from . import parsing
+from .parsing import DraftRecording, LabelReading, ReadOptions
 
 CLIP_SECONDS = 10.0
+
+_TIMES = ("onset", "offset")
 
 _WITHOUT_INTERVALS = {"duration": "how long each sound lasts", "frequency": "when each sound begins, or how often"}
 
 
 def read_audiotime(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
     """Read a JSON file."""
-    check_is_file(path, "the JSON of a part of AudioTime")
-    text = read_text(path)
-    content = parsed_json(text, path.name)
+    parsing.check_is_file(path, "the JSON of a part of AudioTime")
+    text = parsing.read_text(path)
+    content = parsing.parsed_json(text, path.name)
     if not isinstance(content, dict) or not content:
         raise AnnotationError(f"{path.name} holds no clips; expected is clip -> event -> label -> intervals")
-    reading = LabelReading(options, read_durations(options))
+    reading = LabelReading(options, parsing.read_durations(options))
     problems, drafts = reading.problems, reading.drafts
     for clip, entry in content.items():
         line = text.count("\n", 0, max(text.find(json.dumps(clip)), 0)) + 1
-        name, where = recording_name(clip), f"{path.name}:{line}"
+        name, where = parsing.recording_name(clip), f"{path.name}:{line}"
         if name in drafts:
             problems.add(where, f"{name!r} stands in the file twice", name)
             continue
@@ -71,5 +63,5 @@ def _check_kind(intervals: Any, path: Path, where: str) -> None:
 def _event(label: str, interval: list[Any]) -> LabelledEvent:
     if not all(isinstance(time, int | float) and not isinstance(time, bool) for time in interval):
         raise AnnotationError(f"{label!r} lasts from {interval[0]!r} to {interval[1]!r}; expected are seconds")
-    onset, offset = interval
-    return LabelledEvent(seconds_of(str(onset), "the onset"), seconds_of(str(offset), "the offset"), label_text(label))
+    onset, offset = (parsing.seconds_of(str(interval[place]), f"the {name}") for place, name in enumerate(_TIMES))
+    return LabelledEvent(onset, offset, parsing.label_text(label))

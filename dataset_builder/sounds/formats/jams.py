@@ -8,19 +8,8 @@ from typing import Any
 from audio_compositionality.support.text import first_line
 
 from ..annotations import Annotation, AnnotationError, LabelledEvent
-from .parsing import (
-    DraftRecording,
-    LabelReading,
-    Problems,
-    ReadOptions,
-    files_in,
-    label_text,
-    parsed_json,
-    read_durations,
-    read_text,
-    seconds_of,
-    share_of,
-)
+from . import parsing
+from .parsing import DraftRecording, LabelReading, Problems, ReadOptions
 
 NAMESPACES = ("scaper", "segment_open", "tag_open")
 """The namespaces that are read, the first that a file has."""
@@ -28,8 +17,8 @@ NAMESPACES = ("scaper", "segment_open", "tag_open")
 
 def read_jams(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
     """Read a file or a folder; backgrounds of scaper are left out, and each of its events is a source."""
-    reading = LabelReading(options, read_durations(options))
-    for file in files_in(path, (".jams",)):
+    reading = LabelReading(options, parsing.read_durations(options))
+    for file in parsing.files_in(path, (".jams",)):
         draft = reading.of_file(file)
         if draft is None:
             continue
@@ -44,14 +33,14 @@ def read_jams(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
 
 
 def _read_file(draft: DraftRecording, file: Path, problems: Problems) -> None:
-    content = parsed_json(read_text(file), "the file")
+    content = parsing.parsed_json(parsing.read_text(file), "the file")
     try:
         seconds = content.get("file_metadata", {}).get("duration")
         annotations = [entry for entry in content["annotations"] if entry["namespace"] in NAMESPACES]
     except (KeyError, TypeError, AttributeError) as error:
         raise AnnotationError(f"is no JAMS: {first_line(error)}") from error
     if draft.duration is None and isinstance(seconds, int | float):
-        draft.duration = seconds_of(str(seconds), "the duration")
+        draft.duration = parsing.seconds_of(str(seconds), "the duration")
     for namespace in NAMESPACES:
         of_namespace = [entry for entry in annotations if entry["namespace"] == namespace]
         if of_namespace:
@@ -90,7 +79,7 @@ def _event(observation: dict[str, Any], source: str | None) -> LabelledEvent | N
         if value["role"] == "background":
             return None
         value = value["label"]
-    onset, length = (seconds_of(str(observation[name]), f"the {name}") for name in ("time", "duration"))
+    onset, length = (parsing.seconds_of(str(observation[name]), f"the {name}") for name in ("time", "duration"))
     confidence = observation.get("confidence")
-    sure = None if confidence is None else share_of(str(confidence), "the confidence")
-    return LabelledEvent(onset, onset + length, label_text(value), source, sure)
+    sure = None if confidence is None else parsing.share_of(str(confidence), "the confidence")
+    return LabelledEvent(onset, onset + length, parsing.label_text(value), source, sure)

@@ -326,15 +326,42 @@ def valid_questions(
     faults: dict[str, str] = {}
     numbers = Counter(draft.id for draft in drafts)
     for draft, of_row in zip(drafts, read, strict=True):
-        row, fault = _row(draft, way, of_row)
+        place = _place_of(draft, way)
+        options = [option for option in draft.options if option]
+        answer = "" if place is None else draft.options[place]
+        fault = fault_of(draft.question, options, answer)
+        if fault == "the answer is none of the options":
+            fault = f"{fault}: {draft.answer!r}"
+        if fault is None and not of_row:
+            fault = "no file is named"
+        events: list[dict[str, Any]] | None = None
+        try:
+            if draft.events not in (None, ""):
+                times = [(float(event["onset"]), float(event["offset"]), event["label"]) for event in draft.events]
+                events = [{"onset": on, "offset": off, "label": one_line(label)} for on, off, label in times]
+        except (TypeError, ValueError, KeyError):
+            fault = fault or "events are no list of onset, offset and label"
+        fault = fault or next((sound.fault for sound in of_row if sound.fault), None)
         if numbers[draft.id] > 1:
             fault = "the id is that of another row"
-        if fault is None:
-            rows.append(row)
-            clips.append([ReadClip(f"audio/{place}", sound.open) for place, sound in enumerate(of_row)])
-            digests.append(tuple(sound.digest for sound in of_row))
-        else:
+        if fault is not None:
             faults[draft.id if numbers[draft.id] == 1 else f"{draft.id} (row {draft.number + 1})"] = fault
+            continue
+        digests.append(tuple(sound.digest for sound in of_row))
+        clips.append([ReadClip(f"audio/{place}", sound.open) for place, sound in enumerate(of_row)])
+        row = {
+            "id": draft.id,
+            "split": "test",
+            "question": draft.question,
+            "options": options,
+            "answer": answer,
+            "kind": draft.kind,
+            "group": draft.group or sha256_of("".join(digests[-1]).encode())[:16],
+            "files": [sound.name for sound in of_row],
+            "duration": round(sum(sound.seconds for sound in of_row), 3),
+            "events": events,
+        }
+        rows.append(row)
     # By kind: how many, and the first few rows.
     kinds: dict[str, list[str]] = defaultdict(list)
     for id, fault in faults.items():
@@ -483,39 +510,6 @@ def _way_of_answers(source: str, drafts: Sequence[_Draft]) -> str:
         f"{source}: the answers can be read as {' or as '.join(best)}, such as {draft.answer!r} of {draft.id} with the "
         f"options {', '.join(map(repr, draft.options))}; say which: --set answers={best[0]}"
     )
-
-
-def _row(draft: _Draft, way: str, sounds: Sequence[_Sound]) -> tuple[Row, str | None]:
-    """The row of a draft, and its fault."""
-    place = _place_of(draft, way)
-    options = [option for option in draft.options if option]
-    answer = "" if place is None else draft.options[place]
-    fault = fault_of(draft.question, options, answer)
-    if fault == "the answer is none of the options":
-        fault = f"{fault}: {draft.answer!r}"
-    if fault is None and not sounds:
-        fault = "no file is named"
-    events: list[dict[str, Any]] | None = None
-    try:
-        if draft.events not in (None, ""):
-            times = [(float(event["onset"]), float(event["offset"]), event["label"]) for event in draft.events]
-            events = [{"onset": on, "offset": off, "label": one_line(label)} for on, off, label in times]
-    except (TypeError, ValueError, KeyError):
-        fault = fault or "events are no list of onset, offset and label"
-    unusable = next((sound.fault for sound in sounds if sound.fault), None)
-    row = {
-        "id": draft.id,
-        "split": "test",
-        "question": draft.question,
-        "options": options,
-        "answer": answer,
-        "kind": draft.kind,
-        "group": draft.group or sha256_of("".join(sound.digest for sound in sounds).encode())[:16],
-        "files": [sound.name for sound in sounds],
-        "duration": round(sum(sound.seconds for sound in sounds), 3),
-        "events": events,
-    }
-    return row, fault or unusable
 
 
 @dataclass(frozen=True)
