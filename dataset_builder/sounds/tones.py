@@ -32,13 +32,14 @@ def default_voices() -> tuple[Voice, ...]:
     """The eight voices of the project, in the order of their classes."""
     voices = []
     for entry in packaged_yaml(__package__, "timbres.yaml"):
-        one, two, three, four, five, six = (
-            Operator(**{name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()})
-            for fields in entry["operators"]
-        )
-        operators = one, two, three, four, five, six
+        operators = []
+        for fields in entry["operators"]:
+            values: dict[str, Any] = {
+                name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
+            }
+            operators.append(Operator(**values))
         shared = {name: entry[name] for name in ("name", "algorithm", "feedback")}
-        voices.append(Voice(operators=operators, **shared))
+        voices.append(Voice(operators=tuple(operators), **shared))
     return tuple(voices)
 
 
