@@ -187,8 +187,18 @@ def run(options: argparse.Namespace) -> None:
 
     if join_training(options.device).is_main:
         print("\n".join(_lines(trained, options, learnt)), flush=True)
-        if options.push is not None:
-            _push(options)
+        if options.push is None:
+            return
+        from audio_compositionality.training.run_folder import push_model
+
+        push = push_model(options.out, options.push, private=options.private, dry_run=options.dry_run)
+        size = sum(push.changes.send.values())
+        if push.commit is None:
+            print(f"would send {len(push.changes.send)} files, {size:,} bytes, to {push.repository.url}")
+            for name, of_file in push.changes.send.items():
+                print(f"  {name}, {of_file:,} bytes")
+        else:
+            print(f"sent {len(push.changes.send)} files, {size:,} bytes: {push.commit.url}")
 
 
 def _check_encoder(init: str) -> None:
@@ -343,19 +353,6 @@ def _lines(trained: TrainingRun, options: argparse.Namespace, learnt: LearntFrom
     typed = learnt.typed(made=False) if learnt.are_made else []
     command = ["audio-compositionality", "run", str(model), "--benchmark", BENCHMARK, *typed]
     return [*lines, f"Next: {shlex.join(command)}"]
-
-
-def _push(options: argparse.Namespace) -> None:
-    from audio_compositionality.training.run_folder import push_model
-
-    push = push_model(options.out, options.push, private=options.private, dry_run=options.dry_run)
-    size = sum(push.changes.send.values())
-    if push.commit is None:
-        print(f"would send {len(push.changes.send)} files, {size:,} bytes, to {push.repository.url}")
-        for name, of_file in push.changes.send.items():
-            print(f"  {name}, {of_file:,} bytes")
-    else:
-        print(f"sent {len(push.changes.send)} files, {size:,} bytes: {push.commit.url}")
 
 
 COMMAND = Command(

@@ -252,11 +252,13 @@ def figure_of(scored: Sequence[RunVerdicts]) -> Figure:
                 if cell.standing is None:
                     continue
                 ground, ink = COLOURS[cell.standing]
-                axes.add_patch(_box(x, y, ground))
+                box = {"facecolor": ground, "edgecolor": "#d3d9e0", "linewidth": 0.5}
+                axes.add_patch(Rectangle((x - 0.47, y - 0.45), 0.94, 0.9, **box))
                 axes.text(x, y, f"{cell.sign} {cell.text}", color=ink, ha="center", va="center", fontsize=9)
         axes.set(xlim=(-0.5, len(labels) - 0.5), ylim=(len(rows) - 0.5, -0.5))
         axes.set_xticks(range(len(labels)), [_two_lines(label.rpartition(":")[2]) for label in labels], fontsize=9)
-        axes.set_yticks(range(len(rows)), [_row_head(*row) for row in rows], fontsize=9)
+        heads = [f"{sounds}: {matrix.tasks[place][0]}" for sounds, place, matrix in rows]
+        axes.set_yticks(range(len(rows)), heads, fontsize=9)
         axes.xaxis.tick_top()
         axes.tick_params(length=0)
         axes.grid(visible=False)
@@ -265,18 +267,10 @@ def figure_of(scored: Sequence[RunVerdicts]) -> Figure:
     return figure
 
 
-def _row_head(sounds: str, place: int, matrix: Matrix) -> str:
-    return f"{sounds}: {matrix.tasks[place][0]}"
-
-
 def _two_lines(label: str) -> str:
     """A label broken at its last hyphen, so that neighbours stay apart."""
     start, hyphen, end = label.rpartition("-")
     return f"{start}{hyphen}\n{end}" if start else label
-
-
-def _box(x: float, y: float, colour: str) -> Rectangle:
-    return Rectangle((x - 0.47, y - 0.45), 0.94, 0.9, facecolor=colour, edgecolor="#d3d9e0", linewidth=0.5)
 
 
 def main(typed: Sequence[str] | None = None) -> None:

@@ -100,35 +100,23 @@ def said_facts(caption: str, labels: Sequence[str], *, as_named: bool = False) -
             places = re.findall(r"{(first|second)}", template.text)
             pattern = re.escape(template.text).replace(r"\{", "{").replace(r"\}", "}")
             match = re.fullmatch(pattern.format(first=_PHRASE, second=_PHRASE), caption)
-            parts = {} if match is None else dict(zip(places, map(_split_at(labels), match.groups()), strict=True))
-            if parts and all(parts.values()):
-                first, second = ("first", "second") if not as_named else (places[0], places[1])
-                return _facts_of(template.meaning, parts[first], parts[second])
+            parts: dict[str, tuple[str, list[str]]] = {}
+            for place, phrase in zip(places, match.groups(), strict=True) if match else ():
+                label = next((one for one in labels if phrase == one or phrase.endswith(f" {one}")), None)
+                words = [] if label is None else phrase[: len(phrase) - len(label)].split()
+                if label is not None and not set(words) - _WORDS:
+                    parts[place] = label, words
+            if len(parts) == 2:
+                order = places if as_named else ("first", "second")
+                (one, words), (other, more) = (parts[place] for place in order)
+                is_sequence = template.meaning == "sequence"
+                relation = ("before", one, other) if is_sequence else ("with", *sorted((one, other)))
+                facts = {("sounds", one), ("sounds", other), relation}
+                return frozenset(facts | {("is", one, word) for word in words} | {("is", other, word) for word in more})
     raise AssertionError(f"no template reads {caption!r}")
 
 
-def _split_at(labels: Sequence[str]) -> Callable[[str], tuple[str, list[str]] | None]:
-    """Splits a phrase into its label and the words before it; None where it does not end in a label."""
-
-    def split(phrase: str) -> tuple[str, list[str]] | None:
-        label = next((one for one in labels if phrase == one or phrase.endswith(f" {one}")), None)
-        if label is None:
-            return None
-        words = phrase[: len(phrase) - len(label)].split()
-        return None if set(words) - _WORDS else (label, words)
-
-    return split
-
-
 _WORDS = frozenset(("low", "middle", "high", "slow", "steady", "fast", "quiet", "loud"))
-
-
-def _facts_of(meaning: str, first: Any, second: Any) -> Facts:
-    (one, words), (other, more) = first, second
-    relation = ("before", one, other) if meaning == "sequence" else ("with", *sorted((one, other)))
-    facts = {("sounds", one), ("sounds", other), relation}
-    facts |= {("is", one, word) for word in words} | {("is", other, word) for word in more}
-    return frozenset(facts)
 
 
 @dataclass(frozen=True)

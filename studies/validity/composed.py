@@ -94,7 +94,7 @@ class Composed:
 
     def vectors(self, heard: Reader, told: Callable[[Row], Mapping[tuple[Any, ...], float]]) -> tuple[Floats, Floats]:
         """Embeddings of clips, how often each fact holds, and of texts."""
-        clips = [dict.fromkeys(facts, 0.0) | _counted(facts) for row in self.rows for facts in heard(row)]
+        clips = [{fact: float(facts.count(fact)) for fact in facts} for row in self.rows for facts in heard(row)]
         texts = [told(row) for row in self.rows]
         names = {fact: place for place, fact in enumerate(dict.fromkeys(fact for one in clips for fact in one))}
         tables = []
@@ -117,10 +117,6 @@ class Composed:
             tolerance = _SURE * math.sqrt(value * (1 - value) / count) if sure else 1e-9
             checks.append(near(subject, f"R@1 {kind}", value, values[f"r1_{kind}"], tolerance))
         return checks
-
-
-def _counted(facts: Sequence[tuple[Any, ...]]) -> dict[tuple[Any, ...], float]:
-    return {fact: float(facts.count(fact)) for fact in facts}
 
 
 def silent(row: Row) -> dict[tuple[Any, ...], float]:

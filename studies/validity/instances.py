@@ -71,11 +71,7 @@ def turn(
     """The measured levels, and the scores at each."""
     few = thinned(levels, data.plan.every)
     bar = tqdm(few, desc=f"instances: {task}", disable=not progress)
-    return few, [data.scores(task, partial(_at, encoder, level)) for level in bar]
-
-
-def _at(encoder: Callable[[Clips, float], Floats], level: float, clips: Clips) -> Floats:
-    return encoder(clips, level)
+    return few, [data.scores(task, lambda clips, level=level: encoder(clips, level)) for level in bar]
 
 
 def columns_of(measured: Sequence[Scores], names: Sequence[str]) -> Along:
@@ -314,15 +310,12 @@ def moved_in_space(data: InstancesMaterial) -> list[Check]:
     }
     checks = []
     for task, encoder in encoders.items():
-        plain, moved = data.measures(task, encoder), data.measures(task, _turned(encoder, data.seed))
+        plain = data.measures(task, encoder)
+        moved = data.measures(task, lambda clips, encoder=encoder: make.turned(encoder(clips), data.seed))
         change = max(abs(moved.get(name, math.nan) - value) for name, value in plain.items())
         subject = f"largest of {len(plain)} changes in {task}"
         checks.append(near("turned, × 1,000, shifted", subject, 0, change, TURNED))
     return checks
-
-
-def _turned(encoder: Encoder, seed: int) -> Encoder:
-    return lambda clips: make.turned(encoder(clips), seed)
 
 
 BOUND = (0.0, 0.1, 0.25, 0.5, 1.0)
