@@ -47,9 +47,17 @@ def refused(run: Run, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
 @pytest.fixture
 def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
     """What a command hands to the evaluator, which does nothing: names of models and tasks, data and options."""
+    from audio_compositionality.dataset_builder.recipes import load_recipe
     from audio_compositionality.encoders.base import ENCODER
     from audio_compositionality.evaluator.compare.model_verdicts import Verdicts
 
+    # Rows of the presets are drawn, and not looked at: a few are enough.
+    scenes = {"scene_candidates": 2_000, "train_scenes": 40, "validation_scenes": 8, "test_scenes": 8}
+    few = {"a_coat": {"quadruple_candidates": 500, "quadruples": 12}, "a_tre": scenes}
+    for name, sizes in few.items():
+        recipe = load_recipe(name)
+        small = {preset: spec.changed(**sizes) for preset, spec in recipe.presets.items()}
+        monkeypatch.setitem(recipe.__dict__, "presets", small)
     calls: list[SimpleNamespace] = []
 
     def evaluate_models(models, data, tasks, options, *, on_result=None, leave_out=False, apart=()):

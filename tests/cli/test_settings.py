@@ -7,7 +7,6 @@ import itertools
 
 import pytest
 
-from audio_compositionality.cli import build
 from audio_compositionality.cli.arguments import (
     Group,
     ListedError,
@@ -159,4 +158,3 @@ def test_commands_that_take_no_settings_have_no_such_option():
     assert {name for name, parser in parsers().items() if "--set" in parser._option_string_actions} == {
         *("run", "evaluate", "embed", "coral", "build", "data", "captions", "check-model", "train", "rescore"),
     }
-    assert build.COMMAND.run is not None

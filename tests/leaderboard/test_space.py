@@ -190,6 +190,7 @@ def test_an_older_version_is_a_table_of_its_own(entries, make_entry):
 def test_the_page_of_a_model_has_an_address(page, entries):
     rows, address, opens, details, conclusion, older, _ = page.of_model("org/e03")
     assert [row[-1] for row in rows] == [entries[3].id]
+    assert float(rows[0][1].replace("−", "-")) == pytest.approx(entries[3].result.measures["adjusted"], abs=6e-4)
     assert address.endswith("/spaces/lab/audio-compositionality-leaderboard?model=org%2Fe03")
     assert (opens.link, opens.visible) == ("?model=org%2Fe03", True)
     assert details["value"] == entries[3].id
