@@ -79,10 +79,8 @@ def test_texts_are_those_of_the_row():
 
 def test_each_stage_takes_its_rows_and_texts():
     rows = [made_row(0, kinds=()), made_row(1, kinds=("absent",)), made_row(2, kinds=("",)), made_row(3, parts=0)]
-    taken = {
-        kind: [row.clip for row in rows if texts_of(kind).takes(row)] for kind in ("contrastive", "hard", "modular")
-    }
-    assert taken == {"contrastive": [0, 1, 2, 3], "hard": [2, 3], "modular": [0, 1, 2]}
+    for kind, taken in (("contrastive", [0, 1, 2, 3]), ("hard", [2, 3]), ("modular", [0, 1, 2])):
+        assert [row.clip for row in rows if texts_of(kind).takes(row)] == taken
     tokens = WrittenTokens()
     batch = batches("hard", tokens=tokens).batch(0)
     assert set(Counter(batch.negative_row.tolist()).values()) == {3}
@@ -177,31 +175,20 @@ def test_neighbours_without_texts_are_not_taken():
 
 
 def test_what_cannot_be_batched_is_told():
+    rows = [made_row(n, kinds=("absent",) if n else ("order",)) for n in range(9)]
+    near = np.zeros((40, 2), np.int64)
+    for message, ask in (
+        ("batch_size is 8, which 3 processes cannot share", lambda: batches(processes=3)),
+        ("process 2 of 2", lambda: batches(process=2, processes=2)),
+        (r"neighbours have shape \(3, 2\); they must be \[40, N\]", lambda: batches(neighbours=near[:3])),
+        ("half of a batch are neighbours", lambda: batches(neighbours=near, batch_size=6, processes=2)),
+        ("neighbours are 40; a row has 39 others", lambda: nearest_rows(np.ones((40, 2)), made_data().rows, 40)),
+        ("there are 3 embeddings of 40 rows", lambda: nearest_rows(np.ones((3, 2)), made_data().rows, 4)),
+    ):
+        with pytest.raises(InputError, match=message):
+            ask()
     with pytest.raises(TrainingError, match="has 1 rows that a stage 'hard' can learn from, of 9; a batch has 8"):
-        batches("hard", made_data(rows=[made_row(n, kinds=("absent",) if n else ("order",)) for n in range(9)]))
-    with pytest.raises(InputError, match="batch_size is 8, which 3 processes cannot share"):
-        batches(processes=3)
-    with pytest.raises(InputError, match="process 2 of 2"):
-        batches(process=2, processes=2)
-    with pytest.raises(InputError, match=r"neighbours have shape \(3, 2\); they must be \[40, N\]"):
-        batches(neighbours=np.zeros((3, 2), np.int64))
-    with pytest.raises(InputError, match="half of a batch are neighbours"):
-        batches(neighbours=np.zeros((40, 2), np.int64), batch_size=6, processes=2)
-    with pytest.raises(InputError, match="neighbours are 40; a row has 39 others"):
-        nearest_rows(np.ones((40, 2)), made_data().rows, 40)
-    with pytest.raises(InputError, match="there are 3 embeddings of 40 rows"):
-        nearest_rows(np.ones((3, 2)), made_data().rows, 4)
-
-
-def test_an_error_ahead_is_told_when_its_batch_is_asked_for():
-    class Damaged(ArrayFeatures):
-        def gather(self, clips):
-            raise TrainingError("damaged")
-
-    made = batches()
-    made._features = Damaged(np.zeros(0))
-    with pytest.raises(TrainingError, match="damaged"):
-        next(made.stream())
+        batches("hard", made_data(rows=rows))
 
 
 class TestTokeniser:

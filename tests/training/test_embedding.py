@@ -7,7 +7,7 @@ from dataclasses import fields
 import pytest
 import torch
 
-from audio_compositionality.training.batches import Batch, Tokens
+from audio_compositionality.training.batches import Batch
 from audio_compositionality.training.embedding import BatchEmbedder, Embeddings, cached_step, chunks_of
 from audio_compositionality.training.losses import stage_loss
 
@@ -36,23 +36,19 @@ def test_chunks_have_the_gradient_of_the_whole(kind: str, form: str, chunk: int)
         assert gradient.abs().max() > 1e-3
 
 
-@pytest.mark.parametrize("chunk", [None, 8, 9])
-def test_a_chunk_that_holds_all_is_the_plain_step(chunk: int | None):
-    value, plain = step("hard", "own", chunk)
+def test_a_chunk_that_holds_all_is_the_plain_step_and_gradients_are_added():
     model = BatchEmbedder(ToyTowers())
     loss = stage_loss("hard")(model(toy_batch()))
     loss.backward()
-    assert torch.equal(value, loss.detach())
-    assert all(torch.equal(plain[name], gradient) for name, gradient in gradients(model).items())
-
-
-def test_gradients_are_added():
-    model = BatchEmbedder(ToyTowers())
-    for seed in (1, 2):
-        cached_step(model, toy_batch(seed=seed), stage_loss("hard"), 3)
-    first, second = (step("hard", "own", None, toy_batch(seed=seed))[1] for seed in (1, 2))
+    plain = gradients(model)
+    for chunk in (None, 8, 9):
+        value, other = step("hard", "own", chunk)
+        assert torch.equal(value, loss.detach())
+        assert all(torch.equal(plain[name], gradient) for name, gradient in other.items())
+    cached_step(model, toy_batch(seed=1), stage_loss("hard"), 3)
+    _, second = step("hard", "own", None, toy_batch(seed=1))
     for name, gradient in gradients(model).items():
-        torch.testing.assert_close(gradient, first[name] + second[name], rtol=1e-5, atol=1e-5)
+        torch.testing.assert_close(gradient, plain[name] + second[name], rtol=1e-5, atol=1e-5)
 
 
 @EVERY
@@ -63,23 +59,6 @@ def test_rows_without_negatives_or_positives(kind: str, form: str):
     alone = Batch(**{field.name: getattr(batch, field.name) for field in fields(batch)} | none)
     whole, chunked = step(kind, form, None, alone), step(kind, form, 3, alone)
     torch.testing.assert_close(chunked, whole, rtol=1e-5, atol=1e-5)
-
-
-def test_chunks_take_the_texts_of_their_rows():
-    batch = toy_batch(rows=7)
-    chunks = chunks_of(batch, 3)
-    assert [len(chunk) for chunk in chunks] == [3, 3, 1]
-    start = 0
-    for chunk in chunks:
-        for kind in ("negative", "positive"):
-            rows = getattr(batch, f"{kind}_row")
-            there = (rows >= start) & (rows < start + len(chunk))
-            assert getattr(chunk, f"{kind}_row").tolist() == (rows[there] - start).tolist()
-            expected, texts = getattr(batch, f"{kind}s").take(there), getattr(chunk, f"{kind}s")
-            assert torch.equal(texts.ids, expected.ids)
-            assert torch.equal(texts.mask, expected.mask)
-        assert torch.equal(chunk.rows, batch.rows[start : start + len(chunk)])
-        start += len(chunk)
 
 
 def test_dropout_draws_the_same_in_both_passes():
@@ -136,19 +115,3 @@ def test_mixed_precision_around_the_whole_step():
     assert set(chunked) == set(whole)
     for name, gradient in whole.items():
         torch.testing.assert_close(chunked[name], gradient, rtol=0.02, atol=0.02 * float(gradient.abs().max()))
-
-
-def test_an_embedder_embeds_all_texts_in_one_go():
-    calls: list[int] = []
-
-    class Watched(ToyTowers):
-        def embed_text(self, tokens: Tokens) -> torch.Tensor:
-            calls.append(len(tokens))
-            return super().embed_text(tokens)
-
-    batch = toy_batch()
-    embeddings = BatchEmbedder(Watched())(batch)
-    assert calls == [len(batch.captions) + len(batch.negatives) + len(batch.positives)]
-    towers = ToyTowers()
-    for name in ("captions", "negatives", "positives"):
-        torch.testing.assert_close(getattr(embeddings, name), towers.embed_text(getattr(batch, name)))

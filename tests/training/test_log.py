@@ -59,20 +59,3 @@ def test_the_trackers_of_accelerate_get_every_step(monkeypatch, tmp_path):
     assert told[0] == {"project": "project", "name": "run", "resume": "allow"}
     assert told[1] == (1, {f"train/{name}": 0.1 for name in ("loss", "learning_rate", "scale", "gradient_norm")})
     assert told[2:] == [(1, {"validation/score": 0.5}), "end"]
-
-
-def test_a_tracker_that_writes_files_has_a_folder_of_the_run(monkeypatch, tmp_path):
-    opened = []
-
-    class Written:
-        requires_logging_directory = True
-
-        def __init__(self, *arguments, **options):
-            opened.append((*arguments, options))
-
-        def start(self):
-            opened.append("start")
-
-    monkeypatch.setattr(logs, "LOGGER_TYPE_TO_CLASS", {"tensorboard": Written})
-    RunLog(tmp_path, ["tensorboard"], 2, {})
-    assert opened == [(tmp_path.parent.name, tmp_path / "tensorboard", {"purge_step": 3}), "start"]

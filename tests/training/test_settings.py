@@ -52,13 +52,14 @@ def test_settings_are_typed_as_they_are_in_a_file():
     assert set(get_args(Tracker)) == set(LOGGER_TYPE_TO_CLASS)
 
 
-def test_a_number_that_yaml_takes_for_a_text_is_one(tmp_path):
+def test_a_number_that_yaml_takes_for_a_text_is_one_and_names_say_what_is_fresh(tmp_path):
     path = tmp_path / "settings.yaml"
-    path.write_text(
-        "data: scenes\nweight_decay: 1e-2\nstages: [{kind: hard, steps: 2, learning_rate: 5E-4}]\n", "utf-8"
-    )
+    stages = "[{kind: hard, steps: 2, learning_rate: 5E-4}]"
+    path.write_text(f"data: scenes\nweight_decay: 1e-2\nstages: {stages}\n", "utf-8")
     settings = TrainingSettings.from_yaml(path)
     assert (settings.weight_decay, settings.stages[0].learning_rate) == (0.01, 5e-4)
+    assert all(map(is_fresh, ("tiny", "tiny-clap", "untrained:laion-clap", "align:laion-clap")))
+    assert not any(map(is_fresh, ("shuffled:laion-clap", "laion-clap")))
 
 
 @pytest.mark.parametrize(
@@ -97,11 +98,3 @@ def test_differences_are_named_and_those_that_change_no_weights_are_not():
         "seed is 3 where it was 0",
     ]
     assert setting_differences(settings.values(), settings.values()) == []
-
-
-def test_what_is_fresh_is_known_by_its_name():
-    assert is_fresh("tiny")
-    assert is_fresh("tiny-clap")
-    assert is_fresh("untrained:laion-clap")
-    assert not is_fresh("shuffled:laion-clap")
-    assert not is_fresh("laion-clap")
