@@ -432,10 +432,6 @@ class _Forwarded:
         setattr(wrapper.model, self.name, value)
 
 
-def _forwarded() -> Any:
-    return _Forwarded()
-
-
 class Wrapper(Model, ABC):
     """A model around another one, whose attributes for asking it forwards. A subclass states its abilities.
 
@@ -443,13 +439,13 @@ class Wrapper(Model, ABC):
         model: the wrapped model.
     """
 
-    device = _forwarded()
-    scorings = _forwarded()
-    needs_columns = _forwarded()
-    batch_size = _forwarded()
-    questions_per_call = _forwarded()
-    limit_seconds = _forwarded()
-    new_tokens = _forwarded()
+    device: Any = _Forwarded()
+    scorings: Any = _Forwarded()
+    needs_columns: Any = _Forwarded()
+    batch_size: Any = _Forwarded()
+    questions_per_call: Any = _Forwarded()
+    limit_seconds: Any = _Forwarded()
+    new_tokens: Any = _Forwarded()
 
     def __init__(self, model: Model) -> None:
         """Take a model; `make_card` has to work by then."""

@@ -22,19 +22,8 @@ from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.table import Cell, Column, Row, Table
 from audio_compositionality.support.text import first_line
 
+from . import check_sounds
 from .base import ClipError, GivenClip, Model, ModelError, StagedEncoder, output_dim_of
-from .check_sounds import (
-    TONE_FREQUENCIES,
-    Array,
-    cosines,
-    distances,
-    make_bursts,
-    make_tones,
-    memory_growth,
-    prompt_of,
-    question_row,
-    row_sound,
-)
 from .inference import allowed_in_company, relative_difference
 from .loading.registry import load_model
 from .options import DEFAULT_OPTIONS, EncoderOptions
@@ -120,46 +109,48 @@ class Session:
     model: Model
     memory: Callable[[], str]
     seconds: float = SHORT_SECONDS
-    embeddings: Array = field(default_factory=lambda: np.empty(0))
+    embeddings: check_sounds.Array = field(default_factory=lambda: np.empty(0))
 
     @property
     def rate(self) -> int:
         """The model's own, in Hz."""
         return self.model.card.sample_rate
 
-    def tones(self, rate: int | None = None) -> Array:
+    def tones(self, rate: int | None = None) -> check_sounds.Array:
         """Four tones: see `make_tones`."""
-        return make_tones(rate or self.rate, self.seconds)
+        return check_sounds.make_tones(rate or self.rate, self.seconds)
 
-    def noise(self) -> Array:
+    def noise(self) -> check_sounds.Array:
         """A clip of noise, float32 [1, samples]."""
         return np.random.default_rng(0).normal(0, 0.1, (1, round(self.seconds * self.rate))).astype(np.float32)
 
-    def embed(self, clips: Any, rate: int | None = None) -> Array:
+    def embed(self, clips: Any, rate: int | None = None) -> check_sounds.Array:
         """Embeddings of clips, by default at the model's rate."""
         return np.asarray(self.model.embed(clips, rate or self.rate))
 
-    def embed_text(self, texts: Sequence[str]) -> Array:
+    def embed_text(self, texts: Sequence[str]) -> check_sounds.Array:
         """Embeddings of texts."""
         return np.asarray(self.model.embed_text(list(texts)))
 
     @cached_property
     def rows(self) -> list[dict[str, Any]]:
         """Questions of each kind, about clips of different lengths."""
-        return [question_row(number, "test") for number in range(4)]
+        return [check_sounds.question_row(number, "test") for number in range(4)]
 
     @cached_property
     def is_taught(self) -> bool:
         """Whether it learns; if so, it is trained by now."""
         learns = "learn" in self.model.abilities
         if learns:
-            rows = [question_row(number, "train") for number in range(TRAINED)]
+            rows = [check_sounds.question_row(number, "train") for number in range(TRAINED)]
             self.model.learn(rows, (self.clip(row) for row in rows))
         return learns
 
     def clip(self, row: dict[str, Any]) -> GivenClip:
         """The clip of a row, at the model's own rate; to a model that reads labels it is the row."""
-        return GivenClip(row_sound(row, self.rate), self.rate, row if "labels" in self.model.abilities else None)
+        return GivenClip(
+            check_sounds.row_sound(row, self.rate), self.rate, row if "labels" in self.model.abilities else None
+        )
 
     @cached_property
     def clips(self) -> list[GivenClip]:
@@ -168,7 +159,7 @@ class Session:
 
     def ask(self, places: Sequence[int], clips: Sequence[GivenClip] | None = None) -> list[str]:
         """The answers to some of the questions in one call, about their own clips or others."""
-        prompts = [prompt_of(self.rows[place]) for place in places]
+        prompts = [check_sounds.prompt_of(self.rows[place]) for place in places]
         about = [self.clips[place] for place in places] if clips is None else clips
         given: Any = self.model.answer([[clip] for clip in about], prompts)
         if isinstance(given, str) or not isinstance(given, Sequence):
@@ -194,7 +185,7 @@ def check_model(
     Returns:
         the result of every check, in a fixed order; only that of loading where the model cannot be loaded.
     """
-    memory = memory_growth()
+    memory = check_sounds.memory_growth()
     checks = []
     if isinstance(model, str):
         try:
@@ -256,7 +247,7 @@ def _embeds(session: Session) -> Finding:
     Clips may last 10 s. A model with a shorter window must see them in pieces; one with a longer window pads them.
     If the message is about a shape, embed must return one row a clip: [n, output_dim].
     """
-    clips = make_tones(session.rate, CLIP_SECONDS)
+    clips = check_sounds.make_tones(session.rate, CLIP_SECONDS)
     try:
         session.embeddings = session.embed(clips)
     except ClipError:
@@ -287,7 +278,7 @@ def _shape(session: Session) -> Finding:
     One row a clip, [n, output_dim]: frames are not pooled, the batch is squeezed or transposed, or output_dim is
     that of another layer.
     """
-    expected, shape = (len(TONE_FREQUENCIES), session.model.card.output_dim), session.embeddings.shape
+    expected, shape = (len(check_sounds.TONE_FREQUENCIES), session.model.card.output_dim), session.embeddings.shape
     return ("pass", f"{shape}") if shape == expected else ("fail", f"{shape}, but must be {expected}")
 
 
@@ -334,10 +325,10 @@ def _seconds(session: Session) -> Finding:
     A part of the clip is ignored: the model crops to its window, or pools only the first frames. Embed the clip in
     pieces and average them.
     """
-    bursts = make_bursts(session.rate, CLIP_SECONDS)
+    bursts = check_sounds.make_bursts(session.rate, CLIP_SECONDS)
     # A few at a time: a machine with the memory for the check of clips of this length has it for these too.
     embeddings = np.concatenate([session.embed(bursts[start : start + 4]) for start in range(0, len(bursts), 4)])
-    effect = distances(embeddings[1:], embeddings[:1])[:, 0]
+    effect = check_sounds.distances(embeddings[1:], embeddings[:1])[:, 0]
     # Counted from 1, as people count: the last second of ten is the tenth.
     deaf = [f"{second}" for second, size in enumerate(effect, 1) if size <= HEARD * effect.max()]
     if effect.max() <= DIFFERENT * np.linalg.norm(embeddings[0]):
@@ -356,7 +347,7 @@ def _quiet(session: Session) -> Finding:
     tones = session.tones()
     embeddings = session.embed(np.concatenate([QUIET * tones, np.zeros_like(tones[:1])]))
     norm = float(np.linalg.norm(embeddings, axis=1).max())
-    nearest = float(distances(embeddings[:-1], embeddings[-1:]).min()) / norm if norm else 0.0
+    nearest = float(check_sounds.distances(embeddings[:-1], embeddings[-1:]).min()) / norm if norm else 0.0
     text = f"tones at -40 dB differ from silence by {nearest:.1e} of the norm at least"
     return "pass" if nearest >= DIFFERENT else "fail", text
 
@@ -369,7 +360,7 @@ def _alike(session: Session) -> Finding:
     model has an untrained twin.
     """
     embeddings = session.embed(np.concatenate([session.tones(), session.noise()]))
-    mean = float(cosines(embeddings)[np.triu_indices(len(embeddings), 1)].mean())
+    mean = float(check_sounds.cosines(embeddings)[np.triu_indices(len(embeddings), 1)].mean())
     return "warn" if mean > ALIKE else "info", f"mean cosine of embeddings of different sounds {mean:.4f}"
 
 
@@ -383,10 +374,10 @@ def _batch(session: Session) -> Finding:
     alone = np.concatenate([session.embed(tone[None]) for tone in tones])
     # A row is compared with the nearest one: whether it is in its place is another check.
     together = session.embed(tones)
-    worst = relative_difference(together, alone[distances(together, alone).argmin(axis=1)])
+    worst = relative_difference(together, alone[check_sounds.distances(together, alone).argmin(axis=1)])
     value = f"relative difference {worst:.1e} in a batch"
     if isinstance(session.model, StagedEncoder) and session.seconds < CLIP_SECONDS:
-        longer = make_tones(session.rate, session.seconds + 1)
+        longer = check_sounds.make_tones(session.rate, session.seconds + 1)
         mixed = session.model.embed([tones[0], longer[1], longer[2]], session.rate)
         padded = relative_difference(mixed[:1], alone[:1])
         value += f", {padded:.1e} beside longer clips"
@@ -405,7 +396,7 @@ def _order(session: Session) -> Finding:
     plain = session.embed(tones)
     # A cycle and an exchange generate every permutation, so that no other order of rows agrees with both.
     for order in (np.roll(np.arange(count), 1), np.array([1, 0, *range(2, count)])):
-        nearest = distances(session.embed(tones[order]), plain).argmin(axis=1)
+        nearest = check_sounds.distances(session.embed(tones[order]), plain).argmin(axis=1)
         if not np.array_equal(nearest, order):
             return "fail", f"clips {order.tolist()} gave the embeddings of clips {nearest.tolist()}"
     return "pass", f"{count} clips in three orders"
@@ -422,13 +413,13 @@ def _rate(session: Session) -> Finding:
     other_rates = [rate for rate in RATES if rate != session.rate]
     worst = 0.0
     for rate in other_rates:
-        matrix = distances(session.embed(session.tones(rate), rate), reference)
+        matrix = check_sounds.distances(session.embed(session.tones(rate), rate), reference)
         for tone, row in enumerate(matrix):
             if row.argmin() != tone:
-                heard = TONE_FREQUENCIES[int(row.argmin())]
+                heard = check_sounds.TONE_FREQUENCIES[int(row.argmin())]
                 return "fail", (
-                    f"a tone of {TONE_FREQUENCIES[tone]:.0f} Hz in a clip at {rate:,} Hz is closest to {heard:.0f} Hz "
-                    f"at {session.rate:,} Hz"
+                    f"a tone of {check_sounds.TONE_FREQUENCIES[tone]:.0f} Hz in a clip at {rate:,} Hz is closest to "
+                    f"{heard:.0f} Hz at {session.rate:,} Hz"
                 )
             worst = max(worst, float(row[tone] / np.delete(row, tone).min()))
     return "pass", (
@@ -453,7 +444,7 @@ def _level(session: Session) -> Finding:
     embeddings = session.embed(tones)
     softer = session.embed(0.5 * tones)
     between = _between(embeddings).mean()
-    moved = np.diag(distances(softer, embeddings)).mean()
+    moved = np.diag(check_sounds.distances(softer, embeddings)).mean()
     return "info", f"6 dB less moves an embedding by {moved / between:.2g} of the distance between tones"
 
 
@@ -499,7 +490,7 @@ def _text_batch(session: Session) -> Finding:
     difference = relative_difference(together, alone)
     if difference <= allowed_in_company(session.model.card.options.precision):
         return "pass", f"relative difference {difference:.1e} in a batch"
-    places = distances(together, alone).argmin(axis=1).tolist()
+    places = check_sounds.distances(together, alone).argmin(axis=1).tolist()
     if places != list(range(len(TEXTS))):
         return "fail", f"in a batch, rows 0 to {len(TEXTS) - 1} are nearest to those of the texts {places}"
     return "fail", f"relative difference {difference:.1e} in a batch"
@@ -522,14 +513,14 @@ def _text_order(session: Session) -> Finding:
     swapped = session.embed_text(SWAPPED)
     embeddings = session.embed_text(TEXTS)
     between = _between(embeddings).mean()
-    moved = float(distances(swapped[:1], swapped[1:])[0, 0] / between)
+    moved = float(check_sounds.distances(swapped[:1], swapped[1:])[0, 0] / between)
     text = f"the same words in another order move an embedding by {moved:.2g} of the distance between texts"
     return "warn" if moved < DIFFERENT else "info", text
 
 
 def _speed(session: Session) -> Finding:
     """Measure clips a second."""
-    clips = make_tones(session.rate, CLIP_SECONDS)
+    clips = check_sounds.make_tones(session.rate, CLIP_SECONDS)
     parts = []
     for size in (1, 4):
         session.embed(clips[:size])
@@ -544,11 +535,11 @@ def _memory(session: Session) -> Finding:
     return "info", session.memory()
 
 
-def _is_float32(embeddings: Array) -> Finding:
+def _is_float32(embeddings: check_sounds.Array) -> Finding:
     return "pass" if embeddings.dtype == np.float32 else "fail", str(embeddings.dtype)
 
 
-def _again(embed: Callable[[Any], Array], inputs: Any) -> Finding:
+def _again(embed: Callable[[Any], check_sounds.Array], inputs: Any) -> Finding:
     """Whether the same inputs give the same embeddings again, after others."""
     first = embed(inputs)
     embed(inputs[::-1][:2])
@@ -556,7 +547,7 @@ def _again(embed: Callable[[Any], Array], inputs: Any) -> Finding:
     return _within(difference, REPEATED), f"relative difference {difference:.1e}"
 
 
-def _apart(embeddings: Array, inputs: str) -> Finding:
+def _apart(embeddings: check_sounds.Array, inputs: str) -> Finding:
     """Whether embeddings of different inputs differ; `inputs` is their name in words."""
     norm = float(np.linalg.norm(embeddings, axis=1).mean())
     smallest = float(_between(embeddings).min()) / norm if norm else 0.0
@@ -564,9 +555,9 @@ def _apart(embeddings: Array, inputs: str) -> Finding:
     return "pass" if smallest >= DIFFERENT else "fail", text
 
 
-def _between(embeddings: Array) -> Array:
+def _between(embeddings: check_sounds.Array) -> check_sounds.Array:
     """The distances of all pairs of different rows."""
-    return distances(embeddings, embeddings)[np.triu_indices(len(embeddings), 1)]
+    return check_sounds.distances(embeddings, embeddings)[np.triu_indices(len(embeddings), 1)]
 
 
 def _within(difference: float, bound: float) -> Status:

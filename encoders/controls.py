@@ -27,23 +27,7 @@ from numpy.typing import ArrayLike
 
 from audio_compositionality.support.text import plain
 
-from .base import (
-    INT16_SCALE,
-    EventDict,
-    FloatArray,
-    GivenClip,
-    GivenQuestion,
-    Model,
-    ModelCard,
-    ModelError,
-    StagedEncoder,
-    Wrapper,
-    check_sample_rate,
-    check_texts,
-    check_waveforms,
-    resample,
-    words_of,
-)
+from . import base
 
 NOISE_LEVEL = 0.1
 """Root mean square of the noise that clips become: 20 dB below full scale."""
@@ -55,47 +39,43 @@ PADDED_SECONDS = 10
 """Length of padded clips: the window of CLAP, which repeats shorter ones until they fill it."""
 
 
-def reversed_clips(clips: FloatArray, sample_rate: int) -> FloatArray:
+def reversed_clips(clips: base.FloatArray, sample_rate: int) -> base.FloatArray:
     """Clips [n, samples] backwards."""
     return clips[:, ::-1]
 
 
-def padded_clips(clips: FloatArray, sample_rate: int) -> FloatArray:
+def padded_clips(clips: base.FloatArray, sample_rate: int) -> base.FloatArray:
     """Clips [n, samples] followed by silence up to `PADDED_SECONDS`."""
     missing = max(0, PADDED_SECONDS * sample_rate - clips.shape[1])
     return np.pad(clips, ((0, 0), (0, missing)))
 
 
-def silence_clips(clips: FloatArray, sample_rate: int) -> FloatArray:
+def silence_clips(clips: base.FloatArray, sample_rate: int) -> base.FloatArray:
     """One clip [1, samples] of silence, which stands for all."""
     return np.zeros_like(clips[:1])
 
 
-def noise_clips(clips: FloatArray, sample_rate: int) -> FloatArray:
+def noise_clips(clips: base.FloatArray, sample_rate: int) -> base.FloatArray:
     """White noise of one level for each of some clips [n, samples]; the same for the same clip in any batch."""
-    return np.stack([_noise_of(clip) for clip in clips])
-
-
-def _noise_of(clip: FloatArray) -> FloatArray:
-    """White noise of a clip's length at a fixed level, seeded by the clip's samples."""
-    noise: FloatArray = _generator_of(clip).standard_normal(len(clip), np.float32)
-    limited: FloatArray = np.clip(np.float32(NOISE_LEVEL) * noise, -1, 1)
+    noise = np.stack([_generator_of(clip).standard_normal(len(clip), np.float32) for clip in clips])
+    limited: base.FloatArray = np.clip(np.float32(NOISE_LEVEL) * noise, -1, 1)
     return limited
 
 
-def shuffled_clips(clips: FloatArray, sample_rate: int) -> FloatArray:
-    """Clips [n, samples] with their stretches of `STRETCH` shuffled, the same for the same clip in any batch."""
-    return np.stack([_shuffled_one(clip, max(1, round(STRETCH * sample_rate))) for clip in clips])
-
-
-def _shuffled_one(clip: FloatArray, length: int) -> FloatArray:
-    """A clip with its full stretches of so many samples in another order, its own in any batch; the rest stays last.
+def shuffled_clips(clips: base.FloatArray, sample_rate: int) -> base.FloatArray:
+    """Clips [n, samples] with their full stretches of `STRETCH` shuffled, the same for the same clip in any batch; the
+    rest stays last.
 
     They are cut and joined without fades, which would remove sound at the edges; clicks are in all clips alike.
     """
-    whole = len(clip) // length * length
-    stretches = clip[:whole].reshape(-1, length)
-    return np.concatenate([stretches[_generator_of(clip).permutation(len(stretches))].ravel(), clip[whole:]])
+    length = max(1, round(STRETCH * sample_rate))
+    whole = clips.shape[1] // length * length
+    shuffled = []
+    for clip in clips:
+        stretches = clip[:whole].reshape(-1, length)
+        order = _generator_of(clip).permutation(len(stretches))
+        shuffled.append(np.concatenate([stretches[order].ravel(), clip[whole:]]))
+    return np.stack(shuffled)
 
 
 FRAGMENT = 4
@@ -105,19 +85,19 @@ _STEPS = 16
 """Places at which the loudest fragment may begin, over the clip."""
 
 
-def first_fragments(clips: FloatArray, sample_rate: int) -> FloatArray:
+def first_fragments(clips: base.FloatArray, sample_rate: int) -> base.FloatArray:
     """The first quarter of each clip [n, samples]."""
     return clips[:, : _fragment(clips)]
 
 
-def random_fragments(clips: FloatArray, sample_rate: int) -> FloatArray:
+def random_fragments(clips: base.FloatArray, sample_rate: int) -> base.FloatArray:
     """A quarter of each clip [n, samples] at a random place, the same for the same clip in any batch."""
     size = _fragment(clips)
     starts = [int(_generator_of(clip).integers(clips.shape[1] - size + 1)) for clip in clips]
     return np.stack([clip[start : start + size] for clip, start in zip(clips, starts, strict=True)])
 
 
-def loudest_fragments(clips: FloatArray, sample_rate: int) -> FloatArray:
+def loudest_fragments(clips: base.FloatArray, sample_rate: int) -> base.FloatArray:
     """The quarter of most energy of each clip [n, samples]; of equal ones the first."""
     size = _fragment(clips)
     starts = np.linspace(0, clips.shape[1] - size, _STEPS).round().astype(int)
@@ -126,13 +106,13 @@ def loudest_fragments(clips: FloatArray, sample_rate: int) -> FloatArray:
     return np.stack([clip[start : start + size] for clip, start in zip(clips, best, strict=True)])
 
 
-def _fragment(clips: FloatArray) -> int:
+def _fragment(clips: base.FloatArray) -> int:
     return max(1, int(clips.shape[1]) // FRAGMENT)
 
 
-def _generator_of(clip: FloatArray) -> np.random.Generator:
+def _generator_of(clip: base.FloatArray) -> np.random.Generator:
     """Random numbers seeded by the 16-bit samples of a clip."""
-    samples = np.clip(np.rint(clip * INT16_SCALE), -INT16_SCALE, INT16_SCALE - 1).astype("<i2")
+    samples = np.clip(np.rint(clip * base.INT16_SCALE), -base.INT16_SCALE, base.INT16_SCALE - 1).astype("<i2")
     seed = int.from_bytes(hashlib.blake2b(samples.tobytes(), digest_size=16).digest(), "little")
     return np.random.Generator(np.random.Philox(seed))
 
@@ -147,7 +127,7 @@ _HEAD = "These sounds were detected in a recording, with the seconds in which th
 _NONE = "No sounds were detected in a recording."
 
 
-class EventTextModel(Wrapper):
+class EventTextModel(base.Wrapper):
     """A language model that answers questions about clips from a detector's events.
 
     Attributes:
@@ -157,7 +137,7 @@ class EventTextModel(Wrapper):
         detector: of events.
     """
 
-    def __init__(self, detector: Model, model: Model) -> None:
+    def __init__(self, detector: base.Model, model: base.Model) -> None:
         """Put the two together.
 
         Args:
@@ -168,10 +148,10 @@ class EventTextModel(Wrapper):
         self.detector = detector
         super().__init__(model)
 
-    def make_card(self) -> ModelCard:
+    def make_card(self) -> base.ModelCard:
         """The card of a cascade, from the cards of its parts."""
         detector, model = self.detector.card, self.model.card
-        return ModelCard(
+        return base.ModelCard(
             id=f"{HEARD_AS_TEXT}:{detector.id}:{model.id}",
             revision=f"{detector.revision}+{model.revision}+text-{TEXT_VERSION}",
             sample_rate=detector.sample_rate,
@@ -195,7 +175,7 @@ class EventTextModel(Wrapper):
         """As the detector's."""
         self.detector.learn(rows, clips)
 
-    def changed(self, questions: Iterable[GivenQuestion], size: int) -> Iterator[GivenQuestion]:
+    def changed(self, questions: Iterable[base.GivenQuestion], size: int) -> Iterator[base.GivenQuestion]:
         """The questions with the events of their clips, about silence as long as each clip, or about nothing.
 
         Raises:
@@ -208,7 +188,7 @@ class EventTextModel(Wrapper):
             different = list({id(clip): clip for clip in single}.values())
             events = self.detector.detect_events(different)
             if len(events) != len(different):
-                raise ModelError(
+                raise base.ModelError(
                     f"the detector of '{self.card.id}' gave events of {len(events)} clips for {len(different)}; it "
                     "must give a list for each"
                 )
@@ -219,13 +199,13 @@ class EventTextModel(Wrapper):
                 yield replace(question, clips=silence, prompt=prompt)
 
 
-def silence_for(model: Model, length: int, sample_rate: int) -> list[GivenClip]:
+def silence_for(model: base.Model, length: int, sample_rate: int) -> list[base.GivenClip]:
     """The clips of a question that is put in words alone: silence of so many samples, or none where a model takes
     prompts without a clip."""
-    return [] if "read" in model.abilities else [GivenClip(np.zeros(length, np.float32), sample_rate)]
+    return [] if "read" in model.abilities else [base.GivenClip(np.zeros(length, np.float32), sample_rate)]
 
 
-def prompt_with_events(events: Sequence[EventDict], prompt: str) -> str:
+def prompt_with_events(events: Sequence[base.EventDict], prompt: str) -> str:
     """A prompt that is preceded by events, a line each, in the order of their onsets: ``0.00-2.35 s: bell``.
 
     Args:
@@ -239,17 +219,17 @@ def prompt_with_events(events: Sequence[EventDict], prompt: str) -> str:
     return "\n".join([_HEAD, *lines] if lines else [_NONE]) + f"\n\n{prompt}"
 
 
-def _place(event: EventDict) -> tuple[float, float, str]:
+def _place(event: base.EventDict) -> tuple[float, float, str]:
     try:
         onset, offset, label = float(event["onset"]), float(event["offset"]), event["label"]
     except (KeyError, TypeError, ValueError):
-        raise ModelError(f"{event!r} is not an event: it must have onset, offset (seconds) and label") from None
+        raise base.ModelError(f"{event!r} is not an event: it must have onset, offset (seconds) and label") from None
     if not (isinstance(label, str) and label.strip() and math.isfinite(offset) and 0 <= onset <= offset):
-        raise ModelError(f"{event!r} is not an event: 0 <= onset <= offset must hold, and label must be a text")
+        raise base.ModelError(f"{event!r} is not an event: 0 <= onset <= offset must hold, and label must be a text")
     return onset, offset, label
 
 
-def _line(event: EventDict) -> str:
+def _line(event: base.EventDict) -> str:
     onset, offset, label = _place(event)
     return f"{onset:.2f}-{offset:.2f} s: {plain(label.strip())}"
 
@@ -277,7 +257,7 @@ class ControlKind:
 
     name: str
     meaning: str
-    clips: Callable[[FloatArray, int], FloatArray] | None = None
+    clips: Callable[[base.FloatArray, int], base.FloatArray] | None = None
     texts: Callable[[list[str]], list[str]] | None = None
     moves: bool = False
     tells: bool = False
@@ -288,22 +268,14 @@ class ControlKind:
         return f"{self.name}:"
 
 
-def _sorted_words(texts: list[str]) -> list[str]:
-    # A text without words, only punctuation, stays.
-    return [" ".join(sorted(words_of(text))) or text for text in texts]
-
-
-def _one_text(texts: list[str]) -> list[str]:
-    return [PLAIN_TEXT]
-
-
 CONTROLS = {
     kind.name: kind
     for kind in (
         ControlKind(
             "sorted-words",
             "the words of every text sorted, without case and punctuation, so that texts of the same words are one",
-            texts=_sorted_words,
+            # A text without words, only punctuation, stays.
+            texts=lambda texts: [" ".join(sorted(base.words_of(text))) or text for text in texts],
         ),
         ControlKind("reversed-audio", "every clip played backwards", clips=reversed_clips),
         ControlKind(
@@ -334,13 +306,13 @@ CONTROLS = {
             "every question asked about silence, preceded by a list of the labelled events; for models that answer",
             tells=True,
         ),
-        ControlKind("without-text", f"'{PLAIN_TEXT}' for every text", texts=_one_text),
+        ControlKind("without-text", f"'{PLAIN_TEXT}' for every text", texts=lambda texts: [PLAIN_TEXT]),
     )
 }
 """Every kind of control, by name."""
 
 
-class Controlled(Wrapper, StagedEncoder[Any]):
+class Controlled(base.Wrapper, base.StagedEncoder[Any]):
     """A model under a control, with changed input.
 
     Its card is the model's, except for the id, which the control's name precedes, and the paradigm.
@@ -350,7 +322,7 @@ class Controlled(Wrapper, StagedEncoder[Any]):
         kind: the change of its input.
     """
 
-    def __init__(self, model: Model, kind: ControlKind) -> None:
+    def __init__(self, model: base.Model, kind: ControlKind) -> None:
         """Take a model that is loaded.
 
         Raises:
@@ -360,7 +332,7 @@ class Controlled(Wrapper, StagedEncoder[Any]):
         self._abilities = abilities_under(model, kind)
         super().__init__(model)
 
-    def make_card(self) -> ModelCard:
+    def make_card(self) -> base.ModelCard:
         """The model's card, which states the control."""
         card, kind = self.model.card, self.kind
         revision = f"{card.revision}+text-{TEXT_VERSION}" if kind.tells else card.revision
@@ -372,7 +344,7 @@ class Controlled(Wrapper, StagedEncoder[Any]):
         return self._abilities
 
     @property
-    def clips_card(self) -> ModelCard:
+    def clips_card(self) -> base.ModelCard:
         """The model's, where clips are unchanged."""
         return self.card if self.kind.clips is not None else self.model.clips_card
 
@@ -387,11 +359,11 @@ class Controlled(Wrapper, StagedEncoder[Any]):
         words_alone = self.kind.tells and "read" in self.model.abilities
         return None if words_alone else self.model.limit_seconds
 
-    def _extract_features(self, clips: FloatArray) -> Any:
+    def _extract_features(self, clips: base.FloatArray) -> Any:
         changed = self._changed(clips, self.card.sample_rate)
         return self.model.prepare(changed, self.card.sample_rate), len(clips)
 
-    def _run_model(self, features: Any) -> FloatArray:
+    def _run_model(self, features: Any) -> base.FloatArray:
         inputs, count = features
         return _as_many(self.model.forward(inputs), count)
 
@@ -400,18 +372,18 @@ class Controlled(Wrapper, StagedEncoder[Any]):
         self.require("audio")
         return super().prepare(waveforms, sample_rate)
 
-    def embed_frames(self, waveforms: ArrayLike, sample_rate: int) -> tuple[FloatArray, float]:
+    def embed_frames(self, waveforms: ArrayLike, sample_rate: int) -> tuple[base.FloatArray, float]:
         """As the model's, for the changed clips."""
         self.require("frames")
         rate = self.card.sample_rate
-        clips = resample(check_waveforms(waveforms), check_sample_rate(sample_rate), rate)
+        clips = base.resample(base.check_waveforms(waveforms), base.check_sample_rate(sample_rate), rate)
         frames, seconds = self.model.embed_frames(self._changed(clips, rate), rate)
         return _as_many(frames, len(clips)), seconds
 
-    def embed_text(self, texts: Sequence[str]) -> FloatArray:
+    def embed_text(self, texts: Sequence[str]) -> base.FloatArray:
         """As the model's, for the changed texts."""
         self.require("text")
-        listed = check_texts(texts)
+        listed = base.check_texts(texts)
         changed = listed if self.kind.texts is None else self.kind.texts(listed)
         return _as_many(self.model.embed_text(changed), len(listed))
 
@@ -420,10 +392,10 @@ class Controlled(Wrapper, StagedEncoder[Any]):
         self.require("learn")
         self.model.learn(rows, clips)
 
-    def _changed(self, clips: FloatArray, sample_rate: int) -> FloatArray:
+    def _changed(self, clips: base.FloatArray, sample_rate: int) -> base.FloatArray:
         return clips if self.kind.clips is None else self.kind.clips(clips, sample_rate)
 
-    def changed(self, questions: Iterable[GivenQuestion], size: int) -> Iterator[GivenQuestion]:
+    def changed(self, questions: Iterable[base.GivenQuestion], size: int) -> Iterator[base.GivenQuestion]:
         """The questions about changed clips; or with the events in front of the prompt, about silence as long as each
         clip, or about no clip where the model reads text alone.
 
@@ -433,7 +405,7 @@ class Controlled(Wrapper, StagedEncoder[Any]):
         for question in questions:
             if not self.kind.tells:
                 clips = [
-                    GivenClip(self._changed(clip.waveform[None], clip.sample_rate)[0], clip.sample_rate)
+                    base.GivenClip(self._changed(clip.waveform[None], clip.sample_rate)[0], clip.sample_rate)
                     for clip in question.clips
                 ]
                 yield replace(question, clips=clips)
@@ -441,18 +413,18 @@ class Controlled(Wrapper, StagedEncoder[Any]):
             (row,) = self.rows_of([question.clips])
             for column in ("events", "duration"):
                 if row.get(column) is None:
-                    raise ModelError(f"row {row.get('id')!r} has no {column}, which events as text need")
+                    raise base.ModelError(f"row {row.get('id')!r} has no {column}, which events as text need")
             rate = self.card.sample_rate
             silence = silence_for(self.model, round(float(row["duration"]) * rate), rate)
             yield replace(question, clips=silence, prompt=prompt_with_events(row["events"], question.prompt))
 
 
-def _as_many(embeddings: FloatArray, count: int) -> FloatArray:
+def _as_many(embeddings: base.FloatArray, count: int) -> base.FloatArray:
     """So many rows: a single one is repeated, so that all are equal to the last bit."""
     return embeddings if len(embeddings) == count else np.repeat(embeddings, count, axis=0)
 
 
-def abilities_under(model: Model, kind: ControlKind) -> frozenset[str]:
+def abilities_under(model: base.Model, kind: ControlKind) -> frozenset[str]:
     """The abilities of a model under a control: its own to which the control applies.
 
     Raises:
@@ -461,47 +433,38 @@ def abilities_under(model: Model, kind: ControlKind) -> frozenset[str]:
     name = f"'{kind.prefix}{model.card.id}': '{model.card.id}'"
     able = model.abilities
     if "labels" in able:
-        raise ModelError(f"{name} reads labels and takes no sound, so there is no input to control")
+        raise base.ModelError(f"{name} reads labels and takes no sound, so there is no input to control")
     if kind.texts is not None:
         if "text" not in able:
-            raise ModelError(f"{name} embeds no text, so there is nothing to control")
+            raise base.ModelError(f"{name} embeds no text, so there is nothing to control")
         return able & {"audio", "text"}
     if kind.tells:
-        _check_tellable(model, name)
+        if "answer" not in able:
+            raise base.ModelError(f"{name} answers no questions, so it cannot be given events as text")
+        if "learn" in able:
+            raise base.ModelError(
+                f"{name} learns from questions without events as text, so it cannot be asked with them"
+            )
+        if isinstance(model, EventTextModel):
+            raise base.ModelError(
+                f"{name} reads a detector's events already; put '{EVENTS_AS_TEXT}:' in front of its language model"
+            )
+        if isinstance(model, Controlled):
+            raise base.ModelError(f"{name} is a control of the sound, and events as text replace the sound")
         return able & {"answer", "score"} | {"labels"}
     if kind.moves and "answer" not in able:
-        raise ModelError(f"{name} answers no questions, so none can be asked about another clip")
-    left = able & ({"answer", "score", "learn"} if kind.moves else {*_EMBEDS, "answer", "score", "learn"})
+        raise base.ModelError(f"{name} answers no questions, so none can be asked about another clip")
+    embeds = set() if kind.moves else {"audio", "frames", "text"}
+    left = able & {*embeds, "answer", "score", "learn"}
     if not left:
-        raise ModelError(f"{name} neither embeds nor answers")
+        raise base.ModelError(f"{name} neither embeds nor answers")
     return left
 
 
-_EMBEDS = {"audio", "frames", "text"}
-
-
-def _check_tellable(model: Model, name: str) -> None:
-    """Refuse a model that does not answer, that learns from sound, or whose input is changed already.
-
-    Raises:
-        ModelError: it is such a model.
-    """
-    if "answer" not in model.abilities:
-        raise ModelError(f"{name} answers no questions, so it cannot be given events as text")
-    if "learn" in model.abilities:
-        raise ModelError(f"{name} learns from questions without events as text, so it cannot be asked with them")
-    if isinstance(model, EventTextModel):
-        raise ModelError(
-            f"{name} reads a detector's events already; put '{EVENTS_AS_TEXT}:' in front of its language model"
-        )
-    if isinstance(model, Controlled):
-        raise ModelError(f"{name} is a control of the sound, and events as text replace the sound")
-
-
-def can_control(model: Model, kind: ControlKind) -> bool:
+def can_control(model: base.Model, kind: ControlKind) -> bool:
     """Whether a control applies to any ability of a model; see `abilities_under`."""
     try:
         abilities_under(model, kind)
-    except ModelError:
+    except base.ModelError:
         return False
     return True

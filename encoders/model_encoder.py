@@ -211,12 +211,15 @@ class LayeredEncoder(ModelEncoder[Features]):
     def _at(self, layer: int) -> Self:
         """The same model at another layer; a subclass whose state depends on the layer extends it."""
         view = copy.copy(self)
-        options = self.card.options.changed(layer=layer)
+        options, parameters = self.card.options.changed(layer=layer), self.card.parameters
+        if self._blocks is not None and parameters is not None:
+            later = self._blocks[self._needed_blocks(layer) :]
+            parameters -= sum(weight.numel() for block in later for weight in block.parameters())
         view.card = replace(
             self.card,
             id=self.card.id.removesuffix(self.card.options.suffix) + options.suffix,
             output_dim=self._dim_at(layer),
-            parameters=self._parameters_at(layer),
+            parameters=parameters,
             options=options,
         )
         view._bind()
@@ -225,13 +228,6 @@ class LayeredEncoder(ModelEncoder[Features]):
     def _dim_at(self, layer: int) -> int | None:
         """Dimension of the frames of a layer; by default that of all layers."""
         return self.card.output_dim
-
-    def _parameters_at(self, layer: int) -> int | None:
-        """Weights of the part of the model that a layer needs."""
-        if self._blocks is None or self.card.parameters is None:
-            return self.card.parameters
-        later = self._blocks[self._needed_blocks(layer) :]
-        return self.card.parameters - sum(weight.numel() for block in later for weight in block.parameters())
 
     @classmethod
     def _needed_blocks(cls, layer: int) -> int:

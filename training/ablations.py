@@ -14,12 +14,7 @@ from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.base import Model
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.evaluator.compare.statistics import (
-    MIN_SAMPLES,
-    SIGNIFICANT,
-    bootstrap_means,
-    expanded_level,
-)
+from audio_compositionality.evaluator.compare import statistics
 from audio_compositionality.evaluator.results.result import load_result, result_path
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.opened import open_task
@@ -114,14 +109,14 @@ def two_way(scores: ArrayLike, clusters: ArrayLike, *, seed: int = 0) -> TwoWay:
     items, trainings, seeds = values.shape
     means = values.mean(axis=(0, 2))
     number = len(np.unique(np.asarray(clusters)))
-    if number < MIN_SAMPLES:
+    if number < statistics.MIN_SAMPLES:
         nothing: tuple[Interval | None, ...] = (None,) * trainings
         return TwoWay(means, nothing, means - means[0], nothing)
-    resampled = bootstrap_means(values.reshape(items, -1), clusters, seed=seed).resampled
+    resampled = statistics.bootstrap_means(values.reshape(items, -1), clusters, seed=seed).resampled
     by_seed = resampled.reshape(-1, trainings, seeds)
     drawn = np.random.default_rng([seed, 1]).integers(0, seeds, (len(by_seed), 1, seeds))
     both = np.take_along_axis(by_seed, np.broadcast_to(drawn, by_seed.shape), axis=2).mean(axis=2)
-    level = expanded_level(number, 1 - SIGNIFICANT)
+    level = statistics.expanded_level(number, 1 - statistics.SIGNIFICANT)
     ends = [(1 - level) / 2, (1 + level) / 2]
 
     def intervals(columns: NDArray[np.float64]) -> tuple[Interval | None, ...]:

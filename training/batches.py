@@ -7,7 +7,6 @@ from collections import Counter, deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, fields, replace
-from functools import cached_property
 from itertools import chain, count, islice
 from typing import Any, Protocol
 
@@ -355,7 +354,7 @@ class Batches:
                     f"batch_size is {settings.batch_size}; half of a batch are neighbours, so each of "
                     f"{settings.processes} processes must have an even part of it"
                 )
-        self._neighbours = neighbours
+        self._neighbours, self._eligible_set = neighbours, frozenset(self._eligible.tolist())
         self._order: tuple[int, RowNumbers] | None = None
 
     @property
@@ -369,10 +368,31 @@ class Batches:
         return self.settings.batch_size // (1 if self._neighbours is None else 2)
 
     def rows(self, step: int) -> RowNumbers:
-        """Numbers of the rows of a step in the data, over all processes, int64 [batch_size]."""
-        epoch, place = divmod(step, self.steps_per_epoch)
-        drawn = self._order_of(epoch)[place * self._drawn : (place + 1) * self._drawn]
-        return drawn if self._neighbours is None else self._with_neighbours(drawn, epoch)
+        """Numbers of the rows of a step in the data, over all processes, int64 [batch_size].
+
+        With neighbours, each row that is drawn is followed by one of its neighbours that is not in the batch yet, or by
+        any row where all are.
+        """
+        settings, (epoch, place) = self.settings, divmod(step, self.steps_per_epoch)
+        # A single assignment: a thread that makes batches ahead may be at the next epoch already.
+        order = self._order
+        if order is None or order[0] != epoch:
+            rng = generator_of("order", settings.seed, settings.stage, epoch)
+            order = self._order = (epoch, rng.permutation(self._eligible))
+        drawn = order[1][place * self._drawn : (place + 1) * self._drawn]
+        if self._neighbours is None:
+            return drawn
+        taken, eligible, rows = set(drawn.tolist()), self._eligible_set, list[int]()
+        for row in drawn.tolist():
+            rng = generator_of("neighbours", settings.seed, settings.stage, epoch, row)
+            near = (int(one) for one in rng.permutation(self._neighbours[row]))
+            neighbour = next((one for one in near if one in eligible and one not in taken), None)
+            while neighbour is None:
+                any_row = int(self._eligible[rng.integers(len(self._eligible))])
+                neighbour = any_row if any_row not in taken else None
+            taken.add(neighbour)
+            rows += [row, neighbour]
+        return np.array(rows, np.int64)
 
     def batch(self, step: int) -> Batch:
         """The batch of a step of the stage, counted from 0 through all epochs."""
@@ -407,36 +427,6 @@ class Batches:
                 yield batch
         finally:
             pool.shutdown(cancel_futures=True)
-
-    def _order_of(self, epoch: int) -> RowNumbers:
-        """The rows of an epoch in their order."""
-        # A single assignment: a thread that makes batches ahead may be at the next epoch already.
-        order = self._order
-        if order is None or order[0] != epoch:
-            rng = generator_of("order", self.settings.seed, self.settings.stage, epoch)
-            order = self._order = (epoch, rng.permutation(self._eligible))
-        return order[1]
-
-    def _with_neighbours(self, drawn: RowNumbers, epoch: int) -> RowNumbers:
-        """Each row, and after it one of its neighbours that is not in the batch yet; any row where all are."""
-        assert self._neighbours is not None
-        taken = set(drawn.tolist())
-        eligible = self._eligible_set
-        rows: list[int] = []
-        for row in drawn.tolist():
-            rng = generator_of("neighbours", self.settings.seed, self.settings.stage, epoch, row)
-            near = (int(one) for one in rng.permutation(self._neighbours[row]))
-            neighbour = next((one for one in near if one in eligible and one not in taken), None)
-            while neighbour is None:
-                any_row = int(self._eligible[rng.integers(len(self._eligible))])
-                neighbour = any_row if any_row not in taken else None
-            taken.add(neighbour)
-            rows += [row, neighbour]
-        return np.array(rows, np.int64)
-
-    @cached_property
-    def _eligible_set(self) -> frozenset[int]:
-        return frozenset(self._eligible.tolist())
 
     def _tokens_of(self, of_rows: Sequence[Sequence[str]]) -> tuple[Tokens, torch.Tensor]:
         """The texts of all rows one after the other, and the row of each."""

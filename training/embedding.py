@@ -8,7 +8,7 @@ and each chunk is embedded again, with gradient, to carry that to the weights. I
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, TypeAlias
@@ -123,13 +123,33 @@ def cached_step(
     # Weights that an autocast around this step has cast in the first pass have no gradient.
     torch.clear_autocast_cache()
     behind = _random_states(batch.audio.device)
-    value, gradients = _gradients(loss, _joined(embeddings))
+    # The loss of all embeddings, and its gradient for each field that it depends on, in float32 or better.
+    joined, leaves = _joined(embeddings), {}
+    for name in _VARIABLES:
+        values: Tensor = getattr(joined, name)
+        leaves[name] = values.to(torch.promote_types(values.dtype, torch.float32)).requires_grad_()
+    with torch.enable_grad():
+        value = loss(replace(joined, **leaves))
+    gradients = dict(zip(leaves, torch.autograd.grad(value, list(leaves.values()), allow_unused=True), strict=True))
+    starts = dict.fromkeys(leaves, 0)
     for index, part in enumerate(chunks):
-        last = index == len(chunks) - 1
         _restore(states[index], batch.audio.device)
-        backward(_pulled(embed(part), embeddings[: index + 1], gradients, last))
+        again = embed(part)
+        # A number whose gradient for the weights is the chunk's contribution to the gradient of the loss.
+        pulled = again.audio.new_zeros((), dtype=leaves["audio"].dtype)
+        for name, gradient in gradients.items():
+            values = getattr(again, name)
+            if gradient is None:
+                continue
+            if name != "scale":
+                pulled = pulled + (values * gradient[starts[name] : starts[name] + len(values)]).sum()
+                starts[name] += len(values)
+            elif index == len(chunks) - 1:
+                # One number for all, whose gradient the last chunk carries.
+                pulled = pulled + values * gradient
+        backward(pulled)
     _restore(behind, batch.audio.device)
-    return value
+    return value.detach()
 
 
 def chunks_of(batch: Batch, rows: int) -> list[Batch]:
@@ -167,7 +187,7 @@ def _range_of(row_of: Tensor, start: int, stop: int) -> slice:
 
 def _joined(chunks: Sequence[Embeddings]) -> Embeddings:
     """The embeddings of a batch from those of its chunks."""
-    starts = _starts(chunks, "audio")
+    starts = [0, *accumulate(len(chunk.audio) for chunk in chunks)][:-1]
     lists = {
         name: torch.cat([getattr(chunk, name) for chunk in chunks])
         for name in ("audio", "captions", "negatives", "positives", "expressions")
@@ -177,44 +197,6 @@ def _joined(chunks: Sequence[Embeddings]) -> Embeddings:
         for name in ("negative_row", "positive_row")
     }
     return Embeddings(**lists, **rows, scale=chunks[-1].scale)
-
-
-def _gradients(loss: Callable[[Embeddings], Tensor], embeddings: Embeddings) -> tuple[Tensor, dict[str, Tensor]]:
-    """The loss of embeddings and its gradient for each field that it depends on, in float32 or better."""
-    leaves = {}
-    for name in _VARIABLES:
-        values: Tensor = getattr(embeddings, name)
-        leaves[name] = values.to(torch.promote_types(values.dtype, torch.float32)).requires_grad_()
-    with torch.enable_grad():
-        value = loss(replace(embeddings, **leaves))
-    gradients = torch.autograd.grad(value, list(leaves.values()), allow_unused=True)
-    pairs = zip(leaves, gradients, strict=True)
-    return value.detach(), {name: gradient for name, gradient in pairs if gradient is not None}
-
-
-def _pulled(chunk: Embeddings, before: Sequence[Embeddings], gradients: Mapping[str, Tensor], last: bool) -> Tensor:
-    """A number whose gradient for the weights is the chunk's contribution to the gradient of the loss.
-
-    Args:
-        chunk: its embeddings, with gradient.
-        before: those of the chunks up to this one.
-        gradients: of the loss, for the fields of the whole batch.
-        last: whether this is the last chunk, which carries the gradient of the scale: it is one number for all.
-    """
-    total = chunk.audio.new_zeros((), dtype=gradients["audio"].dtype)
-    for name, gradient in gradients.items():
-        values: Tensor = getattr(chunk, name)
-        if name == "scale":
-            total = total + values * gradient if last else total
-        else:
-            start = _starts(before, name)[-1]
-            total = total + (values * gradient[start : start + len(values)]).sum()
-    return total
-
-
-def _starts(chunks: Sequence[Embeddings], name: str) -> list[int]:
-    """The start of each chunk in a field of the full batch."""
-    return [0, *accumulate(len(getattr(chunk, name)) for chunk in chunks)][:-1]
 
 
 def _random_states(device: torch.device) -> list[Tensor]:

@@ -12,7 +12,7 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -151,17 +151,6 @@ def average_gradients(weights: Sequence[nn.Parameter]) -> None:
 _AT_ONCE = 32
 
 
-@torch.no_grad()
-def embed_rows(towers: TwoTowers, data: TrainingData, features: FeatureSource) -> NDArray[np.floating[Any]]:
-    """Embeddings [rows, D] of the clips of all rows."""
-    clips = np.array([row.clip for row in data.rows], np.int64)
-    parts = [
-        towers.embed_audio(features.gather(clips[start : start + _AT_ONCE]).to(towers.device)).float().cpu().numpy()
-        for start in range(0, len(clips), _AT_ONCE)
-    ]
-    return np.concatenate(parts)
-
-
 Validate = Callable[["Model", int], Mapping[str, float]]
 """Scores of a model at a step, by name; the first decides which model is the best."""
 
@@ -278,22 +267,18 @@ class Trainer:
                 self._run_stage(number, is_resumed=number == resumed.stage and resumed.step > 0)
         return TrainingRun(self.out, self.position, None if state is None else resumed.total)
 
-    @property
-    def embedding_dim(self) -> int:
-        """Length of an embedding."""
-        with torch.no_grad():
-            return int(self.towers.embed_text(self.towers.tokeniser(["a"]).to(self.computing.device)).shape[1])
-
     def _begin(self) -> None:
         """Measure the norm that fresh weights need, and keep the state before the first step."""
         if self.towers.needs_norm:
             # Evenly spaced over the rows, since adjacent rows may be alike.
             places = np.linspace(0, len(self.data.rows) - 1, min(NORM_CLIPS, len(self.data.rows))).round().astype(int)
             clips = np.unique([self.data.rows[place].clip for place in places.tolist()])
-            self.towers.measure_norm(
-                self.features.gather(clips[start : start + _AT_ONCE]) for start in range(0, len(clips), _AT_ONCE)
-            )
+            self.towers.measure_norm(self._features_of(clips))
         self._keep(None)
+
+    def _features_of(self, clips: NDArray[np.int64]) -> Iterator[Tensor]:
+        """The features of clips, some at a time."""
+        return (self.features.gather(clips[start : start + _AT_ONCE]) for start in range(0, len(clips), _AT_ONCE))
 
     def _run_stage(self, number: int, *, is_resumed: bool) -> None:
         settings, stage = self.settings, self.settings.stages[number]
@@ -306,8 +291,13 @@ class Trainer:
             # Of the embedding that the stage begins with.
             near: list[list[int]] = []
             if self.processes.is_main:
-                embeddings = embed_rows(self.towers, self.data, self.features)
-                near = nearest_rows(embeddings, self.data.rows, settings.neighbours).tolist()
+                clips = np.array([row.clip for row in self.data.rows], np.int64)
+                with torch.no_grad():
+                    parts = [
+                        self.towers.embed_audio(batch.to(self.towers.device)).float().cpu().numpy()
+                        for batch in self._features_of(clips)
+                    ]
+                near = nearest_rows(np.concatenate(parts), self.data.rows, settings.neighbours).tolist()
             self._near = np.array(json.loads(self.processes.tell(json.dumps(near))), np.int64)
         loss = stage_loss(
             stage.kind,
@@ -431,7 +421,13 @@ class Trainer:
         is_better = is_number and (stage_best is None or score > stage_best)
         self._score = f", score {score:.3f}"
         if is_best and self.processes.is_main:
-            save_model(self.towers, self.out / BEST, TrainingRecord(self.settings.values(), self.facts))
+            folder = self.out / BEST
+            with saved_beside(self.towers, folder) as (partial, files):
+                record = TrainingRecord(self.settings.values(), self.facts, files=files)
+                write_whole(partial / RECORD, record.to_json())
+                if folder.exists():
+                    shutil.rmtree(folder)
+                partial.replace(folder)
         self.position = replace(
             self.position,
             best=score if is_best else best,
@@ -453,15 +449,6 @@ class Trainer:
             save_checkpoint(self.out, state, self.towers, optimizer, self.computing.scaler)
         # No process goes on before there is a state to go back to, and none reads it before it is complete.
         self.processes.wait()
-
-
-def save_model(towers: TwoTowers, folder: Path, record: TrainingRecord) -> None:
-    """Write a model into a folder of its own, replacing its content, with a record that has its digests."""
-    with saved_beside(towers, folder) as (partial, files):
-        write_whole(partial / RECORD, replace(record, files=files).to_json())
-        if folder.exists():
-            shutil.rmtree(folder)
-        partial.replace(folder)
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from audio_compositionality.support.errors import InputError
 
 from .batches import scatter_rows
 from .embedding import Embeddings
-from .settings import StageKind
+from .settings import KINDS, StageKind
 
 ModularForm: TypeAlias = Literal["own", "paper", "release"]
 """The forms of the modular loss."""
@@ -177,16 +177,27 @@ def modular(
     if form not in get_args(ModularForm):
         raise InputError(f"no form {form!r} of the modular loss; there are {', '.join(get_args(ModularForm))}")
     batch = _Batch.of(audio, text, scale, all_audio, all_text, offset, same)
-    positives, positive_mask = _texts(audio, positives, positive_mask)
+    positives, mask = _texts(audio, positives, positive_mask)
     parts = _logits_of_texts(audio, positives, scale)
     wrong = _wrong(audio, negatives, negative_mask, scale)
+    # A row's right texts [B, 1 + P], its caption first.
+    right = torch.cat([batch.right[:, None], parts], 1)
+    there = torch.nn.functional.pad(mask, (1, 0), value=True)
     if form == "paper":
-        directions = _paper(batch, parts, positive_mask, wrong)
+        pulled = torch.where(mask.any(1), _mean(parts, mask), batch.right)
+        to_audio, to_text = torch.logsumexp(batch.to_audio, 1) - pulled, batch.clip_to_texts(wrong) - pulled
     elif form == "release":
-        directions = _release(batch, parts, positive_mask, wrong, positives)
+        texts = batch.clip_to_texts(torch.cat([_without(parts, ~mask), wrong], 1))
+        to_clips = batch.scale * _products("ikd,jd->ikj", positives, batch.clips)
+        if batch.left_out is not None:
+            to_clips = _without(to_clips, batch.left_out[:, None].expand_as(to_clips))
+        clips = torch.cat([torch.logsumexp(batch.to_audio, 1)[:, None], torch.logsumexp(to_clips, 2)], 1)
+        to_audio, to_text = _mean(clips - right, there), _mean(texts[:, None] - right, there)
     else:
-        directions = _own(batch, parts, positive_mask, wrong)
-    return _reduced(_weighted(*directions, weights), reduction)
+        captions = batch.to_text.scatter(1, batch.place, _nothing(batch.to_text))
+        rest = torch.logsumexp(torch.cat([captions, wrong], 1), 1, keepdim=True)
+        to_audio, to_text = batch.caption_to_clips(), _mean(torch.logaddexp(right, rest) - right, there)
+    return _reduced(_weighted(to_audio, to_text, weights), reduction)
 
 
 @dataclass(frozen=True)
@@ -239,36 +250,6 @@ class _Batch:
     def clip_to_texts(self, wrong: Tensor) -> Tensor:
         """[B], log(Σ_j exp(s a_i·t_j) + Σ_k exp(s a_i·n_ik)), of logits [B, K] of own negatives."""
         return torch.logsumexp(torch.cat([self.to_text, wrong], 1), 1)
-
-
-def _own(batch: _Batch, parts: Tensor, mask: Tensor, wrong: Tensor) -> tuple[Tensor, Tensor]:
-    """t→a and a→t, [B] each, of the form ``own``, of logits of positives [B, P] and of negatives [B, K]."""
-    right, there = _with_caption(batch, parts, mask)
-    captions = batch.to_text.scatter(1, batch.place, _nothing(batch.to_text))
-    rest = torch.logsumexp(torch.cat([captions, wrong], 1), 1, keepdim=True)
-    return batch.caption_to_clips(), _mean(torch.logaddexp(right, rest) - right, there)
-
-
-def _paper(batch: _Batch, parts: Tensor, mask: Tensor, wrong: Tensor) -> tuple[Tensor, Tensor]:
-    """Likewise of the form ``paper``."""
-    pulled = torch.where(mask.any(1), _mean(parts, mask), batch.right)
-    return torch.logsumexp(batch.to_audio, 1) - pulled, batch.clip_to_texts(wrong) - pulled
-
-
-def _release(batch: _Batch, parts: Tensor, mask: Tensor, wrong: Tensor, positives: Tensor) -> tuple[Tensor, Tensor]:
-    """Likewise of the form ``release``, also of the positives [B, P, D]."""
-    right, there = _with_caption(batch, parts, mask)
-    texts = batch.clip_to_texts(torch.cat([_without(parts, ~mask), wrong], 1))
-    to_clips = batch.scale * _products("ikd,jd->ikj", positives, batch.clips)
-    if batch.left_out is not None:
-        to_clips = _without(to_clips, batch.left_out[:, None].expand_as(to_clips))
-    clips = torch.cat([torch.logsumexp(batch.to_audio, 1)[:, None], torch.logsumexp(to_clips, 2)], 1)
-    return _mean(clips - right, there), _mean(texts[:, None] - right, there)
-
-
-def _with_caption(batch: _Batch, parts: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-    """Logits of a row's right texts [B, 1 + P], its caption first, and their mask."""
-    return torch.cat([batch.right[:, None], parts], 1), torch.nn.functional.pad(mask, (1, 0), value=True)
 
 
 def _texts(audio: Tensor, texts: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
@@ -402,27 +383,22 @@ def stage_loss(
     Raises:
         InputError: for an unknown kind.
     """
-    losses: dict[str, StageLoss] = {
-        "contrastive": lambda embeddings: contrastive(**_among_all(embeddings, weights)),
-        "hard": lambda embeddings: hard_negative(**_among_all(embeddings, weights), **_negatives(embeddings)),
-        "modular": lambda embeddings: _modular(embeddings, form, weights, modular_weight),
-    }
-    if kind not in losses:
-        raise InputError(f"no stage of kind {kind!r}; there are {', '.join(losses)}")
-    return losses[kind]
+    if kind not in KINDS:
+        raise InputError(f"no stage of kind {kind!r}; there are {', '.join(KINDS)}")
 
+    def loss(embeddings: Embeddings) -> Tensor:
+        common, rows = _among_all(embeddings, weights), len(embeddings.audio)
+        if kind == "contrastive":
+            return contrastive(**common)
+        negatives, negative_mask = scatter_rows(embeddings.negatives, embeddings.negative_row, rows)
+        common |= {"negatives": negatives, "negative_mask": negative_mask}
+        if kind == "hard":
+            return hard_negative(**common)
+        positives, positive_mask = scatter_rows(embeddings.positives, embeddings.positive_row, rows)
+        of_parts = modular(**common, positives=positives, positive_mask=positive_mask, form=form)
+        return hard_negative(**common) + modular_weight * of_parts if form == "own" else of_parts
 
-def _modular(embeddings: Embeddings, form: ModularForm, weights: DirectionWeights, modular_weight: float) -> Tensor:
-    """The loss of stage 3."""
-    common, negatives = _among_all(embeddings, weights), _negatives(embeddings)
-    positives, positive_mask = scatter_rows(embeddings.positives, embeddings.positive_row, len(embeddings.audio))
-    loss = modular(**common, **negatives, positives=positives, positive_mask=positive_mask, form=form)
-    return hard_negative(**common, **negatives) + modular_weight * loss if form == "own" else loss
-
-
-def _negatives(embeddings: Embeddings) -> dict[str, Any]:
-    block, mask = scatter_rows(embeddings.negatives, embeddings.negative_row, len(embeddings.audio))
-    return {"negatives": block, "negative_mask": mask}
+    return loss
 
 
 def _among_all(embeddings: Embeddings, weights: DirectionWeights) -> dict[str, Any]:

@@ -16,12 +16,7 @@ import yaml
 
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.families.aligned import MODEL_TYPE
-from audio_compositionality.encoders.loading.beside_weights import (
-    RECORD,
-    RECORD_VERSION,
-    check_recorded_files,
-    read_record_values,
-)
+from audio_compositionality.encoders.loading import beside_weights
 from audio_compositionality.encoders.loading.names import is_public
 from audio_compositionality.support.checked_files import DamagedError, sealed_json
 from audio_compositionality.support.files import write_together
@@ -83,7 +78,7 @@ class TrainingRecord:
     def values(self) -> dict[str, Any]:
         """The values, as JSON has them."""
         return {
-            "version": RECORD_VERSION,
+            "version": beside_weights.RECORD_VERSION,
             "finished": self.finished,
             "recipe": self.data.recipe,
             "data": self.data.source,
@@ -106,7 +101,7 @@ class TrainingRecord:
 
 def write_record(out: Path, record: TrainingRecord, settings: TrainingSettings) -> None:
     """Write both files."""
-    write_together({out / SETTINGS: settings.to_yaml(), out / RECORD: record.to_json()})
+    write_together({out / SETTINGS: settings.to_yaml(), out / beside_weights.RECORD: record.to_json()})
 
 
 def read_record(out: Path) -> dict[str, Any] | None:
@@ -116,11 +111,11 @@ def read_record(out: Path) -> dict[str, Any] | None:
         TrainingError: it cannot be read, or is not as it was written.
         InputError: its settings have nested lists.
     """
-    path = out / RECORD
+    path = out / beside_weights.RECORD
     if not path.exists():
         return None
     try:
-        values = read_record_values(path)
+        values = beside_weights.read_record_values(path)
     except DamagedError as error:
         raise TrainingError(f"{error}; put a whole copy in its place, or give another --out") from error
     except (OSError, ValueError, RecursionError) as error:
@@ -143,7 +138,7 @@ def check_model_files(out: Path, values: Mapping[str, Any]) -> None:
         TrainingError: one was changed, or is missing.
     """
     try:
-        check_recorded_files(values, lambda name: path if (path := out / name).is_file() else None, out)
+        beside_weights.check_recorded_files(values, lambda name: path if (path := out / name).is_file() else None, out)
     except ModelError as error:
         raise TrainingError(str(error)) from error
 

@@ -43,7 +43,16 @@ def finish(trainer: Trainer, data_arguments: str | None = "") -> None:
     if trainer.processes.is_main:
         out, settings, best = trainer.out, trainer.settings, trainer.out / BEST
         # Checked before the record says that all is done: after that no damage would be noticed.
-        best_files = _checked_files(best) if best.is_dir() else {}
+        best_files: dict[str, str] = {}
+        if best.is_dir():
+            of_best = read_record(best)
+            if of_best is None:
+                raise TrainingError(
+                    f"{best / RECORD} is not there, and nothing else has the digests of the model beside it: remove "
+                    f"{best}, and the training is finished without it"
+                )
+            check_model_files(best, of_best)
+            best_files = dict(of_best["files"])
         with saved_beside(trainer.towers, out / "model") as (partial, files):
             for path in sorted(partial.iterdir()):
                 path.replace(out / path.name)
@@ -51,7 +60,9 @@ def finish(trainer: Trainer, data_arguments: str | None = "") -> None:
         record = TrainingRecord(settings.values(), trainer.facts, True, outcome, files)
         write_record(out, record, settings)
         values = record.values()
-        dim, is_clap = int(trainer.embedding_dim), trainer.towers.model.config.model_type == "clap"
+        towers, device = trainer.towers, trainer.computing.device
+        dim = int(towers.embed_text(towers.tokeniser(["a"]).to(device)).shape[1])
+        is_clap = towers.model.config.model_type == "clap"
         for folder in (out, best):
             if folder.is_dir():
                 title = folder.resolve().name if folder is out else f"{out.resolve().name}/{BEST}"
@@ -60,22 +71,6 @@ def finish(trainer: Trainer, data_arguments: str | None = "") -> None:
             # A folder with weights states by itself what they were trained on, with digests of its own files.
             write_whole(best / RECORD, replace(record, files=best_files).to_json())
     trainer.processes.wait()
-
-
-def _checked_files(folder: Path) -> dict[str, str]:
-    """The digests in the record of a model, checked against its files.
-
-    Raises:
-        TrainingError: a file was changed, or it or the record is missing.
-    """
-    values = read_record(folder)
-    if values is None:
-        raise TrainingError(
-            f"{folder / RECORD} is not there, and nothing else has the digests of the model beside it: remove "
-            f"{folder}, and the training is finished without it"
-        )
-    check_model_files(folder, values)
-    return dict(values["files"])
 
 
 def _outcome(trainer: Trainer) -> dict[str, Any]:

@@ -26,11 +26,11 @@ from audio_compositionality.dataset_builder.texts.truth import SAME_WORDS, Heard
 from audio_compositionality.encoders.base import TEXT_ENCODER, Model
 from audio_compositionality.evaluator.run.opened import OpenedTask
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.tasks.base import Outputs, Task, TaskError
+from audio_compositionality.tasks.base import Outputs, TaskError
 from audio_compositionality.tasks.registry import list_tasks
 
 from .batches import generator_of
-from .data import TrainingData, TrainingSplits, open_training
+from .data import TrainingSplits, open_training
 from .settings import VALIDATION_ITEMS, TrainingError
 
 NEAR = 1e-6
@@ -247,21 +247,51 @@ def open_validation(
         raise TrainingError(f"{most} items for validation are too few; give 2 or more")
     if not isinstance(data, TrainingSplits):
         data = open_training(data)
-    items, left_out = _item_tasks(data.train, most)
-    rows: tuple[OpenedTask, ...] = ()
-    trials: list[Trial] = []
-    clips: tuple[Clip, ...] = ()
-    if data.validation is not None:
-        raw, clips = _rows_of(data.validation, most)
-        rows = tuple(_row_tasks(data.validation, raw[:MOST_CLIPS]))
+    train, validation = data.train, data.validation
+    text_tasks = [task for task in list_tasks() if task.info.needs == TEXT_ENCODER]
+    items, left_out = list[OpenedTask](), list[str]()
+    for task in text_tasks if isinstance(train.configuration, RenderedConfiguration) else ():
+        if not isinstance(load_recipe(task.info.recipe), ValidatedRecipe):
+            continue
+        try:
+            made = _Items(train.source, task.info.recipe, train.configuration.settings, most)
+            made_rows = tuple(made.rows)
+            settings = task.settings(made_rows, {})
+        except (InputError, DatasetError, TaskError) as error:
+            left_out.append(f"no items of {task.info.name} for validation: {error}")
+            continue
+        inputs = tuple(task.inputs(row, settings) for row in made_rows)
+        items.append(OpenedTask(task, made, made_rows, inputs, settings))
+    rows, trials, clips = list[OpenedTask](), list[Trial](), list[Clip]()
+    if validation is not None:
+        # Rows with different meanings, as the recipe has them, and their clips.
+        configuration = validation.configuration
+        by_id = {row["id"]: row for row in configuration.rows if row.get("split") == validation.split}
+        taken = list({row.says: row for row in reversed(validation.rows)}.values())[::-1][:most]
+        raw: list[Row] = []
+        for one in taken:
+            negatives = [{"text": text, "kind": kind} for text, kind in one.negatives]
+            raw.append(by_id.get(one.id) or {"id": one.id, "captions": list(one.captions), "negatives": negatives})
+            clips += validation.clips(range(one.clip, one.clip + 1))
+        # Each is scored by its first caption.
+        scored = tuple({**row, "captions": row["captions"][:1]} for row in raw[:MOST_CLIPS])
+        names = {clip_id.rpartition("/")[2] for clip_id in configuration.clip_ids[:1]}
+        for task in text_tasks:
+            try:
+                settings = task.settings(scored, {})
+                inputs = tuple(task.inputs(row, settings) for row in scored)
+            except (KeyError, TypeError, TaskError):
+                continue
+            if all(set(one.clips) == names for one in inputs):
+                rows.append(OpenedTask(task, configuration, scored, inputs, settings))
         rng = generator_of("validation", seed)
         for place, row in enumerate(raw):
             trials += [*caption_trials(row, place), *part_trials(row, place, rng)]
     if not items and not clips:
         raise TrainingError(
-            f"{data.train.source} has no validation data: no rows of the validation split, and no items like its own"
+            f"{train.source} has no validation data: no rows of the validation split, and no items like its own"
         )
-    return Validation(items, rows, tuple(trials), clips, progress, left_out)
+    return Validation(tuple(items), tuple(rows), tuple(trials), tuple(clips), progress, tuple(left_out))
 
 
 class _Items(RenderedConfiguration):
@@ -274,60 +304,6 @@ class _Items(RenderedConfiguration):
         super().__init__(source, name, rendering.spec)
         self.rendering = rendering
         self.fingerprint = recipe_fingerprint(name, recipe.version, {**rendering.spec.values(), "split": "validation"})
-
-
-def _text_tasks() -> list[Task]:
-    return [task for task in list_tasks() if task.info.needs == TEXT_ENCODER]
-
-
-def _item_tasks(train: TrainingData, most: int) -> tuple[tuple[OpenedTask, ...], tuple[str, ...]]:
-    """The tasks with items like the training rows, and the reasons why others have none."""
-    opened, left_out = [], []
-    if not isinstance(train.configuration, RenderedConfiguration):
-        return (), ()
-    for task in _text_tasks():
-        if not isinstance(load_recipe(task.info.recipe), ValidatedRecipe):
-            continue
-        try:
-            items = _Items(train.source, task.info.recipe, train.configuration.settings, most)
-            rows = tuple(items.rows)
-            settings = task.settings(rows, {})
-        except (InputError, DatasetError, TaskError) as error:
-            left_out.append(f"no items of {task.info.name} for validation: {error}")
-            continue
-        inputs = tuple(task.inputs(row, settings) for row in rows)
-        opened.append(OpenedTask(task, items, rows, inputs, settings))
-    return tuple(opened), tuple(left_out)
-
-
-def _rows_of(data: TrainingData, most: int) -> tuple[list[Row], tuple[Clip, ...]]:
-    """Rows of a split with different meanings, as the recipe has them, and their clips."""
-    by_id = {row["id"]: row for row in data.configuration.rows if row.get("split") == data.split}
-    taken = list({row.says: row for row in reversed(data.rows)}.values())[::-1][:most]
-    raw = [
-        by_id.get(row.id)
-        or {
-            "id": row.id,
-            "captions": list(row.captions),
-            "negatives": [{"text": text, "kind": kind} for text, kind in row.negatives],
-        }
-        for row in taken
-    ]
-    return raw, tuple(clip for row in taken for clip in data.clips(range(row.clip, row.clip + 1)))
-
-
-def _row_tasks(data: TrainingData, raw: Sequence[Row]) -> Iterator[OpenedTask]:
-    """The tasks for models that embed text that can be scored on training rows, by each row's first caption."""
-    rows = tuple({**row, "captions": row["captions"][:1]} for row in raw)
-    names = {clip_id.rpartition("/")[2] for clip_id in data.configuration.clip_ids[:1]}
-    for task in _text_tasks():
-        try:
-            settings = task.settings(rows, {})
-            inputs = tuple(task.inputs(row, settings) for row in rows)
-        except (KeyError, TypeError, TaskError):
-            continue
-        if all(set(one.clips) == names for one in inputs):
-            yield OpenedTask(task, data.configuration, rows, inputs, settings)
 
 
 def _scores_of(

@@ -28,28 +28,14 @@ from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.files import sha256_of, sha256_of_file
 from audio_compositionality.support.text import first_line, nearest
 
-from ..base import (
-    ABILITIES,
-    By,
-    EventDict,
-    FloatArray,
-    GivenClip,
-    ModelCard,
-    ModelError,
-    WaveformEncoder,
-    check_embeddings,
-    check_sample_rate,
-    check_text_embeddings,
-    check_texts,
-    resample,
-)
+from .. import base
 from ..inference import inference
 
 if TYPE_CHECKING:
     import torch
 
 
-class ModelCodeError(ModelError):
+class ModelCodeError(base.ModelError):
     """An error in a user's own code, with its line and file."""
 
 
@@ -72,7 +58,7 @@ class Embedder(Protocol):
 
     sample_rate: int
 
-    def embed(self, waveforms: FloatArray, sample_rate: int) -> Any:
+    def embed(self, waveforms: base.FloatArray, sample_rate: int) -> Any:
         """Embed clips, float32 [n, samples] at `sample_rate`, which is the class's own.
 
         Returns:
@@ -81,7 +67,7 @@ class Embedder(Protocol):
         ...
 
 
-class CustomModel(WaveformEncoder):
+class CustomModel(base.WaveformEncoder):
     """A user's object run as a model with the object's abilities.
 
     Its clips are checked and resampled to its own rate, its embeddings are checked, its errors name their line. Its
@@ -105,7 +91,7 @@ class CustomModel(WaveformEncoder):
         """
         self._name, self.made = name, made
         # Those that go with answering only where it answers.
-        methods = {word: method for word, (method, _) in ABILITIES.items() if method}
+        methods = {word: method for word, (method, _) in base.ABILITIES.items() if method}
         able = {word for word, method in methods.items() if callable(getattr(made, method, None))}
         if callable(getattr(made, "answer_from_labels", None)):
             # It gets no sound, so that it has no likelihoods.
@@ -117,9 +103,9 @@ class CustomModel(WaveformEncoder):
         )
         for attribute in ("sample_rate", "embed") if embeds else ("sample_rate",):
             if not hasattr(made, attribute):
-                raise ModelError(f"'{name}' has no {attribute}; {needs}")
+                raise base.ModelError(f"'{name}' has no {attribute}; {needs}")
         if embeds and not callable(made.embed):
-            raise ModelError(f"'{name}': embed is not a method; it must be embed(waveforms, sample_rate)")
+            raise base.ModelError(f"'{name}': embed is not a method; it must be embed(waveforms, sample_rate)")
         self.device = device_of(made)
         self.card = stated_card(made, name, source)
         if embeds:
@@ -128,7 +114,9 @@ class CustomModel(WaveformEncoder):
                 noise = np.random.default_rng(0).normal(0, 0.1, (1, self.card.sample_rate)).astype(np.float32)
                 shape = self._embed(noise).shape
                 if len(shape) != 2 or shape[0] != 1:
-                    raise ModelError(f"'{name}': embed returned shape {shape} for one clip, but must return [1, dim]")
+                    raise base.ModelError(
+                        f"'{name}': embed returned shape {shape} for one clip, but must return [1, dim]"
+                    )
                 output_dim = shape[1]
             self.card = replace(self.card, output_dim=int(output_dim))
 
@@ -137,12 +125,12 @@ class CustomModel(WaveformEncoder):
         """The object's abilities, by its methods."""
         return self._abilities
 
-    def prepare(self, waveforms: ArrayLike, sample_rate: int) -> FloatArray:
+    def prepare(self, waveforms: ArrayLike, sample_rate: int) -> base.FloatArray:
         """As `StagedEncoder.prepare`, for an object that embeds."""
         self.require("audio")
         return super().prepare(waveforms, sample_rate)
 
-    def embed_frames(self, waveforms: ArrayLike, sample_rate: int) -> tuple[FloatArray, float]:
+    def embed_frames(self, waveforms: ArrayLike, sample_rate: int) -> tuple[base.FloatArray, float]:
         """The object's frames, of clips at its rate; see `Model.embed_frames`.
 
         Raises:
@@ -155,13 +143,13 @@ class CustomModel(WaveformEncoder):
             frames, step = self.made.embed_frames(clips, self.card.sample_rate)
         array = to_array(frames, self._name)
         if array.ndim != 3 or len(array) != len(clips) or not step > 0:
-            raise ModelError(
+            raise base.ModelError(
                 f"'{self._name}': embed_frames returned shape {array.shape} and {step!r} s a frame; it must return "
                 f"[{len(clips)}, frames, dim] and the seconds from a frame to the next"
             )
         return array.astype(np.float32, copy=False), float(step)
 
-    def embed_text(self, texts: Sequence[str]) -> FloatArray:
+    def embed_text(self, texts: Sequence[str]) -> base.FloatArray:
         """Embed texts; see `Model.embed_text`.
 
         Raises:
@@ -170,10 +158,10 @@ class CustomModel(WaveformEncoder):
             ModelCodeError: it raises an error.
         """
         self.require("text")
-        listed = check_texts(texts)
+        listed = base.check_texts(texts)
         with inference(self.device), user_code(self._name):
             embeddings = to_array(self.made.embed_text(listed), self._name)
-        return check_text_embeddings(embeddings, self, listed)
+        return base.check_text_embeddings(embeddings, self, listed)
 
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
         """As the object's, about clips at its rate, one a prompt; from the rows where it reads labels.
@@ -193,7 +181,7 @@ class CustomModel(WaveformEncoder):
             return answers
 
     def score_options(
-        self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: By
+        self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: base.By
     ) -> list[list[float]]:
         """As the object's, about clips at its rate; raises as `answer`."""
         self.require("score")
@@ -208,26 +196,26 @@ class CustomModel(WaveformEncoder):
         with user_code(self._name):
             self.made.learn(rows, (one for clip in clips for one in self._brought([clip])))
 
-    def detect_events(self, clips: Sequence[Any]) -> list[list[EventDict]]:
+    def detect_events(self, clips: Sequence[Any]) -> list[list[base.EventDict]]:
         """As the object's, in clips at its rate."""
         self.require("events")
         with inference(self.device), user_code(self._name):
-            events: list[list[EventDict]] = self.made.detect_events(self._brought(clips))
+            events: list[list[base.EventDict]] = self.made.detect_events(self._brought(clips))
             return events
 
-    def _brought(self, clips: Sequence[Any]) -> list[GivenClip]:
+    def _brought(self, clips: Sequence[Any]) -> list[base.GivenClip]:
         rate = self.card.sample_rate
-        return [GivenClip(resample(clip.waveform[None], clip.sample_rate, rate)[0], rate) for clip in clips]
+        return [base.GivenClip(base.resample(clip.waveform[None], clip.sample_rate, rate)[0], rate) for clip in clips]
 
-    def _embed(self, clips: FloatArray) -> np.ndarray[Any, Any]:
+    def _embed(self, clips: base.FloatArray) -> np.ndarray[Any, Any]:
         with inference(self.device), user_code(self._name):
             return to_array(self.made.embed(clips, self.card.sample_rate), self._name)
 
-    def _run_model(self, features: FloatArray) -> FloatArray:
-        return check_embeddings(self._embed(features), self, len(features))
+    def _run_model(self, features: base.FloatArray) -> base.FloatArray:
+        return base.check_embeddings(self._embed(features), self, len(features))
 
 
-def stated_card(made: Any, name: str, source: str) -> ModelCard:
+def stated_card(made: Any, name: str, source: str) -> base.ModelCard:
     """The card of a user's object, by its attributes and weights; without the length of its embeddings. `name` is for
     messages, `source` the revision where it states none.
 
@@ -235,13 +223,13 @@ def stated_card(made: Any, name: str, source: str) -> ModelCard:
         ModelError: its sample rate is none.
     """
     try:
-        rate = check_sample_rate(made.sample_rate)
+        rate = base.check_sample_rate(made.sample_rate)
     except (TypeError, ValueError):
-        raise ModelError(
+        raise base.ModelError(
             f"'{name}': sample_rate is {made.sample_rate!r}, but must be a positive whole number of Hz"
         ) from None
     sha256 = weights_digest(made)
-    return ModelCard(
+    return base.ModelCard(
         id=str(getattr(made, "id", type(made).__name__)),
         revision=str(getattr(made, "revision", source_revision(source, sha256))),
         sample_rate=rate,
@@ -269,17 +257,16 @@ def user_code(name: str) -> Iterator[None]:
         if "out of memory" in str(error):
             raise
         # Innermost first, without the files of installed packages and of this folder.
-        frames = list(reversed(traceback.extract_tb(error.__traceback__)))
-        frames = [frame for frame in frames if _is_of_user(Path(frame.filename))]
+        frames = []
+        for frame in reversed(traceback.extract_tb(error.__traceback__)):
+            path = Path(frame.filename)
+            is_file = not path.name.startswith("<") and path.parent != Path(__file__).parent
+            if is_file and not {"site-packages", "dist-packages", "importlib"} & set(path.parts):
+                frames.append(frame)
         if isinstance(error, SyntaxError) and error.filename is not None:
             frames.insert(0, traceback.FrameSummary(error.filename, error.lineno, ""))
         place = f"{Path(frames[0].filename).name}, line {frames[0].lineno}" if frames else "a line unknown"
         raise ModelCodeError(f"'{name}': {type(error).__name__} in {place}: {first_line(error)}") from error
-
-
-def _is_of_user(path: Path) -> bool:
-    is_file = not path.name.startswith("<") and path.parent != Path(__file__).parent
-    return is_file and not {"site-packages", "dist-packages", "importlib"} & set(path.parts)
 
 
 class _UncachedLoader(SourceFileLoader):
@@ -321,7 +308,7 @@ def load_attribute(path: Path, attribute: str) -> Any:
             sys.path.append(folder)
     if not hasattr(module, attribute):
         classes = [key for key, value in vars(module).items() if inspect.isclass(value) and value.__module__ == name]
-        raise ModelError(f"'{path.name}' has no class '{attribute}': {nearest(attribute, classes)}")
+        raise base.ModelError(f"'{path.name}' has no class '{attribute}': {nearest(attribute, classes)}")
     return getattr(module, attribute)
 
 
@@ -333,7 +320,9 @@ def call_without_arguments(factory: Callable[[], Any], name: str) -> Any:
         ModelCodeError: if it raises an error.
     """
     if not callable(factory):
-        raise ModelError(f"'{name}' is a {type(factory).__name__}; it must be a class, or a function that makes one")
+        raise base.ModelError(
+            f"'{name}' is a {type(factory).__name__}; it must be a class, or a function that makes one"
+        )
     needed = [
         parameter.name
         for parameter in inspect.signature(factory).parameters.values()
@@ -341,7 +330,7 @@ def call_without_arguments(factory: Callable[[], Any], name: str) -> Any:
         and parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
     ]
     if needed:
-        raise ModelError(
+        raise base.ModelError(
             f"'{name}' needs the arguments {', '.join(needed)}, but is called without any: give them defaults, or "
             "write a class that fills them in"
         )
@@ -358,13 +347,13 @@ def check_module(model: Any, attributes: Sequence[str], name: str, suite: str) -
     import torch
 
     if not isinstance(model, torch.nn.Module):
-        raise ModelError(
+        raise base.ModelError(
             f"'{name}' makes a {type(model).__name__}; an encoder of {suite} must be a torch.nn.Module here, "
             "so none of TensorFlow"
         )
     for attribute in attributes:
         if not hasattr(model, attribute):
-            raise ModelError(f"the model of '{name}' has no {attribute}, which {suite} asks for")
+            raise base.ModelError(f"the model of '{name}' has no {attribute}, which {suite} asks for")
     return model
 
 
@@ -382,7 +371,9 @@ def to_array(output: Any, name: str) -> np.ndarray[Any, Any]:
         return array
     if isinstance(output, np.ndarray):
         return output
-    raise ModelError(f"'{name}' returned a {type(output).__name__}, but must return a NumPy array or a torch tensor")
+    raise base.ModelError(
+        f"'{name}' returned a {type(output).__name__}, but must return a NumPy array or a torch tensor"
+    )
 
 
 def device_of(embedder: Any) -> str:

@@ -25,16 +25,7 @@ from ..base import Model, ModelCard, ModelError
 from ..loading.names import describe_installed, installed_classes, is_file, split_file
 from ..loading.twins import UNTRAINED, Twin, TwinKind, untrained_card
 from ..options import DEFAULT_OPTIONS, EncoderOptions
-from .custom import (
-    CustomModel,
-    call_without_arguments,
-    load_attribute,
-    source_digest,
-    stated_card,
-    to_array,
-    user_code,
-    weights_digest,
-)
+from . import custom
 
 if TYPE_CHECKING:
     import torch
@@ -56,7 +47,7 @@ def twin_problem(model: Model, prefix: str) -> str | None:
     """
     import torch
 
-    made = model.made if isinstance(model, CustomModel) else model
+    made = model.made if isinstance(model, custom.CustomModel) else model
     _, network = _named_network(made)
     is_drawn = prefix == UNTRAINED and not callable(getattr(made, _OWN_WAY, None))
     left = _undrawn(network) if is_drawn and isinstance(network, torch.nn.Module) else []
@@ -84,7 +75,7 @@ def _twin_of(made: Any, name: str, twin: Twin) -> Any:
     kind = twin.kind
     if kind.is_fresh and callable(getattr(made, _OWN_WAY, None)):
         before = _identity(made, name)
-        with _seeded(twin.seed), user_code(name):
+        with _seeded(twin.seed), custom.user_code(name):
             try:
                 takes_seed = "seed" in inspect.signature(made.untrained).parameters
             except (TypeError, ValueError):
@@ -120,7 +111,7 @@ def _twin_of(made: Any, name: str, twin: Twin) -> Any:
     if kind.change is not None:
         kind.change(network, twin.seed, ("",))
     else:
-        with torch.no_grad(), torch.random.fork_rng(devices=[]), user_code(name):
+        with torch.no_grad(), torch.random.fork_rng(devices=[]), custom.user_code(name):
             torch.manual_seed(twin.seed)
             for weight in network.parameters():
                 if weight.is_floating_point():
@@ -155,13 +146,13 @@ def _seeded(seed: int) -> Iterator[None]:
 def _identity(made: Any, name: str) -> str | None:
     """A digest of the weights of an object; without torch modules, of its embedding of a second of noise; None where it
     has neither."""
-    digest = weights_digest(made)
+    digest = custom.weights_digest(made)
     if digest is not None or not callable(getattr(made, "embed", None)):
         return digest
     rate = int(getattr(made, "sample_rate", 0)) or made.card.sample_rate
     noise = np.random.default_rng(0).normal(0, 0.1, (1, rate)).astype(np.float32)
-    with user_code(name):
-        return sha256_of(to_array(made.embed(noise, rate), name).tobytes())
+    with custom.user_code(name):
+        return sha256_of(custom.to_array(made.embed(noise, rate), name).tobytes())
 
 
 def _named_network(made: Any) -> tuple[str | None, Any]:
@@ -228,9 +219,9 @@ def load_custom(spec: str, device: torch.device | None, options: EncoderOptions,
         raise ModelError(
             f"'{spec}' embeds by its own code: it takes no layer, pooling, precision or compilation; set them there"
         )
-    made = call_without_arguments(_class_of(spec), spec)
+    made = custom.call_without_arguments(_class_of(spec), spec)
     if is_file(spec):
-        source = source_digest(split_file(spec)[0])
+        source = custom.source_digest(split_file(spec)[0])
     else:
         package = installed_classes()[spec].dist
         source = package.version if package is not None else "unknown"
@@ -238,12 +229,12 @@ def load_custom(spec: str, device: torch.device | None, options: EncoderOptions,
         raise ModelError(f"'{spec}' has no card; a Model sets its ModelCard itself")
     card: ModelCard | None = None
     if twin is not None:
-        card = made.card if isinstance(made, Model) else stated_card(made, spec, source)
+        card = made.card if isinstance(made, Model) else custom.stated_card(made, spec, source)
         made = _twin_of(made, spec, twin)
     if device is not None and callable(getattr(made, "to", None)):
-        with user_code(spec):
+        with custom.user_code(spec):
             made.to(device)
-    model = made if isinstance(made, Model) else CustomModel(made, name=spec, source=source)
+    model = made if isinstance(made, Model) else custom.CustomModel(made, name=spec, source=source)
     if twin is not None and card is not None:
         twin_card = replace(
             model.card,
@@ -280,7 +271,7 @@ def class_has_twins(spec: str, kind: TwinKind) -> bool:
 def _class_of(spec: str) -> Any:
     """The class that a name stands for; see `load_custom`."""
     if is_file(spec):
-        return load_attribute(*split_file(spec))
+        return custom.load_attribute(*split_file(spec))
     point = installed_classes()[spec]
     try:
         return point.load()

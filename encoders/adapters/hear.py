@@ -26,16 +26,7 @@ from numpy.typing import NDArray
 
 from audio_compositionality.support.files import sha256_of_file
 
-from ..base import (
-    FloatArray,
-    Model,
-    ModelCard,
-    ModelError,
-    WaveformEncoder,
-    check_embeddings,
-    check_sample_rate,
-    output_dim_of,
-)
+from .. import base
 from ..inference import inference, resolve_device
 from ..loading.listing import Adapter
 from ..loading.registry import load_encoder
@@ -56,7 +47,7 @@ WINDOWS_AT_A_TIME = 64
 PREFIX = "hear"
 
 
-class HearEncoder(WaveformEncoder):
+class HearEncoder(base.WaveformEncoder):
     """A HEAR module run as an encoder: the embedding of a clip is its scene embedding."""
 
     def __init__(self, module: ModuleType, weights: Path | None, device: torch.device) -> None:
@@ -72,7 +63,7 @@ class HearEncoder(WaveformEncoder):
         """
         for function in ("load_model", "get_scene_embeddings"):
             if not callable(getattr(module, function, None)):
-                raise ModelError(f"'{module.__name__}' has no {function}(); it is not a HEAR module")
+                raise base.ModelError(f"'{module.__name__}' has no {function}(); it is not a HEAR module")
         self._name = f"{PREFIX}:{module.__name__}"
         with user_code(module.__name__):
             model = module.load_model() if weights is None else module.load_model(str(weights))
@@ -88,20 +79,20 @@ class HearEncoder(WaveformEncoder):
         source = source_digest(Path(module.__file__)) if module.__file__ else "unknown"
         if distributions:
             source = version(distributions[0])
-        self.card = ModelCard(
+        self.card = base.ModelCard(
             id=self._name,
             revision=source_revision(source, sha256),
-            sample_rate=check_sample_rate(self._model.sample_rate),
+            sample_rate=base.check_sample_rate(self._model.sample_rate),
             output_dim=int(self._model.scene_embedding_size),
             weights_sha256=sha256,
             parameters=count_parameters(model),
         )
 
-    def _run_model(self, features: FloatArray) -> FloatArray:
+    def _run_model(self, features: base.FloatArray) -> base.FloatArray:
         with inference(self.device), user_code(self._name):
             audio = torch.from_numpy(features).to(self.device)
             output = self._module.get_scene_embeddings(audio, self._model)
-        return check_embeddings(to_array(output, self._name), self, len(features))
+        return base.check_embeddings(to_array(output, self._name), self, len(features))
 
 
 def load_hear_encoder(spec: str, device: torch.device | None, options: EncoderOptions) -> HearEncoder:
@@ -111,19 +102,19 @@ def load_hear_encoder(spec: str, device: torch.device | None, options: EncoderOp
         ModelError: if there is no such module or file, it is no HEAR module, or on options.
     """
     if options != DEFAULT_OPTIONS:
-        raise ModelError(f"'{PREFIX}:{spec}' embeds as its module does: it takes no layer, pooling or precision")
+        raise base.ModelError(f"'{PREFIX}:{spec}' embeds as its module does: it takes no layer, pooling or precision")
     name, _, path = spec.partition(":")
     weights = Path(path).expanduser() if path else None
     if weights is not None and not weights.is_file():
-        raise ModelError(f"'{PREFIX}:{spec}': there is no file '{path}' for load_model()")
+        raise base.ModelError(f"'{PREFIX}:{spec}': there is no file '{path}' for load_model()")
     try:
         module = import_module(name) if name else None
     except ModuleNotFoundError as error:
         if error.name is None or not (name + ".").startswith(error.name + "."):
-            raise ModelError(f"'{PREFIX}:{spec}': '{name}' needs the package {error.name}; install it") from error
+            raise base.ModelError(f"'{PREFIX}:{spec}': '{name}' needs the package {error.name}; install it") from error
         module = None
     if module is None:
-        raise ModelError(
+        raise base.ModelError(
             f"'{PREFIX}:{spec}': no module '{name}' can be imported; install the package (such as hearbaseline) or set "
             "PYTHONPATH"
         )
@@ -143,11 +134,11 @@ class HearModel(torch.nn.Module):
         timestamp_embedding_size: length of the embedding of a timestamp.
     """
 
-    def __init__(self, encoder: Model) -> None:
+    def __init__(self, encoder: base.Model) -> None:
         super().__init__()
         self.encoder = encoder
         self.sample_rate = min((rate for rate in RATES if rate >= encoder.card.sample_rate), default=RATES[-1])
-        self.scene_embedding_size = output_dim_of(encoder)
+        self.scene_embedding_size = base.output_dim_of(encoder)
         noise = np.random.default_rng(0).normal(0, 0.1, (1, 2 * self.sample_rate)).astype(np.float32)
         self.timestamp_embedding_size = embed_moments(encoder, noise, self.sample_rate, HOP_SECONDS)[0].shape[2]
 
@@ -162,7 +153,7 @@ def load_model(model_file_path: str = "") -> HearModel:
         ModelError: if it is empty, or there is no such encoder.
     """
     if not model_file_path:
-        raise ModelError("pass a model's name as its path, such as --model whisper-base")
+        raise base.ModelError("pass a model's name as its path, such as --model whisper-base")
     return HearModel(load_encoder(model_file_path))
 
 
@@ -197,8 +188,8 @@ def get_timestamp_embeddings(audio: torch.Tensor, model: HearModel) -> tuple[tor
 
 
 def embed_moments(
-    encoder: Model, clips: FloatArray, sample_rate: int, hop_seconds: float
-) -> tuple[FloatArray, NDArray[np.float64]]:
+    encoder: base.Model, clips: base.FloatArray, sample_rate: int, hop_seconds: float
+) -> tuple[base.FloatArray, NDArray[np.float64]]:
     """Embeddings of regular moments of clips.
 
     The frames of an encoder that has some (`Model.embed_frames`). For another, each moment is the embedding of
@@ -229,7 +220,7 @@ def embed_moments(
     for first in range(0, len(rows), WINDOWS_AT_A_TIME):
         chunk = slice(first, first + WINDOWS_AT_A_TIME)
         embedded.append(encoder.embed(windows[rows[chunk], columns[chunk]], sample_rate))
-    embeddings: FloatArray = np.concatenate(embedded).reshape(len(clips), moments, -1)
+    embeddings: base.FloatArray = np.concatenate(embedded).reshape(len(clips), moments, -1)
     return embeddings, seconds
 
 

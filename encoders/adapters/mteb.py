@@ -23,16 +23,7 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader, Dataset
 
-from ..base import (
-    FloatArray,
-    ModelCard,
-    ModelError,
-    WaveformEncoder,
-    check_embeddings,
-    check_text_embeddings,
-    check_texts,
-    output_dim_of,
-)
+from .. import base
 from ..inference import inference
 from ..loading.listing import Adapter
 from ..loading.registry import load_encoder
@@ -45,7 +36,7 @@ USUAL_RATE = 32_000
 """Rate in Hz of the clips for a model that does not state its own; it resamples them itself."""
 
 
-class MtebEncoder(WaveformEncoder):
+class MtebEncoder(base.WaveformEncoder):
     """A model of mteb run as an encoder."""
 
     def __init__(self, model: Any, name: str, revision: str) -> None:
@@ -68,8 +59,8 @@ class MtebEncoder(WaveformEncoder):
         noise = np.random.default_rng(0).normal(0, 0.1, (1, rate)).astype(np.float32)
         shape = self._encode(noise, rate).shape
         if len(shape) != 2:
-            raise ModelError(f"'{self._name}' returned shape {shape} for one clip, but must return [1, dim]")
-        self.card = ModelCard(
+            raise base.ModelError(f"'{self._name}' returned shape {shape} for one clip, but must return [1, dim]")
+        self.card = base.ModelCard(
             id=self._name,
             revision=revision,
             sample_rate=rate,
@@ -78,7 +69,7 @@ class MtebEncoder(WaveformEncoder):
             parameters=count_parameters(model),
         )
 
-    def _encode(self, clips: FloatArray, rate: int) -> np.ndarray[Any, Any]:
+    def _encode(self, clips: base.FloatArray, rate: int) -> np.ndarray[Any, Any]:
         return self._encode_rows("audio", [{"array": clip, "sampling_rate": rate} for clip in clips])
 
     def _encode_rows(self, kind: str, values: Sequence[Any]) -> np.ndarray[Any, Any]:
@@ -98,17 +89,17 @@ class MtebEncoder(WaveformEncoder):
             )
         return to_array(output, self._name)
 
-    def _run_model(self, features: FloatArray) -> FloatArray:
-        return check_embeddings(self._encode(features, self.card.sample_rate), self, len(features))
+    def _run_model(self, features: base.FloatArray) -> base.FloatArray:
+        return base.check_embeddings(self._encode(features, self.card.sample_rate), self, len(features))
 
 
 class MtebAudioTextEncoder(MtebEncoder):
     """A model of mteb that embeds texts beside sound."""
 
-    def embed_text(self, texts: Sequence[str]) -> FloatArray:
+    def embed_text(self, texts: Sequence[str]) -> base.FloatArray:
         """See `Model.embed_text`."""
-        listed = check_texts(texts)
-        return check_text_embeddings(self._encode_rows("text", listed), self, listed)
+        listed = base.check_texts(texts)
+        return base.check_text_embeddings(self._encode_rows("text", listed), self, listed)
 
 
 def as_encoder(model: Any, meta: Any = None, name: str | None = None) -> MtebEncoder:
@@ -131,7 +122,7 @@ def as_encoder(model: Any, meta: Any = None, name: str | None = None) -> MtebEnc
 
 def _check_takes_audio(meta: Any, name: str) -> None:
     if "audio" not in meta.modalities:
-        raise ModelError(f"'{PREFIX}:{name}' takes {', '.join(meta.modalities)}, but no audio")
+        raise base.ModelError(f"'{PREFIX}:{name}' takes {', '.join(meta.modalities)}, but no audio")
 
 
 class _Rows(Dataset[dict[str, Any]]):
@@ -156,20 +147,20 @@ def load_mteb_encoder(name: str, device: torch.device | None, options: EncoderOp
             cannot get it, the model takes no audio or needs code of its Hub repository, or on options.
     """
     if options != DEFAULT_OPTIONS:
-        raise ModelError(f"'{PREFIX}:{name}' embeds as mteb does: it takes no layer, pooling or precision")
+        raise base.ModelError(f"'{PREFIX}:{name}' embeds as mteb does: it takes no layer, pooling or precision")
     mteb = import_mteb()
     try:
         meta = mteb.get_model_meta(name, fetch_from_hf=False)
     except KeyError as error:
-        raise ModelError(f"'{PREFIX}:{name}': {error.args[0]}") from error
+        raise base.ModelError(f"'{PREFIX}:{name}': {error.args[0]}") from error
     _check_takes_audio(meta, name)
     if meta.loader_kwargs.get("trust_remote_code"):
-        raise ModelError(f"'{PREFIX}:{name}' runs code from its Hub repository, which is not done here")
+        raise base.ModelError(f"'{PREFIX}:{name}' runs code from its Hub repository, which is not done here")
     try:
         model = meta.load_model(device=None if device is None else str(device))
         return as_encoder(model, meta, name)
     except (ImportError, OSError) as error:
-        raise ModelError(f"mteb cannot load '{name}': {error}") from error
+        raise base.ModelError(f"mteb cannot load '{name}': {error}") from error
 
 
 class MtebModel:
@@ -204,7 +195,7 @@ class MtebModel:
         self.encoder = load_encoder(model_name, device=device, options=options)
         self.max_seconds = max_seconds
         if revision is not None and revision != self.encoder.card.revision:
-            raise ModelError(
+            raise base.ModelError(
                 f"'{model_name}' has the revision {self.encoder.card.revision}, but {revision} is asked for"
             )
 
@@ -251,7 +242,7 @@ class MtebModel:
         hf_subset: str = "",
         prompt_type: Any = None,
         **_: Any,
-    ) -> FloatArray:
+    ) -> base.FloatArray:
         """Embed the audio or the texts of a `DataLoader`; the task makes no difference.
 
         Args:
@@ -276,19 +267,19 @@ class MtebModel:
                 embeddings.append(self.encoder.embed_text(batch["text"]))
             else:
                 needs = "'audio' or 'text'" if self._reads else "'audio'"
-                raise ModelError(f"a batch holds {', '.join(batch) or 'nothing'}; this encoder needs {needs}")
+                raise base.ModelError(f"a batch holds {', '.join(batch) or 'nothing'}; this encoder needs {needs}")
         return np.concatenate(embeddings)
 
-    def _embed(self, items: list[Mapping[str, Any]]) -> FloatArray:
+    def _embed(self, items: list[Mapping[str, Any]]) -> base.FloatArray:
         rates = [int(item["sampling_rate"]) for item in items]
         clips = [self._clip(item["array"], rate) for item, rate in zip(items, rates, strict=True)]
-        embeddings = np.empty((len(items), output_dim_of(self.encoder)), np.float32)
+        embeddings = np.empty((len(items), base.output_dim_of(self.encoder)), np.float32)
         for rate in sorted(set(rates)):
             rows = [row for row, item_rate in enumerate(rates) if item_rate == rate]
             embeddings[rows] = self.encoder.embed([clips[row] for row in rows], rate)
         return embeddings
 
-    def _clip(self, array: Any, rate: int) -> FloatArray:
+    def _clip(self, array: Any, rate: int) -> base.FloatArray:
         samples = np.asarray(array, dtype=np.float32)
         mono = samples.mean(axis=0) if samples.ndim > 1 else samples
         return mono if self.max_seconds is None else mono[: round(self.max_seconds * rate)]
@@ -329,7 +320,7 @@ def import_mteb() -> Any:
     except ModuleNotFoundError as error:
         if error.name != "mteb":
             raise
-        raise ModelError("models of mteb need the package mteb: pip install 'mteb[audio]>=2.26'") from error
+        raise base.ModelError("models of mteb need the package mteb: pip install 'mteb[audio]>=2.26'") from error
 
 
 ADAPTER = Adapter(PREFIX, load_mteb_encoder)

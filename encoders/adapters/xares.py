@@ -17,17 +17,7 @@ from ..loading.names import split_file
 from ..loading.registry import load_encoder
 from ..model_encoder import Hidden, ModelEncoder
 from ..options import DEFAULT_OPTIONS, EncoderOptions
-from .custom import (
-    call_without_arguments,
-    check_module,
-    count_parameters,
-    device_of,
-    load_attribute,
-    source_digest,
-    source_revision,
-    user_code,
-    weights_digest,
-)
+from . import custom
 from .hear import embed_moments
 
 PREFIX = "xares"
@@ -51,27 +41,27 @@ class XaresModelEncoder(ModelEncoder[FloatArray]):
         Raises:
             ModelError: if it is no torch module, or lacks an attribute; on a layer.
         """
-        self._model = check_module(model, ("sampling_rate", "output_dim", "hop_size_in_ms"), name, "X-ARES")
+        self._model = custom.check_module(model, ("sampling_rate", "output_dim", "hop_size_in_ms"), name, "X-ARES")
         if options.layer is not None:
             raise ModelError(f"'{name}' is an X-ARES encoder, which returns one layer: it takes no --layer")
         self._model.eval()
-        sha256 = weights_digest(model)
+        sha256 = custom.weights_digest(model)
         card = ModelCard(
             id=f"{PREFIX}:{name}{options.suffix}",
-            revision=source_revision(source, sha256),
+            revision=custom.source_revision(source, sha256),
             sample_rate=check_sample_rate(model.sampling_rate),
             output_dim=int(model.output_dim),
             weights_sha256=sha256,
-            parameters=count_parameters(model),
+            parameters=custom.count_parameters(model),
             options=options,
         )
-        super().__init__(card, num_layers=0, device=torch.device(device_of(model)))
+        super().__init__(card, num_layers=0, device=torch.device(custom.device_of(model)))
 
     def _extract_features(self, clips: FloatArray) -> FloatArray:
         return clips
 
     def _encode(self, features: FloatArray) -> Hidden:
-        with user_code(self.card.id):
+        with custom.user_code(self.card.id):
             frames = self._model(torch.from_numpy(features).to(self.device))
         shape = tuple(frames.shape) if isinstance(frames, torch.Tensor) else type(frames).__name__
         if not isinstance(frames, torch.Tensor) or frames.ndim != 3 or len(frames) != len(features):
@@ -86,10 +76,10 @@ def load_xares_encoder(spec: str, device: torch.device | None, options: EncoderO
         ModelError: if there is no such file or class, or it is no encoder of X-ARES.
     """
     path, attribute = split_file(spec)
-    model = call_without_arguments(load_attribute(path, attribute), spec)
+    model = custom.call_without_arguments(custom.load_attribute(path, attribute), spec)
     if isinstance(model, torch.nn.Module):
         model = model.to(resolve_device(device))
-    return XaresModelEncoder(model, name=attribute, source=source_digest(path), options=options)
+    return XaresModelEncoder(model, name=attribute, source=custom.source_digest(path), options=options)
 
 
 class XaresEncoder(torch.nn.Module):

@@ -95,6 +95,10 @@ class AlignedEncoder(TextedTower, StagedEncoder[FloatArray]):
     """
 
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
+        from ..loading.checkpoints import check_network, check_whole
+        from ..loading.names import is_public
+        from ..loading.registry import has_twins
+        from ..loading.twins import UNTRAINED
         from ..networks.small_networks import AlignedModel
 
         if options.layer is not None or options.pooling is not None:
@@ -103,8 +107,35 @@ class AlignedEncoder(TextedTower, StagedEncoder[FloatArray]):
                 f"'{checkpoint.config.encoder}'; align another with train --align"
             )
         config = cast("AlignedConfig", checkpoint.config)
-        _check(checkpoint)
-        frozen = _frozen(checkpoint, config, device, options)
+        if _is_inner.get():
+            raise ModelError(
+                f"'{checkpoint.name}' is aligned with text already, to the embeddings of {config.encoder!r}; only "
+                "an encoder of sound alone can be aligned"
+            )
+        for name in _TEXTS:
+            if not isinstance(getattr(config, name), str) or not getattr(config, name):
+                raise ModelError(f"the configuration of '{checkpoint.name}' has no {name}, or one that is not a text")
+        check_whole(checkpoint, "encoder_seed", 0, 2**63 - 1)
+        try:
+            inner = options.changed(layer=config.layer, pooling=config.pooling)
+        except InputError as error:
+            raise ModelError(f"the configuration of '{checkpoint.name}': {error}") from error
+        if checkpoint.commit is not None and not is_public(config.encoder):
+            raise ModelError(
+                f"'{checkpoint.name}' comes from the Hub and names {config.encoder!r} as its encoder, which is neither "
+                "a listed name nor a Hub id; a model from the Hub cannot load local files"
+            )
+        check_network(checkpoint, AlignedModel, SIZES)
+        # Of the full model's twin the untrained twin of the encoder is part.
+        is_twin = checkpoint.fresh_seed is not None and has_twins(config.encoder)
+        encoder = UNTRAINED * is_twin + config.encoder
+        seed = checkpoint.fresh_seed if checkpoint.fresh_seed is not None and is_twin else config.encoder_seed
+        frozen = FrozenEncoder.load(encoder, seed=seed, options=inner, device=device)
+        if not is_twin and (frozen.revision, frozen.dim) != (config.encoder_revision, config.input_dim):
+            raise ModelError(
+                f"'{checkpoint.name}' was aligned with '{config.encoder}' of the revision {config.encoder_revision}, "
+                f"but there is {frozen.revision}, with embeddings of length {frozen.dim}; it must be the same encoder"
+            )
         part = replace(checkpoint, paradigm=checkpoint.paradigm or frozen.described).part(str, str)
         network = part.load_part(AlignedModel, config).to(device)
         tokenizer = checkpoint.load_tokenizer(config.vocab_size)
@@ -146,61 +177,6 @@ class AlignedEncoder(TextedTower, StagedEncoder[FloatArray]):
     def _load_text_tower(self) -> TextTower:
         longest = longest_text(self._tokenizer, self._network.config.max_tokens)
         return TextTower(self._tokenizer, self._network.embed_text, longest)
-
-
-def _check(checkpoint: Checkpoint) -> None:
-    """Refuse a configuration that describes no such model, or names an encoder that it must not.
-
-    Raises:
-        ModelError: it does.
-    """
-    from ..loading.checkpoints import check_network, check_whole
-    from ..loading.names import is_public
-    from ..networks.small_networks import AlignedModel
-
-    config = checkpoint.config
-    if _is_inner.get():
-        raise ModelError(
-            f"'{checkpoint.name}' is aligned with text already, to the embeddings of {config.encoder!r}; only "
-            "an encoder of sound alone can be aligned"
-        )
-    for name in _TEXTS:
-        if not isinstance(getattr(config, name), str) or not getattr(config, name):
-            raise ModelError(f"the configuration of '{checkpoint.name}' has no {name}, or one that is not a text")
-    check_whole(checkpoint, "encoder_seed", 0, 2**63 - 1)
-    try:
-        EncoderOptions(layer=config.layer, pooling=config.pooling)
-    except InputError as error:
-        raise ModelError(f"the configuration of '{checkpoint.name}': {error}") from error
-    if checkpoint.commit is not None and not is_public(config.encoder):
-        raise ModelError(
-            f"'{checkpoint.name}' comes from the Hub and names {config.encoder!r} as its encoder, which is neither a "
-            "listed name nor a Hub id; a model from the Hub cannot load local files"
-        )
-    check_network(checkpoint, AlignedModel, SIZES)
-
-
-def _frozen(
-    checkpoint: Checkpoint, config: AlignedConfig, device: torch.device, options: EncoderOptions
-) -> FrozenEncoder:
-    """The encoder that a configuration names, or its untrained twin where the full model's twin is requested.
-
-    Raises:
-        ModelError: it is not there, or has another revision.
-    """
-    from ..loading.registry import has_twins
-    from ..loading.twins import UNTRAINED
-
-    inner = options.changed(layer=config.layer, pooling=config.pooling)
-    if checkpoint.fresh_seed is not None and has_twins(config.encoder):
-        return FrozenEncoder.load(UNTRAINED + config.encoder, seed=checkpoint.fresh_seed, options=inner, device=device)
-    frozen = FrozenEncoder.load(config.encoder, seed=config.encoder_seed, options=inner, device=device)
-    if (frozen.revision, frozen.dim) != (config.encoder_revision, config.input_dim):
-        raise ModelError(
-            f"'{checkpoint.name}' was aligned with '{config.encoder}' of the revision {config.encoder_revision}, but "
-            f"there is {frozen.revision}, with embeddings of length {frozen.dim}; it must be the same encoder"
-        )
-    return frozen
 
 
 def _configuration() -> type[PretrainedConfig]:

@@ -217,21 +217,16 @@ def _frames(clip: NDArray[Any]) -> NDArray[Any]:
 
 def _log_mel(clip: FloatArray) -> FloatArray:
     """Logarithm to base 10 of the mel spectrogram of a clip at `SAMPLE_RATE`: [frames, MELS]."""
-    frames = _frames(clip)
+    frames, filters = _frames(clip), _mel_filters(SAMPLE_RATE, WINDOW, MELS)
+    mels = []
     # In blocks that stay in the cache, which takes half the time.
-    mel = np.concatenate([_mel(frames[start : start + 64]) for start in range(0, len(frames), 64)])
-    log_mel: FloatArray = np.log10(np.maximum(mel, np.float32(FLOOR)))
+    for start in range(0, len(frames), 64):
+        spectrum = np.fft.rfft(frames[start : start + 64] * filters.taper)
+        power = spectrum.real**2 + spectrum.imag**2
+        # The filters are nearly all zeros; a matrix product would also start BLAS threads for nothing.
+        mels.append(np.add.reduceat(power[:, filters.bins] * filters.weights, filters.starts, axis=1))
+    log_mel: FloatArray = np.log10(np.maximum(np.concatenate(mels), np.float32(FLOOR)))
     return log_mel
-
-
-def _mel(frames: FloatArray) -> FloatArray:
-    """Mel spectrogram [frames, MELS] of frames [frames, WINDOW]."""
-    filters = _mel_filters(SAMPLE_RATE, WINDOW, MELS)
-    spectrum = np.fft.rfft(frames * filters.taper)
-    power = spectrum.real**2 + spectrum.imag**2
-    # The filters are nearly all zeros; a matrix product would also start BLAS threads for nothing.
-    mel: FloatArray = np.add.reduceat(power[:, filters.bins] * filters.weights, filters.starts, axis=1)
-    return mel
 
 
 @dataclass(frozen=True)

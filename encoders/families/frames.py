@@ -56,6 +56,7 @@ class FrameEncoder(LayeredEncoder[FrameFeatures]):
     """
 
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
+        import torch
         from transformers import AutoModel
 
         from ..loading.checkpoints import HOW_TO_WRAP
@@ -75,8 +76,11 @@ class FrameEncoder(LayeredEncoder[FrameFeatures]):
         model = checkpoint.load_model(AutoModel)
         if self._config.is_encoder_decoder:
             model = model.get_encoder()
-        if (blocks := _blocks_of(model, num_layers)) is not None:
-            self._drop_later_blocks(blocks, options.layer)
+        # The blocks of the model, where they are one list named ``layers``.
+        lists = [module for name, module in model.named_modules() if name.rpartition(".")[2] == "layers"]
+        blocks = [one for one in lists if isinstance(one, torch.nn.ModuleList) and len(one) == num_layers]
+        if len(blocks) == 1:
+            self._drop_later_blocks(blocks[0], options.layer)
         self._model = model.to(device)
         self._inputs = set(inspect.signature(model.forward).parameters)
         self._main_input: str = model.main_input_name
@@ -200,18 +204,6 @@ class FrameEncoder(LayeredEncoder[FrameFeatures]):
         from ..loading.checkpoints import HOW_TO_WRAP
 
         return ModelError(f"'{self.card.id}' (model type '{self._config.model_type}'): {reason}; {HOW_TO_WRAP}")
-
-
-def _blocks_of(model: Any, num_layers: int) -> torch.nn.ModuleList | None:
-    """The blocks of the model, where they are one list named ``layers``."""
-    import torch
-
-    lists = [
-        module
-        for name, module in model.named_modules()
-        if name.rpartition(".")[2] == "layers" and isinstance(module, torch.nn.ModuleList) and len(module) == num_layers
-    ]
-    return lists[0] if len(lists) == 1 else None
 
 
 def _output_lengths(model: Any, config: Any, layer: int | None) -> Callable[[int], int] | None:

@@ -171,9 +171,8 @@ class MsClapEncoder(_MsClapOfAnyYear):
 
 
 def text_state(state: State) -> State:
-    """The tensors of the text encoder of the official checkpoint, by the names of `Gpt2Text`."""
-    names = (name for name in state if name.startswith(TEXT))
-    stored = {name.removeprefix(TEXT): state[name] for name in names}
+    """The tensors of the text encoder of the official checkpoint, by the names of `Gpt2Text` or `BertText`."""
+    stored = {name.removeprefix(TEXT): tensor for name, tensor in state.items() if name.startswith(TEXT)}
     return {name: tensor for name, tensor in stored.items() if not TEXT_CONSTANTS.fullmatch(name)}
 
 
@@ -192,13 +191,21 @@ def convert_ms_clap(state: State) -> State:
     from ..front_ends.torchlibrosa import convert_front_end
 
     converted: State = {}
-    for name, tensor in convert_front_end(state, HTSAT).items():
-        if name.startswith(PROJECTION):
-            converted["projection." + name.removeprefix(PROJECTION)] = tensor
-        elif not name.startswith(HTSAT):
+    for stored, tensor in convert_front_end(state, HTSAT).items():
+        name = stored.removeprefix(HTSAT)
+        if stored.startswith(PROJECTION):
+            converted["projection." + stored.removeprefix(PROJECTION)] = tensor
+        elif name == stored or name.startswith(UNUSED):
             converted[name] = tensor
         elif not name.endswith(COMPUTED):
-            converted |= _convert_htsat(name.removeprefix(HTSAT), tensor)
+            for pattern, replacement in _RENAMED:
+                name = re.sub(pattern, replacement, name)
+            name = f"htsat.audio_encoder.{name}"
+            if ".self.qkv." not in name:
+                converted[name] = tensor
+                continue
+            for part, values in zip(("query", "key", "value"), tensor.chunk(3), strict=True):
+                converted[name.replace("qkv", part)] = values
     return converted
 
 
@@ -211,18 +218,6 @@ _RENAMED = (
     (r"\.attn\.proj\.", ".attention.output.dense."),
     (r"\.attn\.", ".attention.self."),
 )
-
-
-def _convert_htsat(name: str, tensor: torch.Tensor) -> State:
-    if name.startswith(UNUSED):
-        return {name: tensor}
-    for pattern, replacement in _RENAMED:
-        name = re.sub(pattern, replacement, name)
-    name = f"htsat.audio_encoder.{name}"
-    if ".self.qkv." not in name:
-        return {name: tensor}
-    parts = zip(("query", "key", "value"), tensor.chunk(3), strict=True)
-    return {name.replace("qkv", part): values for part, values in parts}
 
 
 TRAINED_SECONDS_2022 = 5
@@ -276,7 +271,7 @@ class MsClap2022Encoder(_MsClapOfAnyYear):
         from ..networks.htsat import BertText
 
         tokenizer = TOKENIZER_2022.load(self._weights.folder, self._weights.name)
-        network = self._weights.build(BertText, text_state_2022, unused=UNUSED_TEXT).to(self.device)
+        network = self._weights.build(BertText, text_state, unused=UNUSED_TEXT).to(self.device)
         return TextTower(tokenizer, network, MAX_TOKENS_2022)
 
     def _encode_at(self, features: MsClapFeatures, layers: Sequence[int | None]) -> list[Hidden]:
@@ -293,11 +288,6 @@ class MsClap2022Encoder(_MsClapOfAnyYear):
             sounding = -(-features.samples // hops) if is_repeated else None
             states.append(Hidden(frames[:, :sounding], hops / rate, embedding=embedding))
         return states
-
-
-def text_state_2022(state: State) -> State:
-    """The tensors of the text encoder of the official checkpoint, by the names of `BertText`."""
-    return {name.removeprefix(TEXT): tensor for name, tensor in state.items() if name.startswith(TEXT)}
 
 
 def convert_ms_clap_2022(state: State) -> State:

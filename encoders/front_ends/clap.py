@@ -50,18 +50,15 @@ class ClapLogMel(nn.Module):
 
     def forward(self, clips: torch.Tensor) -> torch.Tensor:
         """Log-mel spectrograms in decibels, float32 [n, frames, bands], of clips [n, samples]."""
-        # The spectrum of one clip fits into the cache; that of sixteen at once takes three times as long a clip.
-        return torch.stack([self._transform(clip) for clip in self._pad(clips)])
-
-    def _pad(self, clips: torch.Tensor) -> torch.Tensor:
-        samples = clips.shape[1]
         if self._padding != "pad":
-            whole, rest = divmod(self.window_samples, samples)
+            whole, rest = divmod(self.window_samples, clips.shape[1])
             cut = rest if self._padding == "repeat" else 0
             clips = torch.cat([clips.repeat(1, whole), clips[:, :cut]], dim=1)
-        return nn.functional.pad(clips, (0, self.window_samples - clips.shape[1]))
-
-    def _transform(self, clip: torch.Tensor) -> torch.Tensor:
-        spectrum = torch.stft(clip.double(), self._size, self._hop, window=self._taper, return_complex=True)
-        power = (spectrum.real.square() + spectrum.imag.square()).float()
-        return 10 * (self._filters @ power).mT.clamp(min=POWER_FLOOR).log10()
+        clips = nn.functional.pad(clips, (0, self.window_samples - clips.shape[1]))
+        log_mels = []
+        # The spectrum of one clip fits into the cache; that of sixteen at once takes three times as long a clip.
+        for clip in clips:
+            spectrum = torch.stft(clip.double(), self._size, self._hop, window=self._taper, return_complex=True)
+            power = (spectrum.real.square() + spectrum.imag.square()).float()
+            log_mels.append(10 * (self._filters @ power).mT.clamp(min=POWER_FLOOR).log10())
+        return torch.stack(log_mels)

@@ -38,27 +38,7 @@ from audio_compositionality.support.loopback import is_loopback
 from audio_compositionality.support.retries import LONGEST_WAIT, WAITS, requested_wait
 from audio_compositionality.support.text import first_line, plain, shortened
 
-from ..base import (
-    INT16_SCALE,
-    LETTERS,
-    SERVER,
-    AnswerStream,
-    By,
-    ClipError,
-    FloatArray,
-    GivenClip,
-    GivenQuestion,
-    Model,
-    ModelCard,
-    ModelError,
-    check_sample_rate,
-    check_texts,
-    check_waveforms,
-    given_questions,
-    in_order,
-    language_options,
-    resample,
-)
+from .. import base
 from ..loading.names import KEY_VARIABLE, Address, parse_endpoint
 from ..options import DEFAULT_OPTIONS, EncoderOptions, LanguageOptions
 
@@ -98,7 +78,7 @@ _SPACES = " \t\n\r▁Ġ"
 _log = logging.getLogger(__name__)
 
 
-class EndpointError(ModelError):
+class EndpointError(base.ModelError):
     """A question that a server does not answer, or that is not sent; the message does not show the key.
 
     Attributes:
@@ -134,7 +114,7 @@ def read_key() -> ServerKey | None:
     """
     key = os.environ.get(KEY_VARIABLE, "").strip()
     if not re.fullmatch(r"[!-~]*", key):
-        raise ModelError(
+        raise base.ModelError(
             f"the environment variable {KEY_VARIABLE} holds a space, a line break or a sign that is not ASCII, which "
             "no key has; set it anew"
         )
@@ -148,11 +128,6 @@ def without_key(text: str, key: str | None) -> str:
     for form in sorted({key, quote(key), quote(key, safe=""), json.dumps(key)[1:-1]}, key=len, reverse=True):
         text = text.replace(form, "***")
     return text
-
-
-def answer_without_key(text: str, key: str | None) -> str:
-    """As `without_key`, for a model's answer, which stays unchanged where the key is short enough to be a word."""
-    return text if key is None or len(key) < _SHORTEST_SECRET else without_key(text, key)
 
 
 # ----- Questions and replies
@@ -175,19 +150,18 @@ class Reply:
     first_tokens: Mapping[str, float]
 
 
-def wav_bytes(waveform: FloatArray, sample_rate: int) -> bytes:
-    """A clip [samples] in [-1, 1] as a WAV file of one channel, 16 bits a sample, rounded to the nearest."""
-    samples = np.clip(np.rint(waveform * INT16_SCALE), -INT16_SCALE, INT16_SCALE - 1).astype(np.int16)
-    stream = io.BytesIO()
-    soundfile.write(stream, samples, sample_rate, format="WAV", subtype="PCM_16")
-    return stream.getvalue()
+def content_of(prompt: str, waveform: base.FloatArray | None, sample_rate: int) -> str | list[dict[str, Any]]:
+    """The content of a question: the sound before the text, or the text alone where there is no sound.
 
-
-def content_of(prompt: str, waveform: FloatArray | None, sample_rate: int) -> str | list[dict[str, Any]]:
-    """The content of a question: the sound before the text, or the text alone where there is no sound."""
+    The sound [samples] in [-1, 1] is sent as a WAV file of one channel, 16 bits a sample, rounded to the nearest.
+    """
     if waveform is None:
         return prompt
-    data = base64.b64encode(wav_bytes(waveform, sample_rate)).decode("ascii")
+    scale = base.INT16_SCALE
+    samples = np.clip(np.rint(waveform * scale), -scale, scale - 1).astype(np.int16)
+    stream = io.BytesIO()
+    soundfile.write(stream, samples, sample_rate, format="WAV", subtype="PCM_16")
+    data = base64.b64encode(stream.getvalue()).decode("ascii")
     return [{"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}, {"type": "text", "text": prompt}]
 
 
@@ -195,8 +169,11 @@ def reply_of(content: Any, key: str | None) -> Reply | None:
     """The answer in the JSON of a chat completion, however much of it the server has left out; None in any other."""
 
     def text(value: Any) -> str | None:
+        if not isinstance(value, str):
+            return None
         # JSON can have lone surrogates, which no file can.
-        return answer_without_key(value.encode("utf-8", "replace").decode(), key) if isinstance(value, str) else None
+        value = value.encode("utf-8", "replace").decode()
+        return value if key is None or len(key) < _SHORTEST_SECRET else without_key(value, key)
 
     choice = _at(content, "choices", 0)
     message = _at(choice, "message")
@@ -212,12 +189,16 @@ def reply_of(content: Any, key: str | None) -> Reply | None:
         "refused": refusal is not None or finish_reason == "content_filter" or None,
         "fingerprint": text(_at(content, "system_fingerprint")),
     }
-    return Reply(
-        text(said) or refusal or "",
-        {name: value for name, value in facts.items() if value is not None},
-        text(_at(content, "model")),
-        _first_tokens(_at(choice, "logprobs", "content", 0)),
-    )
+    first, first_tokens = _at(choice, "logprobs", "content", 0), dict[str, float]()
+    likeliest = _at(first, "top_logprobs")
+    for entry in (first, *likeliest) if isinstance(likeliest, list) and likeliest else ():
+        token, value = _at(entry, "token"), _at(entry, "logprob")
+        # Of a whole number of hundreds of digits.
+        with suppress(OverflowError):
+            if isinstance(token, str) and isinstance(value, int | float) and not math.isnan(value):
+                first_tokens[token] = min(float(value), 0.0)
+    known = {name: value for name, value in facts.items() if value is not None}
+    return Reply(text(said) or refusal or "", known, text(_at(content, "model")), first_tokens)
 
 
 def _at(value: Any, *path: str | int) -> Any:
@@ -230,23 +211,11 @@ def _at(value: Any, *path: str | int) -> Any:
     return value
 
 
-def _first_tokens(first: Any) -> dict[str, float]:
-    tokens: dict[str, float] = {}
-    listed = _at(first, "top_logprobs")
-    for entry in (first, *listed) if isinstance(listed, list) and listed else ():
-        token, value = _at(entry, "token"), _at(entry, "logprob")
-        # Of a whole number of hundreds of digits.
-        with suppress(OverflowError):
-            if isinstance(token, str) and isinstance(value, int | float) and not math.isnan(value):
-                tokens[token] = min(float(value), 0.0)
-    return tokens
-
-
 def letter_scores(tokens: Mapping[str, float], count: int) -> tuple[list[float], int]:
     """The log-likelihoods of the first `count` letters as first tokens, whose likeliest are given with their natural
     log-probabilities, and how many of them are upper bounds."""
     listed = [
-        [value for token, value in tokens.items() if token.strip(_SPACES) == letter] for letter in LETTERS[:count]
+        [value for token, value in tokens.items() if token.strip(_SPACES) == letter] for letter in base.LETTERS[:count]
     ]
     left = 1.0 - math.fsum(map(math.exp, tokens.values()))
     bound = min([*tokens.values(), *([math.log(left)] if left > 0 else [])])
@@ -287,23 +256,21 @@ def no_completion(what: str, key: str | None) -> Failure:
 
 def failure_of(error: Exception, key: str | None) -> Failure:
     """The failure behind an error of the client."""
-    why = shortened(without_key(_cause_of(tuple(causes_of(error))[-1]), key), LONGEST_WORDS)
+    cause = tuple(causes_of(error))[-1]
+    # Of several, as of the addresses of one name, the first.
+    while isinstance(cause, BaseExceptionGroup):
+        cause = cause.exceptions[0]
+    words = first_line(cause)
+    if isinstance(cause, OSError) and cause.errno is not None and "Connect call failed" in str(cause):
+        # The words of asyncio, in place of the system's own reason.
+        words = os.strerror(cause.errno)
+    why = shortened(without_key(words, key), LONGEST_WORDS)
     if isinstance(error, httpx2.DecodingError):
         return no_completion(f"it cannot be decompressed: {why}", key)
     if isinstance(error, httpx2.TransportError | ConnectionError):
         reason = f"the server cannot be reached or broke the connection ({why})"
         return Failure(reason, "check the URL, and whether the server runs", is_transient=True)
     return Failure(f"the question could not be sent ({why})", "check the URL")
-
-
-def _cause_of(error: BaseException) -> str:
-    """The first line of an error; of several, as of the addresses of one name, of the first."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    # The words of asyncio, in place of the system's own reason.
-    if isinstance(error, OSError) and error.errno is not None and "Connect call failed" in str(error):
-        return os.strerror(error.errno)
-    return first_line(error)
 
 
 def refusal_of(response: httpx2.Response, body: bytes, key: str | None) -> Failure:
@@ -384,7 +351,7 @@ def completions_url(url: str) -> str:
     return url if url.endswith(suffix) else f"{url.removesuffix('/v1')}/v1{suffix}"
 
 
-class EndpointModel(Model):
+class EndpointModel(base.Model):
     """A model behind a server; it answers, also prompts without a clip, and scores letters.
 
     Attributes:
@@ -397,7 +364,7 @@ class EndpointModel(Model):
         scorings: letters alone, since a server gives no likelihoods of given texts.
     """
 
-    device = SERVER
+    device = base.SERVER
     scorings = ("letters",)
 
     def __init__(
@@ -414,16 +381,16 @@ class EndpointModel(Model):
         Raises:
             ModelError: on options that a server does not have, or a malformed key.
         """
-        asked = language_options(options, address.id)
+        asked = base.language_options(options, address.id)
         if asked.precision != LanguageOptions().precision or asked.spread:
-            raise ModelError(f"'{address.id}' runs on a server, which knows of no precision and of no spreading")
+            raise base.ModelError(f"'{address.id}' runs on a server, which knows of no precision and of no spreading")
         self.address, self.new_tokens = address, asked.max_new_tokens
         self.deadline = DEADLINE if asked.deadline is None else asked.deadline
         self.concurrency = min(asked.batch_size or CONCURRENCY, MOST_AT_ONCE)
         self.batch_size = self.concurrency
         # Several times the number under way, so that clips are read for many questions at a time.
         self.questions_per_call = 8 * self.concurrency
-        self.card = ModelCard(
+        self.card = base.ModelCard(
             id=address.id + asked.suffix,
             revision=UNKNOWN,
             sample_rate=SAMPLE_RATE,
@@ -470,11 +437,11 @@ class EndpointModel(Model):
             EndpointError: a question that the server does not answer.
         """
         if len(prompts):
-            check_texts(prompts)
-        return in_order(self.answers(given_questions(clips, prompts), size=self.concurrency))
+            base.check_texts(prompts)
+        return base.in_order(self.answers(base.given_questions(clips, prompts), size=self.concurrency))
 
     def score_options(
-        self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: By
+        self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: base.By
     ) -> list[list[float]]:
         """The log-likelihood of each option's letter as the first token of the answer; see `Model.score_options`.
 
@@ -486,9 +453,11 @@ class EndpointModel(Model):
             ModelError: `by` is ``options``, or the server gives no log-probabilities.
             InputError, ClipError, EndpointError: see `answer`.
         """
-        return in_order(self.answers(given_questions(clips, prompts, options), by, size=self.concurrency))
+        return base.in_order(self.answers(base.given_questions(clips, prompts, options), by, size=self.concurrency))
 
-    def answers(self, questions: Iterable[GivenQuestion], by: By | None = None, *, size: int) -> AnswerStream:
+    def answers(
+        self, questions: Iterable[base.GivenQuestion], by: base.By | None = None, *, size: int
+    ) -> base.AnswerStream:
         """See `Model.answers`. The next question is sent when any is answered, so that none waits for the slowest.
 
         After a failure no further question is sent; the answers under way are yielded, and then it is raised. Where the
@@ -502,26 +471,26 @@ class EndpointModel(Model):
         if by == "letters":
             parameters = {"max_tokens": 1, "logprobs": True, "top_logprobs": TOP_LOGPROBS}
         elif by is not None:
-            raise ModelError(
+            raise base.ModelError(
                 f"'{self.card.id}' cannot score by {by}: a server gives no likelihoods of given texts; score by "
                 "letters, or by the model's answers"
             )
         for question, reply in self._replies(questions, parameters, min(size, self.concurrency)):
-            if isinstance(reply, ClipError):
+            if isinstance(reply, base.ClipError):
                 yield question.index, reply
             elif by is None:
                 yield question.index, (reply.text, reply.facts)
             else:
                 count = len(question.options)
-                if not 1 <= count <= len(LETTERS):
-                    raise InputError(f"the number of options is {count}; it must be 1 to {len(LETTERS)}")
+                if not 1 <= count <= len(base.LETTERS):
+                    raise InputError(f"the number of options is {count}; it must be 1 to {len(base.LETTERS)}")
                 # One token was requested, so that nothing was cut.
                 facts = {name: value for name, value in reply.facts.items() if name in ("refused", "fingerprint")}
                 if "refused" in facts:
                     yield question.index, ([math.nan] * count, facts)
                     continue
                 if not reply.first_tokens:
-                    raise ModelError(
+                    raise base.ModelError(
                         f"'{self.card.id}' cannot score by letters: the server gives no log-probabilities of first "
                         "tokens (logprobs, top_logprobs); score by the model's answers"
                     )
@@ -534,20 +503,20 @@ class EndpointModel(Model):
 
         So a wrong key, URL or name shows at once, and not after the data are made.
         """
-        clips = [GivenClip(np.zeros(SAMPLE_RATE, np.float32), SAMPLE_RATE)] if hears else []
-        for _, reply in self._replies([GivenQuestion(0, clips, _HELLO)], {"max_tokens": self.new_tokens}, 1):
+        clips = [base.GivenClip(np.zeros(SAMPLE_RATE, np.float32), SAMPLE_RATE)] if hears else []
+        for _, reply in self._replies([base.GivenQuestion(0, clips, _HELLO)], {"max_tokens": self.new_tokens}, 1):
             if isinstance(reply, Reply) and reply.model and reply.model != self.address.model:
                 self.card = replace(self.card, revision=shortened(reply.model, 100))
 
     def _replies(
-        self, questions: Iterable[GivenQuestion], parameters: Mapping[str, Any], most: int
-    ) -> Generator[tuple[GivenQuestion, Reply | ClipError], None, None]:
+        self, questions: Iterable[base.GivenQuestion], parameters: Mapping[str, Any], most: int
+    ) -> Generator[tuple[base.GivenQuestion, Reply | base.ClipError], None, None]:
         """The server's replies to questions as they come, at most so many under way at a time.
 
         The event loop of one thread sends and receives everything. Only so does a question end at its deadline whatever
         it waits for, and only so do all end when nobody waits for them any more.
         """
-        arrived: queue.SimpleQueue[tuple[GivenQuestion, Reply | ClipError] | None] = queue.SimpleQueue()
+        arrived: queue.SimpleQueue[tuple[base.GivenQuestion, Reply | base.ClipError] | None] = queue.SimpleQueue()
         loop = asyncio.new_event_loop()
         asking = loop.create_task(self._ask_all(iter(questions), parameters, most, arrived))
         asking.add_done_callback(lambda _: arrived.put(None))
@@ -576,10 +545,10 @@ class EndpointModel(Model):
 
     async def _ask_all(
         self,
-        questions: Iterator[GivenQuestion],
+        questions: Iterator[base.GivenQuestion],
         parameters: Mapping[str, Any],
         most: int,
-        arrived: queue.SimpleQueue[tuple[GivenQuestion, Reply | ClipError] | None],
+        arrived: queue.SimpleQueue[tuple[base.GivenQuestion, Reply | base.ClipError] | None],
     ) -> None:
         """Ask all questions in order; after a failure no further ones.
 
@@ -599,7 +568,7 @@ class EndpointModel(Model):
             trust_env=not self._is_here,
         )
 
-        async def ask(number: int, question: GivenQuestion) -> None:
+        async def ask(number: int, question: base.GivenQuestion) -> None:
             try:
                 async with free:
                     if not stopped.is_set():
@@ -635,11 +604,11 @@ class EndpointModel(Model):
         self,
         client: httpx2.AsyncClient,
         key: str | None,
-        question: GivenQuestion,
+        question: base.GivenQuestion,
         fixed: Mapping[str, Any],
         stopped: asyncio.Event,
         most: int,
-    ) -> Reply | ClipError | None:
+    ) -> Reply | base.ClipError | None:
         """The server's reply; transient failures are retried, five tries in all. None where there is nothing more to
         ask.
 
@@ -653,12 +622,12 @@ class EndpointModel(Model):
         sound = None
         if len(question.clips):
             clip = self.single_clip(question.clips, question.index)
-            rate = check_sample_rate(clip.sample_rate)
+            rate = base.check_sample_rate(clip.sample_rate)
             try:
-                samples = check_waveforms(np.asarray(clip.waveform)[None])
-            except ClipError as error:
-                return ClipError(error.reason, question.index)
-            sound = resample(samples, rate, SAMPLE_RATE)[0]
+                samples = base.check_waveforms(np.asarray(clip.waveform)[None])
+            except base.ClipError as error:
+                return base.ClipError(error.reason, question.index)
+            sound = base.resample(samples, rate, SAMPLE_RATE)[0]
         message = {"role": "user", "content": content_of(question.prompt, sound, SAMPLE_RATE)}
         body = json.dumps({**fixed, "messages": [message]}, allow_nan=False).encode()
         pace, clock, left = self._pace, self._clock, self.deadline

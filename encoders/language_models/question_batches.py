@@ -17,7 +17,7 @@ from ..inference import free_memory, is_out_of_memory
 from .listing import FrontEnd, ModelInputs
 
 if TYPE_CHECKING:
-    import torch
+    pass
 
 
 @dataclass(frozen=True)
@@ -147,45 +147,36 @@ def log_likelihoods(
         (row, place) for row, some in enumerate(continuations) for place, tokens in enumerate(some) if len(tokens) > 1
     ]
     if places:
+        # All tokens of these but the first.
         tails = [continuations[row][place] for row, place in places]
-        rows = torch.tensor([row for row, _ in places])
+        rows, cache = torch.tensor([row for row, _ in places]), output.past_key_values
         # In a model over several GPUs each layer's part of the cache is on its own; indices on the CPU suit all.
-        output.past_key_values.batch_select_indices(rows)
-        rest = _of_tails(forward, output.past_key_values, mask[rows], tails, pad)
+        cache.batch_select_indices(rows)
+        before, longest = mask[rows], max(map(len, tails))
+        ids = before.new_full((len(tails), longest), pad)
+        for row, tokens in enumerate(tails):
+            ids[row, : len(tokens)] = ids.new_tensor(tokens)
+        there = torch.arange(longest, device=ids.device) < ids.new_tensor([len(tokens) for tokens in tails])[:, None]
+        # The last token of a continuation is never an input.
+        given, wanted, counted = ids[:, :-1], ids[:, 1:], there[:, 1:]
+        steps = torch.arange(longest - 1, device=ids.device)
+        output = forward(
+            {
+                "input_ids": given,
+                "attention_mask": torch.cat([before, counted.to(mask.dtype)], dim=1),
+                "position_ids": before.long().sum(-1, keepdim=True) + steps,
+                "past_key_values": cache,
+            },
+            only_last=False,
+        )
+        values = output.logits.float().log_softmax(dim=-1).gather(-1, wanted[..., None])[..., 0]
+        rest = values.masked_fill(~counted, 0).sum(-1)
         for (row, place), value in zip(places, rest.tolist(), strict=True):
             sums[row][place] += value
     return [
         [total / len(tokens) for total, tokens in zip(of_row, some, strict=True)]
         for of_row, some in zip(sums, continuations, strict=True)
     ]
-
-
-def _of_tails(
-    forward: Forward, cache: Any, mask: torch.Tensor, continuations: Sequence[Sequence[int]], pad: int
-) -> torch.Tensor:
-    """The summed log-likelihood of all tokens of continuations but the first, float32 [n]; the cache grows."""
-    import torch
-
-    longest = max(map(len, continuations))
-    ids = mask.new_full((len(continuations), longest), pad)
-    for row, tokens in enumerate(continuations):
-        ids[row, : len(tokens)] = ids.new_tensor(tokens)
-    lengths = ids.new_tensor([len(tokens) for tokens in continuations])[:, None]
-    there = torch.arange(longest, device=ids.device) < lengths
-    # The last token of a continuation is never an input.
-    given, wanted, counted = ids[:, :-1], ids[:, 1:], there[:, 1:]
-    steps = torch.arange(longest - 1, device=ids.device)
-    output = forward(
-        {
-            "input_ids": given,
-            "attention_mask": torch.cat([mask, counted.to(mask.dtype)], dim=1),
-            "position_ids": mask.long().sum(-1, keepdim=True) + steps,
-            "past_key_values": cache,
-        },
-        only_last=False,
-    )
-    values: torch.Tensor = output.logits.float().log_softmax(dim=-1).gather(-1, wanted[..., None])[..., 0]
-    return values.masked_fill(~counted, 0).sum(-1)
 
 
 SECONDS = (0.5, 2.0, 5.0, 10.0)

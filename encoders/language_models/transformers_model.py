@@ -19,24 +19,7 @@ from transformers import AutoProcessor
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import first_line
 
-from ..base import (
-    LETTERS,
-    AnswerStream,
-    By,
-    ClipError,
-    FloatArray,
-    GivenAnswer,
-    GivenQuestion,
-    Model,
-    ModelCard,
-    ModelError,
-    check_sample_rate,
-    check_waveforms,
-    given_questions,
-    in_order,
-    language_options,
-    resample,
-)
+from .. import base
 from ..inference import inference
 from ..loading.beside_weights import TOKENIZER_FILES
 from ..loading.checkpoints import Checkpoint, quiet
@@ -79,7 +62,7 @@ class LanguageCheckpoint(Checkpoint):
                 text = path.read_text("utf-8")
                 template = text if path.suffix == ".jinja" else json.loads(text)["chat_template"]
             except (ValueError, KeyError, TypeError) as error:
-                raise ModelError(f"cannot read {name}, the chat template of '{self.name}': {error!r}") from error
+                raise base.ModelError(f"cannot read {name}, the chat template of '{self.name}': {error!r}") from error
             return str(template)
         return None
 
@@ -95,7 +78,7 @@ class LanguageCheckpoint(Checkpoint):
                     self.source, revision=self.commit, trust_remote_code=False
                 )
         except Exception as error:
-            raise ModelError(f"cannot read the processor of '{self.name}': {first_line(error)}") from error
+            raise base.ModelError(f"cannot read the processor of '{self.name}': {first_line(error)}") from error
 
     def load_chat_tokenizer(self) -> Any:
         """The checkpoint's tokenizer, with its chat template.
@@ -109,7 +92,7 @@ class LanguageCheckpoint(Checkpoint):
         if self.chat_template is not None:
             tokenizer.chat_template = self.chat_template
         if tokenizer.chat_template is None:
-            raise ModelError(
+            raise base.ModelError(
                 f"'{self.name}' has no chat template, so it is not known how a question is put to it: there must be "
                 f"{TEMPLATES[0]} beside config.json, or one in tokenizer_config.json"
             )
@@ -143,7 +126,7 @@ CPU_BATCH_SIZE, GPU_BATCH_SIZE = 4, 16
 BATCHES_PER_CALL = 8
 
 
-class TransformersLanguageModel(Model):
+class TransformersLanguageModel(base.Model):
     """A model of transformers that answers questions about clips.
 
     Decoding is greedy: the likeliest token each time; of generation_config.json only the tokens that end an answer are
@@ -175,7 +158,7 @@ class TransformersLanguageModel(Model):
         """
         import transformers
 
-        wanted = language_options(options, checkpoint.id)
+        wanted = base.language_options(options, checkpoint.id)
         family.check_packages()
         stated = next(name for name in checkpoint.config.architectures if name in family.architectures)
         source = LanguageCheckpoint.of(checkpoint, family.part)
@@ -185,8 +168,26 @@ class TransformersLanguageModel(Model):
         model_class = getattr(transformers, family.architectures[stated])
         self.model = source.load_language_model(model_class, precision, device, self.options.spread)
         self.device = str(self.model.device)
-        self._ending = _ending_tokens(self.model, self.front_end.tokenizer)
-        self.card = _card(source, family, self.model, self.front_end.sample_rate, self.options)
+        # The tokens that end an answer, and the padding token; all else in generation_config.json is dropped.
+        text_config, tokenizer = self.model.config.get_text_config(), self.front_end.tokenizer
+        stated_ends = (self.model.generation_config, text_config, tokenizer)
+        ends = (one.eos_token_id for one in stated_ends if one.eos_token_id is not None)
+        self._ending: dict[str, Any] = {"eos_token_id": next(ends, None), "pad_token_id": tokenizer.pad_token_id}
+        # `generate` would take missing values from here.
+        self.model.generation_config = transformers.GenerationConfig(**self._ending)  # type: ignore[no-untyped-call]
+        card = source.card(
+            sample_rate=self.front_end.sample_rate,
+            output_dim=None,
+            options=EncoderOptions(precision=precision),
+            modules=[],
+        )
+        unused = family.unused or "/"
+        self.card = replace(
+            card,
+            id=source.id + self.options.suffix,
+            parameters=sum(w.numel() for name, w in self.model.named_parameters() if not name.startswith(unused)),
+            paradigm=card.paradigm or "audio–language",
+        )
         automatic_size = CPU_BATCH_SIZE if device.type == "cpu" else GPU_BATCH_SIZE
         self._batches = QuestionBatches(self.front_end, self.card.id, self.options.batch_size or automatic_size)
         self.limit_seconds, self.new_tokens = self.front_end.limit_seconds, self.options.max_new_tokens
@@ -227,14 +228,14 @@ class TransformersLanguageModel(Model):
             ClipError: a clip is too long for the model or too short, or not finite; it carries the row.
             MemoryError: a single question is too much.
         """
-        return in_order(self.answers(given_questions(clips, prompts), size=len(prompts) or 1))
+        return base.in_order(self.answers(base.given_questions(clips, prompts), size=len(prompts) or 1))
 
     def score_options(
         self,
         clips: Sequence[Sequence[Any]],
         prompts: Sequence[str],
         options: Sequence[Sequence[str]],
-        by: By = "letters",
+        by: base.By = "letters",
     ) -> list[list[float]]:
         """The log-likelihood of each option of each prompt; see `Model.score_options`.
 
@@ -245,9 +246,11 @@ class TransformersLanguageModel(Model):
                 tokens of its own after the prompt, or the chat template has the model reason first.
             ClipError, MemoryError: as `answer`.
         """
-        return in_order(self.answers(given_questions(clips, prompts, options), by, size=len(prompts) or 1))
+        return base.in_order(self.answers(base.given_questions(clips, prompts, options), by, size=len(prompts) or 1))
 
-    def answers(self, questions: Iterable[GivenQuestion], by: By | None = None, *, size: int) -> AnswerStream:
+    def answers(
+        self, questions: Iterable[base.GivenQuestion], by: base.By | None = None, *, size: int
+    ) -> base.AnswerStream:
         """See `Model.answers`; answers come a batch at a time, the longest questions of a call first."""
         if by not in (None, "letters", "options"):
             raise InputError(f"by is {by!r}; it must be 'letters' or 'options'")
@@ -257,7 +260,7 @@ class TransformersLanguageModel(Model):
                 try:
                     call.append(self._chat_question(question, by))
                     indices.append(question.index)
-                except ClipError as error:
+                except base.ClipError as error:
                     yield question.index, error
             if not self._checked and min(len(call), self.batch_size) > 1:
                 self._check_batches()
@@ -268,12 +271,12 @@ class TransformersLanguageModel(Model):
                 for place, scores in self._batches.run(call, self._score):
                     yield indices[place], (scores, {})
 
-    def _read(self, batch: Sequence[ChatQuestion], written: Sequence[list[int]]) -> list[GivenAnswer]:
+    def _read(self, batch: Sequence[ChatQuestion], written: Sequence[list[int]]) -> list[base.GivenAnswer]:
         """The texts of tokens, each with the reason why the answer ended, and its number of tokens, the final one
         included."""
         ending = self._ending["eos_token_id"]
         ends = set(ending if isinstance(ending, list) else [ending])
-        answers: list[GivenAnswer] = []
+        answers: list[base.GivenAnswer] = []
         for question, tokens in zip(batch, written, strict=True):
             count = next((place for place, token in enumerate(tokens, 1) if token in ends), None)
             facts = {"finish_reason": "length" if count is None else "stop", "tokens": count or len(tokens)}
@@ -281,54 +284,54 @@ class TransformersLanguageModel(Model):
             answers.append((self.front_end.opening(question.chat) + text, facts))
         return answers
 
-    def _chat_question(self, question: GivenQuestion, by: By | None) -> ChatQuestion:
+    def _chat_question(self, question: base.GivenQuestion, by: base.By | None) -> ChatQuestion:
         """A question that is known to be valid, its clip at the model's rate."""
-        prompt = question.prompt
+        prompt, row, front_end, texts = question.prompt, question.index, self.front_end, question.options
         if not isinstance(prompt, str) or not prompt.strip():
-            raise InputError(f"prompt {question.index} is {prompt!r}; it must be a text")
+            raise InputError(f"prompt {row} is {prompt!r}; it must be a text")
         if by is not None:
-            _check_options(question.options, question.index, by)
-        waveform = self._waveform(self.single_clip(question.clips, question.index), question.index)
-        chat = self.front_end.chat(prompt)
-        return ChatQuestion(chat, waveform, () if by is None else self._continuations(chat, question.options, by))
-
-    def _waveform(self, clip: Any, row: int) -> FloatArray:
-        rate = check_sample_rate(clip.sample_rate)
+            if isinstance(texts, str) or len(texts) < 2:
+                raise InputError(f"the options of prompt {row} are {texts!r}; there must be two or more texts")
+            for text in texts:
+                if not isinstance(text, str) or not text.strip():
+                    raise InputError(f"an option of prompt {row} is {text!r}; it must be a text")
+            if by == "letters" and len(texts) > len(base.LETTERS):
+                raise InputError(f"prompt {row} has {len(texts)} options, but there are {len(base.LETTERS)} letters")
+        clip = self.single_clip(question.clips, row)
+        rate = base.check_sample_rate(clip.sample_rate)
         try:
-            given = check_waveforms(np.asarray(clip.waveform)[None])
-        except ClipError as error:
-            raise ClipError(error.reason, row) from error
-        seconds, front_end = given.shape[1] / rate, self.front_end
-        if seconds > front_end.limit_seconds:
-            raise ClipError(
-                f"it lasts {seconds:g} s, but '{self.card.id}' takes {front_end.limit_seconds:g} s at most; cut it "
-                "before",
-                row,
+            given = base.check_waveforms(np.asarray(clip.waveform)[None])
+        except base.ClipError as error:
+            raise base.ClipError(error.reason, row) from error
+        seconds, limit = given.shape[1] / rate, front_end.limit_seconds
+        if seconds > limit:
+            raise base.ClipError(
+                f"it lasts {seconds:g} s, but '{self.card.id}' takes {limit:g} s at most; cut it before", row
             )
         if seconds < SHORTEST_SECONDS:
-            raise ClipError(f"it lasts {seconds:g} s; at least {SHORTEST_SECONDS:g} s are needed", row)
-        waveform: FloatArray = resample(given, rate, front_end.sample_rate)[0]
+            raise base.ClipError(f"it lasts {seconds:g} s; at least {SHORTEST_SECONDS:g} s are needed", row)
         # Resampled, a clip may be a sample longer than the model's limit.
-        return waveform[: round(front_end.limit_seconds * front_end.sample_rate)]
-
-    def _continuations(self, chat: str, texts: Sequence[str], by: By) -> tuple[list[int], ...]:
-        if self.front_end.opening(chat):
-            raise ModelError(
+        waveform = base.resample(given, rate, front_end.sample_rate)[0][: round(limit * front_end.sample_rate)]
+        chat = front_end.chat(prompt)
+        if by is None:
+            return ChatQuestion(chat, waveform)
+        if front_end.opening(chat):
+            raise base.ModelError(
                 f"'{self.card.id}' begins each answer with a thought, so the likelihood of an answer in its place "
                 "means nothing; score it by its answers"
             )
         if by == "options":
-            return tuple(self.front_end.continuation(chat, text) for text in texts)
-        first = [self.front_end.continuation(chat, letter)[:1] for letter in LETTERS[: len(texts)]]
+            return ChatQuestion(chat, waveform, tuple(front_end.continuation(chat, text) for text in texts))
+        first = [front_end.continuation(chat, letter)[:1] for letter in base.LETTERS[: len(texts)]]
         for place, token in enumerate(first):
             if token in first[:place]:
-                same = LETTERS[first.index(token)]
-                raise ModelError(
-                    f"the answers {same} and {LETTERS[place]} to '{self.card.id}' begin with the same token, "
-                    f"{self.front_end.tokenizer.convert_ids_to_tokens(token)[0]!r}: letters cannot distinguish "
-                    "them; score by options"
+                same = base.LETTERS[first.index(token)]
+                raise base.ModelError(
+                    f"the answers {same} and {base.LETTERS[place]} to '{self.card.id}' begin with the same token, "
+                    f"{front_end.tokenizer.convert_ids_to_tokens(token)[0]!r}: letters cannot distinguish them; score "
+                    "by options"
                 )
-        return tuple(first)
+        return ChatQuestion(chat, waveform, tuple(first))
 
     def _check_batches(self) -> None:
         """Go on one question at a time where a batch changes answers."""
@@ -378,7 +381,7 @@ class TransformersLanguageModel(Model):
     def _check_numbers(self, numbers: Any) -> None:
         """Refuse NaN, which `generate` would turn into tokens, and readers of likelihoods into a refusal."""
         if np.isnan(np.asarray(numbers)).any():
-            raise ModelError(
+            raise base.ModelError(
                 f"'{self.card.id}' computes no numbers (NaN) in {self.options.precision}; another precision may do"
             )
 
@@ -415,40 +418,3 @@ class TransformersLanguageModel(Model):
             name: value.to(self.model.device, self.model.dtype if value.is_floating_point() else None)
             for name, value in inputs.items()
         }
-
-
-def _check_options(texts: Sequence[str], row: int, by: By) -> None:
-    if isinstance(texts, str) or len(texts) < 2:
-        raise InputError(f"the options of prompt {row} are {texts!r}; there must be two or more texts")
-    for text in texts:
-        if not isinstance(text, str) or not text.strip():
-            raise InputError(f"an option of prompt {row} is {text!r}; it must be a text")
-    if by == "letters" and len(texts) > len(LETTERS):
-        raise InputError(f"prompt {row} has {len(texts)} options, but there are {len(LETTERS)} letters")
-
-
-def _ending_tokens(model: Any, tokenizer: Any) -> dict[str, Any]:
-    """The tokens that end an answer and the padding token; all else in generation_config.json is dropped."""
-    from transformers import GenerationConfig
-
-    text_config = model.config.get_text_config()
-    stated = (model.generation_config.eos_token_id, text_config.eos_token_id, tokenizer.eos_token_id)
-    tokens = {
-        "eos_token_id": next((one for one in stated if one is not None), None),
-        "pad_token_id": tokenizer.pad_token_id,
-    }
-    # `generate` would take missing values from here.
-    model.generation_config = GenerationConfig(**tokens)  # type: ignore[no-untyped-call]
-    return tokens
-
-
-def _card(
-    checkpoint: Checkpoint, family: LanguageFamily, model: Any, sample_rate: int, options: LanguageOptions
-) -> ModelCard:
-    card = checkpoint.card(
-        sample_rate=sample_rate, output_dim=None, options=EncoderOptions(precision=options.precision), modules=[]
-    )
-    used = (weight.numel() for name, weight in model.named_parameters() if not name.startswith(family.unused or "/"))
-    return replace(
-        card, id=checkpoint.id + options.suffix, parameters=sum(used), paradigm=card.paradigm or "audio–language"
-    )

@@ -139,7 +139,12 @@ class Checkpoint(ModelSource):
         if (index := self.find(INDEX)) is not None:
             try:
                 weight_map = json.loads(index.read_text("utf-8"))["weight_map"]
-                names = sorted({file for name, file in weight_map.items() if self._is_used(name)})
+                # Of a folder those of the text tower are in the revision, too.
+                renames = [self.rename or str, *([self.rename_text] if self.commit is None else [])]
+                used = [one for one in renames if one is not None]
+                names = sorted(
+                    {file for name, file in weight_map.items() if any(one(name) is not None for one in used)}
+                )
                 strange = [name for name in names if Path(name).name != name or not name.endswith(".safetensors")]
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise ModelError(
@@ -366,12 +371,6 @@ class Checkpoint(ModelSource):
             except (OSError, SafetensorError) as error:
                 raise ModelError(f"cannot read the weights of '{self.name}' in {file}: {error}") from error
         return state
-
-    def _is_used(self, name: str) -> bool:
-        """Whether a stored tensor is of the part that embeds."""
-        if self.rename is None or self.rename(name) is not None:
-            return True
-        return self.commit is None and self.rename_text is not None and self.rename_text(name) is not None
 
     def _without_safetensors(self) -> ModelError:
         """The error about a checkpoint without safetensors, with what to do."""

@@ -82,31 +82,24 @@ def shuffle_matrices(module: torch.nn.Module, seed: int, prefixes: tuple[str, ..
         prefixes: only parameters whose names begin with one of them are changed.
     """
     import torch
+    from torch import nn
+    from torch.nn.utils.parametrize import ParametrizationList
 
+    # Some of these take positions as input; they are layers all the same.
+    layers = (nn.Linear, nn.modules.conv._ConvNd, ParametrizationList)
     with torch.no_grad():
         for name, parameter in module.named_parameters():
-            if not name.startswith(prefixes) or not _is_matrix(module, name, parameter):
+            if not name.startswith(prefixes) or sum(length > 1 for length in parameter.shape) < 2:
+                continue
+            owner_name, _, last = name.rpartition(".")
+            owner = module.get_submodule(owner_name)
+            is_norm = isinstance(owner, (nn.LayerNorm, nn.RMSNorm)) or "bias" in last.split("_")
+            if not isinstance(owner, layers) and (is_norm or POSITIONS & set(re.split(r"[._]", name))):
                 continue
             digest = hashlib.sha256(f"{seed}:{name}".encode()).digest()
             generator = torch.Generator().manual_seed(int.from_bytes(digest[:8], "little", signed=True))
             order = torch.randperm(parameter.numel(), generator=generator)
             parameter.copy_(parameter.flatten()[order].view_as(parameter))
-
-
-def _is_matrix(module: torch.nn.Module, name: str, parameter: torch.Tensor) -> bool:
-    from torch import nn
-    from torch.nn.utils.parametrize import ParametrizationList
-
-    if sum(length > 1 for length in parameter.shape) < 2:
-        return False
-    owner_name, _, last = name.rpartition(".")
-    owner = module.get_submodule(owner_name)
-    if isinstance(owner, (nn.Linear, nn.modules.conv._ConvNd, ParametrizationList)):
-        # Some of these take positions as input; they are layers all the same.
-        return True
-    if isinstance(owner, (nn.LayerNorm, nn.RMSNorm)) or "bias" in last.split("_"):
-        return False
-    return not POSITIONS & set(re.split(r"[._]", name))
 
 
 TWINS = {

@@ -8,7 +8,6 @@ import pytest
 from audio_compositionality.encoders.base import Model, ModelCard, ModelError
 from audio_compositionality.encoders.binned_frames import FRAME_BIN, BinnedFrames, binned
 from audio_compositionality.encoders.controls import CONTROLS, Controlled
-from audio_compositionality.encoders.loading.registry import load_model
 
 RATE = 1_000
 
@@ -24,13 +23,10 @@ class Clock(Model):
         return np.stack([means, np.ones_like(means)], axis=2), 0.02
 
 
-def test_a_bin_is_the_mean_of_its_frames():
+def test_a_bin_is_the_mean_of_its_frames_and_the_nearest_one_stands_for_one_without():
     frames = np.arange(15, dtype=np.float32)[None, :, None]
     # Frames of 40 ms have their middles at 20, 60 | 100, 140, 180 | 220 ms …: the third lies on the border.
     assert binned(frames, 0.04, 4)[0, :, 0].tolist() == [0.5, 3.0, 5.5, 8.0]
-
-
-def test_the_nearest_frame_stands_for_a_bin_without_one():
     frames = np.array([[[1.0], [2.0]]], np.float32)
     assert binned(frames, 0.5, 10)[0, :, 0].tolist() == [1, 1, 1, 1, 1, 2, 2, 2, 2, 2]
 
@@ -51,11 +47,6 @@ def test_a_control_changes_the_frames():
     assert np.allclose(encoder.embed(clip[None], RATE).reshape(5, 2)[:, 0], np.arange(5)[::-1] / 10)
 
 
-def test_a_model_without_frames_is_refused():
-    with pytest.raises(ModelError, match="cannot embed frames"):
-        BinnedFrames(load_model("downsample"), 1.0)
-
-
 def test_frames_that_end_before_the_clip_are_refused():
     class Short(Clock):
         def embed_frames(self, waveforms, sample_rate):
@@ -66,11 +57,3 @@ def test_frames_that_end_before_the_clip_are_refused():
         ModelError, match=r"'clock' gave 10 frames of 0.02 s of a clip of 0.5 s: they must reach its end"
     ):
         BinnedFrames(Short(), 0.5).embed(np.ones((1, 500), np.float32), RATE)
-
-
-def test_a_click_is_in_the_bin_of_its_time():
-    encoder = BinnedFrames(load_model("log-mel-statistics"), 2.0)
-    clip = np.zeros(32_000 * 2, np.float32)
-    clip[int(32_000 * 1.34) :][:320] = 0.5
-    frames = encoder.embed(clip[None], 32_000).reshape(20, -1)
-    assert frames.mean(axis=1).argmax() == 13

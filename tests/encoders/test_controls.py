@@ -22,7 +22,6 @@ from audio_compositionality.encoders.controls import (
     random_fragments,
     shuffled_clips,
 )
-from audio_compositionality.encoders.loading.names import check_name, split_control
 from audio_compositionality.encoders.loading.registry import has_twins, load_encoder, load_model
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.encoders.pipeline import embed_batches
@@ -134,11 +133,8 @@ def test_a_control_forwards_what_its_model_can_with_the_changed_input(name: str)
     kind, model = CONTROLS[name], Everything()
     controlled: Any = Controlled(model, kind)
     assert controlled.abilities == LEFT.get(name, ABLE)
-    changed = (
-        noise()
-        if kind.clips is None
-        else np.broadcast_to(kind.clips(noise(), RATE), (2, *kind.clips(noise(), RATE).shape[1:]))
-    )
+    changed = noise() if kind.clips is None else kind.clips(noise(), RATE)
+    changed = np.broadcast_to(changed, (2, changed.shape[1]))
     for ability, ask in ASKED.items():
         model.heard.clear()
         if ability not in controlled.abilities:
@@ -178,20 +174,10 @@ def test_a_control_forwards_what_its_model_can_with_the_changed_input(name: str)
 
 
 def test_what_clips_become() -> None:
-    clips = noise()
+    clips, longer = noise(), noise(1, 80_001)
     changed = {name: kind.clips(clips, RATE) for name, kind in CONTROLS.items() if kind.clips is not None}
-    fragments = {"fragment-audio", "first-fragment-audio", "loudest-fragment-audio"}
-    assert set(changed) == {
-        "reversed-audio",
-        "shuffled-audio",
-        "padded-audio",
-        "without-audio",
-        "noise-audio",
-        *fragments,
-    }
     np.testing.assert_array_equal(changed["reversed-audio"], clips[:, ::-1])
     np.testing.assert_array_equal(changed["padded-audio"], np.pad(clips, ((0, 0), (0, 80_000 - 8_104))))
-    longer = noise(1, 80_001)
     np.testing.assert_array_equal(CONTROLS["padded-audio"].clips(longer, RATE), longer)  # type: ignore[misc]
     np.testing.assert_array_equal(changed["without-audio"], np.zeros((1, 8_104)))
 
@@ -331,20 +317,6 @@ def test_a_control_of_a_control() -> None:
     assert Controlled(moved, CONTROLS["reversed-audio"]).asks_about_others
 
 
-def test_a_class_of_ones_own_is_controlled(tmp_path: Path) -> None:
-    (tmp_path / "mine.py").write_text(
-        "class Mine:\n    sample_rate = 8_000\n    def embed(self, waveforms, sample_rate):\n"
-        "        return waveforms[:, [0, -1]]\n"
-    )
-    name = f"{tmp_path}/mine.py:Mine"
-    check_name(f"reversed-audio:{name}")
-    np.testing.assert_array_equal(
-        load_model(f"reversed-audio:{name}").embed(noise(), RATE), load_model(name).embed(noise(), RATE)[:, ::-1]
-    )
-    with pytest.raises(ModelError, match=r"'.*' is made by code of its own, so nothing here can give it fresh weights"):
-        load_model(f"reversed-audio:untrained:{name}")
-
-
 def test_a_twin_is_controlled_and_options_are_passed_on(saved: Callable[[str], Path]) -> None:
     name = f"untrained:{saved('whisper')}"
     options = EncoderOptions(layer=1)
@@ -364,8 +336,3 @@ def test_a_control_is_embedded_in_stages_as_its_model() -> None:
     (batch,) = embed_batches(load_model("without-audio:random"), [Batch()], skip_invalid=True)
     assert np.isnan(batch.embeddings[1]).all()
     np.testing.assert_array_equal(batch.embeddings[0], batch.embeddings[2])
-
-
-def test_what_is_no_control_by_its_name() -> None:
-    assert split_control("sorted-words") == (None, "sorted-words")
-    assert split_control("a/b:sorted-words") == (None, "a/b:sorted-words")

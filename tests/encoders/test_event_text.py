@@ -10,14 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from audio_compositionality.encoders import controls
 from audio_compositionality.encoders.base import Model, ModelCard, ModelError
-from audio_compositionality.encoders.controls import (
-    CONTROLS,
-    Controlled,
-    EventTextModel,
-    can_control,
-    prompt_with_events,
-)
 from audio_compositionality.support.errors import InputError
 
 from ..clips import each
@@ -64,8 +58,8 @@ class Echo(Model):
         return list(prompts)
 
 
-def cascade(detector: Any = None, model: Model | None = None) -> EventTextModel:
-    return EventTextModel(detector or Levels(), model or Echo())
+def cascade(detector: Any = None, model: Model | None = None) -> controls.EventTextModel:
+    return controls.EventTextModel(detector or Levels(), model or Echo())
 
 
 def test_events_stand_before_the_question_in_the_order_of_their_onsets():
@@ -74,7 +68,7 @@ def test_events_stand_before_the_question_in_the_order_of_their_onsets():
         {"onset": 0, "offset": 2.35, "label": "bell"},
         {"onset": 0, "offset": 1.0, "label": "siren", "source": 3},
     ]
-    assert prompt_with_events(events, "Which?\nA. bell").splitlines() == [
+    assert controls.prompt_with_events(events, "Which?\nA. bell").splitlines() == [
         HEAD,
         "0.00-1.00 s: siren",
         "0.00-2.35 s: bell",
@@ -83,16 +77,22 @@ def test_events_stand_before_the_question_in_the_order_of_their_onsets():
         "Which?",
         "A. bell",
     ]
-    assert prompt_with_events([], "Which?") == "No sounds were detected in a recording.\n\nWhich?"
+    assert controls.prompt_with_events([], "Which?") == "No sounds were detected in a recording.\n\nWhich?"
 
 
 def test_a_cascade_answers_from_events():
     model = cascade()
-    assert "events" in Levels().abilities
-    assert "answer" in model.abilities
     loud, silent = Clip(np.ones(8_000, np.float32)), Clip(np.zeros(8_000, np.float32))
     answers = model.answer(each([loud, silent]), ["one", "two"])
     assert answers == [f"{HEAD}\n0.00-0.50 s: bell\n\none", "No sounds were detected in a recording.\n\ntwo"]
+    card = model.card
+    assert (card.id, card.revision) == ("heard-as-text:levels:echo", "1+2+text-1")
+    assert (card.sample_rate, card.output_dim, card.trained_on) == (16_000, None, "nothing")
+    assert (model.device, model.limit_seconds, model.new_tokens) == ("server", None, None)
+    with pytest.raises(ModelError, match="'heard-as-text:levels:echo' cannot score given answers"):
+        model.score_options(each([loud]), ["a"], [["bell", "siren"]], "options")
+    with pytest.raises(ModelError, match="'echo' knows of no number of tokens"):
+        model.with_new_tokens(1024)
 
 
 def test_a_clip_is_listened_to_once_whatever_is_asked_about_it():
@@ -105,29 +105,13 @@ def test_a_clip_is_listened_to_once_whatever_is_asked_about_it():
     assert model.answer([], []) == []
 
 
-def test_the_card_is_of_both():
-    card = cascade().card
-    assert (card.id, card.revision) == ("heard-as-text:levels:echo", "1+2+text-1")
-    assert (card.sample_rate, card.output_dim, card.trained_on) == (16_000, None, "nothing")
-    assert cascade().device == "server"
-    with pytest.raises(ModelError, match="'heard-as-text:levels:echo' cannot score given answers"):
-        cascade().score_options(each([Clip(np.ones(16, np.float32))]), ["a"], [["bell", "siren"]], "options")
-
-
-@pytest.mark.parametrize(
-    "event",
-    [
-        {"onset": 1, "offset": 0.5, "label": "bell"},
-        {"onset": -1, "offset": 0.5, "label": "bell"},
-        {"onset": 0, "offset": math.nan, "label": "bell"},
-        {"onset": 0, "offset": 1, "label": " "},
-        {"onset": None, "offset": 1, "label": "bell"},
-        (0, 1, "bell"),
-    ],
-)
-def test_what_is_no_event(event: Any):
+def test_what_is_no_event():
+    good = {"onset": 0, "offset": 1, "label": "bell"}
+    for bad in ({"onset": 2}, {"onset": -1}, {"offset": math.nan}, {"label": " "}, {"onset": None}):
+        with pytest.raises(ModelError, match="is not an event"):
+            controls.prompt_with_events([{**good, **bad}], "a")
     with pytest.raises(ModelError, match="is not an event"):
-        prompt_with_events([event], "a")
+        controls.prompt_with_events([(0, 1, "bell")], "a")  # type: ignore[list-item]
 
 
 def test_a_detector_that_leaves_clips_out():
@@ -166,39 +150,24 @@ class Hears(Model):
         return Hears(count)
 
 
-def test_a_model_that_hears_is_given_silence_beside_the_text():
-    clip = Clip(np.ones(8_000, np.float32))
-    model = EventTextModel(Levels(), Hears())
-    (answer,) = model.answer(each([clip]), ["one"])
-    assert answer == f"False 8000 {HEAD}\n0.00-0.50 s: bell\n\none"
-    assert model.scorings == ("letters", "options")
-    assert model.score_options(each([clip]), ["one"], [["bell", "siren"]], "letters") == [[-4, -5]]
-    assert model.limit_seconds == 2
-    assert cascade().limit_seconds is None
-
-
 def test_what_a_run_asks_of_its_language_model_is_asked_of_the_cascade():
-    reader = Hears()
-    model = EventTextModel(Levels(), reader)
-    longer = Controlled(model, CONTROLS["without-audio"]).with_new_tokens(1024)
+    """A model that hears is given silence beside the text."""
+    clip = Clip(np.ones(8_000, np.float32))
+    model = controls.EventTextModel(Levels(), Hears())
+    assert model.answer(each([clip]), ["one"]) == [f"False 8000 {HEAD}\n0.00-0.50 s: bell\n\none"]
+    assert model.score_options(each([clip]), ["one"], [["bell", "siren"]], "letters") == [[-4, -5]]
+    assert (model.scorings, model.limit_seconds) == (("letters", "options"), 2)
+    longer = controls.Controlled(model, controls.CONTROLS["without-audio"]).with_new_tokens(1024)
     assert longer.card.id == "without-audio:heard-as-text:levels:hears@1024"
     assert longer.new_tokens == 1024
-    (answer,) = longer.answer(each([Clip(np.ones(16, np.float32))]), ["a"])
-    assert answer == "False 16 No sounds were detected in a recording.\n\na"
-    assert cascade().new_tokens is None
-    with pytest.raises(ModelError, match="'echo' knows of no number of tokens"):
-        cascade().with_new_tokens(1024)
+    assert longer.answer(each([clip]), ["a"]) == ["False 8000 No sounds were detected in a recording.\n\na"]
     assert "learn" not in model.abilities
-    assert not can_control(model, CONTROLS["events-as-text"])
+    assert not controls.can_control(model, controls.CONTROLS["events-as-text"])
 
-
-def test_a_detector_that_learns_makes_a_cascade_that_learns():
     class Learns(Levels):
         def learn(self, rows: Sequence[Any], clips: Iterable[Any]) -> None:
             self.learnt = [*rows, *clips]
 
     detector = Learns()
-    model = EventTextModel(detector, Echo())
-    assert "learn" in model.abilities
-    model.learn([{"id": "a"}], [1])
+    controls.EventTextModel(detector, Echo()).learn([{"id": "a"}], [1])
     assert detector.learnt == [{"id": "a"}, 1]

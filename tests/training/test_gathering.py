@@ -40,6 +40,7 @@ def both(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return computed(tmp_path_factory.mktemp("processes"))
 
 
+@pytest.mark.slow
 def test_rows_of_both_and_their_gradient(both: list[dict[str, Any]]):
     """Process 0 weighs rows with 0 … 11, process 1 with twice that: each receives thrice that for its own rows."""
     for rank, result in enumerate(both):
@@ -48,6 +49,7 @@ def test_rows_of_both_and_their_gradient(both: list[dict[str, Any]]):
         assert result["numbers"].tolist() == [0, 10, 1, 11]
 
 
+@pytest.mark.slow
 @EVERY
 def test_losses_and_gradients_of_embeddings(both: list[dict[str, Any]], name: str):
     one = of_embeddings(embedded(toy_batch(ROWS)))[name]
@@ -61,6 +63,7 @@ def test_losses_and_gradients_of_embeddings(both: list[dict[str, Any]], name: st
         torch.testing.assert_close(joined / 2, one[field], rtol=0, atol=1e-9)
 
 
+@pytest.mark.slow
 @EVERY
 @pytest.mark.parametrize("kind", ["steps", "chunks"])
 def test_gradients_of_weights_after_a_step(both: list[dict[str, Any]], name: str, kind: str):

@@ -16,12 +16,7 @@ from torch import Tensor
 from audio_compositionality.encoders.base import ModelCard
 from audio_compositionality.encoders.families.aligned import AlignedEncoder, FrozenEncoder
 from audio_compositionality.encoders.loading.names import absolute_name
-from audio_compositionality.encoders.networks.small_networks import (
-    AlignedConfig,
-    AlignedModel,
-    fresh_aligned,
-    tiny_tokenizer,
-)
+from audio_compositionality.encoders.networks import small_networks
 from audio_compositionality.encoders.options import DEFAULT_OPTIONS, EncoderOptions
 from audio_compositionality.evaluator.run.embeddings import embed_configuration
 from audio_compositionality.evaluator.run.options import RunOptions
@@ -44,7 +39,7 @@ class AlignedTowers(TwoTowers):
         frozen: the encoder.
     """
 
-    def __init__(self, frozen: FrozenEncoder, model: AlignedModel, tokenizer: Any) -> None:
+    def __init__(self, frozen: FrozenEncoder, model: small_networks.AlignedModel, tokenizer: Any) -> None:
         """Take the parts; all weights of the model are trained. No embeddings have been measured yet."""
         super().__init__(model, tokenizer, model.config.max_tokens, fresh=True)
         self.frozen = frozen
@@ -90,8 +85,8 @@ def open_aligned(
     # The folder that is written is opened from anywhere.
     name = absolute_name(encoder)
     frozen = FrozenEncoder.load(name, seed=seed, options=options, device=device)
-    tokenizer = tiny_tokenizer()
-    config = AlignedConfig(
+    tokenizer = small_networks.tiny_tokenizer()
+    config = small_networks.AlignedConfig(
         vocab_size=len(tokenizer),
         encoder=name,
         encoder_revision=frozen.revision,
@@ -100,7 +95,7 @@ def open_aligned(
         pooling=options.pooling,
         input_dim=frozen.dim,
     )
-    return AlignedTowers(frozen, fresh_aligned(config, seed), tokenizer)
+    return AlignedTowers(frozen, small_networks.fresh_aligned(config, seed), tokenizer)
 
 
 def frozen_features(towers: AlignedTowers, data: TrainingData, *, progress: bool = False) -> ArrayFeatures:
@@ -143,10 +138,9 @@ def fresh_small_towers(seed: int = 0) -> SmallTowers:
     from audio_compositionality.encoders.networks.small_networks import (
         fresh_small_clap,
         small_extractor,
-        tiny_tokenizer,
     )
 
-    tokenizer = tiny_tokenizer()
+    tokenizer = small_networks.tiny_tokenizer()
     model = fresh_small_clap(len(tokenizer), seed)
     return SmallTowers(model, tokenizer, model.config.max_tokens, extractor=small_extractor(), fresh=True)
 

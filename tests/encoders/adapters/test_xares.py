@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -67,45 +68,26 @@ def test_their_revision_follows_code_and_weights(theirs: str, tmp_path: Path) ->
     assert changed.card.revision.partition("-weights-")[0] != first.card.revision.partition("-weights-")[0]
 
 
+NO_MODULE = THEIRS.replace("torch.nn.Module", "object").replace("torch.nn.Parameter", "torch.as_tensor")
+
+
 @pytest.mark.parametrize(
-    ("old", "new", "message"),
+    ("text", "options", "message"),
     [
-        ("torch.nn.Module", "object", "makes a FramesEncoder; an encoder of X-ARES must be a torch.nn.Module"),
-        (
-            "self.sampling_rate",
-            "self.sample_rate",
-            "the model of 'FramesEncoder' has no sampling_rate, which X-ARES asks for",
-        ),
-        ("self.hop_size_in_ms", "self.hop", "has no hop_size_in_ms"),
+        (NO_MODULE, {}, "makes a FramesEncoder; an encoder of X-ARES must be a torch.nn.Module"),
+        (THEIRS.replace("sampling_rate", "rate"), {}, "of 'FramesEncoder' has no sampling_rate, which X-ARES asks for"),
+        (THEIRS.replace("hop_size_in_ms", "hop"), {}, "has no hop_size_in_ms"),
+        (THEIRS.replace("* self.scale", "[:, 0]"), {}, r"returned \(2, 3\), but must return \[2, frames, dim\]"),
+        (THEIRS, {"layer": 0}, "returns one layer: it takes no --layer"),
+        (THEIRS, {"pooling": "cls"}, "has no class token"),
     ],
 )
-def test_a_class_that_is_no_encoder(old: str, new: str, message: str, tmp_path: Path) -> None:
-    text = THEIRS.replace(old, new)
-    if new == "object":
-        text = text.replace("self.scale = torch.nn.Parameter", "self.scale = torch.as_tensor")
+def test_a_class_that_is_no_encoder(text: str, options: dict[str, Any], message: str, tmp_path: Path) -> None:
     (tmp_path / "wrong.py").write_text(text)
     with pytest.raises(ValueError, match=message):
-        load_model(f"xares:{tmp_path / 'wrong.py'}:FramesEncoder")
-
-
-def test_frames_of_another_shape(tmp_path: Path) -> None:
-    (tmp_path / "wrong.py").write_text(THEIRS.replace("* self.scale", "[:, 0]"))
-    with pytest.raises(
-        ValueError, match=r"'xares:FramesEncoder' returned \(2, 3\), but must return \[2, frames, dim\]"
-    ):
-        load_model(f"xares:{tmp_path / 'wrong.py'}:FramesEncoder").embed(np.zeros((2, 1_600)), 16_000)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (EncoderOptions(layer=0), "returns one layer: it takes no --layer"),
-        (EncoderOptions(pooling="cls"), "has no class token"),
-    ],
-)
-def test_options_that_it_does_not_have(options: EncoderOptions, message: str, theirs: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        load_model(theirs, options=options)
+        load_model(f"xares:{tmp_path / 'wrong.py'}:FramesEncoder", options=EncoderOptions(**options)).embed(
+            np.zeros((2, 1_600)), 16_000
+        )
 
 
 def test_our_encoder_as_theirs(saved: Saved) -> None:

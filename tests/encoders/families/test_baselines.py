@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
 
 import librosa
@@ -11,12 +10,11 @@ import scipy.stats
 import torch
 import transformers
 
-from audio_compositionality.encoders.base import ModelError, words_of
-from audio_compositionality.encoders.families.baselines import fourier_resample
+from audio_compositionality.encoders.base import words_of
+from audio_compositionality.encoders.families.baselines import fourier_resample, seeded_normals
 from audio_compositionality.encoders.loading.names import list_models
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.networks.small_networks import (
-    MAX_TOKENS,
     save_clap,
     shipped_words,
     tiny_clap,
@@ -38,28 +36,17 @@ def sixteen_bit(shape: tuple[int, int], seed: int = 0) -> np.ndarray:
 def test_fourier_resample_equals_scipy(samples: int) -> None:
     signals = np.random.default_rng(samples).normal(size=(2, samples))
     np.testing.assert_allclose(fourier_resample(signals, 768), scipy.signal.resample(signals, 768, axis=-1), atol=1e-12)
-
-
-def test_fourier_resample_keeps_a_slow_sine_and_removes_a_fast_one() -> None:
-    t = np.arange(10 * RATE) / RATE
-    new_t = np.arange(768) / 76.8
-    slow, fast = np.sin(2 * np.pi * 7 * t), np.sin(2 * np.pi * 440 * t)
-    np.testing.assert_allclose(fourier_resample((slow + fast)[None], 768)[0], np.sin(2 * np.pi * 7 * new_t), atol=1e-9)
-
-
-def test_fourier_resample_refuses_an_odd_length() -> None:
     with pytest.raises(ValueError, match="767 must be even"):
-        fourier_resample(np.zeros((1, 1000)), 767)
+        fourier_resample(signals, 767)
 
 
 def test_downsample_is_linear() -> None:
     encoder = load_model("downsample")
     x, y = sixteen_bit((2, 3 * RATE), 1), sixteen_bit((2, 3 * RATE), 2)
     whole = encoder.embed(x + 2 * y, RATE)
-    parts = encoder.embed(x, RATE) + 2 * encoder.embed(y, RATE)
-    assert whole.shape == (2, 768)
-    np.testing.assert_allclose(whole, parts, atol=1e-6 * np.abs(whole).max())
-    np.testing.assert_allclose(encoder.embed(x / 4, RATE), encoder.embed(x, RATE) / 4, rtol=1e-6)
+    np.testing.assert_allclose(
+        whole, encoder.embed(x, RATE) + 2 * encoder.embed(y, RATE), atol=1e-6 * np.abs(whole).max()
+    )
 
 
 def test_random_depends_on_the_content_and_on_nothing_else() -> None:
@@ -101,11 +88,6 @@ def test_log_mel_statistics_equal_librosa() -> None:
         )
         log_mel = np.log10(np.maximum(mel, 1e-10))
         np.testing.assert_allclose(row, [*log_mel.mean(axis=1), *log_mel.std(axis=1)], atol=1e-4)
-
-
-def test_log_mel_statistics_of_silence_are_the_floor() -> None:
-    row = load_model("log-mel-statistics").embed(np.zeros((1, 5000), np.float32), RATE)[0]
-    np.testing.assert_allclose(row, [-10.0] * 128 + [0.0] * 128, atol=1e-6)
 
 
 def test_mfcc_statistics_equal_librosa() -> None:
@@ -180,20 +162,14 @@ def test_the_root_mean_square_is_one_number_that_a_gain_multiplies() -> None:
 
 
 def test_words() -> None:
-    assert words_of("A dog barks, then a cat's meow; FIRST-class 2nd!") == [
-        *["a", "dog", "barks", "then", "a", "cat's", "meow", "first-class", "2nd"]
-    ]
+    words = ["a", "dog", "barks", "then", "a", "cat's", "meow", "first-class", "2nd"]
+    assert words_of("A dog barks, then a cat's meow; FIRST-class 2nd!") == words
     assert words_of("— ... !?") == []
 
 
 def test_texts_of_the_same_words_are_one_to_the_last_bit() -> None:
     encoder = load_model("bag-of-words")
-    pairs = [
-        ("a slow high bell followed by a fast low organ", "a fast low organ followed by a slow high bell"),
-        ("First a dog, later a cat.", "first a cat, later a dog"),
-    ]
-    for one, other in pairs:
-        np.testing.assert_array_equal(*encoder.embed_text([one, other]))
+    np.testing.assert_array_equal(*encoder.embed_text(["First a dog, later a cat.", "first a cat, later a dog"]))
     first, second = encoder.embed_text(["a dog before a cat", "a dog after a cat"])
     assert not np.allclose(first, second)
 
@@ -218,18 +194,15 @@ def test_a_clip_is_a_projection_of_its_log_mel_statistics() -> None:
     np.testing.assert_allclose(ratio, 1, atol=0.2)
 
 
-def test_random_texts_are_independent_normals_by_their_content() -> None:
+def test_random_texts_are_independent_by_their_content() -> None:
     encoder = load_model("random")
     texts = [f"text {number}" for number in range(100)]
     vectors = encoder.embed_text(texts)
     np.testing.assert_array_equal(load_model("random").embed_text(texts[::-1])[::-1], vectors)
-    assert scipy.stats.kstest(vectors.ravel(), "norm").pvalue > 1e-3
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     assert (unit @ unit.T)[np.triu_indices(100, 1)].std() == pytest.approx(768**-0.5, rel=0.05)
     # Not the vector of a clip with the same bytes.
-    digest = hashlib.blake2b(b"text 0", digest_size=16).digest()
-    of_clip = np.random.Generator(np.random.Philox(int.from_bytes(digest, "little"))).standard_normal(768, np.float32)
-    assert abs(np.corrcoef(of_clip, vectors[0])[0, 1]) < 0.2
+    assert abs(np.corrcoef(seeded_normals(b"text 0", 768), vectors[0])[0, 1]) < 0.2
 
 
 # The tiny CLAP
@@ -267,21 +240,13 @@ def test_what_is_saved_is_the_same_model_to_transformers_and_as_a_folder(tmp_pat
 def test_no_word_is_unknown() -> None:
     tokenizer = tiny_tokenizer()
     tokens = tokenizer.tokenize("Bells, then a zebra's 2nd étude - (quack)!")
-    assert tokens[:4] == ["bells", ",", "then", "a"]
-    assert tokens[4:9] == ["z", "##e", "##b", "##r", "##a"]
+    assert tokens[:9] == ["bells", ",", "then", "a", "z", "##e", "##b", "##r", "##a"]
     assert tokenizer.unk_token not in tokens
     assert tokenizer("a dog")["input_ids"][::3] == [0, 2]
     assert len(tokenizer) == tiny_clap().config.text_config.vocab_size
-    mine = tiny_tokenizer(["zebra", "étude"])
-    assert mine.tokenize("zebra bell") == ["zebra", "b", "##e", "##l", "##l"]
-
-
-def test_shipped_words_are_words() -> None:
-    words = shipped_words()
-    assert len(words) == len(set(words)) > 400
-    assert all(word.isalpha() and word.islower() for word in words)
+    assert tiny_tokenizer(["zebra", "étude"]).tokenize("zebra bell") == ["zebra", "b", "##e", "##l", "##l"]
     # YAML takes these for booleans where they stand alone.
-    assert {"no", "on", "off"} <= set(words)
+    assert {"no", "on", "off"} <= set(shipped_words())
 
 
 def test_a_shorter_clip_is_followed_by_silence_and_not_repeated() -> None:
@@ -290,10 +255,3 @@ def test_a_shorter_clip_is_followed_by_silence_and_not_repeated() -> None:
     longer = np.pad(clip, ((0, 0), (0, 112_000)))
     np.testing.assert_array_equal(encoder.embed(clip, 16_000), encoder.embed(longer, 16_000))
     assert tiny_extractor().padding == "pad"
-
-
-def test_a_text_has_77_tokens_at_most() -> None:
-    encoder = load("tiny-clap")
-    encoder.embed_text(["bell " * (MAX_TOKENS - 2)])
-    with pytest.raises(ModelError, match="has 78 tokens, but 'tiny-clap' takes 1 to 77"):
-        encoder.embed_text(["bell " * (MAX_TOKENS - 1)])

@@ -16,14 +16,9 @@ import torch
 from safetensors import safe_open
 from seeded import FOLDER, torchlibrosa_constants
 
+from audio_compositionality.encoders.families import ms_clap
 from audio_compositionality.encoders.families.audiomae import convert_audiomae, make_model
 from audio_compositionality.encoders.families.beats import convert_beats
-from audio_compositionality.encoders.families.ms_clap import (
-    UNUSED,
-    UNUSED_2022,
-    convert_ms_clap,
-    convert_ms_clap_2022,
-)
 from audio_compositionality.encoders.families.panns import convert_cnn14
 from audio_compositionality.encoders.families.passt import convert_passt
 from audio_compositionality.encoders.loading.weights import load_exactly
@@ -34,8 +29,8 @@ State = dict[str, torch.Tensor]
 NETWORKS: Mapping[str, tuple[Callable[[], torch.nn.Module], Callable[[State], State], tuple[str, ...]]] = {
     "audiomae": (make_model, convert_audiomae, ()),
     "beats-iter3": (beats_network.Beats, convert_beats, ()),
-    "ms-clap-2022": (htsat.ProjectedCnn14, convert_ms_clap_2022, tuple(UNUSED_2022)),
-    "ms-clap-2023": (htsat.MsClap, convert_ms_clap, tuple(UNUSED)),
+    "ms-clap-2022": (htsat.ProjectedCnn14, ms_clap.convert_ms_clap_2022, tuple(ms_clap.UNUSED_2022)),
+    "ms-clap-2023": (htsat.MsClap, ms_clap.convert_ms_clap, tuple(ms_clap.UNUSED)),
     "panns-cnn14": (cnn14.Cnn14, convert_cnn14, ("fc_audioset.",)),
     "passt-s": (passt_network.Passt, convert_passt, ("head.", "head_dist.")),
 }

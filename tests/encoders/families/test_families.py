@@ -328,20 +328,17 @@ def test_frames_of_real_weights(checkpoints: Path) -> None:
     assert relative_error(untrained.embed(clips[:1], 16_000), together[:1]) > 0.1
 
 
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", ["wav2vec2", "clap", "whisper", "mimi", "pe-audio", "qwen2-audio", *LAYERLESS])
 def test_layers_that_a_model_does_not_have(family: str, saved: Saved) -> None:
     message = rf"'.*{family}' has the layers 0 to 2, but layer 3 is asked for"
     if family in LAYERLESS:
         message = f"'{family}' is a convolutional codec without layers.*leave the layer out"
     with pytest.raises(ValueError, match=message):
         load_model(encoder_name(family, saved(family)), options=EncoderOptions(layer=3))
-
-
-def test_blocks_that_a_layer_does_not_need_are_not_run(saved: Saved) -> None:
-    def blocks(layer: int | None) -> int:
-        return len(load_model(str(saved("wav2vec2")), options=EncoderOptions(layer=layer))._model.encoder.layers)
-
-    assert [blocks(layer) for layer in (None, 2, 1, 0)] == [2, 2, 2, 1]
+    if family == "wav2vec2":
+        # Blocks that a layer does not need are not run.
+        encoders = [load_model(str(saved(family)), options=EncoderOptions(layer=layer)) for layer in (None, 2, 1, 0)]
+        assert [len(encoder._model.encoder.layers) for encoder in encoders] == [2, 2, 2, 1]
 
 
 # Lengths
@@ -519,80 +516,55 @@ def test_the_audio_of_an_audio_visual_model(prefix: str, saved: Saved, save: Sav
 
 # Models that are no encoders
 
-T = transformers
 SMALL = {"hidden_size": 32, "num_attention_heads": 4, "intermediate_size": 32, "num_hidden_layers": 1}
 INNER = {"hidden_size": 32, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 4,
          "decoder_attention_heads": 4, "vocab_size": 9}  # fmt: skip
+WAV = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
 
 
 @pytest.mark.parametrize(
-    ("config", "extractor", "message"),
+    ("config", "settings", "extractor", "message"),
     [
-        (T.BertConfig, None, r"'made' \(model type 'bert'\) has no feature extractor"),
-        (T.ViTConfig, "ViTImageProcessor", r"'made' \(model type 'vit'\)"),
-        (None, None, "cannot read the configuration of 'made'.*new-audio-model"),
-        (T.VoxtralConfig, T.WhisperFeatureExtractor, r"type 'voxtral'\).* several parts \(audio_config, text_config\)"),
-        (T.UnivNetConfig, T.UnivNetFeatureExtractor, "a UnivNetModel returns no last_hidden_state"),
+        ("Bert", {}, None, r"'made' \(model type 'bert'\) has no feature extractor"),
+        ("ViT", {}, '{"image_processor_type": "ViTImageProcessor"}', r"'made' \(model type 'vit'\)"),
+        (None, {}, None, "cannot read the configuration of 'made'.*new-audio-model"),
+        ("Voxtral", {}, "Whisper", r"type 'voxtral'\).* several parts \(audio_config, text_config\)"),
+        ("UnivNet", {}, "UnivNet", "a UnivNetModel returns no last_hidden_state"),
+        ("LasrEncoder", SMALL, "Lasr", "returns 22 frames for 98 steps of its input.* does not say how many of them"),
+        ("SpeechT5", INNER, "SpeechT5", "cannot run on the output of its SpeechT5FeatureExtractor"),
         (
-            lambda: T.LasrEncoderConfig(**SMALL),
-            T.LasrFeatureExtractor,
-            "returns 22 frames for 98 steps of its input.* does not say how many of them are sound",
+            "Speech2Text",
+            {"encoder_layers": 1, "conv_channels": 16},
+            "Whisper",
+            "pads every clip to one length and returns",
         ),
-        (
-            lambda: T.SpeechT5Config(**INNER),
-            T.SpeechT5FeatureExtractor,
-            "cannot run on the output of its SpeechT5FeatureExtractor",
-        ),
+        ("Wav2Vec2", WAV, "Whisper", "the model takes 'input_values', but its WhisperFeatureExtractor makes"),
     ],
-    ids=["text", "image", "unknown", "several", "vocoder", "subsampled", "inner"],
 )
 def test_models_that_cannot_be_embedded_with_say_why_and_how_to_wrap_them(
-    config: Any, extractor: Any, message: str, tmp_path: Path
+    config: str | None, settings: dict[str, int], extractor: str | None, message: str, tmp_path: Path
 ) -> None:
     folder = tmp_path / "made"
     folder.mkdir()
     if config is None:
         (folder / "config.json").write_text('{"model_type": "new-audio-model"}')
     else:
-        config().save_pretrained(folder)
-    if isinstance(extractor, str):
-        (folder / "preprocessor_config.json").write_text(json.dumps({"image_processor_type": extractor}))
+        getattr(transformers, f"{config}Config")(**settings).save_pretrained(folder)
+    if extractor is not None and extractor.startswith("{"):
+        (folder / "preprocessor_config.json").write_text(extractor)
     elif extractor is not None:
-        extractor().save_pretrained(folder)
+        getattr(transformers, f"{extractor}FeatureExtractor")().save_pretrained(folder)
     with pytest.raises(ValueError, match=message) as caught:
         load_model(f"untrained:{folder}" if extractor is not None else str(folder))
-    assert "`embed(waveforms, sample_rate)`" in str(caught.value)
-    assert "pass path/to/file.py:ClassName" in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    ("config", "extractor", "message"),
-    [
-        (
-            lambda: T.Wav2Vec2Config(hidden_size=16, num_hidden_layers=1, num_attention_heads=2),
-            T.WhisperFeatureExtractor,
-            "the model takes 'input_values', but its WhisperFeatureExtractor makes",
-        ),
-        (
-            lambda: T.Speech2TextConfig(encoder_layers=1, conv_channels=16),
-            lambda: T.WhisperFeatureExtractor(chunk_length=3),
-            "pads every clip to one length and returns no attention mask",
-        ),
-    ],
-)
-def test_an_extractor_that_does_not_belong_to_the_model(
-    config: Any, extractor: Any, message: str, tmp_path: Path
-) -> None:
-    config().save_pretrained(tmp_path)
-    extractor().save_pretrained(tmp_path)
-    with pytest.raises(ValueError, match=message):
-        load_model(f"untrained:{tmp_path}")
+    if config != "Wav2Vec2":
+        assert "`embed(waveforms, sample_rate)`" in str(caught.value)
+        assert "pass path/to/file.py:ClassName" in str(caught.value)
 
 
 # The front end of Whisper
 
 
-@pytest.mark.parametrize("samples", [1, 160, 201, 16_000, 47_600, 48_000])
+@pytest.mark.parametrize("samples", [1, 201, 47_600, 48_000])
 def test_log_mel_is_that_of_transformers_to_the_bit(samples: int) -> None:
     extractor = transformers.WhisperFeatureExtractor(chunk_length=3)
     rng = np.random.default_rng(samples)

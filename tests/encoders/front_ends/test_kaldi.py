@@ -64,14 +64,6 @@ def test_silence_and_a_constant_are_at_the_floor() -> None:
     np.testing.assert_allclose(log_mel, np.log(FLOOR), atol=1e-6)
 
 
-def test_a_clip_does_not_depend_on_its_batch() -> None:
-    bank = FilterBank(128, "hanning")
-    clips = torch.from_numpy(different_clips(16_000, 0.5))
-    together = bank(clips)
-    for row, clip in enumerate(clips):
-        torch.testing.assert_close(bank(clip[None])[0], together[row], rtol=0, atol=0)
-
-
 @pytest.mark.parametrize("seconds", [0.025, 0.4, 1.0])
 def test_window_equals_the_feature_extractor_of_transformers(seconds: float) -> None:
     clips = different_clips(16_000, seconds)
@@ -80,10 +72,6 @@ def test_window_equals_the_feature_extractor_of_transformers(seconds: float) -> 
     window = WindowedFilterBank(mels=40, frames=98, mean=-3.5, std=4.0)(torch.from_numpy(clips))
     assert window.frames == (clips.shape[1] - 400) // 160 + 1
     np.testing.assert_allclose(window.log_mel, expected, atol=1e-3)
-
-
-def test_the_shortest_clip_of_so_many_frames() -> None:
-    assert (shortest_clip(), shortest_clip(16), shortest_clip(1_025) - 1) == (400, 2_800, 400 + 1_024 * 160 - 1)
 
 
 @pytest.mark.parametrize("taper", ["hanning", "povey"])

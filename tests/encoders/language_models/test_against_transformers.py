@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,22 @@ from .tiny import OPTIONS, PROMPTS, sounds
 RATE = 16_000
 
 
+@cache
+def processor_of(folder: Path) -> Any:
+    return transformers.AutoProcessor.from_pretrained(folder)
+
+
+@cache
+def tokenizer_of(folder: Path) -> Any:
+    return transformers.AutoTokenizer.from_pretrained(folder)
+
+
 def documented_inputs(family: str, folder: Path, row: int, tmp_path: Path, answer: str = "") -> dict[str, Any]:
     """What the model is called with for one prompt and what is said after it."""
     clip = sounds()[row].waveform
     if family == "qwen2-audio":
         # Documentation of Qwen2-Audio, "Audio analysis inference".
-        processor = transformers.AutoProcessor.from_pretrained(folder)
+        processor = processor_of(folder)
         conversation = [
             {"role": "user", "content": [{"type": "audio", "audio_url": "x"}, {"type": "text", "text": PROMPTS[row]}]}
         ]
@@ -35,7 +46,7 @@ def documented_inputs(family: str, folder: Path, row: int, tmp_path: Path, answe
         # Documentation of Audio Flamingo 3, "Audio + text instruction".
         path = tmp_path / "clip.wav"
         soundfile.write(path, clip, RATE, subtype="FLOAT")
-        processor = transformers.AutoProcessor.from_pretrained(folder)
+        processor = processor_of(folder)
         conversation = [
             {"role": "user", "content": [{"type": "text", "text": PROMPTS[row]}, {"type": "audio", "path": str(path)}]}
         ]
@@ -51,14 +62,14 @@ def documented_inputs(family: str, folder: Path, row: int, tmp_path: Path, answe
         path = tmp_path / "clip.wav"
         soundfile.write(path, clip, RATE, subtype="FLOAT")
         conversation[0]["content"][0]["path"] = str(path)  # type: ignore[index]
-        processor = transformers.AutoProcessor.from_pretrained(folder)
+        processor = processor_of(folder)
         inputs = dict(processor.apply_chat_template(conversation))
         if answer:
             said = [*conversation, {"role": "assistant", "content": answer}]
             tokens = processor.tokenizer.apply_chat_template(said, continue_final_message=True)["input_ids"]
             inputs |= {"input_ids": torch.tensor([tokens]), "attention_mask": torch.ones(1, len(tokens), dtype=int)}
         return inputs
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder)
+    tokenizer = tokenizer_of(folder)
     if family == "gemma-4":
         # As for Qwen-Omni, below.
         steps = object.__new__(transformers.Gemma4Processor)
@@ -109,7 +120,7 @@ def test_what_the_model_is_given(family: str, row: int, folder: Folder, load: Lo
 def test_answers_are_those_of_generate(family: str, folder: Folder, load: Load, tmp_path: Path) -> None:
     model = load(family)
     bare = bare_model(model, folder(family))
-    tokenizer = transformers.AutoTokenizer.from_pretrained(folder(family))
+    tokenizer = tokenizer_of(folder(family))
     expected = []
     for row in range(3):
         inputs = documented_inputs(family, folder(family), row, tmp_path)

@@ -16,9 +16,10 @@ import torch
 from audio_compositionality.encoders.base import ClipError, GivenQuestion
 from audio_compositionality.encoders.language_models.transformers_model import TransformersLanguageModel
 from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.encoders.options import LanguageOptions
 
 from ...clips import each
-from .conftest import Folder, Load
+from .conftest import Folder
 from .tiny import OPTIONS, PROMPTS, Sound, sounds
 
 BY = ["letters", "options"]
@@ -135,10 +136,11 @@ def test_more_tokens_are_another_id_of_the_same_weights(model: TransformersLangu
     assert longer.with_new_tokens(16).card == model.card
 
 
-def test_its_untrained_twin_has_other_weights_and_answers(folder: Folder, family: str, load: Load) -> None:
+def test_its_untrained_twin_has_other_weights_and_answers(
+    folder: Folder, family: str, model: TransformersLanguageModel
+) -> None:
     twin = load_model(f"untrained:{folder(family)}", device="cpu", seed=1)
     assert isinstance(twin, TransformersLanguageModel)
-    model = load(family)
     assert (twin.card.id, twin.card.weights_sha256) == (f"untrained:{family}", None)
     assert twin.card.parameters == model.card.parameters
     assert twin.card.revision.startswith("seed-1-")
@@ -147,15 +149,12 @@ def test_its_untrained_twin_has_other_weights_and_answers(folder: Folder, family
     assert len(twin.answer(each(sounds()), PROMPTS)) == 3
 
 
-def test_in_bfloat16_the_weights_are_and_the_id_says_so(folder: Folder, family: str) -> None:
-    from audio_compositionality.encoders.options import LanguageOptions
-
+def test_in_bfloat16_the_weights_are_and_the_id_says_so(
+    folder: Folder, family: str, model: TransformersLanguageModel
+) -> None:
     options = LanguageOptions(precision="bfloat16", batch_size=2)
-    model = load_model(str(folder(family)), device="cpu", options=options)
-    assert isinstance(model, TransformersLanguageModel)
-    assert model.card.id == f"{family}@bfloat16"
-    assert model.card.options.precision == "bfloat16"
-    assert model.model.dtype == torch.bfloat16
-    exact = load_model(str(folder(family)), device="cpu")
-    assert isinstance(exact, TransformersLanguageModel)
-    np.testing.assert_allclose(scores_of(model, "letters"), scores_of(exact, "letters"), atol=0.5)
+    rounded = load_model(str(folder(family)), device="cpu", options=options)
+    assert isinstance(rounded, TransformersLanguageModel)
+    assert (rounded.card.id, rounded.card.options.precision) == (f"{family}@bfloat16", "bfloat16")
+    assert rounded.model.dtype == torch.bfloat16
+    np.testing.assert_allclose(scores_of(rounded, "letters"), scores_of(model, "letters"), atol=0.5)

@@ -14,14 +14,7 @@ from typing import Any
 
 import pytest
 
-from audio_compositionality.encoders.language_models.endpoint import (
-    MOST_BYTES,
-    Clock,
-    EndpointError,
-    EndpointModel,
-    completions_url,
-    load_endpoint,
-)
+from audio_compositionality.encoders.language_models import endpoint
 from audio_compositionality.encoders.loading.names import parse_endpoint
 from audio_compositionality.encoders.options import LanguageOptions
 from audio_compositionality.support.retries import WAITS
@@ -42,9 +35,9 @@ from .endpoint_server import (
 MB = 1_000_000
 
 
-def error_of(model: EndpointModel, prompts: int = 1) -> EndpointError:
+def error_of(model: endpoint.EndpointModel, prompts: int = 1) -> endpoint.EndpointError:
     """The error of questions, which is one line."""
-    with pytest.raises(EndpointError) as caught:
+    with pytest.raises(endpoint.EndpointError) as caught:
         model.answer(*alone([f"question {number}" for number in range(prompts)]))
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 500
@@ -54,8 +47,10 @@ def error_of(model: EndpointModel, prompts: int = 1) -> EndpointError:
 # Redirects
 
 
-@pytest.mark.parametrize("status", [301, 307])
-@pytest.mark.parametrize("place", ["{url}", "https://h.example/hunter2", "http://[::1", "/v1/chat/completions", ""])
+@pytest.mark.parametrize(
+    ("status", "place"),
+    [(301, "{url}"), (307, "{url}"), (307, "http://[::1"), (307, "/v1/chat/completions"), (308, "")],
+)
 def test_a_redirect_is_not_followed(server: LoopbackEndpoint, clock: StillClock, status: int, place: str):
     other = LoopbackEndpoint(clock)
     try:
@@ -78,8 +73,8 @@ def endless(first: bytes, total: int = 600 * MB, part: bytes = b" " * 2**16) -> 
         yield part
 
 
-def bomb(code: Callable[[], Any], total: int = 1_500 * MB) -> Iterator[bytes]:
-    """The compressed form of a reply of 1.5 GB."""
+def bomb(code: Callable[[], Any], total: int = 300 * MB) -> Iterator[bytes]:
+    """The compressed form of a reply of 300 MB."""
     maker, part = code(), b" " * 2**20
     for _ in range(total // len(part)):
         yield maker.compress(part)
@@ -90,17 +85,12 @@ def gzipped() -> Any:
     return zlib.compressobj(9, zlib.DEFLATED, zlib.MAX_WBITS | 16)
 
 
-def twice_gzipped() -> Iterator[bytes]:
-    return iter([gzip.compress(b"".join(bomb(gzipped, 100 * MB)))])
-
-
 REPLIES: dict[str, Callable[[], Iterator[bytes]]] = {
     "to its end": lambda: endless(head()),
     "error": lambda: endless(head(400, Content_Type="application/json") + b'{"error": "'),
     "error that can pass": lambda: endless(head(503, Retry_After="1")),
     "gzip": lambda: chain([head(Content_Encoding="gzip")], bomb(gzipped)),
     "deflate": lambda: chain([head(Content_Encoding="deflate")], bomb(zlib.compressobj)),
-    "gzip of gzip": lambda: chain([head(Content_Encoding="gzip, gzip")], twice_gzipped()),
     "gzip of an error": lambda: chain([head(500, Content_Encoding="gzip")], bomb(gzipped)),
 }
 
@@ -129,14 +119,14 @@ def test_a_reply_that_is_too_large_ends_it_at_once_and_fills_no_memory(
 @pytest.mark.parametrize("more", [0, 1])
 def test_a_megabyte_may_be_answered_and_not_a_byte_more(server: LoopbackEndpoint, encoding: str, more: int):
     body = completion("A").body
-    body += b" " * (MOST_BYTES - len(body) + more)
+    body += b" " * (endpoint.MOST_BYTES - len(body) + more)
     packed = gzip.compress(body) if encoding == "gzip" else body
     server.respond = lambda request: Response(body=packed, headers={"Content-Encoding": encoding})
     if more:
         assert "with more than 1 MB" in str(error_of(model_of(server)))
     else:
         assert model_of(server).answer(*alone(["a"])) == ["A"]
-    assert MOST_BYTES == MB
+    assert endpoint.MOST_BYTES == MB
 
 
 # Time
@@ -153,7 +143,6 @@ def dribble(first: bytes, each: bytes = b" ", count: int = 600, seconds: float =
 
 SLOW: dict[str, Callable[[], Iterator[bytes]]] = {
     "body": lambda: dribble(head()),
-    "body of a known length": lambda: dribble(head(Content_Length="600")),
     "body of an error": lambda: dribble(head(503)),
     "head": lambda: dribble(b"HTTP/1.1 200 Fine\r\nX-Long: "),
     "words before the head": lambda: dribble(b"", each=b"HTTP/1.1 102 Processing\r\n\r\n"),
@@ -194,7 +183,7 @@ def test_a_connection_that_is_never_made_ends_at_the_deadline(clock: StillClock,
             with pytest.raises(TimeoutError):
                 waiting.extend(socket.create_connection(place, 0.3) for _ in range(50))
             address = parse_endpoint(f"endpoint:tiny@http://127.0.0.1:{place[1]}/v1")
-            model = EndpointModel(address, LanguageOptions(deadline=0.5), clock=clock)
+            model = endpoint.EndpointModel(address, LanguageOptions(deadline=0.5), clock=clock)
             assert "no complete answer within 0.5 s" in str(error_of(model))
         finally:
             for one in waiting:
@@ -218,7 +207,7 @@ def test_the_tries_of_a_question_share_its_deadline(server: LoopbackEndpoint, cl
 def test_waits_that_the_server_asks_for_do_not_count(server: LoopbackEndpoint):
     """With the clock of the machine: a wait that is longer than the deadline."""
     server.faults = [refusal(429, "slow down", Retry_After="1.5")]
-    assert model_of(server, deadline=1, clock=Clock()).answer(*alone(["a"])) == ["re: a"]
+    assert model_of(server, deadline=1, clock=endpoint.Clock()).answer(*alone(["a"])) == ["re: a"]
 
 
 def test_each_question_has_a_deadline_of_its_own(server: LoopbackEndpoint):
@@ -235,23 +224,11 @@ def test_each_question_has_a_deadline_of_its_own(server: LoopbackEndpoint):
 # The client
 
 
-@pytest.mark.parametrize(
-    ("url", "full"),
-    [
-        ("http://h", "http://h/v1/chat/completions"),
-        ("http://h/v1", "http://h/v1/chat/completions"),
-        ("http://h/one/v1", "http://h/one/v1/chat/completions"),
-        ("http://h/one", "http://h/one/v1/chat/completions"),
-        ("http://h/one/chat/completions", "http://h/one/chat/completions"),
-    ],
-)
-def test_where_questions_go(url: str, full: str):
-    assert completions_url(url) == full
-
-
-def test_the_deadline_is_a_setting(server: LoopbackEndpoint):
-    assert load_endpoint(server.name, LanguageOptions(deadline=7.5)).deadline == 7.5
-    assert load_endpoint(server.name, LanguageOptions()).deadline == 120
+def test_where_questions_go():
+    for url in ("http://h/one", "http://h/one/v1", "http://h/one/v1/chat/completions"):
+        assert endpoint.completions_url(url) == "http://h/one/v1/chat/completions"
+    assert endpoint.completions_url("http://h") == "http://h/v1/chat/completions"
+    assert endpoint.completions_url("http://h/one/chat/completions") == "http://h/one/chat/completions"
 
 
 def test_nothing_of_a_client_stays_behind(server: LoopbackEndpoint, caplog: pytest.LogCaptureFixture):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import re
 import threading
 import time
@@ -144,14 +143,16 @@ def test_what_is_stored_does_not_depend_on_what_comes_first(server: LoopbackEndp
 
 
 @pytest.mark.slow
-def test_likelihoods_come_through_the_window_as_well(server: LoopbackEndpoint, scored):
+def test_likelihoods_come_through_a_narrower_window_as_well(server: LoopbackEndpoint, scored):
     def respond(request: Request) -> Response:
         of_a = -0.1 if number_of(request) % 2 else -3.0
         return completion("A", logprobs=logprobs(A=of_a, B=-1.0))
 
     server.respond = respond
-    answers = scored(model_of(server), data=Questions(asked=40), settings={"scoring": "letters", "orders": 2})
+    settings = {"scoring": "letters", "orders": 2}
+    answers = scored(model_of(server), data=Questions(asked=40), settings=settings, batch_size=2)
     assert answers == [letter for number in range(FIRST_ASKED, FIRST_ASKED + 40) for letter in "BA"[number % 2] * 2]
+    assert server.most_at_once <= 2
 
 
 def test_no_answer_that_came_is_lost_by_an_error(server: LoopbackEndpoint, scored, tmp_path: Path):
@@ -175,30 +176,6 @@ def test_no_answer_that_came_is_lost_by_an_error(server: LoopbackEndpoint, score
     assert len(server.requests) == len(again)
 
 
-@pytest.mark.slow
-def test_answers_are_kept_while_clips_are_read(server: LoopbackEndpoint, scored, tmp_path: Path):
-    """Whatever ends the process then, what has come is there: the answers are kept by those who wait for them."""
-    kept: list[int] = []
-
-    class Slow(Questions):
-        def clips(self, wanted=None, *, keep_invalid=False):
-            for clip in super().clips(wanted, keep_invalid=keep_invalid):
-                if clip.id == f"r{FIRST_ASKED + 100}/audio":
-                    deadline = time.monotonic() + 30
-                    # All of the first call, a part of the second.
-                    while not (kept and kept[-1] >= 64) and time.monotonic() < deadline:
-                        # A file that is gone has become a shard meanwhile.
-                        with contextlib.suppress(FileNotFoundError):
-                            begun = b"".join(path.read_bytes() for path in tmp_path.rglob("*.begun"))
-                            kept.append(16 * len([*tmp_path.rglob("0*.json")]) + len(begun.splitlines()))
-                        time.sleep(0.01)
-                yield clip
-
-    server.respond = lambda request: completion(f"answer {number_of(request)}")
-    assert scored(model_of(server), tmp_path, Slow(asked=ASKED)) == texts_of(FIRST_ASKED)
-    assert 64 <= kept[-1] < ASKED
-
-
 def test_clips_that_cannot_be_asked_about_are_left_out_and_no_answer_is_paid_for_twice(
     server: LoopbackEndpoint, scored, tmp_path: Path
 ):
@@ -219,12 +196,6 @@ def test_clips_that_cannot_be_asked_about_are_left_out_and_no_answer_is_paid_for
     assert answers == [f"answer {number}" for number in left]
     assert {number_of(request) for request in server.requests} == set(left)
     assert len(server.requests) == len(left)
-
-
-def test_a_smaller_batch_is_a_narrower_window(server: LoopbackEndpoint, scored):
-    server.respond = lambda request: completion(f"answer {number_of(request)}")
-    assert scored(model_of(server), data=Questions(asked=40), batch_size=2) == texts_of(FIRST_ASKED, 40)
-    assert server.most_at_once <= 2
 
 
 def test_a_stream_that_nobody_reads_to_its_end_waits_for_nobody(server: LoopbackEndpoint):

@@ -33,41 +33,29 @@ from audio_compositionality.support.discovery import Registry
 DOCS = Path(__file__).parents[3] / "docs" / "models.md"
 
 
-@pytest.mark.parametrize(
-    ("model", "form"),
-    [
-        ("log-mel-statistics", "listed"),
-        ("oracle", "listed"),
-        ("whisper-base", "listed"),
-        ("whisper-base=/models/whisper", "listed"),
-        ("panns-cnn14=C:/models/Cnn14.pth", "listed"),
-        ("hear:module", "adapter"),
-        ("hear:module:weights.pt", "adapter"),
-        ("xares:a/b.py:Mine", "adapter"),
-        ("mteb:org/model", "adapter"),
-        ("heard-as-text:cascade:first", "adapter"),
-        ("heard-as-text:a/b.py:Mine:endpoint:m@http://h/v1", "adapter"),
-        ("endpoint:org/m@http://localhost:8000/v1", "endpoint"),
-        ("a/b.py:Mine", "file"),
-        ("b.py:Mine", "file"),
-        ("a/b.py", "file"),
-        ("org/model", "hub"),
-        ("org/model.v1-x_y", "hub"),
-        ("", "unknown"),
-        ("whisper-base=", "unknown"),
-        ("wisper-base=/models", "unknown"),
-        ("a/b/c", "unknown"),
-        ("other:model", "unknown"),
-    ],
-)
+FORMS = {
+    "listed": ("log-mel-statistics", "oracle", "whisper-base=/models/whisper", "panns-cnn14=C:/models/Cnn14.pth"),
+    "adapter": (
+        *("hear:module", "hear:module:weights.pt", "xares:a/b.py:Mine", "mteb:org/model"),
+        *("heard-as-text:cascade:first", "heard-as-text:a/b.py:Mine:endpoint:m@http://h/v1"),
+    ),
+    "endpoint": ("endpoint:org/m@http://localhost:8000/v1",),
+    "file": ("a/b.py:Mine", "b.py:Mine", "a/b.py"),
+    "hub": ("org/model", "org/model.v1-x_y"),
+    "unknown": ("", "whisper-base=", "wisper-base=/models", "a/b/c", "other:model"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("front", ["", "untrained:", "noise-audio:shuffled:", "sorted-words:reversed-audio:"])
-def test_what_a_model_is_by_its_name(model: str, form: str, front: str) -> None:
-    if form == "endpoint" and is_twin(front + "x"):
-        with pytest.raises(ModelError, match="'endpoint:org/m@localhost:8000' runs on a server, so nothing here can"):
-            parse_name(front + model)
-        return
-    name = parse_name(front + model)
-    assert (name.form, name.model, name.front) == (form, model, front)
+def test_what_a_model_is_by_its_name(form: str, front: str) -> None:
+    for model in FORMS[form]:
+        if form == "endpoint" and is_twin(front + "x"):
+            with pytest.raises(ModelError, match="'endpoint:org/m@localhost:8000' runs on a server, so nothing here"):
+                parse_name(front + model)
+            continue
+        name = parse_name(front + model)
+        assert (name.form, name.model, name.front) == (form, model, front)
 
 
 names = st.tuples(
@@ -106,10 +94,7 @@ def test_a_folder_is_one_before_it_is_a_repository(tmp_path: Path, monkeypatch: 
     ("name", "words"),
     [
         ("untrained:shuffled:whisper-base", "'untrained:shuffled:whisper-base' is a twin of a twin"),
-        (
-            "untrained:noise-audio:whisper-base",
-            "is a twin of a control; ask for a control of a twin, 'noise-audio:untrained:whisper-base'",
-        ),
+        ("untrained:noise-audio:whisper-base", "is a twin of a control; .* 'noise-audio:untrained:whisper-base'"),
         ("noise-audio:wisper-base", "unknown model 'wisper-base'; did you mean 'whisper-base'"),
         ("untrained:wisper-base", "unknown model 'untrained:wisper-base'; did you mean 'untrained:whisper-base'"),
         ("untraned:whisper-base", "unknown model 'untraned:whisper-base'; did you mean 'untrained:whisper-base'"),
@@ -148,10 +133,7 @@ def test_what_is_refused(name: str, words: str) -> None:
         ("shuffled:random", "'shuffled:random': 'random' is a baseline without weights"),
         ("shuffled:hear:module", "made by code of its own, so nothing here can shuffle its weights"),
         ("untrained:hear:module", "made by code of its own, so nothing here can give it fresh weights"),
-        (
-            "sorted-words:downsample",
-            "'sorted-words:downsample': 'downsample' embeds no text, so there is nothing to con",
-        ),
+        ("sorted-words:downsample", "'sorted-words:downsample': 'downsample' embeds no text, so there is nothing to"),
         ("without-text:log-mel-statistics", "embeds no text"),
         ("events-as-text:oracle", "'oracle' reads labels"),
     ],
@@ -162,17 +144,11 @@ def test_what_is_refused_when_it_is_loaded(name: str, words: str) -> None:
         load_model(name)
 
 
-@pytest.mark.parametrize(
-    ("spec", "parts"),
-    [
-        ("cascade:org/model", ("cascade", "org/model")),
-        ("a/b.py:Mine:org/model", ("a/b.py:Mine", "org/model")),
-        ("a/b.py:Mine:endpoint:m@http://h:8000/v1", ("a/b.py:Mine", "endpoint:m@http://h:8000/v1")),
-        ("cascade", ("cascade", "")),
-    ],
-)
-def test_a_detector_and_a_language_model(spec: str, parts: tuple[str, str]) -> None:
-    assert split_detector(spec) == parts
+def test_a_detector_and_a_language_model() -> None:
+    assert split_detector("cascade") == ("cascade", "")
+    for detector in ("cascade", "a/b.py:Mine"):
+        for model in ("org/model", "endpoint:m@http://h:8000/v1"):
+            assert split_detector(f"{detector}:{model}") == (detector, model)
 
 
 def test_repositories_and_names_that_mean_the_same_anywhere() -> None:

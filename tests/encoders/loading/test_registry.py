@@ -39,12 +39,14 @@ def test_a_folder_is_named_by_its_last_part_only(save: Save, tmp_path: Path, mon
 
 def test_a_registered_name_with_weights_of_a_folder(saved: Saved) -> None:
     folder = saved("whisper")
-    named, local = load_model(f"whisper-base={folder}"), load_model(str(folder))
-    assert (named.card.id, local.card.id) == ("whisper-base", "whisper")
-    assert named.card.revision == local.card.revision
-    assert named.card.weights_sha256 == sha256_of_file(folder / "model.safetensors")
-    assert load_model(f"untrained:whisper-base={folder}").card.id == "untrained:whisper-base"
-    assert load_model(f"untrained:whisper-base={folder}").card.weights_sha256 is None
+    named, local = load_model(f"whisper-base={folder}").card, load_model(str(folder)).card
+    assert (named.id, local.id) == ("whisper-base", "whisper")
+    assert named.revision == local.revision
+    assert named.weights_sha256 == sha256_of_file(folder / "model.safetensors")
+    twin = load_model(f"untrained:whisper-base={folder}").card
+    assert (twin.id, twin.weights_sha256) == ("untrained:whisper-base", None)
+    with pytest.raises(ValueError, match=r"'whisper-base=/no/such/folder': it must be a folder with config\.json"):
+        load_model("whisper-base=/no/such/folder")
 
 
 def test_an_encoder_says_how_it_was_trained_and_the_licence_of_its_weights(
@@ -75,15 +77,12 @@ def test_a_named_encoder_says_what_it_was_trained_on_and_its_twins_do_not(saved:
     assert "LAION-Audio-630K" in str(load_model(f"laion-clap={folder}").card.trained_on)
     for name in (f"untrained:laion-clap={folder}", f"shuffled:laion-clap={folder}", str(folder)):
         assert load_model(name).card.trained_on is None, name
-
-
-@pytest.mark.parametrize("path", ["/no/such/folder", "."])
-def test_a_registered_name_with_a_folder_that_holds_none(
-    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(ValueError, match=f"'whisper-base={path}': it must be a folder with config.json"):
-        load_model(f"whisper-base={path}")
+    for info in list_models():
+        assert (info.output_dim or 0) > 0 if info.embeds_sound else info.answers
+        assert info.paradigm
+        assert info.licence
+        has_none = "(baseline)" in info.paradigm or "(control)" in info.paradigm or info.name == "tiny-clap"
+        assert bool(info.weights) != has_none
 
 
 def test_a_folder_with_a_registered_name_is_told_of(
@@ -100,18 +99,7 @@ def test_a_folder_with_a_registered_name_is_told_of(
     assert load_model("./whisper-base").card.id == "whisper-base"
 
 
-def test_every_named_model_says_what_it_is() -> None:
-    for info in list_models():
-        assert (info.output_dim or 0) > 0 if info.embeds_sound else info.answers
-        assert 16_000 <= info.sample_rate <= 48_000
-        assert info.paradigm
-        assert info.licence
-        assert info.description
-        has_none = "(baseline)" in info.paradigm or "(control)" in info.paradigm or info.name == "tiny-clap"
-        assert bool(info.weights) != has_none
-
-
-@pytest.mark.parametrize("rate", [0, -16_000, "16000"])
+@pytest.mark.parametrize("rate", [0, "16000"])
 def test_a_sampling_rate_that_is_none(rate: object, save: Save, tmp_path: Path) -> None:
     folder = save("wav2vec2", tmp_path / "model")
     path = folder / "preprocessor_config.json"
@@ -120,8 +108,9 @@ def test_a_sampling_rate_that_is_none(rate: object, save: Save, tmp_path: Path) 
         load_model(str(folder))
 
 
-@pytest.mark.parametrize("name", ["../model.safetensors", "pytorch_model.bin", 7])
-@pytest.mark.parametrize("family", ["wav2vec2", "clap"])
+@pytest.mark.parametrize(
+    ("name", "family"), [("../model.safetensors", "clap"), ("pytorch_model.bin", "wav2vec2"), (7, "clap")]
+)
 def test_an_index_that_lists_other_files(name: object, family: str, save: Save, tmp_path: Path) -> None:
     folder = save(family, tmp_path / "model")
     weights = load_file(folder / "model.safetensors")
@@ -143,15 +132,18 @@ def test_a_hub_model_without_safetensors_says_what_to_do(save: Save, hub_cache: 
 def test_a_broken_configuration(save: Save, tmp_path: Path) -> None:
     folder = save("wav2vec2", tmp_path / "broken")
     settings = json.loads((folder / "config.json").read_text())
-    (folder / "config.json").write_text('{"model_type": "wav2vec2",')
-    with pytest.raises(ValueError, match="cannot read the configuration of 'broken'"):
-        load_model(str(folder))
-    (folder / "config.json").write_text(json.dumps({**settings, "hidden_size": "wide"}))
-    with pytest.raises(ValueError, match=r"cannot read the configuration of 'broken'[\s\S]*hidden_size"):
-        load_model(str(folder))
-    (folder / "config.json").write_text(json.dumps({**settings, "num_attention_heads": 5}))
-    with pytest.raises(ValueError, match="the configuration of 'broken' describes no model"):
-        load_model(f"untrained:{folder}")
+    for text, twin, message in (
+        ('{"model_type": "wav2vec2",', "", "cannot read the configuration of 'broken'"),
+        (json.dumps({**settings, "hidden_size": "wide"}), "", r"configuration of 'broken'[\s\S]*hidden_size"),
+        (
+            json.dumps({**settings, "num_attention_heads": 5}),
+            "untrained:",
+            "configuration of 'broken' describes no model",
+        ),
+    ):
+        (folder / "config.json").write_text(text)
+        with pytest.raises(ValueError, match=message):
+            load_model(f"{twin}{folder}")
 
 
 def test_code_beside_a_model_is_not_run(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,6 @@ from safetensors.torch import save_file
 
 from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.loading.checkpoints import open_checkpoint
-from audio_compositionality.encoders.loading.names import split_twin
 from audio_compositionality.encoders.loading.registry import has_twins, load_encoder, load_layers
 from audio_compositionality.encoders.loading.twins import TWINS, Twin, shuffle_matrices
 from audio_compositionality.encoders.loading.weights import Weights
@@ -101,11 +99,14 @@ def test_shuffled_weights_of_a_file(tmp_path: Path) -> None:
     assert torch.equal(module.weight.flatten().sort().values, stored["weight"].flatten())
     assert torch.equal(module.bias, stored["bias"])
     assert not module.weight.requires_grad
-    assert weights.id == "shuffled:name"
-    assert (weights.revision, weights.weights_sha256) == (f"seed-5-{sha256_of_file(path)[:12]}", None)
+    assert (weights.id, weights.weights_sha256) == ("shuffled:name", None)
+    assert weights.revision == f"seed-5-{sha256_of_file(path)[:12]}"
 
 
-def test_a_commit_stands_in_the_revision(saved: Saved, hub_cache: Callable[..., Path], tmp_path: Path) -> None:
+def test_what_has_twins_and_the_revision_of_one_of_the_hub(saved: Saved) -> None:
+    assert not any(has_twins(f"{kind.prefix}whisper-base") for kind in TWINS.values())
+    assert all(has_twins(name) for name in ("whisper-base", "whisper-base=x", "org/model", "./folder"))
+    assert not any(has_twins(name) for name in ("hear:x", "mteb:a/b", "xares:x.py:C", "random"))
     checkpoint = open_checkpoint(saved("whisper"), twin=Twin(SHUFFLED, 3))
     assert checkpoint.fresh_seed is None
     of_hub = type(checkpoint)("org/name", "org/name", "0123456789abcdef", checkpoint.config, Twin(SHUFFLED, 3))
@@ -166,15 +167,6 @@ def test_a_shuffled_twin_needs_the_stored_weights(saved: Saved, tmp_path: Path) 
     load_encoder(f"untrained:{tmp_path}", device="cpu")
     with pytest.raises(ModelError, match="holds no safetensors weights"):
         load_encoder(f"shuffled:{tmp_path}", device="cpu")
-
-
-def test_what_has_twins() -> None:
-    assert split_twin("whisper-base") == (None, "whisper-base")
-    assert split_twin("shuffled:org/name") == (SHUFFLED, "org/name")
-    assert split_twin("shuffled") == (None, "shuffled")
-    assert not any(has_twins(f"{kind.prefix}whisper-base") for kind in TWINS.values())
-    assert all(has_twins(name) for name in ("whisper-base", "whisper-base=x", "org/model", "./folder"))
-    assert not any(has_twins(name) for name in ("hear:x", "mteb:a/b", "xares:x.py:C", "random"))
 
 
 def test_no_twin_is_taken_for_a_trained_model_and_each_is_on_the_page(saved: Saved) -> None:
