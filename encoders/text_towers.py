@@ -163,18 +163,18 @@ class SentenceEncoder:
         """The embeddings of n sentences, [n, dimensions]: the mean over tokens that are no padding, of length 1."""
         import torch
 
-        parts = (sentences[start : start + BATCH] for start in range(0, len(sentences), BATCH))
-        with torch.inference_mode():
-            return np.concatenate([self._embed(part) for part in parts])
-
-    def _embed(self, sentences: Sequence[str]) -> Floats:
-        import torch
-
-        tokens = self._tokenizer(
-            list(sentences), padding=True, truncation=True, max_length=self._longest, return_tensors="pt"
-        ).to(self._device)
-        states = self._model(**tokens).last_hidden_state
-        weights = tokens["attention_mask"].unsqueeze(-1).to(states.dtype)
-        means = (states * weights).sum(1) / weights.sum(1).clamp(min=1)
-        vectors: Floats = torch.nn.functional.normalize(means, dim=1).cpu().numpy().astype(np.float64)
-        return vectors
+        vectors = []
+        for start in range(0, len(sentences), BATCH):
+            tokens = self._tokenizer(
+                list(sentences[start : start + BATCH]),
+                padding=True,
+                truncation=True,
+                max_length=self._longest,
+                return_tensors="pt",
+            ).to(self._device)
+            with torch.inference_mode():
+                states = self._model(**tokens).last_hidden_state
+                weights = tokens["attention_mask"].unsqueeze(-1).to(states.dtype)
+                means = (states * weights).sum(1) / weights.sum(1).clamp(min=1)
+                vectors.append(torch.nn.functional.normalize(means, dim=1).cpu().numpy().astype(np.float64))
+        return np.concatenate(vectors)

@@ -130,7 +130,8 @@ def cached_step(
         leaves[name] = values.to(torch.promote_types(values.dtype, torch.float32)).requires_grad_()
     with torch.enable_grad():
         value = loss(replace(joined, **leaves))
-    gradients = dict(zip(leaves, torch.autograd.grad(value, list(leaves.values()), allow_unused=True), strict=True))
+    pairs = zip(leaves, torch.autograd.grad(value, list(leaves.values()), allow_unused=True), strict=True)
+    gradients = {name: gradient for name, gradient in pairs if gradient is not None}
     starts = dict.fromkeys(leaves, 0)
     for index, part in enumerate(chunks):
         _restore(states[index], batch.audio.device)
@@ -139,8 +140,6 @@ def cached_step(
         pulled = again.audio.new_zeros((), dtype=leaves["audio"].dtype)
         for name, gradient in gradients.items():
             values = getattr(again, name)
-            if gradient is None:
-                continue
             if name != "scale":
                 pulled = pulled + (values * gradient[starts[name] : starts[name] + len(values)]).sum()
                 starts[name] += len(values)

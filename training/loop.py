@@ -94,14 +94,6 @@ class Computing:
         kind = torch.float16 if self.precision == "fp16" else torch.bfloat16
         return torch.autocast(self.device.type, kind, enabled=self.precision != "no")
 
-    def mean(self, values: Tensor) -> Tensor:
-        """The mean of some numbers over all processes."""
-        if self.processes.count == 1:
-            return values
-        total = values.clone()
-        torch.distributed.all_reduce(total)
-        return total / self.processes.count
-
 
 MAX_GRADIENT = 1.0
 """Norm to which the gradient of all weights together is clipped."""
@@ -382,7 +374,10 @@ class Trainer:
         """Fetch the numbers of the last steps, and report them."""
         if not self._waiting:
             return
-        numbers = self.computing.mean(torch.stack([values for _, _, values in self._waiting])).tolist()
+        of_process = torch.stack([values for _, _, values in self._waiting])
+        if self.processes.count > 1:
+            torch.distributed.all_reduce(of_process)
+        numbers = (of_process / self.processes.count).tolist()
         seconds = time.monotonic() - self._began
         for (step, rate, _), (loss, norm, scale) in zip(self._waiting, numbers, strict=True):
             total = self.position.total - self.position.step + step

@@ -77,7 +77,7 @@ def contrastive(
     """
     batch = _Batch.of(audio, text, scale, all_audio, all_text, offset, same)
     to_text = torch.logsumexp(batch.to_text, 1) - batch.right
-    return _reduced(_weighted(batch.caption_to_clips(), to_text, weights), reduction)
+    return _reduced(batch.caption_to_clips(), to_text, weights, reduction)
 
 
 def hard_negative(
@@ -117,7 +117,7 @@ def hard_negative(
     """
     batch = _Batch.of(audio, text, scale, all_audio, all_text, offset, same)
     to_text = batch.clip_to_texts(_wrong(audio, negatives, negative_mask, scale)) - batch.right
-    return _reduced(_weighted(batch.caption_to_clips(), to_text, weights), reduction)
+    return _reduced(batch.caption_to_clips(), to_text, weights, reduction)
 
 
 def modular(
@@ -197,7 +197,7 @@ def modular(
         captions = batch.to_text.scatter(1, batch.place, _nothing(batch.to_text))
         rest = torch.logsumexp(torch.cat([captions, wrong], 1), 1, keepdim=True)
         to_audio, to_text = batch.caption_to_clips(), _mean(torch.logaddexp(right, rest) - right, there)
-    return _reduced(_weighted(to_audio, to_text, weights), reduction)
+    return _reduced(to_audio, to_text, weights, reduction)
 
 
 @dataclass(frozen=True)
@@ -295,13 +295,9 @@ def _mean(values: Tensor, mask: Tensor) -> Tensor:
     return torch.where(mask, values, 0).sum(1) / mask.sum(1).clamp(min=1)
 
 
-def _weighted(to_audio: Tensor, to_text: Tensor, weights: DirectionWeights) -> Tensor:
-    """[B], half the weighted sum of both directions."""
-    return (weights[0] * to_audio + weights[1] * to_text) / 2
-
-
-def _reduced(rows: Tensor, reduction: Reduction) -> Tensor:
-    """The mean over rows, or the rows."""
+def _reduced(to_audio: Tensor, to_text: Tensor, weights: DirectionWeights, reduction: Reduction) -> Tensor:
+    """Half the weighted sum of both directions: the mean over rows, or the rows [B]."""
+    rows = (weights[0] * to_audio + weights[1] * to_text) / 2
     return rows.mean() if reduction == "mean" else rows
 
 

@@ -177,7 +177,15 @@ class TrainingSettings(Spec):
         stages = parse_stages(given) if isinstance(given, str) else given
         if not isinstance(stages, list | tuple) or not all(isinstance(one, Mapping | Stage) for one in stages):
             raise InputError("stages must be a text such as contrastive:700,hard:900, or a list of kind and steps")
-        options = {name: _of_stages(name, values.get(name), len(stages)) for name in STAGE_OPTIONS}
+        options: dict[str, Sequence[Any]] = {}
+        for name in STAGE_OPTIONS:
+            value, count = values.get(name), len(stages)
+            of_stages = value if isinstance(value, list | tuple) else [value]
+            if len(of_stages) not in (1, count):
+                raise InputError(
+                    f"{name} has {len(of_stages)} values, and the stages are {count}; give one for all, or one a stage"
+                )
+            options[name] = of_stages if len(of_stages) == count else [of_stages[0]] * count
         fresh = is_fresh(str(values.get("init", TINY)))
         whole = tuple(
             _stage(place, one, {name: of_stages[place] for name, of_stages in options.items()}, fresh)
@@ -233,17 +241,6 @@ def parse_stages(text: str) -> list[dict[str, Any]]:
             )
         stages.append({"kind": kind.strip(), "steps": int(steps)})
     return stages
-
-
-def _of_stages(name: str, value: Any, count: int) -> Sequence[Any]:
-    """The value of each stage, of one for all or of a list."""
-    if not isinstance(value, list | tuple):
-        return [value] * count
-    if len(value) not in (1, count):
-        raise InputError(
-            f"{name} has {len(value)} values, and the stages are {count}; give one for all, or one a stage"
-        )
-    return value if len(value) == count else list(value) * count
 
 
 def _stage(place: int, given: Mapping[str, Any] | Stage, options: Mapping[str, Any], fresh: bool) -> Stage:

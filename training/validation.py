@@ -250,11 +250,13 @@ def open_validation(
     train, validation = data.train, data.validation
     text_tasks = [task for task in list_tasks() if task.info.needs == TEXT_ENCODER]
     items, left_out = list[OpenedTask](), list[str]()
-    for task in text_tasks if isinstance(train.configuration, RenderedConfiguration) else ():
-        if not isinstance(load_recipe(task.info.recipe), ValidatedRecipe):
+    of_train = train.configuration
+    for task in text_tasks:
+        has_items = isinstance(load_recipe(task.info.recipe), ValidatedRecipe)
+        if not has_items or not isinstance(of_train, RenderedConfiguration):
             continue
         try:
-            made = _Items(train.source, task.info.recipe, train.configuration.settings, most)
+            made = _Items(train.source, task.info.recipe, of_train.settings, most)
             made_rows = tuple(made.rows)
             settings = task.settings(made_rows, {})
         except (InputError, DatasetError, TaskError) as error:

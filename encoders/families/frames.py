@@ -180,21 +180,22 @@ class FrameEncoder(LayeredEncoder[FrameFeatures]):
         numbers = [layer for layer in layers if layer is not None]
         on_device = {name: values.to(self.device) for name, values in inputs.items()}
         output = self._model(**on_device, **({"output_hidden_states": numbers} if numbers else {}))
-        return [self._state(output, layer) for layer in layers]
-
-    def _state(self, output: Any, layer: int | None) -> torch.Tensor:
-        if layer is None:
-            hidden = getattr(output, "last_hidden_state", None)
-        else:
-            hidden = (getattr(output, "hidden_states", None) or {layer: None})[layer]
-        if hidden is None or hidden.ndim != 3:
-            name = "last_hidden_state" if layer is None else f"hidden_states[{layer}]"
-            output_text = f"no {name}" if hidden is None else f"a {name} of {tuple(hidden.shape)}"
-            raise self._unfit(
-                f"a {type(self._model).__name__} returns {output_text}, where [clips, frames, dim] is needed"
-            )
-        state: torch.Tensor = hidden
-        return state
+        states: list[torch.Tensor] = []
+        for layer in layers:
+            if layer is None:
+                name, hidden = "last_hidden_state", getattr(output, "last_hidden_state", None)
+            else:
+                name, hidden = (
+                    f"hidden_states[{layer}]",
+                    (getattr(output, "hidden_states", None) or {layer: None})[layer],
+                )
+            if hidden is None or hidden.ndim != 3:
+                given = f"no {name}" if hidden is None else f"a {name} of {tuple(hidden.shape)}"
+                raise self._unfit(
+                    f"a {type(self._model).__name__} returns {given}, where [clips, frames, dim] is needed"
+                )
+            states.append(hidden)
+        return states
 
     def _encode_at(self, features: FrameFeatures, layers: Sequence[int | None]) -> list[Hidden]:
         states = self._hidden_states(features.inputs, layers)

@@ -93,19 +93,19 @@ class PerceptionEncoder(LayeredEncoder["torch.Tensor"]):
     def _encode_at(self, features: torch.Tensor, layers: Sequence[int | None]) -> list[Hidden]:
         numbers = [layer for layer in layers if layer is not None]
         output = self._encoder(features.to(self.device), **({"output_hidden_states": numbers} if numbers else {}))
-        return [self._state(output, layer) for layer in layers]
-
-    def _state(self, output: Any, layer: int | None) -> Hidden:
-        seconds = self._hop / self.card.sample_rate
-        if layer is not None and layer < self.num_layers:
-            hidden = output.hidden_states[layer]
-            return Hidden(hidden[:, 1:], seconds, hidden[:, 0])
-        frames, token = output.last_hidden_state, output.pooler_output
-        if self._head is None or layer is not None:
-            return Hidden(frames, seconds, token, token)
-        if self._projects_frames:
-            return Hidden(self._head(frames), seconds, token)
-        return Hidden(frames, seconds, token, self._head(token))
+        seconds, states = self._hop / self.card.sample_rate, []
+        for layer in layers:
+            frames, token = output.last_hidden_state, output.pooler_output
+            if layer is not None and layer < self.num_layers:
+                hidden = output.hidden_states[layer]
+                states.append(Hidden(hidden[:, 1:], seconds, hidden[:, 0]))
+            elif self._head is None or layer is not None:
+                states.append(Hidden(frames, seconds, token, token))
+            elif self._projects_frames:
+                states.append(Hidden(self._head(frames), seconds, token))
+            else:
+                states.append(Hidden(frames, seconds, token, self._head(token)))
+        return states
 
 
 class PerceptionTextEncoder(PerceptionEncoder, TextedEncoder["torch.Tensor"]):

@@ -14,7 +14,7 @@ from ..inference import resolve_device
 from ..language_models.listing import check_architecture, family_of
 from ..options import DEFAULT_OPTIONS, EncoderOptions, encoder_options
 from .downloads import WeightsFile, check_digest
-from .listing import ANY_OTHER, ModelListing, architecture_of, find_adapter, model_of
+from .listing import ANY_OTHER, architecture_of, find_adapter, model_of
 from .names import TOWER, ModelName, parse_name
 from .twins import TWINS, UNTRAINED, Twin
 
@@ -152,57 +152,32 @@ def _load(
     else:
         if local is not None and not (local / "config.json").is_file():
             raise ModelError(f"'{plain}': it must be a folder with config.json and safetensors weights")
+        # A checkpoint of transformers, by its architecture.
+        from .checkpoints import open_checkpoint
+
         source = local or (listing.source if listing is not None else plain)
         assert isinstance(source, str | Path)
-        model = _load_checkpoint(
-            Path(plain).expanduser() if form == "folder" else source,
-            listing or (model_of(plain) if form == "hub" else None),
-            name=None if listing is None else listing.name,
-            twin=twin,
-            device=resolve_device(device),
-            options=options,
-            hears_only=hears_only or name.is_tower,
-        )
+        source = Path(plain).expanduser() if form == "folder" else source
+        known = listing or (model_of(plain) if form == "hub" else None)
+        facts = {} if known is None else {key: getattr(known, key) for key in ("paradigm", "licence", "trained_on")}
+        checkpoint = open_checkpoint(source, name=None if listing is None else listing.name, twin=twin, **facts)
+        make = architecture_of(checkpoint.config.model_type)
+        family = family_of(checkpoint.config) if listing is None else None
+        if family is not None and not (hears_only or name.is_tower):
+            from ..language_models.transformers_model import TransformersLanguageModel
+
+            model = TransformersLanguageModel(checkpoint, family, resolve_device(device), options)
+        else:
+            if family is not None:
+                checkpoint = replace(checkpoint, name=TOWER + checkpoint.name)
+            elif listing is None and make is None:
+                check_architecture(checkpoint.config, checkpoint.name)
+            make = make or architecture_of(ANY_OTHER)
+            assert make is not None
+            model = make(checkpoint, resolve_device(device), encoder_options(options))
     for kind in reversed(name.controls):
         model = Controlled(model, kind)
     return model
-
-
-def _load_checkpoint(
-    source: Path | str,
-    listing: ModelListing | None,
-    *,
-    name: str | None,
-    twin: Twin | None,
-    device: torch.device,
-    options: EncoderOptions,
-    hears_only: bool,
-) -> Model:
-    """The model of a checkpoint of transformers, by its architecture.
-
-    Args:
-        source: see `open_checkpoint`.
-        listing: whose facts are those of the checkpoint; None where they are not on record.
-        name: of a listed model; None for a folder or a Hub id.
-        twin, device, options, hears_only: see `_load`.
-    """
-    from .checkpoints import open_checkpoint
-
-    stated = {} if listing is None else {key: getattr(listing, key) for key in ("paradigm", "licence", "trained_on")}
-    checkpoint = open_checkpoint(source, name=name, twin=twin, **stated)
-    make = architecture_of(checkpoint.config.model_type)
-    family = family_of(checkpoint.config) if name is None else None
-    if family is not None and not hears_only:
-        from ..language_models.transformers_model import TransformersLanguageModel
-
-        return TransformersLanguageModel(checkpoint, family, device, options)
-    if family is not None:
-        checkpoint = replace(checkpoint, name=TOWER + checkpoint.name)
-    elif name is None and make is None:
-        check_architecture(checkpoint.config, checkpoint.name)
-    make = make or architecture_of(ANY_OTHER)
-    assert make is not None
-    return make(checkpoint, device, encoder_options(options))
 
 
 def load_layers(

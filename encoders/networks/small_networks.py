@@ -88,11 +88,14 @@ def tiny_extractor() -> ClapFeatureExtractor:
     return _extractor(MELS, hop=320)
 
 
-def tiny_config(vocabulary: int) -> ClapConfig:
-    """The configuration: HTSAT of two stages on an image of 128 × 128, RoBERTa of two layers, both 128 wide.
+def tiny_clap(seed: int = 0, words: Iterable[str] | None = None) -> ClapModel:
+    """The model with fresh weights, in evaluation mode; torch's own generator stays as it is.
+
+    HTSAT has two stages on an image of 128 × 128, RoBERTa two layers; both are 128 wide.
 
     Args:
-        vocabulary: tokens of the tokenizer.
+        seed: of the weights.
+        words: see `tiny_tokenizer`, whose tokens it knows.
     """
     audio = {
         # The image's side over the patches' and the last stage's halving, 8, is that of the window: were it less,
@@ -103,22 +106,12 @@ def tiny_config(vocabulary: int) -> ClapConfig:
     }  # fmt: skip
     pad = SPECIAL_TOKENS.index(PAD)
     text = {
-        "vocab_size": vocabulary, "hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
+        "vocab_size": len(tiny_tokenizer(words)), "hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
         "intermediate_size": 256, "max_position_embeddings": MAX_TOKENS + pad + 1, "hidden_dropout_prob": 0.0,
         "attention_probs_dropout_prob": 0.0, "bos_token_id": SPECIAL_TOKENS.index(START), "pad_token_id": pad,
         "eos_token_id": SPECIAL_TOKENS.index(END),
     }  # fmt: skip
-    return ClapConfig(audio_config=audio, text_config=text, projection_dim=DIM)
-
-
-def tiny_clap(seed: int = 0, words: Iterable[str] | None = None) -> ClapModel:
-    """The model with fresh weights, in evaluation mode; torch's own generator stays as it is.
-
-    Args:
-        seed: of the weights.
-        words: see `tiny_tokenizer`, whose tokens it knows.
-    """
-    config = tiny_config(len(tiny_tokenizer(words)))
+    config = ClapConfig(audio_config=audio, text_config=text, projection_dim=DIM)
     return _fresh(lambda: ClapModel(config), seed)
 
 

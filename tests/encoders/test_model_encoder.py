@@ -20,29 +20,13 @@ from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.encoders.pipeline import embed_batches, embed_batches_at_layers
 
 from .contract import LISTED, Saved, different_clips, encoder_name, relative_error, small_networks
-from .families.test_families import RATES
+from .families.test_families import FAMILIES, LAYERLESS, RATES
 from .test_pipeline import Batch
 
-TINY = [
-    "wav2vec2",
-    "wav2vec2-masked",
-    "wav2vec2-adapter",
-    "hubert",
-    "wavlm",
-    "sew",
-    "wav2vec2-conformer",
-    "speech-to-text",
-    "w2v-bert",
-    "ast",
-    "clap",
-    "whisper",
-    "mimi",
-    "pe-audio",
-    "pe-audio-frames",
-    "pe-audio-encoder",
-    "qwen2-audio",
-]
+NOT_LOADED = (*LAYERLESS, "clap-fusion", "sew-d", "qwen2-audio-encoder", "audio-flamingo")
+TINY = [family for family in FAMILIES if family not in NOT_LOADED]
 """Of the families of transformers, those with layers; each has two blocks or stages."""
+
 
 ROUNDING = 1e-5
 """Relative difference between a pass that ends at a layer and one that goes on."""

@@ -41,6 +41,7 @@ BASE = "audio_encoder.base."
 TABLE = "encoder.layers.{}.self_attn.relative_attention_bias.weight"
 STFT = "spectrogram_extractor.stft.conv_{}.weight"
 MEL = "logmel_extractor.melW"
+IMAGINARY = HTSAT + STFT.format("imag")
 
 BESIDE: Mapping[str, Mapping[str, tuple[int, ...]]] = {
     "ms-clap-2023": {
@@ -116,26 +117,11 @@ UNTAPERED = torch.from_numpy(
         ("beats-iter3", TABLE.format(0), None, "1 missing: encoder.relative_attention_bias.weight$"),
         ("beats-iter3", "encoder.pos_conv.0.weight_g", None, "1 missing: encoder.pos_conv.weight$"),
         ("beats-iter3", TABLE.format(7), torch.ones(320, 12), r"layers\.7.*relative_attention_bias\.weight differs"),
-        (
-            "ms-clap-2023",
-            HTSAT + "layers.1.blocks.0.attn.qkv.bias",
-            None,
-            r"3 missing: htsat\.audio_encoder\.layers\.1\.blocks\.0\.attention\.self\.key",
-        ),
+        ("ms-clap-2023", HTSAT + "layers.1.blocks.0.attn.qkv.bias", None, r"3 missing: .*\.0\.attention\.self\.key"),
         ("ms-clap-2023", HTSAT + MEL, None, "1 missing: log_mel.filters"),
         ("ms-clap-2023", HTSAT + STFT.format("real"), None, r"conv_real\.weight' are missing"),
-        (
-            "ms-clap-2023",
-            HTSAT + STFT.format("imag"),
-            UNTAPERED,
-            r"conv_imag\.weight' differ by .* was trained with another front end",
-        ),
-        (
-            "ms-clap-2023",
-            HTSAT + STFT.format("imag"),
-            torch.zeros(257, 1, 512),
-            r"have the shape \(257, 1, 512\), but must be there in the shape \(513, 1, 1024\)",
-        ),
+        ("ms-clap-2023", IMAGINARY, UNTAPERED, r"conv_imag\.weight' differ by .* was trained with another front end"),
+        ("ms-clap-2023", IMAGINARY, torch.zeros(257, 1, 512), r"have the shape \(257, .* the shape \(513, 1, 1024\)"),
         ("ms-clap-2022", BASE + "conv_block6.bn2.weight", None, r"1 missing: blocks\.5\.bn2\.weight"),
         ("ms-clap-2022", BASE + "fc1.bias", torch.zeros(7), r"fc1\.bias \(stored \(7,\), model \(2048,\)\)"),
         ("panns-cnn14", "fc1.bias", None, r"1 missing: fc1\.bias"),
@@ -144,12 +130,7 @@ UNTAPERED = torch.from_numpy(
         ("passt-s", "dist_token", None, "1 missing: dist_token"),
         ("passt-s", "blocks.12.norm1.bias", torch.zeros(768), r"1 unexpected: blocks\.12\.norm1\.bias"),
         # As in the models for 20 s.
-        (
-            "passt-s",
-            "time_new_pos_embed",
-            torch.zeros(1, 768, 1, 199),
-            r"time_new_pos_embed \(stored .*199\), model",
-        ),
+        ("passt-s", "time_new_pos_embed", torch.zeros(1, 768, 1, 199), r"time_new_pos_embed \(stored .*199\), model"),
     ],
 )
 def test_a_wrong_tensor_is_named(
