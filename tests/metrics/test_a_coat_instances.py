@@ -138,6 +138,10 @@ def test_every_number_equals_plain_loops() -> None:
     kept = (result["top1"] - 1 / 5) / (result["alone_top1"] - 1 / 5)
     assert result["kept"] == pytest.approx(kept, abs=1e-12)
     assert (result["top1_chance"], result["pairwise_chance"], result["n"], result["classes"]) == (0.2, 0.5, 9, 5)
+    without = a_coat_instances(**{name: inputs[name] for name in "abcd"}, return_scores=True)
+    for name in ("part_top1", "part_pairwise", "alone_top1", "alone_pairwise", "kept"):
+        assert without[name] is without[f"scores_{name}"] is None
+    assert without["scores"] == result["scores"]
 
 
 def test_kept_contributions_are_the_change_that_a_block_makes() -> None:
@@ -150,16 +154,6 @@ def test_kept_contributions_are_the_change_that_a_block_makes() -> None:
         weights = (1 - 1e-6) * weights + 1e-6 * np.eye(40)[row]
         change = (weights @ scene / (weights @ alone) - result["kept"]) / 1e-6
         assert result["scores_kept"][row] - result["kept"] == pytest.approx(change, abs=1e-4)
-
-
-def test_without_sources_alone_their_numbers_are_none() -> None:
-    inputs = material()
-    few = {name: inputs[name] for name in "abcd"}
-    result, whole = a_coat_instances(**few, return_scores=True), a_coat_instances(**inputs, return_scores=True)
-    for name in ("part_top1", "part_pairwise", "alone_top1", "alone_pairwise", "kept"):
-        assert result[name] is result[f"scores_{name}"] is None
-    assert result["scores"] == whole["scores"]
-    assert result["scores_conflict"] == whole["scores_conflict"]
 
 
 def test_tied_candidates_share_the_choice() -> None:
@@ -254,48 +248,24 @@ def test_fitted_map_does_not_see_the_block_s_classes_and_conditions() -> None:
         assert result[f"scores_{name}"][1:] != expected[f"scores_{name}"][1:], name
 
 
-def test_fitted_map_of_steps_that_are_all_alike_is_none_at_all() -> None:
-    """No difference of instances: there is nothing to take away, and the scores are those without a map."""
+def test_what_the_map_is_fitted_on_decides_whether_there_is_one() -> None:
     inputs = material(n=12)
+    expected, plain = a_coat_instances(**inputs), a_coat_instances(**arrays_of(inputs))
+    assert expected["fitted_top1"] is not None
+    one_voice, one_set = [["same voice", block] for block in range(12)], [list("abcde")] * 12
+    for changes in ({"conditions": one_voice}, {"labels": one_set}):
+        assert a_coat_instances(**inputs | changes) == plain
+    few = a_coat_instances(**{name: values[:5] for name, values in inputs.items()}, return_scores=True)
+    assert all(few[name] is few[f"scores_{name}"] is None for name in FITTED)
+    # Empty conditions are shared with nobody, and names may be of any kind.
+    assert a_coat_instances(**inputs | {"conditions": [["", None]] * 12}) == expected
+    names = {name: torch.tensor(inputs[name]) for name in ("labels", "conditions")}
+    assert a_coat_instances(**inputs | names) == expected
+    # Where instances do not differ, there is nothing to take away.
     inputs["d"] = inputs["b"] + 1
     result = a_coat_instances(**inputs, return_scores=True)
     assert result["fitted_top1"] == result["top1"] == 1
     np.testing.assert_allclose(result["scores_fitted_part_top1"], result["scores_part_top1"], atol=1e-12)
-
-
-def without_enough(kind: str) -> dict[str, Any]:
-    inputs = material(n=12)
-    if kind == "few blocks":
-        return {name: values[:5] for name, values in inputs.items()}
-    if kind == "one condition":
-        return inputs | {"conditions": [["same voice", block] for block in range(12)]}
-    return inputs | {"labels": [list("abcde")] * 12}
-
-
-@pytest.mark.parametrize("kind", ["few blocks", "one condition", "same classes"])
-def test_too_few_blocks_leave_the_fitted_numbers_empty(kind: str) -> None:
-    inputs = without_enough(kind)
-    result = a_coat_instances(**inputs, return_scores=True)
-    plain = a_coat_instances(**arrays_of(inputs), return_scores=True)
-    assert all(result[name] is result[f"scores_{name}"] is None for name in FITTED)
-    assert result == plain
-
-
-@pytest.mark.parametrize("empty", ["", None])
-def test_conditions_that_are_empty_are_shared_with_nobody(empty: str | None) -> None:
-    inputs = material(n=12)
-    expected = a_coat_instances(**inputs)
-    assert a_coat_instances(**inputs | {"conditions": [[empty, empty]] * 12}) == expected
-    assert expected["fitted_top1"] is not None
-
-
-def test_kinds_of_names_do_not_matter() -> None:
-    inputs = material(n=12)
-    expected = a_coat_instances(**inputs)
-    texts = (lambda rows: [tuple(map(str, row)) for row in rows], lambda rows: np.array(rows).astype(str))
-    for kind in (np.array, torch.tensor, *texts):
-        names = {name: kind(inputs[name]) for name in ("labels", "conditions")}
-        assert a_coat_instances(**inputs | names) == expected
 
 
 # ----- what is refused
@@ -305,9 +275,7 @@ def test_kinds_of_names_do_not_matter() -> None:
     ("changes", "message"),
     [
         ({"alone_b": None}, "alone_d is given without alone_b; part and alone need both"),
-        ({"alone_d": None}, "alone_b is given without alone_d"),
         ({"labels": None}, "conditions is given without labels; the fitted map needs both"),
-        ({"conditions": None}, "labels is given without conditions"),
         ({"labels": [[1, 2, 3, 4, 1]] * 9}, r"labels of a block must be 5 different ones; row 0 is \[1, 2, 3, 4, 1\]"),
         ({"labels": [[1, 2, 3, 4, 5]] * 8 + [[1, 2]]}, r"of 5 entries each; row 8 is \[1, 2\]"),
         ({"labels": [[1, 2, 3, 4, 5.5]] * 9}, "labels must be strings or integers; row 0 has 5.5"),

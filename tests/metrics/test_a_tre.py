@@ -313,10 +313,8 @@ def test_seeds_are_averaged():
     assert single[0]["seed_std"] is single[0]["a_tre_centred_seed_std"] is None
     for name in ("a_tre_centred", "top1", "mrr"):
         assert both[name] == pytest.approx(np.mean([r[name] for r in single]))
-    for name, score, std in (("scores", "a_tre", "std"), ("scores_centred", "a_tre_centred", "a_tre_centred_std")):
+    for name, std in (("scores", "std"), ("scores_centred", "a_tre_centred_std")):
         np.testing.assert_allclose(both[name], np.mean([r[name] for r in single], axis=0))
-        assert len(both[name]) == both["n"] == splits.count("test")
-        assert both[score] == pytest.approx(np.mean(both[name]))
         assert both[std] == pytest.approx(np.std(both[name], ddof=1))
 
 
@@ -378,18 +376,15 @@ def test_permutation_keeps_split_and_source_number():
     assert (first == second).mean() < 0.2
 
 
-def test_progress_bar_goes_to_a_terminal_at_stderr_and_can_be_silenced(capsys, monkeypatch):
-    scenes, splits = make_scenes(60), make_splits(60)
-    z = additive(scenes, 4)
-    a_tre(z, scenes, splits, **QUICK)
-    a_tre(z, scenes, splits, **QUICK | {"progress": True})
+def test_progress_bar_goes_to_a_terminal_alone(capsys, monkeypatch):
+    given = (additive(SCENES, 4), SCENES, SPLITS)
+    a_tre(*given, **QUICK | {"progress": True})
     assert capsys.readouterr() == ("", "")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    a_tre(z, scenes, splits, **QUICK | {"progress": True})
+    a_tre(*given, **QUICK | {"progress": True})
     printed = capsys.readouterr()
     assert printed.out == ""
     assert "A-TRE, seed 0" in printed.err
-    assert "validation=" in printed.err
 
 
 def change(scenes, row, source):
@@ -406,19 +401,16 @@ SOURCE = SCENES[0][0]
         ({"splits": ["trian", *SPLITS[1:]]}, r"splits\[0\] is 'trian', not one of .*mean 'train'"),
         ({"splits": ["train"] * 40 + ["val"] * 20}, "test split has 0 scenes"),
         ({"splits": ["train"] + ["val"] * 20 + ["test"] * 39}, "train split has 1 scenes; it needs at least 2"),
-        ({"scenes": [SOURCE, *SCENES[1:]]}, r"scenes\[0\] must be a list"),
         ({"scenes": change(SCENES, 5, "bell")}, r"scenes\[5\]\[0\] must map attributes to labels; got 'bell'"),
         (
             {"scenes": change(SCENES, 5, {"pitch_label": "p0"})},
             r"scenes\[5\]\[0\] has the attributes \['pitch_label'\]",
         ),
-        ({"scenes": change(SCENES, 5, SOURCE | {"onset": "x"})}, r"scenes\[5\]\[0\] has the attributes .*'onset'"),
         ({"scenes": change(SCENES, 5, SOURCE | {"pitch_label": 3})}, r"pitch_label 3; a label must be a string"),
         (
             {"scenes": change(SCENES, 55, SOURCE | {"timbre_label": "t11"})},
             r"scenes\[55\] \(test\) has timbre_label 't11', which no training scene has; .* 't1'",
         ),
-        ({"gains": [[1.0]] * 59}, "gains must have one entry for each of the 60"),
         ({"gains": [[1.0] * (len(s) + 1) for s in SCENES]}, r"gains\[0\] has . values for the . sources"),
         ({"gains": [[-1.0] * len(s) for s in SCENES]}, r"gains must be finite and linear .* gains\[0\] is \[-1.0"),
         ({"max_steps": 0}, "max_steps must be at least 1; got 0"),

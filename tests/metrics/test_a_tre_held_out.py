@@ -81,7 +81,7 @@ def by_heart(scenes, first=NAMES[0], second=NAMES[1], dim=24, seed=0):
 
 @pytest.mark.parametrize(
     ("first", "second", "count"),
-    [(2, 2, 4), (2, 3, 6), (3, 3, 6), (4, 4, 8), (5, 2, 5), (3, 7, 7), (8, 8, 8), (8, 3, 8), (12, 12, 8), (9, 2, 8)],
+    [(2, 2, 4), (2, 3, 6), (3, 3, 6), (5, 2, 5), (3, 7, 7), (8, 8, 8), (12, 12, 8)],
 )
 def test_sets_are_each_combination_once_and_leave_both_attributes_apart(first, second, count):
     sets = combination_sets(first, second, np.random.default_rng(3))
@@ -166,13 +166,6 @@ def test_ridge_is_scikit_learn_s_at_the_penalty_of_least_gcv(columns):
     assert penalties[0] < best < penalties[-1]
     expected = Ridge(alpha=best).fit(x, z[split.train]).predict(features[split.test])
     np.testing.assert_allclose(ridge_prediction(features, z[split.train], split), expected, atol=1e-9)
-
-
-def test_ridge_of_nothing_is_the_mean():
-    split = Split(np.arange(4), np.arange(4, 6))
-    goals = np.arange(8.0).reshape(4, 2)
-    assert ridge_prediction(np.ones((6, 3)), goals, split).tolist() == [[3.0, 4.0]] * 2
-    assert not ridge_prediction(np.eye(6), np.zeros((4, 2)), split).any()
 
 
 def counted(scenes, width):
@@ -273,11 +266,8 @@ def test_an_encoder_that_counts_sources_has_nothing_to_keep(many):
     assert result["number_held_out"] == pytest.approx(1)
     assert abs(result["gap"]) < 1e-4
     assert result["kept"] is None
-
-
-def test_without_scenes_of_one_source_there_is_no_gap_of_these():
-    scenes = [scene for scene in make_scenes(200) if len(scene) > 1]
-    assert a_tre_held_out(additive(scenes), scenes, pairs=[NAMES[:2]])["gap_single"] is None
+    several = [scene for scene in many if len(scene) > 1]
+    assert a_tre_held_out(additive(several), several, pairs=[NAMES[:2]])["gap_single"] is None
 
 
 # ----- the Transformer
@@ -294,16 +284,15 @@ def test_the_transformer_is_fitted_to_both_kinds_of_each_set():
     for name in ("ridge_gap", "interaction", "number_random", "constant"):
         assert result[name] == closed[name], name
     assert result == a_tre_held_out(additive(scenes, 4), scenes, **QUICK, return_scores=True)
-
-
-def test_the_transformer_of_a_constant_encoder_is_not_fitted():
-    scenes = make_scenes(60, (2, 2, 1, 1))
-    result = a_tre_held_out(np.ones((60, 4)), scenes, **QUICK)
-    assert result["steps"] == [0] * 8
-    assert result["gap"] == result["held_out"] == 0
+    constant = a_tre_held_out(np.ones((60, 4)), scenes, **QUICK)
+    assert constant["steps"] == [0] * 8
+    assert constant["gap"] == constant["held_out"] == 0
 
 
 # ----- errors
+
+RARE = make_scenes(60, (3, 3, 1, 1))
+RARE[5][0]["pitch_label"] = "rare"
 
 
 @pytest.mark.parametrize(
@@ -319,24 +308,14 @@ def test_the_transformer_of_a_constant_encoder_is_not_fitted():
         ({"seed": 0.5}, "seed must be an integer"),
         ({"max_steps": 0}, "max_steps must be at least 1; got 0"),
         ({"scenes": [[{"timbre_label": 3}]] * 60}, "a label must be a string"),
+        (
+            {"scenes": make_scenes(60, (3, 1, 1, 1))},
+            r"No two attributes have two labels.*pitch_label has 1, .*timbre_label has 3",
+        ),
+        ({"scenes": RARE}, r"60 scenes are too few .*without some label, such as pitch_label 'rare', which 1"),
     ],
 )
 def test_what_does_not_fit_is_refused(changes, message):
     scenes = make_scenes(60, (3, 3, 1, 1))
     with pytest.raises(ValueError, match=message):
         a_tre_held_out(**{"embeddings": additive(scenes), "scenes": scenes} | changes)
-
-
-def test_attributes_that_do_not_vary_cannot_be_combined():
-    scenes = make_scenes(30, (3, 1, 1, 1))
-    with pytest.raises(ValueError, match=r"No two attributes have two labels.*pitch_label has 1, .*timbre_label has 3"):
-        a_tre_held_out(additive(scenes), scenes)
-
-
-def test_a_label_that_would_vanish_from_training_is_named():
-    scenes = make_scenes(60, (3, 3, 1, 1))
-    scenes[5][0]["pitch_label"] = "rare"
-    with pytest.raises(
-        ValueError, match=r"60 scenes are too few .*without some label, such as pitch_label 'rare', which 1"
-    ):
-        a_tre_held_out(additive(scenes), scenes)

@@ -70,8 +70,8 @@ def test_sum_of_words_and_voices_is_at_chance_exactly() -> None:
     assert binding(x, y, x + channel, y + channel)["binding"] == 0.5
 
 
-@pytest.mark.parametrize(("given_one", "missing"), [("x3", "y3"), ("y3", "x3")])
-def test_refuses_one_of_a_pair(given_one: str, missing: str) -> None:
+def test_refuses_one_of_a_pair() -> None:
     z = trials()
-    with pytest.raises(ValueError, match=f"{given_one} is given without {missing}"):
-        binding(*z[:4], **{given_one: z[4]})
+    for given_one, missing in (("x3", "y3"), ("y3", "x3")):
+        with pytest.raises(ValueError, match=f"{given_one} is given without {missing}"):
+            binding(*z[:4], **{given_one: z[4]})

@@ -198,6 +198,7 @@ def loop_floor(audio: np.ndarray, text: np.ndarray, item: list[str], clusters: l
 def test_floor_equals_brute_force(clusters: list[Any] | None) -> None:
     audio, text, item = items(8, dim=5, thirds=5)
     result = comp_a(audio, text, item, clusters=clusters)
+    assert comp_a(audio, text, item, clusters=[1] * 8)["floor_group"] is None  # no other item
     alone = list(range(8)) if clusters is None else [name or place for place, name in enumerate(clusters)]
     for k, prefix in ((2, ""), (3, "triplets_")):
         expected = loop_floor(audio, text, item, alone, k)
@@ -217,12 +218,6 @@ def test_of_many_items_each_is_crossed_with_its_share(monkeypatch: pytest.Monkey
     thirds = [[row for row, name in enumerate(item) if int(name.split()[1]) % 3 == part] for part in range(3)]
     parts = [comp_a(audio[rows], text[rows], [item[row] for row in rows])["floor_text"] for rows in thirds]
     assert part["floor_text"] == pytest.approx(np.mean(parts), abs=1e-12)
-
-
-def test_without_another_item_there_is_no_floor() -> None:
-    audio, text, item = items(4)
-    assert comp_a(audio, text, item, clusters=[1, 1, 1, 1])["floor_group"] is None
-    assert comp_a(audio[:2], text[:2], item[:2])["floor_group"] is None
 
 
 # ----- intervals and tags
@@ -264,6 +259,10 @@ def test_tags_tell_items_apart() -> None:
 
 # ----- errors
 
+NOTHING: dict[str, Any] = {"audio": None, "text": None, "item": None}
+HALF_MISSING = np.ones((2, 3, 3))
+HALF_MISSING[1, 2, 1] = np.nan
+
 
 @pytest.mark.parametrize(
     ("changes", "message"),
@@ -275,11 +274,18 @@ def test_tags_tell_items_apart() -> None:
         ({"item": [1, 1, 2, 2, 2.5, 2.5]}, "item must be strings or integers; row 4 has 2.5"),
         ({"text": [[1, 2, 3]] * 3 + [[1, np.nan, 0]] * 3}, "text must be finite .* row 3 with nan, of item 'b'"),
         ({"tags": {"subset": ["x"]}}, "tags must have one entry for each of the 3 items; got 1"),
-        ({"clusters": [1, 2]}, "clusters must have one entry for each of the 3 items; got 2"),
         ({"clusters": [1, 2, None]}, "clusters must be strings or integers; row 2 has None"),
-        ({"item": 5.5}, "item must be strings or integers; row 0 has 5.5"),
         ({"item": None}, "comp_a got audio, text without item; it needs audio, text and item, or similarity"),
         ({"similarity": np.ones((3, 2, 2))}, "similarity is given beside audio, text, item"),
+        (NOTHING, "comp_a got nothing"),
+        (NOTHING | {"similarity": np.ones((3, 4, 4))}, r"\[n, 2, 2\] or \[n, 3, 3\].* shape \(3, 4, 4\)"),
+        (NOTHING | {"similarity": np.ones((0, 2, 2))}, r"shape \(0, 2, 2\)"),
+        (NOTHING | {"similarity": [[["x", "y"], ["z", "w"]]]}, "must be numbers"),
+        (
+            NOTHING | {"similarity": HALF_MISSING},
+            "item 1 has nan at caption 2, clip 1. Where there is no third, its row and column are NaN",
+        ),
+        (NOTHING | {"similarity": np.full((2, 2, 2), np.nan)}, "item 0 has nan at caption 0, clip 0"),
     ],
 )
 def test_refuses(changes: dict[str, Any], message: str) -> None:
@@ -290,27 +296,3 @@ def test_refuses(changes: dict[str, Any], message: str) -> None:
 
 HALF_MISSING = np.ones((2, 3, 3))
 HALF_MISSING[1, 2, 1] = np.nan
-
-
-@pytest.mark.parametrize(
-    ("similarity", "message"),
-    [
-        (np.ones((3, 4, 4)), r"\[n, 2, 2\] or \[n, 3, 3\].* shape \(3, 4, 4\)"),
-        (np.ones((3, 2)), r"shape \(3, 2\)"),
-        (np.ones((0, 2, 2)), r"shape \(0, 2, 2\)"),
-        ([[["x", "y"], ["z", "w"]]], r"must be numbers"),
-        (
-            HALF_MISSING,
-            "item 1 has nan at caption 2, clip 1. Where there is no third, its row and column are NaN",
-        ),
-        (np.full((2, 2, 2), np.nan), "item 0 has nan at caption 0, clip 0"),
-    ],
-)
-def test_refuses_similarities(similarity: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        comp_a(similarity=similarity)
-
-
-def test_needs_something() -> None:
-    with pytest.raises(ValueError, match="comp_a got nothing"):
-        comp_a()

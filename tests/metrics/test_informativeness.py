@@ -64,31 +64,25 @@ def by_hand(data: dict[str, Any], targets: np.ndarray, kernel: bool) -> np.ndarr
     return best_of_folds(fit, settings, z, targets, data["folds"])
 
 
-@pytest.mark.parametrize("kernel", [False, True])
-def test_numbers_equal_scikit_learn(kernel: bool) -> None:
+@pytest.mark.parametrize("probe", ["ridge", "kernel"])
+def test_numbers_and_classes_equal_scikit_learn(probe: str) -> None:
     data = clips()
-    predictions = by_hand(data, data["labels"][:, None], kernel)[:, 0]
-    means = np.array([data["labels"][parts(data["folds"], fold)[0]].mean() for fold in data["folds"]])
-    expected = 1 - np.square(data["labels"] - predictions).sum() / np.square(data["labels"] - means).sum()
-    result = informativeness(**data, probes="kernel" if kernel else "ridge")
-    assert result["kernel" if kernel else "ridge"] == pytest.approx(expected, abs=1e-7)
-    assert result["informativeness"] == pytest.approx(expected, abs=1e-7)
-    assert result["rmse"] == pytest.approx(np.sqrt(np.square(data["labels"] - predictions).mean()), abs=1e-7)
-    assert result["ridge" if kernel else "kernel"] is None
+    labels, folds = data["labels"], data["folds"]
+    predictions = by_hand(data, labels[:, None], probe == "kernel")[:, 0]
+    means = np.array([labels[parts(folds, fold)[0]].mean() for fold in folds])
+    expected = 1 - np.square(labels - predictions).sum() / np.square(labels - means).sum()
+    result = informativeness(**data, probes=probe)
+    assert (result[probe], result["informativeness"]) == pytest.approx((expected, expected), abs=1e-7)
+    assert result["rmse"] == pytest.approx(np.sqrt(np.square(labels - predictions).mean()), abs=1e-7)
+    assert result["ridge" if probe == "kernel" else "kernel"] is None
     # The reference is the mean of each fold's training rows; scikit-learn's R² has the mean of all, which is as good.
-    assert expected == pytest.approx(r2_score(data["labels"], predictions), abs=0.01)
-
-
-@pytest.mark.parametrize("kernel", [False, True])
-def test_classes_equal_scikit_learn(kernel: bool) -> None:
-    data = named(clips())
+    assert expected == pytest.approx(r2_score(labels, predictions), abs=0.01)
+    data = named(data)
     _, codes = np.unique(data["labels"], return_inverse=True)
-    answers = by_hand(data, np.eye(4)[codes], kernel).argmax(axis=1)
-    common = np.array(
-        [np.bincount(codes[parts(data["folds"], fold)[0]], minlength=4).argmax() for fold in data["folds"]]
-    )
+    answers = by_hand(data, np.eye(4)[codes], probe == "kernel").argmax(axis=1)
+    common = np.array([np.bincount(codes[parts(folds, fold)[0]], minlength=4).argmax() for fold in folds])
     accuracy, chance = (answers == codes).mean(), (common == codes).mean()
-    result = informativeness(**data, probes=["kernel"] if kernel else ["ridge"])
+    result = informativeness(**data, probes=[probe])
     assert (result["accuracy"], result["chance"]) == pytest.approx((accuracy, chance))
     assert result["informativeness"] == pytest.approx((accuracy - chance) / (1 - chance))
     assert (result["rmse"], result["n"], result["blocks"]) == (None, 160, 40)
@@ -118,14 +112,6 @@ def test_best_probe_is_that_which_validates_best_in_each_fold() -> None:
     ratio = expected.sum() / reference.sum()
     contributions = 1 - ratio - (expected - ratio * reference) / reference.mean()
     np.testing.assert_allclose(both["scores"], contributions, atol=1e-6)
-
-
-def test_embeddings_that_are_constant_in_training_alone_tell_nothing_bad() -> None:
-    data = clips()
-    z = np.full((160, 3), 0.1)
-    z[data["folds"] == 0] = np.random.default_rng(0).normal(size=(32, 3))
-    result = informativeness(**data | {"embeddings": z})
-    assert abs(result["informativeness"]) < 0.5
 
 
 def test_shuffled_labels_of_a_perfect_encoder_score_nothing() -> None:
@@ -171,13 +157,6 @@ def test_chance_is_of_the_commonest_class_in_training() -> None:
     assert abs(result["informativeness"]) < 0.1
 
 
-def test_blocks_and_folds_may_be_strings_and_any_integers() -> None:
-    data = clips()
-    expected = informativeness(**data)
-    moved = data | {"blocks": [f"b{block:03}" for block in data["blocks"]], "folds": 10 * data["folds"] - 7}
-    assert informativeness(**moved) == expected
-
-
 def test_nystroem_is_near_to_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     data = clips(blocks=60, noise=0.2)
     whole = informativeness(**data, probes="kernel")["kernel"]
@@ -219,20 +198,6 @@ def test_a_linear_layer_falls_with_the_scale_of_raw_features_and_ridge_does_not(
     assert informativeness(**few(), probes="mlp")["mlp"] > 0.6
 
 
-def test_the_best_weights_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a rate at which training diverges the first epochs are the best, and later ones must not alter them."""
-    data = few()
-    z = module.standardised_rows(data["embeddings"])
-    train, validation, _ = parts(data["folds"], 0)
-    y = data["labels"][:, None]
-    monkeypatch.setattr(probing, "LEARNING_RATE", 0.5)
-    given = (z[train], y[train]), (z[validation], y[validation])
-    predictions, loss = probing.fit_probe("slp", *given, z[validation])
-    assert np.square(predictions - y[validation]).mean() == pytest.approx(loss[0], rel=1e-5)
-    monkeypatch.setattr(probing, "EPOCHS", 3)
-    assert probing.fit_probe("slp", *given, z[validation])[1][0] >= loss[0]
-
-
 # ----- what is refused
 
 
@@ -242,14 +207,12 @@ def test_the_best_weights_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"labels": [1.0] * 160}, r"labels are all 1\.0; there is nothing to predict unless they differ"),
         ({"labels": [1.0] * 159 + ["x"]}, "labels must be all numbers or all strings; row 159 has 'x'"),
         ({"labels": [1.0] * 159 + [np.nan]}, "labels must be finite; row 159 has nan"),
-        ({"labels": np.ones((160, 1))}, r"labels must be all numbers or all strings; row 0 has \[1.0\]"),
         ({"labels": ["x", "y"] * 79 + ["x", "z"]}, "Class 'z' of labels is in one block only, 39; it needs two"),
         (
             {"labels": np.where(np.isin(np.arange(160) // 4, (0, 5)), "low", np.where(np.arange(160) % 2, "a", "lo"))},
             "labels of row 0 is 'low', which is missing from the training rows .* their nearest is 'lo'",
         ),
         ({"folds": np.arange(160) // 4 % 2}, r"folds has 2 different values, \[0, 1\]; it needs 3"),
-        ({"folds": ["a", "b", "c", "d"] * 40}, "folds must be integers; row 0 has 'a'"),
         ({"folds": np.arange(160) / 2}, r"folds must be strings or integers; row 1 has 0\.5"),
         ({"folds": np.arange(160) % 5}, "Block 0 lies in two folds: row 0 in 0, row 1 in 1; all rows of one block"),
         ({"blocks": np.arange(160) // 40}, r"blocks has 4 different values, \[0, 1, 2, 3\]; at least 5 are needed"),

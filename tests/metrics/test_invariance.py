@@ -5,7 +5,6 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist, cosine
-from scipy.stats import ortho_group
 
 from audio_compositionality.metrics import invariance as module
 from audio_compositionality.metrics.invariance import invariance, selectivity
@@ -123,12 +122,8 @@ def test_nearest_equals_scipy(monkeypatch):
     assert result["top1_chance"] == 1 / 30
     monkeypatch.setattr(module, "ROWS_COMPARED", 7)
     assert invariance(**given) == result
-
-
-def test_tied_originals_share_the_nearest():
     z = [[0.0], [0.0], [1.0], [2.0], [3.0]]
-    result = invariance(z + z, [-1] * 5 + list(range(5)))
-    assert result["top1"] == pytest.approx((1 / 2 + 1 / 2 + 3) / 5)
+    assert invariance(z + z, [-1] * 5 + list(range(5)))["top1"] == pytest.approx((1 / 2 + 1 / 2 + 3) / 5)  # ties
 
 
 def test_quarters_are_by_order_whatever_the_scale():
@@ -172,15 +167,9 @@ def test_selectivity_compares_steps():
     still = given | {"embeddings": np.vstack([originals, originals[owners]])}
     assert invariance(**still, steps=steps)["selectivity"] == 1e15
     assert invariance(**still, steps=0 * steps)["selectivity"] == 0
-
-
-def test_selectivity_alone_is_that_of_one_copy_each():
-    rng = np.random.default_rng(3)
-    steps, z = rng.normal(size=(17, 10)), rng.normal(size=(40, 10))
+    z = np.random.default_rng(4).normal(size=(40, 10))
     both = invariance(z, [-1] * 20 + list(range(20)), steps=steps)
     assert selectivity(steps, z[20:] - z[:20]) == pytest.approx(both["selectivity"])
-    assert selectivity(steps, np.zeros((3, 10))) == 1e15
-    assert selectivity(0 * steps, np.zeros((3, 10))) == 0
     with pytest.raises(ValueError, match="steps must have the 9 columns of moves"):
         selectivity(steps, z[:, :9])
 
@@ -202,10 +191,6 @@ def test_abx_equals_a_double_loop():
     assert 0.2 < result["abx"] < 0.9  # the case is neither chance nor trivial
     assert result["scores_abx"][3] == 0
     assert invariance(**given, same=different, different=same)["abx"] == pytest.approx(-result["abx"])
-    rotation = ortho_group.rvs(10, random_state=5)
-    for moved in (lambda z: 1e3 * z, lambda z: z + 100, lambda z: z @ rotation):
-        changed = given | {"embeddings": moved(given["embeddings"])}
-        assert invariance(**changed, same=moved(same), different=moved(different))["abx"] == result["abx"]
     assert invariance(**given, return_scores=True)["scores_abx"] is None
 
 
@@ -217,14 +202,6 @@ def test_candidates_that_nothing_tells_apart_are_tied():
     ends = [np.eye(10)[[0] * 30], -np.eye(10)[[0] * 30]]
     flat = given | {"embeddings": np.asarray(given["embeddings"]) * np.array([0.0, *[1.0] * 9])}
     assert invariance(**flat, same=ends[0], different=ends[1])["abx"] == 0
-
-
-def test_every_original_counts_the_same():
-    given = noisy(copies=1)
-    z, base = given["embeddings"], given["base"]
-    first = base.index(0)
-    again = invariance(np.vstack([z, *[z[first : first + 1]] * 9]), [*base, *[0] * 9])
-    assert again["invariance"] == pytest.approx(invariance(z, base)["invariance"], abs=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -22,13 +22,8 @@ READ = {
     "one and a half seconds to three seconds": (1.5, 3),
     '{"onset": 1.2, "offset": 3.4}': (1.2, 3.4),
     "onset: 1.2, offset 3.4": (1.2, 3.4),
-    "starts at 1 and ends at 3": (1, 3),
-    "1.2-3.4": (1.2, 3.4),
-    "$1.2$--$3.4$ s": (1.2, 3.4),
-    "1.2---3.4": (1.2, 3.4),
     "1200 ms to 3400 ms": (1.2, 3.4),
     "1,200 ms to 3,400 ms": (1.2, 3.4),
-    "200 to 400 ms": (0.2, 0.4),
     "I hear two clarinets.": None,
     "from 3.4 to 1.2 s": None,
     "3.4 s": None,
@@ -38,22 +33,16 @@ READ = {
     "The bell is heard from 1.2 to 3.4 seconds, lasting 2.2 seconds.": (1.2, 3.4),
     "1.2 to 3.4 s of the 8-second clip": (1.2, 3.4),
     "The clip lasts 8 seconds. The bell starts at 1 and ends at 3.": (1, 3),
-    "Onset: 1.2 s. Offset: 3.4 s.": (1.2, 3.4),
-    "Onset: 1.2\nOffset: 3.4": (1.2, 3.4),
     '{"offset": 3.4, "onset": 1.2}': (1.2, 3.4),
-    '{"start_time": 1.2, "end_time": 3.4}': (1.2, 3.4),
     "It starts at 1.2 s and lasts 2.2 s.": (1.2, 3.4),
     "at 1.2 s for 2.2 s": (1.2, 3.4),
     "[1.2, 3.4]": (1.2, 3.4),
-    "(1, 3)": (1, 3),
     "1.2 3.4": (1.2, 3.4),
-    "Bell 1.2 to 3.4": (1.2, 3.4),
     "clarinet 2: 1.2-3.4": (1.2, 3.4),
     "starts at 1.2 s (0:01.2) and ends at 3.4 s (0:03.4)": (1.2, 3.4),
     "1 min 3 s to 1 min 5.5 s": (63, 65.5),
     "Of the 3 sounds, the bell is from 1 to 3.": (1, 3),
     "in ms: 1200 to 3400": (1.2, 3.4),
-    "1200-3400 (ms)": (1.2, 3.4),
     "1.2s–3.4s": (1.2, 3.4),
     "It could be 1–2 s or 3–4 s. Answer: 3.1 – 4.2": (3.1, 4.2),
     "half a second to one second": (0.5, 1),
@@ -62,41 +51,30 @@ READ = {
     "440 Hz": None,
     "from 1.2 (80% sure) to 3.4": None,
     "": None,
-    "I cannot hear a bell.": None,
     "The bell starts at 1.2 s, with a soft attack, and the sound ends at 3.4 s": (1.2, 3.4),
     "twenty-one to twenty two point five seconds": (21, 22.5),
     "onset_ms: 1200, offset_ms: 3400": (1.2, 3.4),
-    "The bell, the second of three sounds, rings from 1.2 to 3.4": (1.2, 3.4),
-    "1 to 3": (1, 3),
     "2": None,
     "Answer: **1.2 s – 3.4 s**": (1.2, 3.4),
-    "onset=1.2s offset=3.4s": (1.2, 3.4),
-    "<answer>1.2, 3.4</answer>": (1.2, 3.4),
     "0.5...1.5": (0.5, 1.5),
     "1 second to 200 ms": None,
     "from 2 to 2": (2, 2),
-    "The total is 8 s, and the bell 1.2 to 3.4 s": (1.2, 3.4),
     "Starts: 1.2 s; stops: 3.4 s; duration: 2.2 s": (1.2, 3.4),
     "It starts at 1.2 s, lasts 2.2 s and ends at 3.4 s.": (1.2, 3.4),
     "bell: 00:00:01,200 --> 00:00:03,400": (1.2, 3.4),
-    "The bell can be heard starting at approximately 2.5 seconds and ending at approximately 4.1 seconds.": (2.5, 4.1),
     "The onset of the bell is at 1.2 seconds, and the offset is at 3.4 seconds.": (1.2, 3.4),
     "**Onset:** 2.35 seconds  \n**Offset:** 4.1 seconds": (2.35, 4.1),
-    "2.0s,4.0s": (2, 4),
     "bell is heard at 1.2 seconds and 3.4 seconds": (1.2, 3.4),
     "It begins around the 3 second mark and continues until the 5 second mark": (3, 5),
     "<|1.20|><|3.40|>": (1.2, 3.4),
     "1.2s to the end": None,
     "From 1,2 to 3,4 seconds": (1.2, 3.4),
     "von 1,25 s, 3,5 s": (1.25, 3.5),
-    "1,200 - 3,400 ms": (1.2, 3.4),
     "in ms: 1,200.5 to 3,400": (1.2005, 3.4),
     "0:01,2 to 0:03,4": (1.2, 3.4),
     "0:01,0:03": (1, 3),
     "1,2,3": (1, 2),
-    "[1,3]": (1, 3),
     "[1,2, 3,4]": (1.2, 3.4),
-    "1.2,3.4": (1.2, 3.4),
     "-1,2 to 3,4 s": None,
     "between 0 and 8 s; more exactly 1 to 2 s": (1, 2),
     "precisely 1 to precisely 3": (1, 3),
@@ -130,26 +108,7 @@ def test_answers_are_read_as_people_read_them(answer):
     assert spoken_times(answer) == (None if READ[answer] is None else pytest.approx(READ[answer]))
 
 
-@pytest.mark.parametrize(
-    "part",
-    [
-        "1,200",
-        "1,200 ms",
-        "1,",
-        "(1,2",
-        "1:",
-        "and a ",
-        "9",
-        "-",
-        "twenty-",
-        "point one ",
-        "1 ",
-        "\n1.",
-        "from 1 to ",
-        "1 s ",
-        ", ",
-    ],
-)
+@pytest.mark.parametrize("part", ["1,200 ms", "(1,2", "1:", "and a ", "twenty-", "point one ", "\n1.", "from 1 to "])
 def test_the_work_of_reading_grows_as_the_answer_does(part):
     """By lines that are run, whatever the load; a pattern that backtracks would not get through the long answer."""
 
@@ -187,6 +146,11 @@ def test_numbers_by_hand():
     assert result["offset_error_prior"] == pytest.approx((0 + 0 + 5) / 3)
     # Apart from each other, a sound itself is best: half of two.
     assert result["iou_label_blind"] == pytest.approx(0.5)
+    turned = [of_clip[::-1] for of_clip in spans]
+    assert when(answers, [1, 1, 2, 4], [3, 3, 4, 8], [8] * 4, spans=turned, return_scores=True) == result
+    # From 0 to 2 s both are hit, and by none from an onset to an offset.
+    both = when([[0, 2]] * 2, [0, 0.5], [1, 2.5], [4, 4], spans=[[[0, 1], [0.5, 2.5]]] * 2, parsed=True)
+    assert both["hit"] == both["hit_label_blind"] == both["hit_prior"] == 1
     unread = when([None], [1], [2], [8], parsed=True)
     assert unread["onset_error"] is unread["offset_error_prior"] is None
 
@@ -246,15 +210,6 @@ def test_bars_are_the_best_also_off_any_grid():
     assert np.mean(reached) > 0.9
 
 
-def test_bars_where_an_onset_and_an_offset_do_not_suffice():
-    # From 0 to 2 s both are hit, and by none from an onset to an offset.
-    spans = [[[0, 1], [0.5, 2.5]]] * 2
-    result = when([[0, 2], [0, 2]], [0, 0.5], [1, 2.5], [4, 4], spans=spans, parsed=True)
-    assert result["hit"] == result["hit_label_blind"] == result["hit_prior"] == 1
-    same = when([[1.05, 2.05]] * 3, [1.05] * 3, [2.05] * 3, [60] * 3, parsed=True)
-    assert same["iou"] == same["iou_prior"] == same["hit_prior"] == 1
-
-
 def test_who_does_not_know_which_sound_is_asked_about_stays_at_the_bar():
     """Each sound of each clip is asked about once; an answer from the clip alone is the same for all three."""
     rng = np.random.default_rng(2)
@@ -290,9 +245,3 @@ def test_refusals_say_what_and_where(changes, message):
     given = {"predictions": ["1 to 2", ""], "onset": [1, 1], "offset": [2, 2], "duration": [8, 8]}
     with pytest.raises(ValueError, match=message):
         when(**given | changes)
-
-
-def test_order_of_spans_and_of_rows_does_not_matter():
-    given = example()
-    turned = {**given, "spans": [of_clip[::-1] for of_clip in given["spans"]]}
-    assert when(**turned) == pytest.approx(when(**given))

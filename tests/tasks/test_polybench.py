@@ -39,32 +39,25 @@ def test_only_questions_to_test_by_are_asked():
     assert TASK.inputs(row | {"split": "train"}, {}) == Inputs()
 
 
-def test_questions_to_learn_from_change_nothing():
-    rows = twin_rows(2)
-    with_more = [*twin_rows(1, "train"), *rows]
-    assert scored(with_more, first).measures == scored(rows, first).measures
-    assert scored(with_more, first).ids == TASK.samples(with_more).ids == tuple(row["id"] for row in rows)
-
-
 CHANCES = {"counting": 1 / 4, "duration": 1 / 3, "concurrency": 1 / 2, "classification": 1 / 4, "detection": 1 / 4}
 
 
 class TestHowAnAnswererShows:
-    @pytest.mark.parametrize(("who", "choice", "refused"), [(refusing, -2, 38), (mumbling, -1, 0)])
-    def test_no_option(self, who, choice, refused):
-        scores = scored(twin_rows(2), who)
-        assert [scores.measures[name] for name in ("accuracy", "refused", "unparsed")] == [0, refused, 38]
-        assert scores.columns["choice"].tolist() == [choice] * 38
-
     def test_always_right(self):
-        rows = twin_rows(2)
+        rows = [*twin_rows(1, "train"), *twin_rows(2)]
         scores = scored(rows, knowing)
+        rows = rows[19:]  # those to learn from change nothing
+        assert scores.ids == TASK.samples(rows).ids == tuple(row["id"] for row in rows)
         names = ("accuracy", "accuracy_micro", "groups_right", *PAPER, *(f"groups_right_{task}" for task in PAPER))
         assert [scores.measures[name] for name in names] == [1] * len(names)
         assert scores.measures["consistency"] is None
         assert scores.columns["choice"].tolist() == [row["options"].index(row["answer"]) for row in rows]
         for name in ("score", "score_group", "score_group_in_task"):
             assert scores.columns[name].tolist() == [1] * 38
+        for who, choice, refused in ((refusing, -2, 38), (mumbling, -1, 0)):
+            none = scored(rows, who)
+            assert [none.measures[name] for name in ("accuracy", "refused", "unparsed")] == [0, refused, 38]
+            assert none.columns["choice"].tolist() == [choice] * 38
 
 
 def test_answers_belong_to_their_questions():
@@ -92,9 +85,14 @@ def uneven_rows() -> list[Row]:
     return [row | {"group": f"recording {rng.integers(9)}"} for row in kept]
 
 
-@pytest.mark.parametrize("rows", [twin_rows(3), uneven_rows()], ids=["twins", "recordings"])
-@pytest.mark.parametrize("requested", [{}, {"orders": "cyclic"}])
-@pytest.mark.parametrize("who", [first, drawing(1), knowing, refusing])
+@pytest.mark.parametrize(
+    ("rows", "who", "requested"),
+    [
+        (twin_rows(3), drawing(1), {}),
+        (uneven_rows(), drawing(1), {"orders": "cyclic"}),
+        (uneven_rows(), refusing, {}),
+    ],
+)
 def test_measures_are_the_means_of_their_columns(rows, who, requested):
     scores = scored(rows, who, requested)
     assert all(np.isfinite(column).all() and len(column) == len(rows) for column in scores.columns.values())
@@ -132,15 +130,16 @@ class TestWhatIsKnownOfQuestions:
         assert set(samples.groups) == {"task", "polyphony", "overlap", "wording"}
         assert samples.groups["task"][:5] == ("counting", "counting", "counting", "counting", "duration")
         assert set(samples.groups["polyphony"]) == {"2", "3", "4"}
+        many = [row | {"template": row["id"]} for row in twin_rows(3)]
+        assert "wording" not in TASK.samples(many).groups
+        some = samples.at([5, 2])
+        assert [asked.answer for asked in some.asked] == ["reed", "3"]
+        assert [some.without_listening["chance"](np.array([place])) for place in (0, 1)] == [1 / 3, 1 / 4]
         several = [
             row | {"variant": str(number % 2), "source": str(number % 3)} for number, row in enumerate(twin_rows())
         ]
         assert {"variant", "source"} <= set(TASK.samples(several).groups)
         assert TASK.samples(several).groups["variant"][:2] == ("counting, 0", "counting, 1")
-
-    def test_too_many_wordings_are_not_told_apart(self):
-        rows = [row | {"template": row["id"]} for row in twin_rows(3)]
-        assert "wording" not in TASK.samples(rows).groups
 
     def test_the_question_and_what_sounds_when(self):
         samples = TASK.samples(twin_rows())
@@ -158,11 +157,6 @@ class TestWhatIsKnownOfQuestions:
         alone = np.array([place for place, row in enumerate(rows) if row["answer"] == "1"])
         assert len(alone) == 2
         assert (chance(alone), constant(alone)) == (0.25, 1)
-
-    def test_some_of_them(self):
-        samples = TASK.samples(twin_rows()).at([5, 2])
-        assert [asked.answer for asked in samples.asked] == ["reed", "3"]
-        assert [samples.without_listening["chance"](np.array([place])) for place in (0, 1)] == [1 / 3, 1 / 4]
 
 
 def test_the_best_constant_answer_is_a_text_or_a_position():
@@ -196,6 +190,11 @@ def test_settings_say_how_questions_were_put():
     settings = {"prompt": "direct", "prompt_version": 1, "orders": 1, "scoring": "generate"}
     assert TASK.settings(rows, {}) == TASK.settings(rows, {"prompt": "direct"}) == settings
     assert TASK.settings(rows, TASK.settings(rows, {"orders": "cyclic"})) == settings | {"orders": "cyclic"}
+    by_text = TASK.settings(rows, {"scoring": "options"})
+    assert (by_text["prompt"], by_text["scoring"]) == ("text", "options")
+    assert TASK.settings(rows, by_text) == by_text
+    (prompt,) = TASK.inputs(rows[0], by_text).prompts
+    assert prompt.endswith("text of one option only, without its letter.")
     for requested, words in (
         ({"orders": "cylic"}, "orders is 'cylic'; it must be one of 1, cyclic: did you mean 'cyclic'"),
         ({"orders": True}, "orders is true"),
@@ -211,19 +210,6 @@ def test_settings_say_how_questions_were_put():
     ):
         with pytest.raises(InputError, match=words):
             TASK.settings(rows, requested)
-
-
-def test_where_texts_of_options_are_scored_a_text_is_asked_for_and_no_letter():
-    rows = twin_rows()
-    settings = TASK.settings(rows, {"scoring": "options"})
-    assert (settings["prompt"], settings["prompt_version"], settings["scoring"]) == ("text", 1, "options")
-    assert TASK.settings(rows, settings) == settings
-    for scoring, words in (
-        ("options", "text of one option only, without its letter."),
-        ("letters", "one letter only."),
-    ):
-        how = TASK.settings(rows, {"scoring": scoring})
-        assert all(prompt.endswith(words) for row in rows for prompt in TASK.inputs(row, how).prompts)
 
 
 CYCLIC = {"orders": "cyclic"}

@@ -37,11 +37,6 @@ def test_the_papers_a_tre_has_20_epochs_validated_after_each_and_one_seed(traini
     assert settings == {"seeds": [0], "max_steps": 20 * epoch, "validate_every": epoch, **POST_NORM}
 
 
-def test_what_is_requested_beside_the_protocol_is_taken():
-    requested = {"block": "post-norm", "seeds": 2, "dropout": 0, "width": 8, "validate_every": 3, "max_steps": 5}
-    assert A_TRE.settings(scenes(512), requested) == {**requested, "seeds": [0, 1]}
-
-
 def test_the_projects_own_settings_are_what_they_were():
     assert A_TRE.settings(scenes(512), {}) == {"seeds": [0, 1, 2], "max_steps": 600}
     assert A_TRE.settings(scenes(8_000), {}) == {"seeds": [0, 1, 2], "max_steps": 2_500}

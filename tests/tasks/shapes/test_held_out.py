@@ -74,16 +74,11 @@ def test_gives_what_it_describes(rows):
 def test_what_was_learnt_by_heart_is_lost_in_its_pair_alone(rows):
     learnt, added = scored(rows, BY_HEART).measures, scored(rows, ADDED).measures
     assert learnt["timbre_pitch_gap"] > 0.2
+    low, high = intervals_of(TASK, scored(rows, BY_HEART), TASK.samples(rows))["timbre_pitch_gap"]
+    assert 0.1 < low < learnt["timbre_pitch_gap"] < high
     assert all(abs(learnt[f"{pair}_gap"]) < 0.03 for pair in ATTRIBUTE_PAIRS if pair != "timbre_pitch")
     assert abs(added["gap"]) < 0.005
     assert added["held_out"] > 0.97
-
-
-def test_a_gap_has_an_interval_that_holds_it(rows):
-    scores = scored(rows, BY_HEART)
-    intervals = intervals_of(TASK, scores, TASK.samples(rows))
-    low, high = intervals["timbre_pitch_gap"]
-    assert 0.1 < low < scores.measures["timbre_pitch_gap"] < high
 
 
 def test_settings_say_all_that_is_scored(rows):
@@ -118,28 +113,17 @@ def test_the_transformer_of_one_pair(rows):
     assert scores.measures["timbre_pitch_gap"] is None
 
 
-@pytest.mark.parametrize(
-    ("requested", "message"),
-    [
-        ({"pairs": ["timbre_pich"]}, "unknown pair of attributes 'timbre_pich'; did you mean 'timbre_pitch'"),
-        ({"pairs": ["timbre_pitch", "timbre_pitch"]}, "lists different ones"),
-    ],
-)
-def test_settings_that_it_has_not_are_refused(rows, requested, message):
-    with pytest.raises(InputError, match=message):
-        TASK.settings(rows, requested)
-
-
-def test_rows_that_cannot_be_scored_are_refused_before_they_are_embedded(rows):
+def test_rows_and_settings_that_cannot_be_scored_are_refused_before_anything_is_embedded(rows):
+    samples = TASK.samples(rows)
+    assert len(samples.rows) == len(set(samples.clusters)) == 260
+    assert list(samples.contents[0]["scene"][0]) == ["timbre", "pitch", "rate", "amplitude"]
+    for pairs, message in (
+        (["timbre_pich"], "unknown pair of attributes 'timbre_pich'; did you mean 'timbre_pitch'"),
+        (["timbre_pitch", "timbre_pitch"], "lists different ones"),
+    ):
+        with pytest.raises(InputError, match=message):
+            TASK.settings(rows, {"pairs": pairs})
     with pytest.raises(TaskError, match="4 scenes are too few to hold out combinations of"):
         TASK.settings(rows[:4], {})
     with pytest.raises(DatasetError, match=f"row {rows[3]['id']}: metadata is None"):
         TASK.settings([*rows[:3], {**rows[3], "metadata": None}, *rows[4:]], {})
-
-
-def test_samples_are_all_scenes_with_what_is_known_of_them(rows):
-    samples = TASK.samples(rows)
-    assert len(samples.rows) == len(rows) == 260
-    assert samples.clusters.tolist() == list(range(260))
-    assert set(samples.groups["the number of sources"]) <= {"1", "2", "3", "4"}
-    assert list(samples.contents[0]["scene"][0]) == ["timbre", "pitch", "rate", "amplitude"]

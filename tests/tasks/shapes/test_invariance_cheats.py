@@ -77,7 +77,7 @@ class TestCheats:
         scores = scored(name, scenes, lambda waveform, row: np.full(4, 0.3))
         assert scores.measures[load_task(name).info.ranks_by] == 0
 
-    @pytest.mark.parametrize(("rate", "scale"), [(RATE, np.log), (16_000, lambda x: x), (48_000, np.log)])
+    @pytest.mark.parametrize(("rate", "scale"), [(RATE, np.log), (16_000, lambda x: x)])
     def test_the_level_is_exactly_at_chance_at_any_rate(self, name, rate, scale, scenes):
         scores = scored(name, scenes, lambda waveform, row: scale(rms(waveform, row, rate)))
         assert scores.measures[load_task(name).info.ranks_by] == 0
@@ -143,10 +143,6 @@ class TestRecordings:
         noises = scored("invariance", recordings, samples).columns["gain_score_abx"]
         assert sorted(noises) == [-1] * 12 + [1] * 12
         assert abs(scored("invariance", recordings, hashed).measures["abx"]) < 0.3
-
-    def test_a_spectrum_tells_them_apart(self, recordings):
-        scores = scored("invariance", recordings, lambda waveform, row: np.abs(np.fft.rfft(waveform))[:1000])
-        assert scores.measures["gain_abx"] == scores.measures["lowpass_abx"] == 1
 
     def test_of_two_lengths_are_cut_to_the_shorter(self):
         made = made_recordings(10, seconds=1.0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from audio_compositionality.tasks.registry import load_task
 from audio_compositionality.tasks.shapes.pairs import (
     BY_WORDS,
     CATEGORY,
@@ -44,13 +43,6 @@ def test_items_of_which_nothing_is_known_have_none_but_published_ones_have_their
     named = [bare | {"origin": "published"}, bare | {"origin": "published", "captions": ["a hum", "hums"]}]
     assert label_groupings(named) == {BY_WORDS: ("dogs + human voice", "–")}
     assert label_groupings([]) == {}
-
-
-def test_the_tasks_have_both_groupings():
-    rows = [row(0, "rain", "cough"), row(1, "rain", "siren"), row(2, "rain", "siren")]
-    groups = load_task("comp_a_order").samples(rows).groups
-    assert groups[CATEGORY] == ("human body + water and weather",) + ("alarms and bells + water and weather",) * 2
-    assert groups[FREQUENCY] == ("1 item", "2 items", "2 items")
 
 
 def test_a_label_is_said_where_its_words_stand_together_and_whole():
