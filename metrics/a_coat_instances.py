@@ -109,7 +109,12 @@ def a_coat_instances(
     contexts, scenes, alone = _arrays(a, b, c, d, alone_b, alone_d)
     n, k = scenes[0].shape[:2]
     names = _names(labels, conditions, n, k)
-    columns = _block_scores(contexts, scenes, alone)
+    chunks = []
+    size = max(1, _CHUNK // (k * (k - 1) // 2 * scenes[0].shape[2]))
+    for start in range(0, n, size):
+        few = [[x[start : start + size] for x in arrays] for arrays in (contexts, scenes, alone)]
+        chunks.append({**_choice_scores(few[1], few[2]), **_step_scores(few[0], few[1])})
+    columns = {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
     columns["step_adjusted"] = adjusted_scores(columns["step"], columns["step_null"])
     if alone and _surely_above(columns["alone_top1"], 1 / k + MARGIN):
         above = float(columns["alone_top1"].mean()) - 1 / k
@@ -193,16 +198,6 @@ def _numbered(name: str, x: Any, n: int, width: int) -> Ints:
 
 
 # ----- scores of blocks
-def _block_scores(contexts: list[Floats], scenes: list[Floats], alone: list[Floats]) -> dict[str, Floats]:
-    """Every score except the fitted map's, by its name, [n] each."""
-    n, k, dim = scenes[0].shape
-    size = max(1, _CHUNK // (k * (k - 1) // 2 * dim))
-    chunks = []
-    for start in range(0, n, size):
-        rows = slice(start, start + size)
-        few = [[x[rows] for x in arrays] for arrays in (contexts, scenes, alone)]
-        chunks.append({**_choice_scores(few[1], few[2]), **_step_scores(few[0], few[1])})
-    return {name: np.concatenate([chunk[name] for chunk in chunks]) for name in chunks[0]}
 
 
 def _choice_scores(scenes: list[Floats], alone: list[Floats]) -> dict[str, Floats]:

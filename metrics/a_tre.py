@@ -21,7 +21,7 @@ global random states are left as they were.
 (20, 0.7, 1.0)
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
@@ -143,7 +143,17 @@ def a_tre(
     directions = centred_directions(unit, mean)
     if directions[rows["train"]].any():
         inputs = SceneTensors.of(counts, torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu")))
-        raw, centred = _fit_all(inputs, {"A-TRE": unit, "A-TRE centred": directions}, rows, seeds, options, progress)
+        targets = {"A-TRE": unit.astype(np.float32), "A-TRE centred": directions.astype(np.float32)}
+        goals = [
+            Goal(f"{title}, seed {seed}", partial(targets.__getitem__, title), *(rows[name] for name in SPLITS), seed)
+            for title in targets
+            for seed in seeds
+        ]
+        outcomes = fit_goals(inputs, goals, options, progress)
+        raw, centred = (
+            _Predictions(np.stack([values for _, values in group]), [fitted for fitted, _ in group])
+            for group in (outcomes[: len(seeds)], outcomes[len(seeds) :])
+        )
     else:
         # There is nothing to fit: the training mean for every scene, and no centred prediction.
         still = np.broadcast_to(mean, (len(seeds), len(test), len(mean)))
@@ -193,27 +203,6 @@ ATre = metric_class(
 class _Predictions:
     values: Floats  # [seeds, test scenes, dim]
     fits: list[Fit]
-
-
-def _fit_all(
-    inputs: SceneTensors,
-    targets: Mapping[str, Floats],
-    rows: dict[str, NDArray[np.int64]],
-    seeds: Sequence[int],
-    options: FitOptions,
-    progress: bool,
-) -> list[_Predictions]:
-    """Fit one model per seed to each kind of unit targets [n, dim], by its title, and predict the test scenes."""
-    train, validation, test = (rows[name] for name in SPLITS)
-    single = {title: values.astype(np.float32) for title, values in targets.items()}
-    goals = [
-        Goal(f"{title}, seed {seed}", partial(single.__getitem__, title), train, validation, test, seed)
-        for title in targets
-        for seed in seeds
-    ]
-    outcomes = fit_goals(inputs, goals, options, progress)
-    groups = [outcomes[start : start + len(seeds)] for start in range(0, len(outcomes), len(seeds))]
-    return [_Predictions(np.stack([value for _, value in group]), [fitted for fitted, _ in group]) for group in groups]
 
 
 # ----- closed-form controls and statistics, in float64

@@ -369,11 +369,17 @@ def _split_scores(unit: Floats, described: _Described, split: Split, prediction:
     goals[row_norms(goals) < DEGENERATE] = 0.0
     directions = centred_directions(unit[test], mean)
     paired = ridge_prediction(described.paired, goals, split)
+    # The mean of the training scenes with as many sources; zeros where there are none.
+    of_size = np.zeros((len(test), goals.shape[1]))
+    for size in np.unique(described.sizes[test]):
+        alike = goals[described.sizes[train] == size]
+        if len(alike):
+            of_size[described.sizes[test] == size] = alike.mean(axis=0)
     predictions = {
         "": paired if prediction is None else prediction,
         "paired_": paired,
         "ridge_": ridge_prediction(described.additive, goals, split),
-        "number_": _mean_of_size(described.sizes, goals, split),
+        "number_": of_size,
     }
     scores = {name: cosines_with_unit(values, directions) for name, values in predictions.items()}
     return scores | {"constant_": cosines_with_unit(np.broadcast_to(mean, unit[test].shape), unit[test])}
@@ -410,16 +416,6 @@ def ridge_prediction(features: Floats, goals: Floats, split: Split) -> Floats:
     penalty = float(scale * RELATIVE_PENALTIES[int(np.argmin(errors))])
     weights = basis @ (projection / (eigenvalues + penalty)[:, None])
     prediction: Floats = middle + (x_test @ (x.T @ weights) if is_wide else x_test @ weights)
-    return prediction
-
-
-def _mean_of_size(sizes: Rows, goals: Floats, split: Split) -> Floats:
-    """Return for each test scene the mean of the training scenes with as many sources; zeros where there are none."""
-    prediction = np.zeros((len(split.test), goals.shape[1]))
-    for size in np.unique(sizes[split.test]):
-        alike = goals[sizes[split.train] == size]
-        if len(alike):
-            prediction[sizes[split.test] == size] = alike.mean(axis=0)
     return prediction
 
 

@@ -111,7 +111,15 @@ def comp_a(
     """
     items = _items(audio, text, item, similarity)
     n = len(items.pairs)
-    codes = None if clusters is None else _cluster_numbers("clusters", clusters, n)
+    codes = None
+    if clusters is not None:
+        keys = read_keys("clusters", clusters)
+        if len(keys) != n:
+            raise ValueError(f"clusters must have one entry for each of the {n} items; got {len(keys)}.")
+        # An empty text is a cluster of its own.
+        named = [(place,) if key == "" else key for place, key in enumerate(keys)]
+        numbers_of = {key: number for number, key in enumerate(dict.fromkeys(named))}
+        codes = np.array([numbers_of[key] for key in named])
     columns, whole = _item_scores(items.pairs), _item_scores(items.triplets)
     mixed = {name: columns[name].copy() for name in _SHARES}
     for name in mixed:
@@ -188,8 +196,9 @@ def _items(audio: Any, text: Any, item: Any, similarity: Any) -> _Items:
         raise ValueError(f"audio has {len(a)} rows, text {len(t)} and item {len(names)}; they must be equally many.")
     check_one_space(a, t)
     starts, third = _item_places(names)
-    s = [_own_products(t, a, starts[place], k) for k, place in ((2, slice(None)), (3, third))]
-    return _Items(s[0], third, s[1], t, a, starts)
+    rows = [begin[:, None] + np.arange(k) for k, begin in ((2, starts), (3, starts[third]))]
+    pairs, triplets = (t[of_items] @ a[of_items].transpose(0, 2, 1) for of_items in rows)
+    return _Items(pairs, third, triplets, t, a, starts)
 
 
 def _embeddings_of_items(name: str, x: Any, items: list[Any]) -> Floats:
@@ -201,16 +210,6 @@ def _embeddings_of_items(name: str, x: Any, items: list[Any]) -> Floats:
         if row is None or int(row[1]) >= len(items):
             raise
         raise ValueError(f"{str(error).removesuffix('.')}, of item {items[int(row[1])]!r}.") from None
-
-
-def _cluster_numbers(name: str, x: Any, n: int) -> Ints:
-    """Numbers of strings or integers, one for each of n items; an empty text has one of its own."""
-    keys = read_keys(name, x)
-    if len(keys) != n:
-        raise ValueError(f"{name} must have one entry for each of the {n} items; got {len(keys)}.")
-    named = [(place,) if key == "" else key for place, key in enumerate(keys)]
-    numbers = {key: number for number, key in enumerate(dict.fromkeys(named))}
-    return np.array([numbers[key] for key in named])
 
 
 def _item_places(names: list[Any]) -> tuple[Ints, NDArray[np.bool_]]:
@@ -231,13 +230,6 @@ def _item_places(names: list[Any]) -> tuple[Ints, NDArray[np.bool_]]:
         sizes.append(size)
         start += size
     return np.array(list(firsts.values())), np.array(sizes) == 3
-
-
-def _own_products(text: Floats, audio: Floats, starts: Ints, k: int) -> Floats:
-    """S of the first k captions and clips of items that begin at these rows, [n, k, k]."""
-    rows = starts[:, None] + np.arange(k)
-    products: Floats = text[rows] @ audio[rows].transpose(0, 2, 1)
-    return products
 
 
 def _items_of_similarity(similarity: Any) -> _Items:

@@ -112,7 +112,10 @@ def count_instances(
         for column, order in enumerate(orders):
             exchanged = np.arange(len(rows))
             exchanged[moved] = moved[order]
-            table[place, column] = _matched_share(cosines[:, exchanged])
+            matched = cosines[:, exchanged]
+            # The share of pairs whose sum of cosines is above that of the exchange, ties 1/2.
+            gains = np.add.outer(np.diagonal(matched), np.diagonal(matched)) - matched - matched.T
+            table[place, column] = won_shares(gains[np.triu_indices(len(rows), 1)]).mean()
         steps = cosines - np.diagonal(cosines)[:, None]
         is_first = (steps <= NEAR).all(axis=1)
         exact[place] = (is_first / (np.abs(steps) <= NEAR).sum(axis=1)).mean()
@@ -134,12 +137,6 @@ CountInstances = metric_class(
     ],
     citation=_CITATION,
 )
-
-
-def _matched_share(cosines: Floats) -> float:
-    """The share of pairs of rows and their columns whose sum of cosines is above that of the exchange, ties 1/2."""
-    steps = np.add.outer(np.diagonal(cosines), np.diagonal(cosines)) - cosines - cosines.T
-    return float(won_shares(steps[np.triu_indices(len(cosines), 1)]).mean())
 
 
 VERSION = 1

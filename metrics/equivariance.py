@@ -146,7 +146,12 @@ def equivariance(
         if not scaled:
             data = read_pairs(raw, orbits, parameters, base, rotation, seed)
             parts, starts = fitted_starts(data, rotation, settings)
-        shuffled = _shuffled_values(data, block, settings)
+        varied = np.arange(len(block)) if data.originals is None else np.flatnonzero(~data.originals)
+        shuffled = []
+        for order in block_permutations(block[varied], SHUFFLES if settings.states == 1 else 1, settings.seed):
+            level = data.level.copy()
+            level[varied] = level[varied[order]]
+            shuffled.append(pair_changes(level, data.start, data.end, data.originals))
         read, scores_p, scores_p_gain = _read_numbers(data, *_read(data, parts, starts, shuffled, settings), settings)
     rows = np.unique(data.end)
     numbers = {**foretold, **read, "pairs": len(data.start), "n": len(rows)}
@@ -207,7 +212,14 @@ def _values_read(
     """Predictions [states, m] of P of tested pairs and their losses, by the source of the probe."""
     data = fold.data
     if start is None:
-        inputs = _trained_inputs(fold, settings.scaled)
+        # Dimensions of 0: `slp` and `mlp` take features as they come.
+        z = data.z if settings.scaled else data.raw
+        inputs: dict[str, tuple[Callable[[Ints], Floats], int]] = {
+            "both": (lambda pairs: np.hstack([z[data.start[pairs]], z[data.end[pairs]]]), 0),
+            "start": (lambda pairs: z[data.start[pairs]], 0),
+            "end": (lambda pairs: z[data.end[pairs]], 0),
+            "difference": (lambda pairs: z[data.end[pairs]] - z[data.start[pairs]], 0),
+        }
         y = targets if settings.scaled else targets - data.values.min()
     else:
         inputs, y = {"both": (fold.both, 2 * fold.dim), "difference": (fold.difference, fold.dim)}, targets
@@ -234,22 +246,6 @@ def _values_read(
     elif data.originals is None:
         values["labels"] = _trained_levels(fold, name, settings)
     return values
-
-
-PairFeatures = tuple[Callable[[Ints], Floats], int]
-"""Features of pairs, and the number of dimensions that they stand for."""
-
-
-def _trained_inputs(fold: PairFold, scaled: bool) -> dict[str, PairFeatures]:
-    """Inputs from which `slp` and `mlp` read P."""
-    data = fold.data
-    z = data.z if scaled else data.raw
-    return {
-        "both": (lambda pairs: np.hstack([z[data.start[pairs]], z[data.end[pairs]]]), 0),
-        "start": (lambda pairs: z[data.start[pairs]], 0),
-        "end": (lambda pairs: z[data.end[pairs]], 0),
-        "difference": (lambda pairs: z[data.end[pairs]] - z[data.start[pairs]], 0),
-    }
 
 
 def _trained_levels(fold: PairFold, name: str, settings: ProbeSettings) -> tuple[Floats, float]:
@@ -333,17 +329,6 @@ def _read_numbers(
         scores,
         gains,
     )
-
-
-def _shuffled_values(data: Paired, block: Ints, settings: ProbeSettings) -> list[Floats]:
-    """P of all pairs where parameters are permuted among blocks."""
-    rows = np.arange(len(block)) if data.originals is None else np.flatnonzero(~data.originals)
-    values = []
-    for order in block_permutations(block[rows], SHUFFLES if settings.states == 1 else 1, settings.seed):
-        level = data.level.copy()
-        level[rows] = level[rows[order]]
-        values.append(pair_changes(level, data.start, data.end, data.originals))
-    return values
 
 
 VERSION = 2

@@ -18,7 +18,6 @@ questions of a group.
 """
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -184,7 +183,11 @@ def polybench(
     result = {name: numbers.get(name) for name in MEASURES}
     result |= {"interval": None, "intervals": intervals, "by_task": table, "position": numbers["position"]}
     for name, key in (("by_polyphony", "polyphony"), ("by_source", "sources"), ("by_template", "templates")):
-        result[name] = {str(value): share_row(a, mask, draws) for value, mask in _values(a.labels.get(key))}
+        labels = a.labels.get(key) or []
+        # Numbers in their order, then texts.
+        values = sorted(set(labels), key=lambda entry: (isinstance(entry, str), entry))
+        masks = {str(value): np.array([entry == value for entry in labels]) for value in values}
+        result[name] = {value: share_row(a, mask, draws) for value, mask in masks.items()}
     result["by_overlap"] = _by_overlap(a, draws)
     draws.fill()
     result["interval"] = intervals.pop("accuracy")
@@ -254,12 +257,6 @@ def _states(a: Questions) -> tuple[dict[str, Any], dict[str, Pairs]]:
         "mcc": float((np.trace(counts) * total - true @ stated) / math.sqrt(spread)) if spread > 0 else 0.0,
         "yes_rate": float(says_yes[said < 2].mean()) if (said < 2).any() else None,
     }, ratios
-
-
-def _values(labels: list[Any] | None) -> Iterator[tuple[Any, Mask]]:
-    """Every value of a column, and its questions; numbers in their order, then texts."""
-    for value in sorted(set(labels or []), key=lambda entry: (isinstance(entry, str), entry)):
-        yield value, np.array([entry == value for entry in labels or []])
 
 
 def _by_overlap(a: Questions, draws: Intervals) -> dict[str, Any]:

@@ -89,7 +89,7 @@ def when(
     said = stated_intervals(predictions, ends, parsed)
     read = np.isfinite(said[:, 0])
     overlaps = interval_overlaps(said, truth)
-    columns = {"iou": overlaps, "hit": _hits(overlaps)}
+    columns = {"iou": overlaps, "hit": (overlaps >= _LEAST).astype(np.float64)}
     prior = {"iou": best_constant(truth, float(ends.max()))[1], "hit": most_hits(truth)}
     every = [] if spans is None else _all_spans(spans, truth)
     blind = {"iou": [_most_overlap(one) for one in every], "hit": [most_hits(one) for one in every]}
@@ -167,7 +167,11 @@ def best_constant(truth: Floats, longest: float) -> tuple[Floats, float]:
     tried = np.stack([grid[ends] for ends in np.triu_indices(GRID, 1)], axis=1)
     means = np.zeros((GRID, GRID))
     means[np.triu_indices(GRID, 1)] = _mean_overlaps(tried, truth)
-    onsets, offsets = (_distinct(truth[:, side]) for side in (0, 1))
+    # The different ones, at most ENDS, evenly by rank.
+    distinct = [np.unique(truth[:, side]) for side in (0, 1)]
+    onsets, offsets = (
+        one[np.linspace(0, len(one) - 1, min(len(one), ENDS)).round().astype(np.int64)] for one in distinct
+    )
     nearest = [np.abs(times[:, None] - grid).argmin(axis=1) for times in (onsets, offsets)]
     moved = np.abs(onsets - grid[nearest[0]])[:, None] + np.abs(offsets - grid[nearest[1]])
     most = means[np.ix_(*nearest)] + moved * (1 / (truth[:, 1] - truth[:, 0])).mean()
@@ -205,11 +209,6 @@ _AT_ONCE = 20_000  # overlaps whose arrays fit a processor's cache
 _LEAST = HIT - 1e-9  # hits may be off by the rounding of times
 
 
-def _hits(overlaps: Floats) -> Floats:
-    """1 where the overlap is at least HIT, give or take rounding."""
-    return (overlaps >= _LEAST).astype(np.float64)
-
-
 def _most_overlap(spans: Floats) -> float:
     """The largest mean overlap of one interval with some [k, 2]; see `best_constant`."""
     ends = [(first, last) for first in spans[:, 0] for last in spans[:, 1] if first < last]
@@ -220,12 +219,6 @@ def _mean_overlaps(said: Floats, truth: Floats) -> Floats:
     """The mean overlap of each of m intervals [m, 2] with n true ones [n, 2], [m]."""
     blocks = np.array_split(said, 1 + len(said) * len(truth) // _AT_ONCE)
     return np.concatenate([interval_overlaps(block[:, None], truth).mean(axis=1) for block in blocks])
-
-
-def _distinct(times: Floats) -> Floats:
-    """The different ones of some times, at most ENDS, evenly by rank."""
-    distinct = np.unique(times)
-    return distinct[np.linspace(0, len(distinct) - 1, min(len(distinct), ENDS)).round().astype(np.int64)]
 
 
 def _numbers(name: str, values: Any) -> Floats:

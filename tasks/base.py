@@ -674,3 +674,29 @@ class Task(Protocol):
     def samples(self, rows: Sequence[Row]) -> Samples:
         """The scored samples, in the order of `Scores.ids`."""
         ...
+
+
+class PlainTask:
+    """The common part of tasks: no settings, no figures, one clip a row. A subclass scores, and describes its samples;
+    see `Task`."""
+
+    spec: type[Spec] = Spec
+    drawings: tuple[Drawing, ...] = ()
+
+    def __init__(self, info: TaskInfo) -> None:
+        """What it is."""
+        self.info = info
+
+    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
+        """The clip of the row."""
+        return Inputs(clips=("audio",))
+
+    def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
+        """None: the score depends on the outputs and their rows alone.
+
+        Raises:
+            TaskError: there are no rows.
+        """
+        if not rows:
+            raise TaskError(f"{self.info.name} has no {self.info.samples}; it needs at least one")
+        return {}

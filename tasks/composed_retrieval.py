@@ -10,9 +10,8 @@ import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.recipes.composed_retrieval import TARGET
-from audio_compositionality.support.spec import Spec
 
-from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, events_shown, groups_of, scores_from
+from .base import Inputs, Outputs, PlainTask, Samples, Scores, TaskInfo, events_shown, groups_of, scores_from
 from .metric_files import describe_metric
 from .shapes.pairs import REVERSED_AUDIO, SHUFFLED, SORTED_WORDS, TEXTS
 
@@ -26,29 +25,12 @@ _CONTROLS = {
 }
 
 
-class ComposedTask:
+class ComposedTask(PlainTask):
     """The task of queries, a source clip and a change in words, and of the candidates of each; see `Task`."""
-
-    spec = Spec
-    drawings: tuple[Drawing, ...] = ()
-
-    def __init__(self, info: TaskInfo) -> None:
-        """What it is."""
-        self.info = info
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
         """The source, the candidates, and the change."""
         return Inputs(clips=_clips_of(row), texts=(row["change"],))
-
-    def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """None: the score depends on the embeddings and their rows alone.
-
-        Raises:
-            TaskError: there are no queries.
-        """
-        if not rows:
-            raise TaskError(f"{self.info.name} has no queries; it needs at least one")
-        return {}
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
@@ -81,7 +63,12 @@ class ComposedTask:
                 for row in rows
             ),
             texts=tuple(
-                dict(zip(_clips_of(row), (row["change"], *map(_said, row["roles"])), strict=True)) for row in rows
+                {"source": row["change"]}
+                | {
+                    f"candidates/{place}": "the target" if role == TARGET else role
+                    for place, role in enumerate(row["roles"])
+                }
+                for row in rows
             ),
         )
 
@@ -89,11 +76,6 @@ class ComposedTask:
 def _clips_of(row: Row) -> tuple[str, ...]:
     """The source and the candidates."""
     return ("source", *(f"candidates/{place}" for place in range(len(row["roles"]))))
-
-
-def _said(role: str) -> str:
-    """A role, for people."""
-    return "the target" if role == TARGET else role
 
 
 TASK = ComposedTask(

@@ -6,38 +6,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.support.spec import Spec
 
-from .base import Drawing, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, events_shown, groups_of, scores_from
+from .base import Inputs, Outputs, PlainTask, Samples, Scores, TaskInfo, events_shown, groups_of, scores_from
 from .metric_files import describe_metric
 from .shapes.pairs import TEXTS
 
 _METRIC = describe_metric("count_instances")
 
 
-class LadderTask:
+class LadderTask(PlainTask):
     """The task of ladders, clips in which one sound is heard so and so often, and their captions; see `Task`."""
-
-    spec = Spec
-    drawings: tuple[Drawing, ...] = ()
-
-    def __init__(self, info: TaskInfo) -> None:
-        """What it is."""
-        self.info = info
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
         """The clips of a ladder, and their captions."""
         return Inputs(clips=_clips_of(row), texts=tuple(row["captions"]))
-
-    def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """None: the score depends on the embeddings and their rows alone.
-
-        Raises:
-            TaskError: there are no ladders.
-        """
-        if not rows:
-            raise TaskError(f"{self.info.name} has no ladders; it needs at least one")
-        return {}
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool

@@ -253,8 +253,18 @@ class Cascade(DetectorAnswerer):
         self.labels = tuple(sorted({in_sentence(event["label"]) for of_clip in events for event in of_clip}))
         if not self.labels:
             raise ModelError("'cascade' learns from labels with times, and no row of the split 'train' has any")
-        targets = [self._targets(of_clip, len(frames)) for of_clip, frames in zip(events, features, strict=True)]
-        self._mean, self._deviation = _moments(features)
+        # Whether each label is present in the middle of each frame, [frames, labels] a clip.
+        targets: list[FloatArray] = []
+        for of_clip, frames in zip(events, features, strict=True):
+            middles = (np.arange(len(frames)) + 0.5) / self.frame_rate
+            targets.append(np.zeros((len(frames), len(self.labels)), np.float32))
+            for event in of_clip:
+                column = self.labels.index(in_sentence(event["label"]))
+                targets[-1][(middles >= event["onset"]) & (middles < event["offset"]), column] = 1
+        count = sum(map(len, features))
+        mean = sum(frames.sum(axis=0, dtype=np.float64) for frames in features) / count
+        variance = sum(((frames - mean) ** 2).sum(axis=0) for frames in features) / count
+        self._mean, self._deviation = np.asarray(mean, np.float32), np.asarray(np.sqrt(variance) + 1e-3, np.float32)
         with _one_thread():
             self._network = _trained(features, targets, self._mean, self._deviation)
 
@@ -271,15 +281,6 @@ class Cascade(DetectorAnswerer):
                 windows = frames.unfold(0, 2 * CONTEXT + 1, 1).mT.flatten(1)
                 heard.append(torch.sigmoid(self._network(windows)).numpy())
         return np.stack(heard)
-
-    def _targets(self, events: Sequence[Mapping[str, Any]], frames: int) -> FloatArray:
-        """Whether each label is present in the middle of each frame, [frames, labels]."""
-        middles = (np.arange(frames) + 0.5) / self.frame_rate
-        targets = np.zeros((frames, len(self.labels)), np.float32)
-        for event in events:
-            column = self.labels.index(in_sentence(event["label"]))
-            targets[(middles >= event["onset"]) & (middles < event["offset"]), column] = 1
-        return targets
 
 
 def log_mel(clip: FloatArray) -> FloatArray:
@@ -305,14 +306,6 @@ def _mel_filters() -> Any:
 
     filters = librosa.filters.mel(sr=SAMPLE_RATE, n_fft=WINDOW, n_mels=CASCADE_MELS, norm=None) / (WINDOW / 4) ** 2
     return scipy.sparse.csr_array(filters.astype(np.float32))
-
-
-def _moments(features: Sequence[NDArray[np.float16]]) -> tuple[FloatArray, FloatArray]:
-    """Mean and standard deviation, [MELS] each, of all frames."""
-    count = sum(map(len, features))
-    mean = sum(frames.sum(axis=0, dtype=np.float64) for frames in features) / count
-    variance = sum(((frames - mean) ** 2).sum(axis=0) for frames in features) / count
-    return np.asarray(mean, np.float32), np.asarray(np.sqrt(variance) + 1e-3, np.float32)
 
 
 def _padded(frames: NDArray[Any]) -> NDArray[Any]:

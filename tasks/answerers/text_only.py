@@ -39,11 +39,7 @@ class Longest(Chooser):
 
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
         """See `Model.answer`."""
-        return letters(prompts, lambda asked, prompt: max(range(len(asked.options)), key=_length(asked.options)))
-
-
-def _length(options: Sequence[str]) -> Any:
-    return lambda place: len(options[place])
+        return letters(prompts, lambda asked, prompt: asked.options.index(max(asked.options, key=len)))
 
 
 class Majority(Chooser):

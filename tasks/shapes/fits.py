@@ -21,9 +21,9 @@ from audio_compositionality.support.text import nearest
 
 from ..base import (
     Drawing,
-    Inputs,
     Number,
     Outputs,
+    PlainTask,
     Samples,
     Scores,
     TaskError,
@@ -206,19 +206,11 @@ class FitSpec(Spec):
         return defaults | {name: value for name, value in self.values().items() if value is not None}
 
 
-class FitTask:
+class FitTask(PlainTask):
     """The task of a model that is fitted to training scenes and rebuilds test scenes; see `Task`."""
 
     spec = FitSpec
     drawings: tuple[Drawing, ...] = (TRAINING_CURVES,)
-
-    def __init__(self, info: TaskInfo) -> None:
-        """What it is."""
-        self.info = info
-
-    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
-        """The clip of a scene."""
-        return Inputs(clips=("audio",))
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
         """``seeds`` of the fits, a list or how many, and their ``max_steps``.
@@ -232,7 +224,7 @@ class FitTask:
             InputError: a requested setting is not one of `FitSpec`.
         """
         _check_rows(rows, self.info.name)
-        return settings_among(self.spec, requested).completed(sum(row["split"] == "train" for row in rows))
+        return settings_among(FitSpec, requested).completed(sum(row["split"] == "train" for row in rows))
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
@@ -298,7 +290,7 @@ class HeldOutSpec(Spec):
         return pairs
 
 
-class HeldOutTask:
+class HeldOutTask(PlainTask):
     """The task of models that are fitted without combinations of two classes, and rebuild scenes with one; see `Task`.
 
     No measure is `fitted`, since ridge regression is exact. The Transformer is not, but its results have other settings
@@ -306,7 +298,6 @@ class HeldOutTask:
     """
 
     spec = HeldOutSpec
-    drawings: tuple[Drawing, ...] = ()
 
     def __init__(self, info: TaskInfo, by_pair: PartedMeasures) -> None:
         """What it is.
@@ -315,12 +306,8 @@ class HeldOutTask:
             info: its measures are those of all pairs, of each pair, and counts.
             by_pair: the measures of each of `ATTRIBUTE_PAIRS`, and means over them.
         """
-        self.info = info
+        super().__init__(info)
         self._by_pair = by_pair
-
-    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
-        """The clip of a scene."""
-        return Inputs(clips=("audio",))
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
         """``pairs`` of attributes by the names of `ATTRIBUTE_PAIRS`, the ``split_seed``, and the ``composition``:
@@ -347,7 +334,14 @@ class HeldOutTask:
         }
         if is_fitted:
             settings["max_steps"] = asked.max_steps or (FULL_STEPS if len(rows) >= FEW_SCENES else FEW_STEPS)
-        _check_splits(rows, settings)
+        # The metric imports torch, which takes seconds: a mere listing of tasks does not load it.
+        from audio_compositionality.metrics.a_tre_held_out import draw_splits
+
+        pairs = [_labels_of(pair) for pair in settings["pairs"]]
+        try:
+            draw_splits([row["metadata"] for row in rows], pairs, settings["split_seed"])
+        except ValueError as error:
+            raise TaskError(str(error).rstrip(".")) from error
         return settings
 
     def score(
@@ -449,15 +443,3 @@ def varied_pairs(rows: Sequence[Row]) -> list[str]:
 def _labels_of(pair: str) -> tuple[str, str]:
     first, second = ATTRIBUTE_PAIRS[pair]
     return f"{first}_label", f"{second}_label"
-
-
-def _check_splits(rows: Sequence[Row], settings: Mapping[str, Any]) -> None:
-    """Refuse scenes that cannot be split, before they are embedded."""
-    # The metric imports torch, which takes seconds: a mere listing of tasks does not load it.
-    from audio_compositionality.metrics.a_tre_held_out import draw_splits
-
-    pairs = [_labels_of(pair) for pair in settings["pairs"]]
-    try:
-        draw_splits([row["metadata"] for row in rows], pairs, settings["split_seed"])
-    except ValueError as error:
-        raise TaskError(str(error).rstrip(".")) from error

@@ -12,9 +12,8 @@ import numpy as np
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.encoders.base import ENCODER
-from audio_compositionality.support.spec import Spec
 
-from ..base import Drawing, Floats, Inputs, Number, Outputs, Samples, Scores, TaskError, TaskInfo, scores_from
+from ..base import Drawing, Floats, Inputs, Number, Outputs, PlainTask, Samples, Scores, TaskError, scores_from
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -87,10 +86,9 @@ INSTANCES: dict[str, Any] = {
 """Facts of the tasks across instances; see `TaskInfo`."""
 
 
-class BlockTask:
+class BlockTask(PlainTask):
     """The task of blocks of K classes, each by one instance in one context and by another in another; see `Task`."""
 
-    spec = Spec
     drawings: tuple[Drawing, ...] = (
         Drawing(
             name="instance_ladder",
@@ -107,10 +105,6 @@ class BlockTask:
         ),
     )
 
-    def __init__(self, info: TaskInfo) -> None:
-        """What it is."""
-        self.info = info
-
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
         """The contexts, then the scenes and instances of each class."""
         return Inputs(clips=("A", "C", *(f"{name}/{k}" for name in _LISTS for k in range(len(row["labels"])))))
@@ -121,16 +115,14 @@ class BlockTask:
         Raises:
             TaskError: there are no blocks, or they have different numbers of classes.
         """
-        if not rows:
-            raise TaskError(f"{self.info.name} has no blocks; it needs at least one")
-        first = rows[0]
+        settings, first = super().settings(rows, requested), rows[0]
         for row in rows:
             if len(row["labels"]) != len(first["labels"]):
                 raise TaskError(
                     f"{self.info.name} needs as many classes in each block: {first['id']} has {len(first['labels'])}, "
                     f"{row['id']} has {len(row['labels'])}"
                 )
-        return {}
+        return settings
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
@@ -178,29 +170,12 @@ class BlockTask:
         return Samples(rows=tuple(rows), clusters=np.arange(len(rows)), contents=tuple(contents))
 
 
-class TrialTask:
+class TrialTask(PlainTask):
     """The task of trials, with the same two conditions and two labels in two bindings; see `Task`."""
-
-    spec = Spec
-    drawings: tuple[Drawing, ...] = ()
-
-    def __init__(self, info: TaskInfo) -> None:
-        """What it is."""
-        self.info = info
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
         """The four scenes, and two more where there are other conditions."""
         return Inputs(clips=(*_SCENES, *(_ACROSS if row["conditions_across"] else ())))
-
-    def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """None: the score depends on the embeddings alone.
-
-        Raises:
-            TaskError: there are no rows.
-        """
-        if not rows:
-            raise TaskError(f"{self.info.name} has no trials; it needs at least one")
-        return {}
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool

@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.encoders.binned_frames import FRAME_BIN
-from audio_compositionality.support.spec import Spec
 
-from ..base import Drawing, Floats, Inputs, Outputs, Samples, Scores, TaskError, TaskInfo, groups_of, scores_from
+from ..base import Floats, Outputs, PlainTask, Samples, Scores, TaskError, groups_of, scores_from
 
 FEWEST_FOLDS = 3
 """To train, to validate and to test."""
@@ -21,30 +20,10 @@ THRESHOLDS = np.linspace(0.05, 0.95, 19)
 """Activities of which one is taken off, chosen on clips for validation."""
 
 
-class MomentTask:
+class MomentTask(PlainTask):
     """The task of one interval a row; see `Task`."""
 
-    spec = Spec
-    drawings: tuple[Drawing, ...] = ()
     states_intervals = False  # texts, else numbers
-
-    def __init__(self, info: TaskInfo) -> None:
-        """What it is."""
-        self.info = info
-
-    def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
-        """The clip."""
-        return Inputs(clips=("audio",))
-
-    def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """None.
-
-        Raises:
-            TaskError: there are no rows.
-        """
-        if not rows:
-            raise TaskError(f"{self.info.name} has no rows; it needs at least one")
-        return {}
 
     def stated(self, rows: Sequence[Row], outputs: Outputs) -> Any:
         """What the model says, texts or intervals [rows, 2]."""

@@ -14,7 +14,6 @@ import numpy as np
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.dataset_builder.sounds.entries import categories_in, category_of, spoken
 from audio_compositionality.encoders.base import TEXT_ENCODER
-from audio_compositionality.support.spec import Spec
 
 from ..base import (
     Drawing,
@@ -22,6 +21,7 @@ from ..base import (
     Inputs,
     Number,
     Outputs,
+    PlainTask,
     Printed,
     Samples,
     Scores,
@@ -104,14 +104,12 @@ WHOLE_CLIPS: dict[str, Any] = TEXTS | {"samples": "clips", "shows_training": Tru
 """Facts of the tasks in which each clip meets all texts: a model may have been trained on these clips or labels."""
 
 
-class CaptionPairTask:
+class CaptionPairTask(PlainTask):
     """A task of clips and captions of the same words, scored by the metric `comp_a`; see `Task`."""
-
-    spec = Spec
 
     def __init__(self, info: TaskInfo) -> None:
         """Its facts; its bars have grey marks of published figures."""
-        self.info = info
+        super().__init__(info)
         printed = info.printed
         marks = (
             "" if printed is None else f" Grey ticks: people and models as printed, not comparable. {printed.sentence}"
@@ -131,14 +129,13 @@ class CaptionPairTask:
         Raises:
             TaskError: there are no items, or one has not two or three captions.
         """
-        if not rows:
-            raise TaskError(f"{self.info.name} has no items; it needs at least one")
+        settings = super().settings(rows, requested)
         wrong = next((row for row in rows if len(row["captions"]) not in (2, 3)), None)
         if wrong is not None:
             raise TaskError(
                 f"{self.info.name}: the item {wrong['id']} has {len(wrong['captions'])} captions; it must have 2 or 3"
             )
-        return {}
+        return settings
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
@@ -159,7 +156,12 @@ class CaptionPairTask:
 
     def samples(self, rows: Sequence[Row]) -> Samples:
         """All items; items of the same two sources belong together."""
-        groups = {name: tuple(_named(row.get(name)) for row in rows) for name in _GROUPINGS}
+        # "–" where an item states none.
+        stated = {name: [row.get(name) for row in rows] for name in _GROUPINGS}
+        groups = {
+            name: tuple("–" if value in (None, "") else str(value) for value in values)
+            for name, values in stated.items()
+        }
         groups["captions"] = tuple(str(len(row["captions"])) for row in rows)
         groups |= label_groupings(rows)
         dials = {}
@@ -178,15 +180,8 @@ class CaptionPairTask:
         )
 
 
-class RetrievalTask:
+class RetrievalTask(PlainTask):
     """A task of clips and captions, scored by the metric `audio_text_retrieval`; see `Task`."""
-
-    spec = Spec
-    drawings: tuple[Drawing, ...] = ()
-
-    def __init__(self, info: TaskInfo) -> None:
-        """What it is."""
-        self.info = info
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
         """The clip and its captions."""
@@ -221,15 +216,8 @@ class RetrievalTask:
         return whole_clip_samples(rows, [" / ".join(row["captions"]) for row in rows])
 
 
-class ZeroShotTask:
+class ZeroShotTask(PlainTask):
     """A task of clips and classes as prompts, scored by the metric `zero_shot_audio`; see `Task`."""
-
-    spec = Spec
-    drawings: tuple[Drawing, ...] = ()
-
-    def __init__(self, info: TaskInfo) -> None:
-        """What it is."""
-        self.info = info
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
         """The clip, and the prompts of its classes; the rows together have the prompts of all classes."""
@@ -415,11 +403,6 @@ def spans(counts: Sequence[int], unit: str) -> tuple[str, ...]:
 
 def _joined(names: Sequence[str]) -> str:
     return " + ".join(names) or "–"
-
-
-def _named(value: Any) -> str:
-    """A value of a grouping; "–" where an item has none."""
-    return str(value) if value not in (None, "") else "–"
 
 
 def _contents(row: Row) -> dict[str, list[dict[str, str]]]:

@@ -12,7 +12,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from pydantic import Field
 
 from audio_compositionality.dataset_builder.data import Row
@@ -171,7 +170,8 @@ class EquivarianceTask(DesignedTask):
                 values = result[column.replace("score", "scores")]
                 if samples.min() >= 0 and values is not None:
                     ends = samples[result["rows"]]
-                    of_parts[name] = _means(np.array(values), ends, len(ids))
+                    # Means of each sample's clips, weighted such that their mean is the mean of all clips.
+                    of_parts[name] = np.bincount(ends, values, len(ids)) * (len(ids) / len(values))
         columns: dict[str, Floats] = {}
         for column, of_parts in scores.items():
             columns |= columns_of_parts(of_parts, column)
@@ -303,8 +303,15 @@ class LabelTask(DesignedTask):
             values = _labels(originals, factor)
             if len(set(values)) < 2:
                 raise TaskError(f"{self.info.name} has one {factor} only, {values[0]!r}; it needs two")
-            if isinstance(values[0], str):
-                _check_classes(originals, values, factor)
+            if not isinstance(values[0], str):
+                continue
+            folds = Counter(value for value, _ in set(zip(values, row_folds(originals).tolist(), strict=True)))
+            alone = [value for value, count in folds.items() if count < 2]
+            if alone:
+                raise TaskError(
+                    f"the {factor} {alone[0]!r} is in one of {FOLDS} folds only, so that no probe could learn it where "
+                    "it is tested: it needs clips of more groups"
+                )
         return settings
 
     def score(
@@ -354,12 +361,6 @@ def columns_of_parts(scores: Mapping[str, Sequence[float] | Floats], column: str
     return {column: np.mean(list(columns.values()), axis=0), **columns} if columns else {}
 
 
-def _means(scores: Floats, samples: NDArray[np.int64], count: int) -> Floats:
-    """The mean score of the clips of each sample, weighted such that the mean of means is the mean of all clips."""
-    totals: Floats = np.bincount(samples, scores, count).astype(np.float64)
-    return totals * (count / len(scores))
-
-
 def _factors(rows: Sequence[Row]) -> tuple[str, ...]:
     return (LABEL,) if any(row.get("label") for row in rows) else FACTORS
 
@@ -371,13 +372,3 @@ def _labels(rows: Sequence[Row], factor: str) -> list[Any]:
     if all(row.get("number") is not None for row in rows):
         return [float(row["number"]) for row in rows]
     return [str(row["label"]) for row in rows]
-
-
-def _check_classes(originals: Sequence[Row], values: Sequence[str], factor: str) -> None:
-    folds = Counter(value for value, _ in set(zip(values, row_folds(originals).tolist(), strict=True)))
-    alone = [value for value, count in folds.items() if count < 2]
-    if alone:
-        raise TaskError(
-            f"the {factor} {alone[0]!r} is in one of {FOLDS} folds only, so that no probe could learn it where it is "
-            "tested: it needs clips of more groups"
-        )

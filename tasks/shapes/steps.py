@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Row
 from audio_compositionality.encoders.base import ENCODER
-from audio_compositionality.support.spec import Spec
 
 from ..base import (
     Drawing,
@@ -20,9 +19,9 @@ from ..base import (
     Measure,
     Number,
     Outputs,
+    PlainTask,
     Samples,
     Scores,
-    TaskError,
     TaskInfo,
     differing_attributes,
     entropies,
@@ -203,10 +202,9 @@ QUADRUPLES: dict[str, Any] = {
 """Facts of the tasks of quadruples; see `TaskInfo`."""
 
 
-class QuadrupleTask:
+class QuadrupleTask(PlainTask):
     """A task of quadruples A, B = A ∪ T, C and D = C ∪ T, scored by the metric `a_coat`; see `Task`."""
 
-    spec = Spec
     drawings: tuple[Drawing, ...] = (STEP_PLANE,)
 
     def __init__(self, info: TaskInfo, *, added: str, has_attributes: bool) -> None:
@@ -217,19 +215,13 @@ class QuadrupleTask:
             added: the added sources T, in the plural.
             has_attributes: whether each source has a class of several attributes, whose entropy is a diversity.
         """
-        self.info = info
+        super().__init__(info)
         self._added = added
         self._has_attributes = has_attributes
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
         """The four clips of a quadruple."""
         return Inputs(clips=("A", "B", "C", "D"))
-
-    def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """None: the score depends on the embeddings and their rows alone."""
-        if not rows:
-            raise TaskError(f"{self.info.name} has no quadruple; it needs at least one")
-        return {}
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
