@@ -145,7 +145,14 @@ def a_tre(
         inputs = SceneTensors.of(counts, torch.device(device or ("cuda" if torch.cuda.is_available() else "cpu")))
         targets = {"A-TRE": unit.astype(np.float32), "A-TRE centred": directions.astype(np.float32)}
         goals = [
-            Goal(f"{title}, seed {seed}", partial(targets.__getitem__, title), *(rows[name] for name in SPLITS), seed)
+            Goal(
+                f"{title}, seed {seed}",
+                partial(targets.__getitem__, title),
+                rows["train"],
+                rows["validation"],
+                test,
+                seed,
+            )
             for title in targets
             for seed in seeds
         ]

@@ -324,7 +324,7 @@ class HeldOutTask(PlainTask):
         """
         for row in rows:
             check_columns(row, (METADATA,))
-        asked = settings_among(self.spec, requested)
+        asked = settings_among(HeldOutSpec, requested)
         is_fitted = asked.composition == "transformer"
         pairs = asked.pairs or varied_pairs(rows)[: 1 if is_fitted else None]
         settings: dict[str, Any] = {

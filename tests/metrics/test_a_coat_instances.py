@@ -122,9 +122,12 @@ def arrays_of(inputs: dict[str, Any]) -> dict[str, np.ndarray]:
 # ----- tests
 
 
-def test_every_number_equals_plain_loops() -> None:
+def test_every_number_equals_plain_loops(monkeypatch: pytest.MonkeyPatch) -> None:
     inputs = material()
+    whole = a_coat_instances(**inputs, return_scores=True)
+    monkeypatch.setattr(module, "_CHUNK", 5 * 10 * 7)  # so few numbers at a time do not show
     result = a_coat_instances(**inputs, return_scores=True)
+    assert result == whole
     blocks = [numbers_of_block(*(inputs[name][row] for name in ARRAYS)) for row in range(9)]
     for name in blocks[0]:
         expected = [block[name] for block in blocks]
@@ -165,13 +168,6 @@ def test_tied_candidates_share_the_choice() -> None:
     # From B: 1/2, 1/2, 1. From D: its two equal ones have b_0 and b_1 equally near: 1/2, 1/2, and 1.
     assert result["top1"] == pytest.approx((1 / 2 + 1 / 2 + 1) / 3)
     assert result["pairwise"] == pytest.approx((1 / 2 + 1 + 1) / 3)  # d_0 − d_1 is nothing
-
-
-def test_chunks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
-    inputs = material(n=12)
-    whole = a_coat_instances(**inputs, return_scores=True)
-    monkeypatch.setattr(module, "_CHUNK", 5 * 10 * 7)
-    assert a_coat_instances(**inputs, return_scores=True) == whole
 
 
 def test_kept_is_none_where_the_interval_of_alone_reaches_the_margin() -> None:

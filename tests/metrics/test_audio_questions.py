@@ -27,14 +27,10 @@ def example() -> dict[str, Any]:
             for turn in range(len(options)):
                 shown = options[turn:] + options[:turn]
                 place = shown.index(answer) if rng.random() < 2 / 3 else int(rng.integers(len(shown)))
-                rows["predictions"].append(
-                    f"{LETTERS[place]}. {shown[place]}" if rng.random() < 0.9 else "I cannot say."
-                )
-                rows["references"].append(answer)
-                rows["options"].append(shown)
-                rows["kinds"].append(kind)
-                rows["ids"].append(f"{kind} {number}")
-                rows["groups"].append(f"clip {number}")
+                said = f"{LETTERS[place]}. {shown[place]}" if rng.random() < 0.9 else "I cannot say."
+                entries = (said, answer, shown, kind, f"{kind} {number}", f"clip {number}")
+                for column, entry in zip(rows.values(), entries, strict=True):
+                    column.append(entry)
     return rows
 
 

@@ -255,34 +255,6 @@ def test_with_originals_pairs_lead_to_copies() -> None:
     assert other == equivariance(**data, base=base)
 
 
-def test_the_mean_step_is_a_reference() -> None:
-    rng = np.random.default_rng(0)
-    data, base = copies(noise=1.0)
-    z = rng.normal(size=(160, 10))
-    z[~base] = np.repeat(z[base], 3, axis=0) + 5 + rng.normal(size=(120, 10))
-    result = equivariance(**data | {"embeddings": z}, base=base)
-    assert result["r_explained"] > 0.9
-    assert abs(result["r_equivariance"]) < 0.05
-
-
-def test_z_itself_explains_exactly_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    errors = np.random.default_rng(0).uniform(size=(1, 50))
-    assert probing.explained_share(errors, errors[0]) == 0
-    data = crossed()
-    result = equivariance(**data)
-    assert result["r_explained"] == pytest.approx(1 - result["r_mse"] / result["identity_mse"], abs=1e-12)
-
-    def stay(fold: Any, _: str) -> tuple[np.ndarray, float]:
-        return np.zeros((len(fold.parts[2]), fold.dim)), -1.0  # a loss that makes it the best
-
-    monkeypatch.setattr(steps, "_closed_steps", stay)
-    result = equivariance(**data)
-    assert result["r_explained"] == 0
-    assert result["r_mse"] == result["identity_mse"]
-    assert result["r_cosine"] == pytest.approx(result["identity_cosine"], abs=1e-12)
-    assert result["r_equivariance"] < 0
-
-
 def test_shuffled_parameters_of_a_perfect_encoder_tell_nothing() -> None:
     result = equivariance(**perfect(160, 4), probes="ridge")
     assert result["p"] > 0.99
