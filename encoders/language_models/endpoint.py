@@ -150,18 +150,20 @@ class Reply:
     first_tokens: Mapping[str, float]
 
 
-def content_of(prompt: str, waveform: base.FloatArray | None, sample_rate: int) -> str | list[dict[str, Any]]:
-    """The content of a question: the sound before the text, or the text alone where there is no sound.
-
-    The sound [samples] in [-1, 1] is sent as a WAV file of one channel, 16 bits a sample, rounded to the nearest.
-    """
-    if waveform is None:
-        return prompt
+def wav_bytes(waveform: base.FloatArray, sample_rate: int) -> bytes:
+    """A clip [samples] in [-1, 1] as a WAV file of one channel, 16 bits a sample, rounded to the nearest."""
     scale = base.INT16_SCALE
     samples = np.clip(np.rint(waveform * scale), -scale, scale - 1).astype(np.int16)
     stream = io.BytesIO()
     soundfile.write(stream, samples, sample_rate, format="WAV", subtype="PCM_16")
-    data = base64.b64encode(stream.getvalue()).decode("ascii")
+    return stream.getvalue()
+
+
+def content_of(prompt: str, waveform: base.FloatArray | None, sample_rate: int) -> str | list[dict[str, Any]]:
+    """The content of a question: the sound before the text, or the text alone where there is no sound."""
+    if waveform is None:
+        return prompt
+    data = base64.b64encode(wav_bytes(waveform, sample_rate)).decode("ascii")
     return [{"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}, {"type": "text", "text": prompt}]
 
 
