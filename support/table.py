@@ -121,17 +121,14 @@ def frame(table: Table) -> pandas.DataFrame:
     import pandas
 
     columns = [[row.cells[place].value for row in table.rows] for place in range(len(table.columns))]
+    # Whole numbers with gaps stay whole.
+    kinds = [object if set(map(type, values)) == {int, type(None)} else None for values in columns]
     return pandas.DataFrame(
         {
-            column.heading: pandas.Series(values, dtype=object if _whole_with_gaps(values) else None)
-            for column, values in zip(table.columns, columns, strict=True)
+            column.heading: pandas.Series(values, dtype=kind)
+            for column, values, kind in zip(table.columns, columns, kinds, strict=True)
         }
     )
-
-
-def _whole_with_gaps(values: Sequence[float | bool | str | None]) -> bool:
-    kinds = {type(value) for value in values}
-    return kinds == {int, type(None)}
 
 
 def to_csv(table: Table) -> str:
@@ -186,18 +183,17 @@ def to_markdown(table: Table) -> str:
     if table.rows:
         head = " | ".join(_markdown(column.heading) for column in table.columns)
         rule = "|".join("--:" if column.numeric else ":--" for column in table.columns)
-        body = [f"| {' | '.join(map(_markdown, _texts(row, table)))} |" for row in table.rows]
-        lines += [f"| {head} |", f"|{rule}|", *body, ""]
+        lines += [f"| {head} |", f"|{rule}|"]
+        for row in table.rows:
+            pairs = zip(row.cells, table.columns, strict=True)
+            texts = [" ".join((cell_text(cell, column, minus="−"), *cell.notes)) for cell, column in pairs]
+            lines.append(f"| {' | '.join(map(_markdown, texts))} |")
+        lines.append("")
     return "\n".join([*lines, *(f"{_markdown(sentence)}\n" for sentence in table.legend)])
 
 
 def _markdown(text: str) -> str:
     return "".join(f"\\{char}" if char in r"\`*_{}[]<>|#~$&!" else char for char in plain(text))
-
-
-def _texts(row: Row, table: Table) -> list[str]:
-    pairs = zip(row.cells, table.columns, strict=True)
-    return [" ".join((cell_text(cell, column, minus="−"), *cell.notes)) for cell, column in pairs]
 
 
 def to_text(table: Table, width: int = PIPED_WIDTH) -> str:

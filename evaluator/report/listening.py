@@ -394,6 +394,16 @@ def hear_samples(samples: Sequence[ChosenSample], most_bytes: float) -> Iterator
                 picture = spectrogram_png(shown, clip.sample_rate)
                 is_cut = round(length * clip.sample_rate) < len(clip.waveform)
             heard.append(HeardClip(name, caption, texts.get(name, ""), audio, picture, length, is_cut, clip.problem))
+        views, selecting = list(comparison.recommended), comparison.views.get(comparison.info.heard_by)
+        if selecting is not None and any(view.measure.outside for view in views):
+            # Of a weighted measure the value of one sample is no score of it: the one that selects them is.
+            views = [view for view in views if not view.measure.outside and view.measure != selecting.measure]
+            views.insert(0, selecting)
+        columns = (Column("model", numeric=False), *(measure_column(view.measure) for view in views))
+        rows = [
+            Row((Cell(label), *(measure_cell(float(view.values[index, place]), view.measure) for view in views)))
+            for place, label in enumerate(comparison.labels)
+        ]
         yield HeardSample(
             place=sample.place,
             rank=sample.rank,
@@ -402,25 +412,12 @@ def hear_samples(samples: Sequence[ChosenSample], most_bytes: float) -> Iterator
             mean=sample.mean,
             labels=tuple(dict.fromkeys(label for things in contents.values() for thing in things for label in thing)),
             contents=contents,
-            scores=_score_table(comparison, index),
+            scores=Table(f"Scores of {row}", columns, tuple(rows)),
             clips=tuple(heard),
             group=sample.group,
             asked=heard_question(comparison, index, written[id(comparison)]),
             why=sample.why,
         )
-
-
-def _score_table(comparison: Comparison, index: int) -> Table:
-    views, heard = list(comparison.recommended), comparison.views.get(comparison.info.heard_by)
-    if heard is not None and any(view.measure.outside for view in views):
-        # Of a weighted measure the value of one sample is no score of it: the one that selects them is.
-        views = [heard, *(view for view in views if not view.measure.outside and view.measure != heard.measure)]
-    columns = (Column("model", numeric=False), *(measure_column(view.measure) for view in views))
-    rows = tuple(
-        Row((Cell(label), *(measure_cell(float(view.values[index, place]), view.measure) for view in views)))
-        for place, label in enumerate(comparison.labels)
-    )
-    return Table(f"Scores of {comparison.ids[index]}", columns, rows)
 
 
 def _encode(clip: Clip, seconds: float) -> tuple[bytes, float]:

@@ -156,7 +156,10 @@ def compute_outputs(
     texts, text_stage = None, ""
     if processes.is_main and opened.texts and "text" in model.abilities:
         # Texts first: one that is too long, or a missing tokenizer, should not cost an hour of clips.
-        texts, text_stage = _texts(model, opened, options)
+        text_shards = text_store(model.card, opened, options)
+        text_stage = stage_of(text_shards, range(text_shards.num_shards), options.force)
+        fill_texts(text_shards, model, opened, options)
+        texts = dict(zip(opened.unique_texts, text_shards.load().embeddings, strict=True))
     store, stage, seconds = None, "embed", None
     if opened.clip_ids and "audio" in model.abilities:
         embedder = embedder_of(model, opened)
@@ -221,11 +224,3 @@ def embedded_rows(
         refuse_skipped(store, content)
     left = opened.without(list(skipped))
     return left, left.clip_outputs(content.embeddings), skipped
-
-
-def _texts(model: Model, opened: OpenedTask, options: RunOptions) -> tuple[dict[str, NDArray[np.floating]], str]:
-    """The embedding of each different text of a task; and the stage, see `ModelOutputs`."""
-    store = text_store(model.card, opened, options)
-    stage = stage_of(store, range(store.num_shards), options.force)
-    fill_texts(store, model, opened, options)
-    return dict(zip(opened.unique_texts, store.load().embeddings, strict=True)), stage
