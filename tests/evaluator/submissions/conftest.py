@@ -6,12 +6,14 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 import pytest
 from submissions import ShortEncoder
 
+from audio_compositionality.dataset_builder import open_data
 from audio_compositionality.dataset_builder.build import build_dataset
 from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.base import TEXT_ENCODER
@@ -148,14 +150,16 @@ def answered(remake):
 
 @pytest.fixture(scope="module")
 def verify(data, asked):
-    """`verify(files)`: of the files of a submission."""
+    """`verify(files)`: of the files of a submission; the data are opened once."""
 
     def verify(files):
         submission = parse_submission(files)
         where = asked / "data" if submission.result.task == "polybench" else data
         return verify_submission(submission, data=where, device="cpu")
 
-    return verify
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(open_data, "reopened_data", cache(open_data.reopened_data))
+        yield verify
 
 
 def lines_of(files) -> list[dict[str, str]]:
