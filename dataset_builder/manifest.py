@@ -265,7 +265,7 @@ def card_templates(folder: Path) -> Environment:
         "commas": lambda number: f"{number:,}",
         "short": lambda number: f"{number:g}",
         "percent": lambda share: f"{share:.0%}",
-        "listed": lambda names, most=6: listed([str(name) for name in names], most),
+        "listed": lambda names: listed([str(name) for name in names]),
         # Names in the cells of a Markdown table come from a stranger's files.
         "cell": lambda text: "".join(f"\\{char}" if char in r"\`*_[]<>|&" else char for char in text),
     }

@@ -120,13 +120,12 @@ def test_a_voice_name_cannot_break_the_card(tiny_data, tmp_path):
 
 
 def test_the_bytes_do_not_depend_on_the_workers_nor_the_samples_on_the_format(tiny_data, tmp_path):
-    for audio_format in ("flac", "wav"):
-        one, three = (tmp_path / f"{audio_format}-{workers}" for workers in (1, 3))
-        for folder, workers in ((one, 1), (three, 3)):
-            build_dataset(tiny_data, folder, workers=workers, audio_format=audio_format, progress=False)
-        assert content(one) == content(three)
-    assert same_clips(*(open_data(tmp_path / f"{f}-1").configuration("a_tre") for f in ("flac", "wav")))
-    table = pq.read_table(tmp_path / "wav-1" / "a_tre" / "test-00000-of-00001.parquet", columns=["audio"])
+    data = tiny_data.only(["a_tre"])
+    for name, audio_format, workers in (("one", "flac", 1), ("three", "flac", 3), ("wav", "wav", 3)):
+        build_dataset(data, tmp_path / name, workers=workers, audio_format=audio_format, progress=False)
+    assert content(tmp_path / "one") == content(tmp_path / "three")
+    assert same_clips(*(open_data(tmp_path / name).configuration("a_tre") for name in ("one", "wav")))
+    table = pq.read_table(tmp_path / "wav" / "a_tre" / "test-00000-of-00001.parquet", columns=["audio"])
     info = soundfile.info(io.BytesIO(table["audio"][0].as_py()["bytes"]))
     assert (info.format, info.subtype, info.samplerate, info.channels) == ("WAV", "PCM_16", 32_000, 1)
 
@@ -181,8 +180,8 @@ def write_table(self, *arguments):
 
 pq.ParquetWriter.write_table = write_table
 data = rendered_preset(
-    "mini", recipes=["a_coat", "a_tre"], num_classes=3, voices=default_voices()[:3], quadruple_candidates=500,
-    scene_candidates=2_000, quadruples=2, train_scenes=20, validation_scenes=2, test_scenes=2,
+    "mini", recipes=["a_tre"], num_classes=3, voices=default_voices()[:3], scene_candidates=2_000, train_scenes=20,
+    validation_scenes=2, test_scenes=2,
 )
 build_dataset(data, folder, progress=False)
 """
@@ -190,15 +189,15 @@ build_dataset(data, folder, progress=False)
 
 def test_a_killed_build_is_finished_by_a_second_run(tiny_data, tmp_path):
     """Killed without a chance to clean up, in one of its shards; the second run ends with the same bytes."""
-    killed = tmp_path / "killed"
-    process = subprocess.run([sys.executable, "-c", KILLED_BUILD, "4", str(killed)], check=False, capture_output=True)
+    killed, data = tmp_path / "killed", tiny_data.only(["a_tre"])
+    # The third group of rows is that of the second shard.
+    process = subprocess.run([sys.executable, "-c", KILLED_BUILD, "3", str(killed)], check=False, capture_output=True)
     assert process.returncode == -signal.SIGKILL, process.stderr.decode()
     assert len(list(killed.rglob("*.partial"))) == 1
     with pytest.raises(DatasetError):
         _ = open_data(killed).configuration("a_tre")
-    build_dataset(tiny_data, killed, progress=False)
-    whole = content(build_dataset(tiny_data, tmp_path / "whole", progress=False))
-    assert content(killed) == whole
+    build_dataset(data, killed, progress=False)
+    assert content(killed) == content(build_dataset(data, tmp_path / "whole", progress=False))
 
 
 def test_a_folder_with_something_else_is_never_overwritten(tiny_data, tmp_path):

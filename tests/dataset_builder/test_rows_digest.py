@@ -70,7 +70,7 @@ def test_what_decides_the_sound_decides_the_digest():
     assert of(0.30001) != of(0.3)
 
 
-def test_a_built_folder_has_the_digest_of_its_preset(tmp_path):
-    data = rendered_preset("mini", recipes=["a_coat"], quadruples=2)
+def test_a_built_folder_has_the_digest_of_its_preset(tiny_data, tmp_path):
+    data = tiny_data.only(["a_coat"])
     build_dataset(data, tmp_path / "out", progress=False)
     assert open_data(tmp_path / "out").configuration("a_coat").rows_digest == data.configuration("a_coat").rows_digest

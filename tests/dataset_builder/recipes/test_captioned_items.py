@@ -208,7 +208,7 @@ class TestTraining:
     @pytest.mark.parametrize("name", TRAINING)
     def test_texts_are_true_or_false_as_the_row_says_and_all_different(self, name):
         kinds, rendering = Counter(), rendered(name)
-        for index, row in enumerate(rendering.rows[:400]):
+        for index, row in enumerate(rendering.rows[:250]):
             texts = [*row["captions"], *row["parts"], *(negative["text"] for negative in row["negatives"])]
             assert row["captions"]
             assert len(set(texts)) == len(texts)
@@ -231,7 +231,7 @@ class TestTraining:
         # A single event can only be told from another.
         assert {kind for kind, count in kinds if count == 1} <= {"absent"}
         if name == "train":
-            assert min(kinds[kind, 2] for kind in ("order", "relation", "attribute", "absent")) > 80
+            assert min(kinds[kind, 2] for kind in ("order", "relation", "attribute", "absent")) > 50
 
     def test_half_of_the_captions_of_sequences_are_reverse_and_none_has_a_template_of_the_test(self):
         mentions, rows = Counter(), rows_of("train")
