@@ -1,15 +1,13 @@
 """Miniatures of the named data sets: few short sounds, with the columns and features of the real ones."""
 
-import io
 from itertools import product
 
 import datasets
 import pyarrow as pa
 import pyarrow.parquet as pq
-import soundfile
 from datasets import Audio, ClassLabel, List, Value, Video
 
-from .sounds import RATE, noise
+from .sounds import flac
 
 WORDS = ("yes", "no", "up", "down", "left", "right", "on", "off", "stop", "go", "zero", "one", "two", "_unknown_")
 FAMILIES = ("bass", "brass", "flute", "guitar", "keyboard", "mallet", "organ", "reed", "string", "vocal")
@@ -25,12 +23,6 @@ TYPES = {"text": TEXT, "whole": Value("int64"), "bool": Value("bool"), "real": V
 TYPES |= {"texts": List(TEXT), "wholes": List(Value("int64")), "audio": Audio(), "16k": Audio(sampling_rate=16_000)}
 UNSAID = {"text": "x", "whole": 1, "bool": False, "real": 0.3, "video": None, "texts": [], "wholes": [0] * 10}
 """Values of columns that nobody reads."""
-
-
-def sound(number, name="x.wav"):
-    stream = io.BytesIO()
-    soundfile.write(stream, noise(0.3, seed=number), RATE, format="FLAC")
-    return {"bytes": stream.getvalue(), "path": name}
 
 
 def speech_commands():
@@ -143,7 +135,7 @@ def write_miniature(name, folder, *, declared=True):
     for column, kind in types.items():
         if kind == "class":
             values[column] = [classes.index(value) for value in values[column]]
-    values["audio"] = [sound(row.get("sound", number)) for number, row in enumerate(rows)]
+    values["audio"] = [flac(row.get("sound", number)) for number, row in enumerate(rows)]
     table = pa.Table.from_pydict(values, schema=features.arrow_schema)
     path = folder / path
     path.parent.mkdir(parents=True, exist_ok=True)

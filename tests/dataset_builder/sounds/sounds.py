@@ -1,5 +1,6 @@
 """Sound files of the tests: short noise, another for each seed."""
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,13 @@ RATE = 8_000
 
 def noise(seconds=1.0, rate=RATE, seed=0):
     return 0.1 * np.random.default_rng(seed).normal(size=round(seconds * rate))
+
+
+def flac(seed=0, seconds=0.3, path="x.flac"):
+    """A sound as data sets have it: its content and the name of its file."""
+    stream = io.BytesIO()
+    soundfile.write(stream, noise(seconds, seed=seed), RATE, format="FLAC")
+    return {"bytes": stream.getvalue(), "path": path}
 
 
 def write(path, seconds=1.0, rate=RATE, seed=0, samples=None, **options):

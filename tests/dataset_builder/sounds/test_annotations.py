@@ -6,27 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from audio_compositionality.dataset_builder.sounds.annotations import (
-    Annotation,
-    AnnotationError,
-    LabelledEvent,
-    Rules,
-    activities,
-    first_overlap,
-    intersection,
-    longest,
-    overlap_regions,
-    overlap_seconds,
-    polyphony,
-    readings,
-    relation,
-    relations,
-    steps_of,
-    together,
-    total,
-    union,
-    widened,
-)
+from audio_compositionality.dataset_builder.sounds import annotations as times
+from audio_compositionality.dataset_builder.sounds.annotations import Annotation, AnnotationError, LabelledEvent, Rules
 
 spans = st.lists(st.tuples(st.integers(0, 60), st.integers(0, 12)).map(lambda pair: (pair[0], sum(pair))), max_size=8)
 
@@ -43,22 +24,22 @@ def is_plain(activity):
 
 @given(spans, spans)
 def test_union_intersection_and_total_are_those_of_sets(one, other):
-    first, second = union(one), union(other)
+    first, second = times.union(one), times.union(other)
     assert is_plain(first)
     assert steps(first) == steps(one)
-    assert total(first) == len(steps(one))
-    both = intersection(first, second)
+    assert times.total(first) == len(steps(one))
+    both = times.intersection(first, second)
     assert is_plain(both)
     assert steps(both) == steps(one) & steps(other)
     near = {step + move for step in steps(one) for move in range(-3, 4)}
-    assert steps(widened(first, 3)) == near
-    assert is_plain(widened(first, 3))
-    assert longest(first) == max((stop - start for start, stop in first), default=0)
+    assert steps(times.widened(first, 3)) == near
+    assert is_plain(times.widened(first, 3))
+    assert times.longest(first) == max((stop - start for start, stop in first), default=0)
 
 
 @given(spans, st.integers(0, 6))
 def test_gaps_are_joined(intervals, gap):
-    joined = steps(union(intervals, gap))
+    joined = steps(times.union(intervals, gap))
     heard = steps(intervals)
     for step in range(80):
         before = [s for s in heard if s <= step]
@@ -68,15 +49,15 @@ def test_gaps_are_joined(intervals, gap):
 
 @given(st.lists(spans, max_size=4), st.integers(1, 4))
 def test_together_counts(several, least):
-    heard = [union(intervals) for intervals in several]
+    heard = [times.union(intervals) for intervals in several]
     counted = {step for step in range(80) if sum(step in steps(activity) for activity in heard) >= least}
-    assert steps(together(heard, least)) == counted
-    assert is_plain(together(heard, least))
+    assert steps(times.together(heard, least)) == counted
+    assert is_plain(times.together(heard, least))
 
 
 @given(st.integers(0, 10**8))
 def test_a_step_is_heard_if_its_middle_is(microseconds):
-    step = steps_of(microseconds / 1e6)
+    step = times.steps_of(microseconds / 1e6)
     assert (step - 1) * 10_000 + 5_000 < microseconds <= step * 10_000 + 5_000
 
 
@@ -95,22 +76,24 @@ def clip(*events, resolution=0.0, duration=10.0):
 )  # fmt: skip
 def test_relations(resolution, other, expected):
     annotation = clip((2, 5, "a"), (*other, "b"), resolution=resolution)
-    assert relations(annotation) == {frozenset("ab"): expected}
-    heard = activities(annotation)
-    assert relation(heard["b"], heard["a"], Rules.of(annotation)) == expected
+    assert times.relations(annotation) == {frozenset("ab"): expected}
+    heard = times.activities(annotation)
+    assert times.relation(heard["b"], heard["a"], Rules.of(annotation)) == expected
 
 
 def test_silences_of_a_label_that_are_none():
-    assert activities(clip((0, 1, "a"), (1.2, 2, "a"), (2.21, 3, "a"))) == {"a": ((0, 200), (221, 300))}
-    assert activities(clip((0, 1, "a"), (2, 3, "a"), (4.01, 5, "a"), resolution=1.0)) == {"a": ((0, 300), (401, 500))}
-    assert activities(clip((0.006, 0.009, "a"))) == {"a": ()}
+    assert times.activities(clip((0, 1, "a"), (1.2, 2, "a"), (2.21, 3, "a"))) == {"a": ((0, 200), (221, 300))}
+    assert times.activities(clip((0, 1, "a"), (2, 3, "a"), (4.01, 5, "a"), resolution=1.0)) == {
+        "a": ((0, 300), (401, 500))
+    }
+    assert times.activities(clip((0.006, 0.009, "a"))) == {"a": ()}
 
 
 def test_polyphony_and_seconds():
     annotation = clip((0, 4, "a"), (2, 6, "b"), (3, 5, "c"), (8, 9, "a"))
-    assert polyphony(annotation) == 3
-    assert overlap_seconds(annotation) == 3.0
-    assert (polyphony(clip()), overlap_seconds(clip())) == (0, 0.0)
+    assert times.polyphony(annotation) == 3
+    assert times.overlap_seconds(annotation) == 3.0
+    assert (times.polyphony(clip()), times.overlap_seconds(clip())) == (0, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -132,9 +115,9 @@ def test_polyphony_and_seconds():
 )
 def test_overlaps(events, onset, regions):
     annotation = clip(*events)
-    heard, rules = activities(annotation), Rules.of(annotation)
-    assert first_overlap(heard, rules) == onset
-    counted = overlap_regions(heard, rules)
+    heard, rules = times.activities(annotation), Rules.of(annotation)
+    assert times.first_overlap(heard, rules) == onset
+    counted = times.overlap_regions(heard, rules)
     assert (None if counted is None else len(counted)) == regions
 
 
@@ -146,11 +129,11 @@ def test_readings():
         return "".join(event.label for event in annotation.events)
 
     certain = clip(*soft("a", None, 1.0, 0.71), *soft("b", 0.29))
-    assert [labels(way) for way in readings(certain)] == ["aaa"]
+    assert [labels(way) for way in times.readings(certain)] == ["aaa"]
     doubtful = clip(*soft("a", 0.3, 0.5, 0.7, 0.9))
-    assert [labels(way) for way in readings(doubtful)] == ["aaa", "a", "aaaa"]
+    assert [labels(way) for way in times.readings(doubtful)] == ["aaa", "a", "aaaa"]
     two = clip(*soft("a", 0.4), *soft("b", 0.6))
-    assert [labels(way) for way in readings(two)] == ["b", "", "ab", "a", "b", "b", "a"]
+    assert [labels(way) for way in times.readings(two)] == ["b", "", "ab", "a", "b", "b", "a"]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Recordings in data sets that `datasets` reads, on this machine, and in miniatures of those that have a name."""
 
-import io
 from collections import Counter
 from pathlib import Path
 
@@ -9,7 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import soundfile
 
 from audio_compositionality.dataset_builder import stored
 from audio_compositionality.dataset_builder.data import DatasetError
@@ -29,22 +27,16 @@ from audio_compositionality.support.spec import check_values
 
 from . import miniatures
 from .miniatures import CAPTIONS, FAMILIES, LEAVES, MINIATURES, URBAN, VIDEOS, VOCAL, WORDS, write_miniature
-from .sounds import RATE, noise, write, write_labelled
+from .sounds import RATE, flac, noise, write, write_labelled
 
 CLASSES = ("cat", "dog")
-
-
-def encoded(seed, **options):
-    stream = io.BytesIO()
-    soundfile.write(stream, noise(seed=seed), RATE, format="FLAC", **options)
-    return stream.getvalue()
 
 
 def columns(count=12):
     """What rows hold, and what they declare."""
     text, whole = datasets.Value("string"), datasets.Value("int64")
     of_column = {
-        "audio": (datasets.Audio(), [{"bytes": encoded(n), "path": f"{n}.flac"} for n in range(count)]),
+        "audio": (datasets.Audio(), [flac(n, 1.0, f"{n}.flac") for n in range(count)]),
         "animal": (datasets.ClassLabel(names=list(CLASSES)), [n % 2 for n in range(count)]),
         "name": (text, [CLASSES[n % 2] for n in range(count)]),
         "words": (datasets.Value("float32"), [n / 4 for n in range(count)]),
@@ -104,7 +96,7 @@ class TestParquet:
         for n in range(12):
             path = tmp_path / "files" / CLASSES[n % 2] / f"{n}.flac"
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(encoded(n))
+            path.write_bytes(flac(n, 1.0)["bytes"])
         prints = {opened(folder, label=label).fingerprint for label in ("animal", "name")}
         assert prints == {open_recordings(tmp_path / "files").fingerprint}
 
@@ -382,7 +374,7 @@ class TestWhatIsLeftOut:
         assert max(len(row["labels"]) for row in rows) > 2
 
     def test_recordings_that_are_there_twice(self, tmp_path, without_torchcodec, monkeypatch):
-        monkeypatch.setattr(miniatures, "noise", lambda seconds, seed: noise(seconds, seed=max(seed, 1)))
+        monkeypatch.setattr(miniatures, "flac", lambda seed: flac(max(seed, 1)))
         write_miniature("vocalsound", tmp_path)
         assert [(id, reason.partition(" as")[0]) for id, reason in of_copy("vocalsound", tmp_path).skipped] == [
             (f"test/{n}", "is the same recording") for n in range(2)

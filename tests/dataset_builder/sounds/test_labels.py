@@ -10,7 +10,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import soundfile
 from datasets import Audio, ClassLabel, List, Value
 
 from audio_compositionality.dataset_builder.data import DatasetError
@@ -22,16 +21,10 @@ from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 from audio_compositionality.evaluator.run.evaluate import evaluate
 from audio_compositionality.evaluator.run.options import RunOptions
 
-from .sounds import RATE, noise, write
+from .sounds import flac, noise, write
 
 TEXT, REAL = Value("string"), Value("float64")
 FIRST = "data/test-00000-of-00001.parquet"
-
-
-def flac(number, seconds=0.3):
-    stream = io.BytesIO()
-    soundfile.write(stream, noise(seconds, seed=number), RATE, format="FLAC")
-    return {"bytes": stream.getvalue(), "path": "x.flac"}
 
 
 def save_set(folder, columns, sounds=None, path=FIRST):
