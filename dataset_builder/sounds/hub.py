@@ -240,7 +240,7 @@ def hub_rows(
             )
             wanted = _checked_files(place, builder)
         # By the sizes of the files, whatever the data set states about itself.
-        size = 0 if is_local else place.size_of(wanted)
+        size = 0 if isinstance(place, LocalFolder) else place.size_of(wanted)
         if size > LARGEST_DOWNLOAD:
             raise SoundError(
                 f"{place.source} has {size / 10**9:,.0f} GB to download, more than {LARGEST_DOWNLOAD / 10**9:,.0f}; "

@@ -310,7 +310,7 @@ def _configuration(
         clips.append([ReadClip(f"audio/{place}", partial(container.file, name)) for place, name in named])
         id = f"{recipe}-{number:05d}"
         # Fields that the published data lack are empty or 0, and each item is its own pair.
-        row = {
+        row: Row = {
             "id": id,
             "split": "test",
             "captions": [clip.caption for clip in item],

@@ -7,26 +7,16 @@ from itertools import combinations, pairwise, product
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.sounds import tones as timbres
+from audio_compositionality.dataset_builder.sounds import tones
 from audio_compositionality.dataset_builder.sounds.dx7_voice import Operator, Voice
 from audio_compositionality.dataset_builder.sounds.entries import dimension_of, related, words_of_classes
-from audio_compositionality.dataset_builder.sounds.tones import (
-    CONDITIONS,
-    TimbreRecordings,
-    ToneSounds,
-    ToneSpec,
-    check_nouns,
-    check_words,
-    default_timbres,
-    default_voices,
-    render_tone,
-)
+from audio_compositionality.dataset_builder.sounds.tones import CONDITIONS, ToneSounds, ToneSpec, default_voices
 from audio_compositionality.support.errors import InputError
 
 
 class TestEntries:
     def test_are_every_voice_under_every_condition(self):
-        entries = default_timbres().entries
+        entries = tones.default_timbres().entries
         labels = Counter(entry.label for entry in entries)
         assert labels == {voice.name: CONDITIONS for voice in default_voices()}
         assert (len(labels), len(entries)) == (8, 8 * CONDITIONS)
@@ -42,13 +32,13 @@ class TestEntries:
 
     def test_have_digests_of_all_that_decides_their_samples_before_any_is_rendered(self, monkeypatch):
         monkeypatch.setattr("audio_compositionality.dataset_builder.sounds.dx7_engine.render", None)
-        before = TimbreRecordings()
+        before = tones.TimbreRecordings()
         assert before.source == "DX7 timbres"
-        assert before.fingerprint == default_timbres().fingerprint
+        assert before.fingerprint == tones.default_timbres().fingerprint
         assert len({entry.sha256 for entry in before.entries}) == len(before.entries)
-        assert TimbreRecordings(default_voices()[:2]).entries == before.entries[: 2 * CONDITIONS]
-        monkeypatch.setattr(timbres, "VERSION", 2)
-        after = TimbreRecordings()
+        assert tones.TimbreRecordings(default_voices()[:2]).entries == before.entries[: 2 * CONDITIONS]
+        monkeypatch.setattr(tones, "VERSION", 2)
+        after = tones.TimbreRecordings()
         assert after.fingerprint != before.fingerprint
         assert not {e.sha256 for e in after.entries} & {e.sha256 for e in before.entries}
         with pytest.raises(TypeError):
@@ -57,17 +47,17 @@ class TestEntries:
 
 class TestSamples:
     def test_are_the_tone_of_the_voice_again_and_again_and_the_same_every_time(self):
-        recordings = TimbreRecordings()
+        recordings = tones.TimbreRecordings()
         index = next(n for n, entry in enumerate(recordings.entries) if entry.id == "Brass/note37-rate0.80")
         waveform, rate = recordings.waveform(index)
         assert (waveform.dtype, waveform.shape, rate) == (np.float64, (40_000,), recordings.sample_rate)
-        expected = np.tile(render_tone(default_voices()[1], 37, 20_000, 100, 16_000), 2) * 0.5
+        expected = np.tile(tones.render_tone(default_voices()[1], 37, 20_000, 100, 16_000), 2) * 0.5
         np.testing.assert_array_equal(waveform, expected)
         waveform[:] = 0
         np.testing.assert_array_equal(recordings.waveform(index)[0], expected)
 
     def test_are_heard(self):
-        recordings = default_timbres()
+        recordings = tones.default_timbres()
         for index in range(0, len(recordings.entries), 16):
             waveform, _ = recordings.waveform(index)
             assert np.abs(waveform).max() == pytest.approx(0.5)
@@ -109,7 +99,7 @@ class TestAllTones:
         sounds = ToneSounds(ToneSpec())
         tone, rate = sounds.waveform(4_095)
         assert (tone.dtype, tone.shape, rate) == (np.float64, (sounds.spec.periods[7],), 32_000)
-        np.testing.assert_array_equal(tone, render_tone(default_voices()[7], 81, len(tone), 100, 32_000))
+        np.testing.assert_array_equal(tone, tones.render_tone(default_voices()[7], 81, len(tone), 100, 32_000))
         monkeypatch.setattr("audio_compositionality.dataset_builder.sounds.dx7_engine.render", None)
         np.testing.assert_array_equal(sounds.waveform(4_088)[0], tone)
         with pytest.raises(TypeError):
@@ -121,10 +111,10 @@ class TestAllTones:
         )  # fmt: skip
         mixed = ToneSpec(num_classes=6, voices=(*default_voices()[:3], *voices(3)))
         assert mixed.nouns == ("electric piano", "brass section", "bell", "VOICE 1", "VOICE 2", "VOICE 3")
-        check_words(mixed)
+        tones.check_words(mixed)
         alike = (replace(voices(1)[0], name="bell"), *default_voices()[1:])
         with pytest.raises(InputError, match="two timbres are called alike: bell, brass section, bell"):
-            check_nouns(ToneSpec(voices=alike))
+            tones.check_nouns(ToneSpec(voices=alike))
 
     def test_too_few_classes_and_too_narrow_a_range_have_no_words(self):
         for changes, message in (
@@ -133,7 +123,7 @@ class TestAllTones:
         ):
             spec = ToneSpec(**changes)
             with pytest.raises(InputError, match=message):
-                check_words(spec)
+                tones.check_words(spec)
             assert not any(entry.words for entry in ToneSounds(spec, rates=(0,)).entries)
 
     def test_classes_that_cannot_be_are_refused(self):
