@@ -14,8 +14,7 @@ from audio_compositionality.support.text import nearest
 
 from ..annotations import Annotation, AnnotationError
 from .audioset_strong import AUDIOSET, read_audioset
-from .audiotime import read_audiotime
-from .jams import read_jams
+from .json_files import read_audiotime, read_jams
 from .parsing import PLAIN_COLUMNS, STRONG_COLUMNS, ReadOptions, files_in, parsed_json, read_lines, read_text
 from .tables import read_desed, read_maestro, read_maestro_soft, read_table, read_text_files
 
