@@ -246,3 +246,13 @@ class TestWhatIsWrong:
                 list(configuration.clips())
             clips = list(configuration.clips(keep_invalid=True))
             assert [clip.id for clip in clips if clip.problem] == ["comp_a_order-00001/audio/0"]
+
+
+def test_captions_of_a_file(tmp_path):
+    for name, text, expected in (
+        ("x.csv", "n,Caption_1,caption_2\n1,a,b\n2,,c\n", ["a", "b", "c"]),
+        ("x.tsv", "n\tcaptions\n1\ta, b\n", ["a, b"]),
+        ("x.txt", "one\n\n two, three \n", ["one", "two, three"]),
+    ):
+        (tmp_path / name).write_text(text)
+        assert compa.read_captions(tmp_path / name) == expected
