@@ -16,14 +16,14 @@ from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.summary import short_table
 from audio_compositionality.evaluator.compare.tables import score_table
 from audio_compositionality.evaluator.results.result import ResultError, load_result
-from audio_compositionality.evaluator.run.evaluate import differences, evaluate, evaluate_models, score_outputs
+from audio_compositionality.evaluator.run.evaluate import differences, evaluate, evaluate_models
 from audio_compositionality.evaluator.run.opened import open_task
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.metrics.a_coat import a_coat_scores
 from audio_compositionality.metrics.a_tre import a_tre
 from audio_compositionality.support.errors import AudioCompositionalityError, InputError
 from audio_compositionality.tasks.base import TaskError
-from audio_compositionality.tasks.registry import load_task, load_tasks
+from audio_compositionality.tasks.registry import load_tasks
 
 from .toys import BandEnergies, Linear
 
@@ -403,13 +403,3 @@ class TestBeforeAnythingIsEmbedded:
         rows = [row for row in small_data.configuration("a_tre").rows if row["split"] != "validation"]
         with pytest.raises(TaskError, match="0 scenes in the split validation; it needs at least 1"):
             run(Refused(), changed(small_data, "a_tre", rows), "a_tre")
-
-
-def test_the_samples_state_their_clusters_so_that_they_can_be_tested_without_the_data():
-    opened = open_task(load_task("comp_a_order"), rendered_preset("mini"))
-    drawn = np.random.default_rng(0).normal(size=(len(opened.embedded_ids), 8))
-    card = ModelCard("org/model", "1", sample_rate=16_000, output_dim=8)
-    options = {"ran_on": "cpu", "fit_device": "cpu", "progress": False, "seconds": {}}
-    _, samples = score_outputs(opened, opened.outputs(drawn), card, **options)
-    assert len(np.unique(samples.clusters)) < len(samples.ids)
-    assert samples.clusters.tolist() == np.unique(opened.samples.clusters, return_inverse=True)[1].tolist()
