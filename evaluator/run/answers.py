@@ -126,9 +126,7 @@ def asking_problem(model: Model, opened: OpenedTask) -> str | None:
     return scoring_problem(model, scoring_of(opened)) or learning_problem(model, opened)
 
 
-def compute_answers(
-    model: Model, opened: OpenedTask, options: RunOptions, processes: Processes | None = None
-) -> Answered | None:
+def compute_answers(model: Model, opened: OpenedTask, options: RunOptions, processes: Processes) -> Answered | None:
     """The answers to the prompts of all rows, batch by batch; without the rows of invalid clips.
 
     Stored answers are not asked for again; a model that learns does so only if questions are left. Several
@@ -138,7 +136,7 @@ def compute_answers(
         model: the model.
         opened: the task and its data.
         options: how models are run.
-        processes: the processes that share the work; None for this one alone.
+        processes: the processes that share the work.
 
     Returns:
         the answers in the main process, None in others.
@@ -150,7 +148,6 @@ def compute_answers(
         StoreError: stored answers are damaged, or answers of another process are not visible.
         ProcessError: another process has failed.
     """
-    processes = Processes() if processes is None else processes
     ids, rows = opened.asked_about, _prompted_rows(opened)
     store = answer_store(model.card, opened, options.store)
     # A process with less memory might choose smaller calls, and so another share.

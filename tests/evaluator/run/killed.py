@@ -22,6 +22,7 @@ from audio_compositionality.evaluator.run.answers import compute_answers
 from audio_compositionality.evaluator.run.embeddings import embed_configuration
 from audio_compositionality.evaluator.run.opened import open_task
 from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.evaluator.run.processes import Processes
 
 from .toys import Numbered, Orders, Questions
 
@@ -79,7 +80,7 @@ def embed(options, log):
 
 
 def ask(options, log):
-    compute_answers(Answers(log), open_task(Orders(), Questions(asked=QUESTIONS)), options)
+    compute_answers(Answers(log), open_task(Orders(), Questions(asked=QUESTIONS)), options, Processes())
 
 
 def start(fill, root, log):
