@@ -84,7 +84,7 @@ def equivariance(
     - all are then centred, and divided by one number, the root of the mean variance of a feature.
 
     Without w the indicators would be penalised away where z has many dimensions: an additive encoder of eight classes
-    in 64 dimensions, which is at .60, would be at .21 (tests/metrics/test_equivariance_weighting.py).
+    in 64 dimensions, which is at .60, would be at .21 (tests/metrics/test_equivariance.py).
 
     - `r_equivariance` = 1 − SSE/min(SSE of z′ = z, of the mean step in training, of the same probe without the
       parameter): the worth of the parameter. In each fold validation chooses the probe, possibly one without the
