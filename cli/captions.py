@@ -74,18 +74,18 @@ def run(options: argparse.Namespace) -> None:
     kinds = rows_of(
         (name, kind, words, words / one.words) for name, one in counted.items() for kind, words in one.classes.items()
     )
-    columns = (source, Column("part of speech", numeric=False), Column("words", digits=None))
+    words = (Column("words", digits=None), Column("share", "of all words"))
     legend = "By TextBlob's English tagger, whose lexicon errs now and then."
-    share = Column("share", "of all words")
-    print_table(Table("Parts of speech", (*columns, share), kinds, (legend,), "parts-of-speech"))
+    of_kinds = (source, Column("part of speech", numeric=False), *words)
+    print_table(Table("Parts of speech", of_kinds, kinds, (legend,), "parts-of-speech"))
     nouns = rows_of(
         (name, noun, times, times / one.captions)
         for name, one in counted.items()
         for noun, times in list(one.nouns.items())[: options.nouns]
     )
-    columns = (source, Column("noun", numeric=False), Column("count", "occurrences", digits=None))
-    each = Column("per caption", "occurrences per caption")
-    print_table(Table("The most frequent nouns", (*columns, each), nouns, (), "nouns"))
+    counts = (Column("count", "occurrences", digits=None), Column("per caption", "occurrences per caption"))
+    of_nouns = (source, Column("noun", numeric=False), *counts)
+    print_table(Table("The most frequent nouns", of_nouns, nouns, (), "nouns"))
 
 
 def _captions(options: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:

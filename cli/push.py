@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -134,7 +133,7 @@ def run(options: argparse.Namespace) -> int | None:
         return 0 if goes(steps) else 1
     if options.what is None:
         raise InputError("push needs WHAT: dataset, metrics or leaderboard, or --rehearse; --help shows an example")
-    how = {"private": options.private, "pull_request": options.create_pr, "dry_run": options.dry_run}
+    how: dict[str, Any] = {"private": options.private, "pull_request": options.create_pr, "dry_run": options.dry_run}
     if options.what == "leaderboard":
         _push_leaderboard(options, how)
         return None
@@ -150,7 +149,7 @@ def run(options: argparse.Namespace) -> int | None:
     return None
 
 
-def _push_leaderboard(options: argparse.Namespace, how: Mapping[str, bool]) -> None:
+def _push_leaderboard(options: argparse.Namespace, how: dict[str, Any]) -> None:
     """Push the leaderboard, with its first results: given ones, or those of the baselines that it lacks."""
     arguments.check_output(options.out, "--out")
     arguments.check_output(options.store, "--store")

@@ -82,7 +82,7 @@ def run(options: argparse.Namespace) -> None:
         networks, takes = plan.names[len(plan.baselines) :], ""
         if is_preset and data.source == "mini":
             of_networks = "a few minutes, and on a CPU one to ten a model" if networks else "one to four minutes"
-            takes = f", which takes {'a minute or two' if networks[:1] == [BOXED] else of_networks}"
+            takes = f", which takes {'a minute or two' if networks[:1] == (BOXED,) else of_networks}"
         more = f" and {', '.join(networks)}" if networks else ""
         where = f"the preset {data.source}" if is_preset else data.source
         print(

@@ -252,8 +252,8 @@ def figure_of(scored: Sequence[RunVerdicts]) -> Figure:
                 if cell.standing is None:
                     continue
                 ground, ink = COLOURS[cell.standing]
-                box = {"facecolor": ground, "edgecolor": "#d3d9e0", "linewidth": 0.5}
-                axes.add_patch(Rectangle((x - 0.47, y - 0.45), 0.94, 0.9, **box))
+                corner = x - 0.47, y - 0.45
+                axes.add_patch(Rectangle(corner, 0.94, 0.9, facecolor=ground, edgecolor="#d3d9e0", linewidth=0.5))
                 axes.text(x, y, f"{cell.sign} {cell.text}", color=ink, ha="center", va="center", fontsize=9)
         axes.set(xlim=(-0.5, len(labels) - 0.5), ylim=(len(rows) - 0.5, -0.5))
         axes.set_xticks(range(len(labels)), [_two_lines(label.rpartition(":")[2]) for label in labels], fontsize=9)

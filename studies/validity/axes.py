@@ -283,8 +283,9 @@ def chapter(*, quick: bool, simulations: int, seed: int, progress: bool) -> tupl
     }
     along = {"noise": turn_noise, "entanglement": turn_entanglement}
     probed = simulate_informativeness(simulations, seed, progress)
+    sizes: dict[str, Any] = {name: len(clips) for name, clips in data.clips.items()}
     return (
-        page.part("chapter", level=2, dim=DIM, **{name: len(clips) for name, clips in data.clips.items()}),
+        page.part("chapter", level=2, dim=DIM, **sizes),
         *page.parts(checks, along, data, progress),
         page.part("coverage", simulate_invariance(count, seed, progress), simulations=count),
         page.part("probed", probed, simulations=simulations, fewest=FEWEST_CONTEXTS),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -69,9 +70,9 @@ def turn(
     data: InstancesMaterial, task: str, levels: Levels, encoder: Callable[[Clips, float], Floats], progress: bool
 ) -> tuple[Levels, list[Scores]]:
     """The measured levels, and the scores at each."""
-    few = thinned(levels, data.plan.every)
+    few, clips = thinned(levels, data.plan.every), data.clips[task]
     bar = tqdm(few, desc=f"instances: {task}", disable=not progress)
-    return few, [data.scores(task, lambda clips, level=level: encoder(clips, level)) for level in bar]
+    return few, [scored(task, clips.rows, Outputs(clips=encoder(clips, level))) for level in bar]
 
 
 def columns_of(measured: Sequence[Scores], names: Sequence[str]) -> Along:
@@ -310,8 +311,8 @@ def moved_in_space(data: InstancesMaterial) -> list[Check]:
     }
     checks = []
     for task, encoder in encoders.items():
-        plain = data.measures(task, encoder)
-        moved = data.measures(task, lambda clips, encoder=encoder: make.turned(encoder(clips), data.seed))
+        plain, clips = data.measures(task, encoder), data.clips[task]
+        moved = numbers(scored(task, clips.rows, Outputs(clips=make.turned(encoder(clips), data.seed))))
         change = max(abs(moved.get(name, math.nan) - value) for name, value in plain.items())
         subject = f"largest of {len(plain)} changes in {task}"
         checks.append(near("turned, × 1,000, shifted", subject, 0, change, TURNED))
@@ -453,7 +454,7 @@ def turn_heart(data: InstancesMaterial, progress: bool) -> tuple[DialTable, list
 def chapter(*, quick: bool, simulations: int, seed: int, progress: bool) -> tuple[Part, ...]:
     """Check the scores across instances; see `dials.chapter`. Nothing is simulated."""
     data, page = InstancesMaterial(SMALL if quick else FULL, seed), Chapter("instances.yaml", "instances")
-    rows = {"blocks": len(data.clips[BLOCKS].rows), "trials": len(data.clips[BINDING].rows)}
+    rows: dict[str, Any] = {"blocks": len(data.clips[BLOCKS].rows), "trials": len(data.clips[BINDING].rows)}
     checks = {
         "oracle": perfect,
         "deaf": deaf,
