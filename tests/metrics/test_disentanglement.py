@@ -238,6 +238,7 @@ def test_many_numbers_are_cut_into_levels():
     assert (np.diff(factor.codes[np.argsort(numbers)]) >= 0).all()
     assert len(factors_module.read_factor("x", np.repeat([0.0, *range(1, 20)], [100, *[5] * 19]), 195).levels) <= 8
     assert len(factors_module.read_factor("x", np.arange(160) % 16, 160).levels) == 16
+    assert len(factors_module.read_factor("x", np.arange(170) % 17, 170).levels) == 8
     other = rng.normal(size=200)
     result = disentanglement(np.column_stack([numbers, other]), {"one": numbers, "other": other}, blocks=range(200))
     assert result["unseen"] > 0.95
