@@ -357,6 +357,11 @@ def test_a_stage_ends_where_its_scores_rise_no_more_and_the_best_model_is_kept(t
     assert record["best"] == {"score": 0.4, "step": 3}
     assert [one["scores"]["score"] for one in record["evaluations"]][1:] == [0.1, 0.4, 0.3, 0.4, 0.2, 0.3]
     assert read_log(tmp_path / EVALUATIONS)[2]["name"] == "task.group.kind=a, b"
+    for folder, title in ((tmp_path, tmp_path.name), (tmp_path / BEST, f"{tmp_path.name}/{BEST}")):
+        card = (folder / "README.md").read_text()
+        assert f"# {title}\n" in card
+        assert "| task.group | " in card
+        assert "kind=" not in card
     best, last = (load_file(folder / "model.safetensors") for folder in (tmp_path / BEST, tmp_path))
     assert not is_equal(best, last)
     # The library that writes weights makes their file for the user alone.
