@@ -107,7 +107,7 @@ def tiny_clap(seed: int = 0, words: Iterable[str] | None = None) -> ClapModel:
     pad = SPECIAL_TOKENS.index(PAD)
     text = {
         "vocab_size": len(tiny_tokenizer(words)), "hidden_size": 128, "num_hidden_layers": 2, "num_attention_heads": 4,
-        "intermediate_size": 256, "max_position_embeddings": (MAX_TOKENS + pad - 1), "hidden_dropout_prob": 0.0,
+        "intermediate_size": 256, "max_position_embeddings": MAX_TOKENS + pad + 1, "hidden_dropout_prob": 0.0,
         "attention_probs_dropout_prob": 0.0, "bos_token_id": SPECIAL_TOKENS.index(START), "pad_token_id": pad,
         "eos_token_id": SPECIAL_TOKENS.index(END),
     }  # fmt: skip
