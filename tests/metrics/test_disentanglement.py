@@ -620,3 +620,15 @@ def test_metric_collects_factors_of_clips_and_takes_lists_of_labels(tmp_path):
     rows = [dict(zip(factors, labels, strict=True)) for labels in zip(*factors.values(), strict=True)]
     metric.add_batch(embeddings=z[:20], factors=rows[:20])
     assert metric.compute(embeddings=z[20:], factors=rows[20:], **ridge) == expected
+
+
+def test_leak_is_none_where_only_another_factor_tells_it():
+    """Two factors go together: one is read by way of the other, and moves nothing by itself."""
+    one = np.repeat(np.arange(4), 16)
+    two = (one + (np.arange(64) % 8 == 0)) % 4
+    z = one[:, None] * [1.0, 2.0]
+    result = disentanglement(z, {"one": one * 1.0, "two": two * 1.0}, return_scores=True)
+    leaks = {pair["factor"]: pair["leak"] for pair in result["by_pair"]}
+    assert leaks["one"] is None or leaks["one"] < 1e-6
+    assert leaks["two"] is None
+    assert next(pair for pair in result["by_pair"] if pair["factor"] == "two")["seen"] is not None

@@ -393,3 +393,14 @@ def test_metric_collects_strings_that_look_like_numbers_as_strings(tmp_path: Any
     result = metric.compute()
     assert result["p"] is None
     assert result == equivariance(**data)
+
+
+def test_the_unit_of_the_parameter_does_not_matter() -> None:
+    for data, base in ((crossed(), None), copies()):
+        moved = [None if value is None else 1000 * value for value in data["parameters"]]
+        result, expected = (
+            equivariance(**data | {"parameters": parameters}, base=base, probes="ridge")
+            for parameters in (moved, data["parameters"])
+        )
+        for name, number in expected.items():
+            assert result[name] == pytest.approx(number, abs=1e-6), name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import statistics
 from typing import Any, ClassVar
 
 import numpy as np
@@ -219,3 +220,34 @@ def test_metric_collects_strings_that_look_like_numbers_as_strings(tmp_path: Any
     result = metric.compute()
     assert result["accuracy"] is not None
     assert result == informativeness(**data)
+
+
+def test_the_best_weights_are_copied(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a rate at which training diverges the first epochs are the best, and later ones must not alter them."""
+    data = few()
+    z = module.standardised_rows(data["embeddings"])
+    train, validation, _ = parts(data["folds"], 0)
+    y = data["labels"][:, None]
+    monkeypatch.setattr(probing, "LEARNING_RATE", 0.5)
+    given = (z[train], y[train]), (z[validation], y[validation])
+    predictions, loss = probing.fit_probe("slp", *given, z[validation])
+    assert np.square(predictions - y[validation]).mean() == pytest.approx(loss[0], rel=1e-5)
+    monkeypatch.setattr(probing, "EPOCHS", 3)
+    assert probing.fit_probe("slp", *given, z[validation])[1][0] >= loss[0]
+
+
+def test_chance_is_of_the_commonest_class_in_training() -> None:
+    # Blocks of one class each: the commonest class of the training rows is the rarer in the test.
+    classes = np.random.default_rng(1).permutation(np.repeat(["a", "b"], 20))
+    block = np.repeat(np.arange(40), 5)
+    z = np.random.default_rng(0).normal(size=(200, 16))
+    result = informativeness(z, classes[block], block % 5, block)
+    hits = []
+    for fold in range(5):
+        train, _, test = parts(block % 5, fold)
+        common = statistics.mode(sorted(classes[block[train]]))
+        hits += list(classes[block[test]] == common)
+    assert result["chance"] == pytest.approx(np.mean(hits))
+    assert result["chance"] < 0.5
+    # So what answers at random, as a probe of noise does, scores nothing here too.
+    assert abs(result["informativeness"]) < 0.1

@@ -338,3 +338,26 @@ GOOD: dict[str, Any] = {
 def test_what_does_not_fit_is_refused(changes: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         polybench(**GOOD | changes)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("groups", [12, 40])
+def test_intervals_cover(groups: int) -> None:
+    rng, hits, times = np.random.default_rng(6), 0, 300
+    for _ in range(times):
+        rates = rng.beta(3, 2, groups)
+        right = rng.random((groups, 4)) < rates[:, None]
+        n = right.size
+        result = polybench(
+            np.where(right.ravel(), 0, 1),
+            ["a"] * n,
+            [["a", "b"]] * n,
+            ["duration"] * n,
+            groups=np.arange(n) // 4,
+            parsed=True,
+        )
+        low, high = result["interval"]
+        assert low <= result["accuracy"] <= high
+        hits += low <= 0.6 <= high
+    # 95 % ± 3 standard errors of 300 trials, and a little for few groups.
+    assert 0.90 < hits / times < 0.99
