@@ -10,7 +10,7 @@ import scipy.stats
 import torch
 import transformers
 
-from audio_compositionality.encoders.base import words_of
+from audio_compositionality.encoders.base import ModelError, words_of
 from audio_compositionality.encoders.families.baselines import fourier_resample, seeded_normals
 from audio_compositionality.encoders.loading.names import list_models
 from audio_compositionality.encoders.loading.registry import load_model
@@ -247,6 +247,10 @@ def test_no_word_is_unknown() -> None:
     assert tiny_tokenizer(["zebra", "étude"]).tokenize("zebra bell") == ["zebra", "b", "##e", "##l", "##l"]
     # YAML takes these for booleans where they stand alone.
     assert {"no", "on", "off"} <= set(shipped_words())
+    encoder = load("tiny-clap")
+    encoder.embed_text(["bell " * 75])
+    with pytest.raises(ModelError, match="has 78 tokens, but 'tiny-clap' takes 1 to 77"):
+        encoder.embed_text(["bell " * 76])
 
 
 def test_a_shorter_clip_is_followed_by_silence_and_not_repeated() -> None:
