@@ -247,8 +247,8 @@ class Cascade(DetectorAnswerer):
             digest = hashlib.blake2b(waveform.tobytes(), digest_size=16).digest()
             if digest not in heard and np.isfinite(waveform).all():
                 heard.add(digest)
-                frames = log_mel(resample(waveform[None], clip.sample_rate, SAMPLE_RATE)[0])
-                features.append(frames.astype(np.float16))
+                resampled = resample(waveform[None], clip.sample_rate, SAMPLE_RATE)[0]
+                features.append(log_mel(resampled).astype(np.float16))
                 events.append(row["events"])
         self.labels = tuple(sorted({in_sentence(event["label"]) for of_clip in events for event in of_clip}))
         if not self.labels:

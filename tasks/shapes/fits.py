@@ -337,9 +337,9 @@ class HeldOutTask(PlainTask):
         # The metric imports torch, which takes seconds: a mere listing of tasks does not load it.
         from audio_compositionality.metrics.a_tre_held_out import draw_splits
 
-        pairs = [_labels_of(pair) for pair in settings["pairs"]]
+        labels = [_labels_of(pair) for pair in pairs]
         try:
-            draw_splits([row["metadata"] for row in rows], pairs, settings["split_seed"])
+            draw_splits([row["metadata"] for row in rows], labels, settings["split_seed"])
         except ValueError as error:
             raise TaskError(str(error).rstrip(".")) from error
         return settings

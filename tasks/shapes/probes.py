@@ -171,7 +171,7 @@ class EquivarianceTask(DesignedTask):
                 if samples.min() >= 0 and values is not None:
                     ends = samples[result["rows"]]
                     # Means of each sample's clips, weighted such that their mean is the mean of all clips.
-                    of_parts[name] = np.bincount(ends, values, len(ids)) * (len(ids) / len(values))
+                    of_parts[name] = np.bincount(ends, values, len(ids)).astype(np.float64) * (len(ids) / len(values))
         columns: dict[str, Floats] = {}
         for column, of_parts in scores.items():
             columns |= columns_of_parts(of_parts, column)
