@@ -11,6 +11,7 @@ import soundfile
 
 from audio_compositionality.dataset_builder.data_spec import FIELDS, DataSpec, Reading, described, recognised
 from audio_compositionality.dataset_builder.open_data import open_data, reading_of, recipes_for, settable
+from audio_compositionality.dataset_builder.stored import StrangeDataError
 from audio_compositionality.tasks.registry import list_tasks
 
 from ..dataset_builder.sounds.sounds import write_labelled
@@ -151,8 +152,12 @@ class TestIdsOfTheHub:
         assert {"transforms", "classes", "seed"} <= set(settable(plain)) == set(settable(said))
 
     def test_recordings_are_scored_by_all_tasks_that_they_serve(self, animals, run, monkeypatch, capsys, tmp_path):
+        def strange(*_, **__):
+            raise StrangeDataError("no data of ours")
+
         reading = Reading("dataset", str(animals), "a data set of the Hub with a column of audio")
-        monkeypatch.setattr("audio_compositionality.dataset_builder.open_data._of_hub", lambda *_: (reading, None))
+        monkeypatch.setattr("audio_compositionality.dataset_builder.stored.StoredData", strange)
+        monkeypatch.setattr("audio_compositionality.dataset_builder.open_data._set_of_hub", lambda _: reading)
         words = ("evaluate", "log-mel-statistics", "--data", "lab/set", *FEW, "--out", tmp_path / "results")
         assert run(*words) == 0
         assert {path.stem for path in (tmp_path / "results").rglob("*.json")} >= {
@@ -167,8 +172,7 @@ class TestIdsOfTheHub:
 
     def test_rows_that_are_as_they_are_have_no_settings(self, folder, run, monkeypatch, capsys, tmp_path):
         stored = open_data(folder)
-        reading = Reading("built", "lab/built", "a data set that was built, or published by the authors")
-        monkeypatch.setattr("audio_compositionality.dataset_builder.open_data._of_hub", lambda *_: (reading, stored))
+        monkeypatch.setattr("audio_compositionality.dataset_builder.stored.StoredData", lambda *_, **__: stored)
         words = ("evaluate", "random", "--data", "lab/built", "--tasks", "a_coat", "--out", tmp_path / "results")
         assert run(*words, "--set", "seed=7") == 2
         assert "there is no setting 'seed': lab/built is a data set that was built" in capsys.readouterr().err

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -78,8 +80,13 @@ def test_what_is_said_is_told_from_words_alone(caption, relation):
 )
 def test_a_metric_that_helps_or_harms_is_seen(data, part, change, monkeypatch):
     """Similarities of the items alone are changed, as by a metric that is wrong; the floor stays."""
-    products = metric._own_products
-    monkeypatch.setattr(metric, "_own_products", lambda *given: change(products(*given)))
+    items = metric._items
+
+    def changed(*given):
+        right = items(*given)
+        return replace(right, pairs=change(right.pairs), triplets=change(right.triplets))
+
+    monkeypatch.setattr(metric, "_items", changed)
     assert not all(check.holds for check in PARTS[part](data))
 
 
