@@ -20,6 +20,15 @@ def test_what_is_only_learnt_from_is_built_where_it_is_named(tmp_path, monkeypat
     assert named == ("comp_a_train",)
 
 
+def test_no_row_is_drawn_before_what_is_asked_for_is_known_to_be_right(tmp_path, monkeypatch, run, capsys):
+    drawn = []
+    rows = "audio_compositionality.dataset_builder.scenes.mixing.DrawnRendering.rows"
+    monkeypatch.setattr(rows, property(drawn.append))
+    assert run("build", "--audio-format", "mp3", "--out", tmp_path / "data") == 2
+    assert "unknown audio format 'mp3'" in capsys.readouterr().err
+    assert not drawn
+
+
 def test_without_a_folder_it_says_the_sizes_and_what_to_type(tmp_path, monkeypatch, run, capsys):
     monkeypatch.chdir(tmp_path)
     assert run("build", "--recipes", "a_coat", "--set", "quadruples=2") == 2

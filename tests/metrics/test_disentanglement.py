@@ -533,6 +533,20 @@ def test_separations_equal_entropies_of_scipy():
     assert literature._separations(np.zeros((3, 3))) == (0, 0)
 
 
+def test_importances_are_weights_of_the_lasso_and_noise_has_none():
+    rng = np.random.default_rng(0)
+    x, folds = rng.normal(size=(200, 8)), np.arange(200) % 5
+    given = x, factors_module.read_factor("y", 3 * x[:, 2] - x[:, 5] + 0.1 * rng.normal(size=200), 200)
+    noise = x, factors_module.read_factor("noise", rng.normal(size=200), 200)
+    parts = np.flatnonzero(folds), np.flatnonzero(folds == 0), folds
+    weights, score = literature._lasso(*given, *parts)
+    np.testing.assert_allclose(weights, [0, 0, 3, 0, 0, 1, 0, 0], atol=0.1)
+    assert score > 0.98
+    weights, score = literature._lasso(*noise, *parts)
+    assert not weights.any()
+    assert score == pytest.approx(0, abs=0.1)
+
+
 def test_literature_depends_on_the_basis():
     codes, _ = crossed(4, 4, 4)
     factors = {name: codes[:, place] * 1.0 for place, name in enumerate(("pitch", "rate", "level"))}

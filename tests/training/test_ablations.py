@@ -66,6 +66,11 @@ class TestTwoWay:
         low, high = both.intervals[0]
         assert high - low > 0.5
 
+    def test_seeds_that_differ_widen_the_interval(self):
+        scores = np.zeros((50, 1, 3)) + np.array([0.2, 0.5, 0.8])
+        low, high = two_way(scores, np.arange(50)).intervals[0]
+        assert low < 0.35 < 0.65 < high
+
     def test_too_few_independent_items_have_none(self):
         both = two_way(np.zeros((40, 2, 1)), np.repeat(np.arange(4), 10))
         assert both.intervals == both.difference_intervals == (None, None)

@@ -61,6 +61,19 @@ def test_rows_without_negatives_or_positives(kind: str, form: str):
     torch.testing.assert_close(chunked, whole, rtol=1e-5, atol=1e-5)
 
 
+def test_chunks_take_the_texts_of_their_rows():
+    batch, start = toy_batch(rows=7), 0
+    for chunk in chunks_of(batch, 3):
+        for kind in ("negative", "positive"):
+            rows = getattr(batch, f"{kind}_row")
+            there = (rows >= start) & (rows < start + len(chunk))
+            assert getattr(chunk, f"{kind}_row").tolist() == (rows[there] - start).tolist()
+            assert torch.equal(getattr(chunk, f"{kind}s").ids, getattr(batch, f"{kind}s").take(there).ids)
+        assert torch.equal(chunk.rows, batch.rows[start : start + len(chunk)])
+        start += len(chunk)
+    assert start == 7
+
+
 def test_dropout_draws_the_same_in_both_passes():
     """The reference embeds the chunks one by one, with gradient, from the same state of the generator."""
     batch, loss = toy_batch(), stage_loss("modular")

@@ -170,7 +170,8 @@ def test_the_folder_is_a_model_with_its_record_and_card(whole):
     assert card.startswith("---\nlibrary_name: audio-compositionality\n")
     assert "| hard | 3 |" in card
     assert "`audio-compositionality train --settings settings.yaml --out DIR` trains it again" in card
-    of_program = model_card("x", small_settings(), record | {"data_arguments": None}, 128, is_clap=False)
+    of_program = model_card("x", small_settings(accumulate=3), record | {"data_arguments": None}, 128, is_clap=False)
+    assert "of 12 rows, seed" in of_program
     assert "opened by a program" in of_program
     assert "trains it again" not in of_program
 

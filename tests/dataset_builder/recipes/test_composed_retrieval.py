@@ -72,6 +72,15 @@ def test_every_aspect_is_wrong_as_often_as_it_can_be(rows):
             assert {tuple(pitch for _, pitch in clip) for clip in candidates} == {("low", "high"), ("high", "low")}
 
 
+def test_labels_are_changed_evenly_and_wordings_of_first_and_last_have_the_same_words(rows):
+    keys = Counter(row["key"] for row in rows)
+    assert {(key.partition(" ")[0], count) for key, count in keys.items()} == {
+        ("last", 3), ("first", 3), ("without", 6), ("attribute", 3),
+    }  # fmt: skip
+    words = {" ".join(sorted(row["change"].replace(",", "").split())) for row in rows if row["kind"] == "then"}
+    assert len(words) == 16  # two wordings of each of 8 labels, whichever the order
+
+
 def test_other_sounds_serve_with_attributes_where_they_have_words():
     dogs = [
         (f"{label}/{word}", label, "", {"words": {"size": word}}) for label, word in product("abcdef", ("big", "small"))

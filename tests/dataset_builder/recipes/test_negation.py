@@ -6,6 +6,7 @@ import re
 from collections import Counter, defaultdict
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
@@ -114,6 +115,13 @@ def test_mirrors_deny_of_either_clip_so_that_everything_is_even(rows):
         assert len(set(Counter(row["template"] for row in of_kind).values())) == 1
         used = Counter(label for row in of_kind[::2] for label in row["pair"].split(" | ")).values()
         assert max(used) - min(used) <= 1
+
+
+def test_both_clips_are_equally_long_and_loud():
+    rendering = RECIPE.render(SPECS["three labels"])
+    for index in range(8):
+        one, other = np.array(rendering.clips(index), float)
+        assert np.mean(one**2) == pytest.approx(np.mean(other**2), rel=2e-3)
 
 
 def test_two_labels_are_too_few():

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.recipes.when import RECIPE, WhenSpec
+from audio_compositionality.dataset_builder.recipes.when import FOLDS, RECIPE, WhenSpec
 from audio_compositionality.support.errors import InputError
 
 SMALL = WhenSpec(groups=20)
@@ -55,6 +55,14 @@ def test_each_sound_is_alone_and_ends_apart(rendering):
         assert all(SMALL.shortest - 0.3 < e["offset"] - e["onset"] <= SMALL.longest + 0.01 for e in row["events"])
     asked = Counter(row["label"] for row in rendering.rows).values()
     assert max(asked) - min(asked) <= 6
+
+
+def test_sounds_of_a_fold_are_in_no_other():
+    used = defaultdict(set)
+    for one in RECIPE.render(WhenSpec(groups=40)).drawn:
+        used[one.row["fold"]] |= {event.entry for clip in one.clips for event in clip}
+    assert set(used) == set(range(FOLDS))
+    assert sum(map(len, used.values())) == len(set().union(*used.values()))
 
 
 @pytest.mark.parametrize(

@@ -139,10 +139,13 @@ class TestSampleScenes:
             assert len(set(sources)) == len(sources)
             assert all(0 <= code < 4096 for code in sources)
 
-    def test_the_scenes_of_one_source_are_exhausted_and_the_rest_is_uniform(self):
+    def test_scenes_of_one_source_are_exhausted_and_the_rest_and_its_sources_are_uniform(self):
         counts = np.bincount(self.sizes, minlength=5)[1:]
         assert 4080 <= counts[0] <= 4096
         assert stats.chisquare(counts[1:]).pvalue > 1e-3
+        codes = self.scenes[self.sizes == 4].reshape(-1)
+        for place in range(4):
+            assert stats.chisquare(np.bincount(codes // 8**place % 8, minlength=8)).pvalue > 1e-3
 
     def test_a_pool_larger_than_half_of_all_scenes_is_refused(self):
         with pytest.raises(InputError, match="2,516 scenes"):

@@ -24,7 +24,7 @@ from audio_compositionality.tasks.shapes.questions import kind_of_row
 from ..sounds.made import made_recordings
 from ..sounds.sounds import write
 from .answer_check import check_questions
-from .atom_checks import check_atoms
+from .atom_checks import check_atoms, fault_of_atom
 
 RATE = 16_000
 HOP = RATE // 100
@@ -177,6 +177,9 @@ def rows():
 class TestAtoms:
     def test_the_second_algorithm_agrees_and_text_alone_is_at_chance(self, rows):
         assert check_atoms(rows) == len(rows) == 8 * (30 + 24)
+        for row in rows[::3]:
+            wrong = {**row, "answer": {"Yes": "No", "No": "Yes"}[row["answer"]]}
+            assert "right is" in fault_of_atom(wrong)
         for task in ATOMS:
             tested = [row for row in rows if (row["split"], row["task"]) == ("test", task)]
             assert len(tested) == 4 * 24
@@ -207,6 +210,21 @@ class TestSound:
                 starts = [round(event["onset"] * 100) for event in row["events"] if event["label"] == label]
                 assert np.count_nonzero(gaps > 23) <= len(starts) - 1
                 assert all(np.any(frames[max(start - 2, 0) : start + 3]) for start in starts)
+
+    def test_of_twins_differs_in_labels_alone(self, soundscapes):
+        """Spans and levels of the layers are the same in all clips of a group, but for detection, where spans move."""
+        layers, seen = defaultdict(list), set()
+        for index, row in enumerate(soundscapes.rows):
+            if row["recording"] not in seen:
+                seen.add(row["recording"])
+                parts = [
+                    (layer.stop - layer.start if row["task"] == "detection" else (layer.start, layer.stop),
+                     round(np.log10(np.mean(np.square(samples, dtype=float))), 5))
+                    for _, layer, samples in layers_of(soundscapes, index)
+                ]  # fmt: skip
+                layers[row["group"]].append(sorted(parts))
+        assert {len(of_group) for of_group in layers.values()} == {2, 3, 4}
+        assert all(one == of_group[0] for of_group in layers.values() for one in of_group)
 
     def test_may_have_a_background_that_no_question_is_about(self, folder):
         with_it = rendered(folder, background="rain", background_snr=15.0, test_sets=2, train_sets=1)

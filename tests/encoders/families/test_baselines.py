@@ -194,11 +194,12 @@ def test_a_clip_is_a_projection_of_its_log_mel_statistics() -> None:
     np.testing.assert_allclose(ratio, 1, atol=0.2)
 
 
-def test_random_texts_are_independent_by_their_content() -> None:
+def test_random_texts_are_independent_normals_by_their_content() -> None:
     encoder = load_model("random")
     texts = [f"text {number}" for number in range(100)]
     vectors = encoder.embed_text(texts)
     np.testing.assert_array_equal(load_model("random").embed_text(texts[::-1])[::-1], vectors)
+    assert scipy.stats.kstest(vectors.ravel(), "norm").pvalue > 1e-3
     unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
     assert (unit @ unit.T)[np.triu_indices(100, 1)].std() == pytest.approx(768**-0.5, rel=0.05)
     # Not the vector of a clip with the same bytes.

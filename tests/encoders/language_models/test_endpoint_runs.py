@@ -176,6 +176,25 @@ def test_no_answer_that_came_is_lost_by_an_error(server: LoopbackEndpoint, score
     assert len(server.requests) == len(again)
 
 
+def test_answers_are_kept_while_clips_are_read(server: LoopbackEndpoint, scored, tmp_path: Path):
+    """Whatever ends the process then, what has come is there: the answers are kept by those who wait for them."""
+    kept: list[Path] = []
+
+    class Slow(Questions):
+        def clips(self, wanted=None, *, keep_invalid=False):
+            for clip in super().clips(wanted, keep_invalid=keep_invalid):
+                deadline = time.monotonic() + 30
+                # The first of the second shard; that of the first is whole meanwhile.
+                while clip.id == f"r{FIRST_ASKED + 16}/audio" and not kept and time.monotonic() < deadline:
+                    kept.extend(tmp_path.rglob("0*.json"))
+                    time.sleep(0.01)
+                yield clip
+
+    server.respond = lambda request: completion(f"answer {number_of(request)}")
+    assert scored(model_of(server), tmp_path, Slow(asked=20), batch_size=2) == texts_of(FIRST_ASKED, 20)
+    assert len(kept) == 1
+
+
 def test_clips_that_cannot_be_asked_about_are_left_out_and_no_answer_is_paid_for_twice(
     server: LoopbackEndpoint, scored, tmp_path: Path
 ):

@@ -21,6 +21,7 @@ from audio_compositionality.encoders.language_models.listing import FrontEnd, La
 from audio_compositionality.encoders.language_models.question_batches import (
     ChatQuestion,
     QuestionBatches,
+    log_likelihoods,
 )
 from audio_compositionality.encoders.language_models.transformers_model import TransformersLanguageModel
 from audio_compositionality.encoders.loading.registry import load_encoder, load_model
@@ -143,6 +144,22 @@ def test_a_model_that_computes_nan_in_batches_goes_on_alone_and_one_that_always_
     broken(model, 1)
     with pytest.raises(ModelError, match=message):
         model.answer(each(sounds()), PROMPTS)
+
+
+def test_a_cache_on_several_devices_is_chosen_from_by_numbers_on_the_cpu() -> None:
+    class ChosenError(Exception):
+        """The test is over."""
+
+    class Cache:
+        def batch_select_indices(self, rows: torch.Tensor) -> None:
+            assert rows.device.type == "cpu"
+            raise ChosenError
+
+    def forward(inputs: ModelInputs, *, only_last: bool) -> Any:
+        return SimpleNamespace(logits=torch.zeros(1, 1, 5), past_key_values=Cache())
+
+    with pytest.raises(ChosenError):
+        log_likelihoods(forward, {"attention_mask": torch.ones(1, 3, device="meta")}, [[[1, 2], [3]]], pad=0)
 
 
 def test_batches_are_not_checked_where_there_are_none(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -83,6 +83,12 @@ def test_intervals_are_scipys_at_the_expanded_level(scores):
     )
 
 
+def test_a_difference_is_bootstrapped_on_the_same_resamples(scores):
+    difference = statistics.bootstrap_means(scores[:, :1] - scores[:, 1:2], np.arange(40), seed=3).resampled
+    both = statistics.bootstrap_means(scores[:, :2], np.arange(40), seed=3).resampled
+    np.testing.assert_allclose(both[:, :1] - both[:, 1:], difference, atol=1e-12)
+
+
 def test_order_of_columns_and_names_of_clusters_do_not_matter(scores, clusters):
     expected = statistics.mean_intervals(scores, clusters)
     assert statistics.mean_intervals(scores[:, ::-1], clusters)[::-1] == expected

@@ -278,3 +278,9 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) 
         path.write_bytes(b"half")
     assert EmbeddingStore(tmp_path, KEY, IDS).load().errors == {}
     assert [path.exists() for path in (dead, alive, elsewhere)] == [False, True, True]
+
+
+@pytest.mark.parametrize("name", ["..", "../../etc", "/root", "a/../b", ".", ""])
+def test_no_name_of_a_model_leads_out_of_the_root(tmp_path: Path, name: str) -> None:
+    folder = EmbeddingStore(tmp_path, replace(KEY, model_id=name), IDS).folder
+    assert len(folder.resolve().relative_to(tmp_path.resolve()).parts) == 2

@@ -143,6 +143,8 @@ class TestRecordings:
         noises = scored("invariance", recordings, samples).columns["gain_score_abx"]
         assert sorted(noises) == [-1] * 12 + [1] * 12
         assert abs(scored("invariance", recordings, hashed).measures["abx"]) < 0.3
+        spectra = scored("invariance", recordings, lambda waveform, row: np.abs(np.fft.rfft(waveform))[:1000])
+        assert spectra.measures["gain_abx"] == spectra.measures["lowpass_abx"] == 1
 
     def test_of_two_lengths_are_cut_to_the_shorter(self):
         made = made_recordings(10, seconds=1.0)
