@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist, cosine
+from scipy.stats import ortho_group
 
 from audio_compositionality.metrics import invariance as module
 from audio_compositionality.metrics.invariance import invariance, selectivity
@@ -191,6 +192,10 @@ def test_abx_equals_a_double_loop():
     assert 0.2 < result["abx"] < 0.9  # the case is neither chance nor trivial
     assert result["scores_abx"][3] == 0
     assert invariance(**given, same=different, different=same)["abx"] == pytest.approx(-result["abx"])
+    rotation = ortho_group.rvs(10, random_state=5)
+    for moved in (lambda z: 1e3 * z, lambda z: z + 100, lambda z: z @ rotation):
+        changed = given | {"embeddings": moved(np.asarray(given["embeddings"]))}
+        assert invariance(**changed, same=moved(same), different=moved(different))["abx"] == result["abx"]
     assert invariance(**given, return_scores=True)["scores_abx"] is None
     assert invariance(**given, same=originals, different=originals * (1 + 1e-7))["abx"] == 0  # tied
 

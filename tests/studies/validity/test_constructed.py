@@ -77,6 +77,12 @@ def test_tokens_have_length_one_and_no_direction_in_common():
     assert z[0] @ z[1] == pytest.approx(3 / 4 - 1 / 4 / 2)
 
 
+def test_noise_has_the_stated_length():
+    many = scenes(4_000, 2, 5)
+    noise = noisy(0.36, dim=DIM).embed(many) - ConstructedEncoder(signal=0.6, dim=DIM).embed(many)
+    assert stats.kstest(noise.ravel() / math.sqrt(0.64 / DIM), "norm").pvalue > 1e-3
+
+
 def test_permutation_moves_a_share_within_groups():
     groups = ["train"] * 40 + ["test"] * 20
     order = permuted(groups, 0.5, seed=3)
