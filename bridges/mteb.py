@@ -200,7 +200,10 @@ def _scores(given: Any, opened: OpenedTask, data: Data, batch_size: int) -> dict
             beside += evaluate_models(twins, data, [opened.task], options)
     beside = [one for one in beside if one.model.id != result.model.id]
     kept = (result, *beside)
-    tables = [one.samples.dumps() for one in kept if one.samples is not None]
+    tables = []
+    for one in kept:
+        assert one.samples is not None, "evaluate_models returns results with their samples"
+        tables.append({"result": one.dumps(), "samples": one.samples.dumps()})
     return {
         **{name: value for name, value in result.measures.items() if value is not None},
         "intervals": {name: list(ends) for name, ends in result.intervals.items() if ends is not None},
@@ -209,7 +212,7 @@ def _scores(given: Any, opened: OpenedTask, data: Data, batch_size: int) -> dict
         "task_version": result.task_version,
         "fingerprint": result.fingerprint,
         # As text, which mteb does not round.
-        KEPT: json.dumps([{"result": one.dumps(), "samples": csv} for one, csv in zip(kept, tables, strict=True)]),
+        KEPT: json.dumps(tables),
     }
 
 
@@ -219,7 +222,7 @@ _SCORED_BASELINES: dict[tuple[Any, ...], list[Result]] = {}
 
 def _baselines(opened: OpenedTask, data: Data) -> list[Result]:
     info = opened.task.info
-    key = (info.name, info.version, opened.configuration.fingerprint)
+    key = (info.name, info.version, opened.configuration.fingerprint, opened.configuration.rows_digest)
     if key not in _SCORED_BASELINES:
         plan = planned([], [opened.task], is_named=True, is_judged=True)
         models = [load_model(name) for name in plan.baselines if (name, info.name) not in plan.apart]

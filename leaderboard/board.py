@@ -33,10 +33,8 @@ from audio_compositionality.evaluator.compare.task_verdicts import (
     task_verdict,
     task_verdicts,
 )
-from audio_compositionality.evaluator.results.result import CLUSTER, Result, ResultError, SampleTable
-from audio_compositionality.evaluator.submissions.submission import (
-    preset_with,
-)
+from audio_compositionality.evaluator.results.result import CLUSTER, Result, ResultError, SampleTable, data_digest
+from audio_compositionality.evaluator.submissions.submission import preset_with
 from audio_compositionality.support.text import shortened
 from audio_compositionality.tasks.base import ENERGY, TaskInfo
 from audio_compositionality.tasks.registry import load_task
@@ -50,13 +48,14 @@ LAST_TIER = 2
 
 @dataclass(frozen=True, order=True)
 class DataKey:
-    """The data and the version of the task: entries in one table share both."""
+    """The data, with the digest of their rows, and the version of the task: entries in one table share all."""
 
     fingerprint: str
     version: int
+    rows_digest: str
 
     def __str__(self) -> str:
-        return f"{self.fingerprint}-{self.version}"
+        return f"{self.fingerprint}-{self.version}-{self.rows_digest}"
 
 
 @dataclass(frozen=True)
@@ -115,7 +114,7 @@ class Entry:
     @property
     def data(self) -> DataKey:
         """The data and version of its table."""
-        return DataKey(self.result.fingerprint, self.result.task_version)
+        return DataKey(self.result.fingerprint, self.result.task_version, self.result.rows_digest)
 
     @cached_property
     def scores(self) -> ScoresByMeasure:
@@ -240,11 +239,13 @@ class Board:
     @cached_property
     def data_names(self) -> Mapping[tuple[str, DataKey], str]:
         """The name of the data of each table: a preset's, else as most of its entries state it, verified ones first;
-        with the beginning of the fingerprint where other data have this name."""
+        with `data_digest` where other data have this name."""
         names = {key: _data_name([row.entry for row in rows]) for key, rows in self._tables.items()}
         counts = Counter((task, key.version, name) for (task, key), name in names.items())
         return {
-            (task, key): name if counts[task, key.version, name] == 1 else _with_digest(name, key.fingerprint)
+            (task, key): name
+            if counts[task, key.version, name] == 1
+            else f"{name} (data {data_digest(key, [other for of, other in names if of == task])})"
             for (task, key), name in names.items()
         }
 
@@ -300,15 +301,29 @@ def _order(rows: Sequence[Shown]) -> tuple[str, ...]:
 
 def sample_facts(result: Result) -> OpenedData:
     """The facts about the samples of a result's data: all for the presets; nothing else is opened for a stranger."""
-    return _facts(result.task, result.recipe, result.fingerprint)
+    preset = _preset_of(result)
+    if preset is not None:
+        return _facts(result.task, preset)
+    data = f"{result.fingerprint[:8]} with the rows {result.rows_digest[:8]}"
+    return describe_data(f"the data {data} are those of no preset", load_task(result.task))
 
 
 @lru_cache(maxsize=16)
-def _facts(name: str, recipe: str, fingerprint: str) -> OpenedData:
-    task, preset = load_task(name), preset_with(recipe, fingerprint)
-    if preset is None or recipe != task.info.recipe:
-        return describe_data(f"the data {fingerprint[:8]} are those of no preset", task)
-    return describe_data(rendered_preset(preset).configuration(recipe), task)
+def _facts(name: str, preset: str) -> OpenedData:
+    task = load_task(name)
+    return describe_data(rendered_preset(preset).configuration(task.info.recipe), task)
+
+
+def _preset_of(result: Result) -> str | None:
+    """The preset that a result was computed on, with the rows that it has now; None where there is none."""
+    recipe = load_task(result.task).info.recipe
+    preset = preset_with(recipe, result.fingerprint) if result.recipe == recipe else None
+    return preset if preset is not None and _rows_digest(preset, recipe) == result.rows_digest else None
+
+
+@lru_cache(maxsize=100)
+def _rows_digest(preset: str, recipe: str) -> str:
+    return rendered_preset(preset).configuration(recipe).rows_digest
 
 
 LONGEST_DATA = 60
@@ -318,18 +333,19 @@ LONGEST_DATA = 60
 def _data_name(entries: Sequence[Entry]) -> str:
     """The name of the data of some entries: see `Board.data_names`."""
     result = entries[0].result
-    preset = preset_with(load_task(result.task).info.recipe, result.fingerprint)
+    preset = _preset_of(result)
     if preset is not None:
         return preset
     stated = Counter(entry.result.dataset for entry in entries if entry.status == VERIFIED)
     stated = stated or Counter(entry.result.dataset for entry in entries)
     name = shortened(min(stated, key=lambda name: (-stated[name], name)), LONGEST_DATA)
     # Nobody's data pass for a preset.
-    return _with_digest(name, result.fingerprint) if is_preset(name) and " with " not in name else name
-
-
-def _with_digest(name: str, fingerprint: str) -> str:
-    return f"{name} (data {fingerprint[:8]})"
+    if not is_preset(name) or " with " in name:
+        return name
+    digest = result.fingerprint[:8]
+    if preset_with(load_task(result.task).info.recipe, result.fingerprint) is not None:
+        digest += f"-{result.rows_digest[:8]}"
+    return f"{name} (data {digest})"
 
 
 def _by_model(rows: Iterable[Shown]) -> Mapping[str, list[Shown]]:

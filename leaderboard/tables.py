@@ -148,7 +148,7 @@ def board_csv(task: TaskInfo, rows: Sequence[Shown], commit: str) -> str:
     more += [Column(measure.name, measure.meaning, digits=measure.digits) for measure in hidden]
     more += [Column("n", digits=0), Column("task version", digits=0)]
     of_model = ("layer", "pooling", "precision")
-    more += map(_text, ("revision", *of_model, "fingerprint", "folder", "commit"))
+    more += map(_text, ("revision", *of_model, "fingerprint", "rows digest", "folder", "commit"))
     for row in rows:
         entry, result, twin = row.entry, row.entry.result, _twin_row(row)
         values = _values(task, row)
@@ -161,7 +161,8 @@ def board_csv(task: TaskInfo, rows: Sequence[Shown], commit: str) -> str:
         options = {name: getattr(result.model.options, name) for name in of_model}
         values |= {name: None if value is None else str(value) for name, value in options.items()}
         values |= {"n": result.n, "task version": result.task_version, "revision": result.model.revision}
-        values |= {"fingerprint": result.fingerprint, "folder": entry.folder, "commit": commit}
+        values |= {"fingerprint": result.fingerprint, "rows digest": result.rows_digest}
+        values |= {"folder": entry.folder, "commit": commit}
         lines.append(values)
     # A hidden measure of the name of a column is in its place.
     by_heading = {column.heading: column for column in (*columns(task), *more)}

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from audio_compositionality.dataset_builder.data import Configuration, Data, DatasetError, HeldData
 from audio_compositionality.dataset_builder.open_data import reopened_data
 from audio_compositionality.dataset_builder.rendered import is_preset, opened_preset
-from audio_compositionality.evaluator.results.result import ResultError
+from audio_compositionality.evaluator.results.result import ResultError, data_digest
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.text import nearest, shortened
 from audio_compositionality.tasks.base import Measure, Samples, Task, TaskInfo
@@ -99,18 +99,20 @@ class Comparison:
         task: the task as it is installed.
         version: of the task that made the results.
         fingerprint: of the data.
+        rows_digest: of their rows.
         dataset: where they were opened from, as the results state it.
         results: the highest first, by the measure that the task ranks by; all with the same samples in the same order.
         configuration: the data, opened again; None where they cannot be.
         samples: facts about the samples; None where the data cannot be opened.
         missing: why `samples` is None.
         notes: warnings for the reader: results with other settings, samples left out.
-        data_name: `dataset`, with the beginning of the fingerprint where it stands for several data.
+        data_name: `dataset`, with `data_digest` where it stands for several data.
     """
 
     task: Task
     version: int
     fingerprint: str
+    rows_digest: str
     dataset: str
     results: tuple[ComparedResult, ...]
     configuration: Configuration | None
@@ -203,21 +205,23 @@ def compare_results(paths: GivenResults, *, data: str | Path | HeldData[Any] | N
             folder that the results state; a Hub id in a result is not followed.
 
     Returns:
-        one comparison per task, version and fingerprint.
+        one comparison per task, version, fingerprint and digest of the rows.
 
     Raises:
         ResultError: see `load_results`; or results have no sample in common.
         DatasetError: `data` is given and cannot be opened, or is the data of none of the results.
     """
-    groups: dict[tuple[str, int, str], list[ComparedResult]] = {}
+    groups: dict[tuple[str, int, str, str], list[ComparedResult]] = {}
     for result in load_results(paths):
         groups.setdefault(result.result.key, []).append(result)
     given = None if data is None else reopened_data(data)
-    found = {key: "" if given is None else _configuration(given, load_task(key[0]), key[2]) for key in groups}
+    found = {key: "" if given is None else _configuration(given, load_task(key[0]), *key[2:]) for key in groups}
     if given is not None and all(isinstance(configuration, str) for configuration in found.values()):
-        stated = sorted({(r.result.dataset, r.result.fingerprint) for results in groups.values() for r in results})
-        theirs = ", ".join(f"{dataset} ({fingerprint[:8]})" for dataset, fingerprint in stated)
-        raise DatasetError(f"{given.source} is not the data of these results; theirs: {theirs}")
+        every = [result.result for results in groups.values() for result in results]
+        theirs = ", ".join(sorted({f"{one.dataset} ({data_digest(one, every)})" for one in every}))
+        raise DatasetError(
+            f"{given.source} is not the data of these results, or has changed since they were made; theirs: {theirs}"
+        )
     sources: dict[str, Data | str] = {}
     comparisons = []
     for key, results in sorted(groups.items()):
@@ -228,12 +232,12 @@ def compare_results(paths: GivenResults, *, data: str | Path | HeldData[Any] | N
             if source not in sources:
                 sources[source] = _open_local(source)
             local = sources[source]
-            opened = local if isinstance(local, str) else _configuration(local, task, key[2])
+            opened = local if isinstance(local, str) else _configuration(local, task, *key[2:])
         comparisons.append(compare_loaded(results, describe_data(opened, task)))
     # Names of data are unique among the comparisons of one task and version.
     names = Counter((one.info.name, one.version, one.dataset) for one in comparisons)
     return [
-        replace(one, data_name=f"{shortened(one.dataset, LONGEST_DATA_NAME)} (data {one.fingerprint[:8]})")
+        replace(one, data_name=f"{shortened(one.dataset, LONGEST_DATA_NAME)} (data {data_digest(one, comparisons)})")
         if names[one.info.name, one.version, one.dataset] > 1
         else one
         for one in comparisons
@@ -286,6 +290,7 @@ def compare_loaded(results: Sequence[ComparedResult], data: OpenedData) -> Compa
         task=task,
         version=first.task_version,
         fingerprint=first.fingerprint,
+        rows_digest=first.rows_digest,
         dataset=dataset,
         data_name=dataset,
         results=tuple(result for _, result in ranked),
@@ -296,11 +301,11 @@ def compare_loaded(results: Sequence[ComparedResult], data: OpenedData) -> Compa
     )
 
 
-def _configuration(data: Data, task: Task, fingerprint: str) -> Configuration | str:
-    """The configuration that a task scores, or why its fingerprint differs."""
+def _configuration(data: Data, task: Task, fingerprint: str, rows_digest: str) -> Configuration | str:
+    """The configuration that a task scores, or why its fingerprint or its rows differ."""
     try:
         configuration = data.configuration(task.info.recipe)
-        if configuration.fingerprint == fingerprint:
+        if (configuration.fingerprint, configuration.rows_digest) == (fingerprint, rows_digest):
             return configuration
     except (OSError, AudioCompositionalityError) as error:
         return f"the data {data.source!r} cannot be read: {error}"

@@ -112,9 +112,10 @@ def write_comparisons(comparisons: Sequence[Comparison], format: str, width: int
         return frame_to_csv(tidy_frame(comparisons))
     verdicts = verdicts_of(comparisons)
     if format == "json":
-        values, shared, of_verdicts = [], ("task", "task_version", "fingerprint"), verdicts.records()
+        values, shared, of_verdicts = [], ("task", "task_version", "fingerprint", "rows_digest"), verdicts.records()
         for comparison in comparisons:
-            identity = (comparison.info.name, comparison.version, comparison.fingerprint)
+            data = (comparison.fingerprint, comparison.rows_digest)
+            identity = (comparison.info.name, comparison.version, *data)
             rows = records(tidy_frame([comparison]).drop(columns=list(shared)))
             value = {
                 **dict(zip(shared, identity, strict=True)),
@@ -128,7 +129,7 @@ def write_comparisons(comparisons: Sequence[Comparison], format: str, width: int
                 "verdicts": [
                     one
                     for one in of_verdicts
-                    if (one["task"], one["data"]) == (comparison.info.name, comparison.fingerprint)
+                    if (one["task"], one["data"], one["rows_digest"]) == (comparison.info.name, *data)
                 ],
                 "rows": [{name: value for name, value in row.items() if value is not None} for row in rows],
             }

@@ -26,6 +26,7 @@ from typing import Any
 
 from audio_compositionality.dataset_builder.recipes import list_recipes
 from audio_compositionality.dataset_builder.rendered import is_preset
+from audio_compositionality.evaluator.results.result import data_digest
 from audio_compositionality.support.text import listed, shortened
 from audio_compositionality.tasks.registry import list_tasks
 
@@ -220,15 +221,15 @@ def _title_on_data(one: Comparison) -> str:
 
 def _titles(tasks: Sequence[TaskVerdict] | Sequence[Comparison]) -> list[str]:
     """Titles of tasks, with the name of the data where two are equal, and the full name where that is not enough."""
-    comparisons = [one.comparison if isinstance(one, TaskVerdict) else one for one in tasks]
+    of_tasks = [one.comparison if isinstance(one, TaskVerdict) else one for one in tasks]
+    comparisons = [one for one in of_tasks if one is not None]
     forms = [
         (
             one.info.title,
             _title_on_data(one),
-            f"{versioned_title(one.info, one.version)} on {one.data_name} (data {one.fingerprint[:8]})",
+            f"{versioned_title(one.info, one.version)} on {one.data_name} (data {data_digest(one, comparisons)})",
         )
         for one in comparisons
-        if one is not None
     ]
     counts = Counter(text for of_task in forms for text in of_task)
     return [next((text for text in of_task if counts[text] == 1), of_task[-1]) for of_task in forms]
@@ -312,6 +313,7 @@ class Verdicts:
                         "model": model.label,
                         "task": row.task,
                         "data": None if task.comparison is None else task.comparison.fingerprint,
+                        "rows_digest": None if task.comparison is None else task.comparison.rows_digest,
                         "verdict": model.standing.value,
                         "sentence": sentence,
                         "task_verdict": task.standing.value,

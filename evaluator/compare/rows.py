@@ -29,7 +29,7 @@ class ScoreRow:
     """A number of a model.
 
     Attributes:
-        task, task_version, fingerprint: of the results.
+        task, task_version, fingerprint, rows_digest: of the results.
         measure: name of the measure.
         quantity: ``mean`` over the samples that all results have; ``stated`` by the result, of all its own; or
             ``difference`` of two models, ``slope``, ``slope within`` (with numbers held fixed), ``group mean``.
@@ -48,6 +48,7 @@ class ScoreRow:
     task: str
     task_version: int
     fingerprint: str
+    rows_digest: str
     measure: str
     quantity: str
     model: str
@@ -118,6 +119,7 @@ def stated_rows(result: Result, label: str | None = None) -> Iterator[ScoreRow]:
         task=result.task,
         task_version=result.task_version,
         fingerprint=result.fingerprint,
+        rows_digest=result.rows_digest,
         measure="",
         quantity="stated",
         model=result.model.id if label is None else label,
@@ -143,6 +145,7 @@ def _first(comparison: Comparison) -> ScoreRow:
         task=comparison.info.name,
         task_version=comparison.version,
         fingerprint=comparison.fingerprint,
+        rows_digest=comparison.rows_digest,
         measure="",
         quantity="",
         model="",

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from audio_compositionality.encoders.options import EncoderOptions
+from audio_compositionality.evaluator.results.result import data_digest
 from audio_compositionality.support.table import Cell, Column, Row, Table
 
 from .comparison import Comparison
@@ -98,7 +99,7 @@ def trusted_measures(
     for comparison in comparisons:
         title = versioned_title(comparison.info, comparison.version)
         if titles[comparison.info.title] > 1:
-            title += f" ({comparison.fingerprint[:8]})"
+            title += f" ({data_digest(comparison, comparisons)})"
         info, measures = comparison.info, comparison.info.recommended
         scores = [model_scores(comparison, place, measures) for place in range(len(comparison.labels))]
         shared = shared_nulls(scores, measures, info)

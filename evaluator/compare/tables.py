@@ -37,13 +37,13 @@ NOT_INCLUDED = (
 
 
 def results_tables(results: Sequence[Result], *, brief: bool = False) -> list[Table]:
-    """The tables that an evaluation prints: one per task, version and data set, a row per model, with a legend; `brief`
+    """The tables that an evaluation prints: one per task, version and data, a row per model, with a legend; `brief`
     ones hold the task's score and the measures to trust, and of the legend only remarks on single results."""
-    groups: dict[tuple[str, int, str], list[Result]] = {}
+    groups: dict[tuple[str, int, str, str], list[Result]] = {}
     for result in results:
         groups.setdefault(result.key, []).append(result)
     tables = []
-    for (name, version, _), members in sorted(groups.items()):
+    for (name, version, *_), members in sorted(groups.items()):
         info = load_task(name).info
         described = tuple(dict.fromkeys((*info.recommended, info.score))) if brief else info.shown
         measures = stated_measures(described, [result.measures for result in members])

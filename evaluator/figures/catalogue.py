@@ -12,6 +12,7 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.evaluator.compare.comparison import Comparison
 from audio_compositionality.evaluator.compare.tables import outside_sentence
+from audio_compositionality.evaluator.results.result import data_digest
 
 from .models import control_scatter, significance_map
 from .samples import diversity_panels, score_boxes, task_panels
@@ -92,4 +93,5 @@ def file_prefix(comparison: Comparison, comparisons: Sequence[Comparison]) -> st
     same = [other for other in comparisons if other.info.name == name]
     if len({other.version for other in same}) > 1:
         name += f"-v{comparison.version}"
-    return f"{name}-{comparison.fingerprint[:8]}" if len({other.fingerprint for other in same}) > 1 else name
+    several = len({(other.fingerprint, other.rows_digest) for other in same}) > 1
+    return f"{name}-{data_digest(comparison, same)}" if several else name

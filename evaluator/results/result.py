@@ -8,11 +8,11 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from html import escape
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,7 +34,7 @@ BESIDE = (
 )
 """The last line of a result."""
 
-RESULT_SCHEMA_VERSION = 1
+RESULT_SCHEMA_VERSION = 2
 """Version of the JSON file's schema. It rises with any change to the fields."""
 
 MAX_JSON_BYTES = 16_000_000
@@ -134,7 +134,7 @@ class Result(strict.Strict):
         samples_sha256: SHA-256 of the CSV file of the samples.
     """
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     task: strict.Name
     task_version: strict.Count
     measures: Annotated[dict[strict.Name, strict.StatedNumber], Field(min_length=1, max_length=200)]
@@ -226,9 +226,10 @@ class Result(strict.Strict):
         return math.nan if value is None else float(value)
 
     @property
-    def key(self) -> tuple[str, int, str]:
-        """Task, its version and the fingerprint of the data: results in one table share these."""
-        return self.task, self.task_version, self.fingerprint
+    def key(self) -> tuple[str, int, str, str]:
+        """Task, its version, the fingerprint of the data and the digest of their rows: results in one table share
+        these."""
+        return self.task, self.task_version, self.fingerprint, self.rows_digest
 
     def dumps(self) -> str:
         """The result as JSON text, with a digest of everything else in it."""
@@ -269,6 +270,24 @@ def _number(value: float, measure: Measure) -> str:
 def _digest(values: Mapping[str, Any]) -> str:
     canonical = json.dumps(values, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+class OfData(Protocol):
+    """Whatever states its data: a configuration, a result, a comparison."""
+
+    @property
+    def fingerprint(self) -> str: ...  # noqa: D102
+
+    @property
+    def rows_digest(self) -> str: ...  # noqa: D102
+
+
+def data_digest(one: OfData, others: Iterable[OfData]) -> str:
+    """The beginning of the fingerprint of data, with that of the digest of the rows where others have the same
+    fingerprint and other rows."""
+    same = [other for other in others if other.fingerprint == one.fingerprint]
+    start = one.fingerprint[:8]
+    return f"{start}-{one.rows_digest[:8]}" if any(other.rows_digest != one.rows_digest for other in same) else start
 
 
 CLUSTER = "cluster"

@@ -25,6 +25,7 @@ from audio_compositionality.evaluator.results.result import (
     SampleTable,
     ScoredModel,
     Skipped,
+    data_digest,
     load_result,
     result_path,
     save_result,
@@ -227,17 +228,19 @@ def warn_of_other_data(out: Path, opened: Sequence[OpenedTask]) -> None:
         opened: the tasks to be scored.
     """
     for one in opened:
-        theirs: Counter[str] = Counter()
+        now = one.configuration
+        others: list[Result] = []
         for path in sorted(out.glob(f"*/*/{one.task.info.name}.json")):
             try:
                 result = Result.loads(path.read_bytes())
             except (OSError, ResultError):
                 # A comparison of the results reports it.
                 continue
-            if result.fingerprint != one.configuration.fingerprint:
-                theirs[f"{result.dataset} ({result.fingerprint[:8]})"] += 1
-        if theirs:
-            source = f"{one.configuration.source} ({one.configuration.fingerprint[:8]})"
+            if (result.fingerprint, result.rows_digest) != (now.fingerprint, now.rows_digest):
+                others.append(result)
+        if others:
+            theirs = Counter(f"{other.dataset} ({data_digest(other, [now])})" for other in others)
+            source = f"{now.source} ({data_digest(now, others)})"
             there = listed([f"{count:,} on {name}" for name, count in theirs.items()])
             warnings.warn(
                 f"{out} holds results of {one.task.info.title} on other data, {there}; now on {source}. Tables and the "

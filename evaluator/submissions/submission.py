@@ -249,6 +249,11 @@ def policy_problem(result: Result, opened: OpenedTask) -> str | None:
         )
     if (result.recipe, result.fingerprint) != (info.recipe, opened.configuration.fingerprint):
         return f"it is of the data {result.fingerprint[:12]}…, these are {opened.configuration.fingerprint[:12]}…"
+    if result.rows_digest != opened.configuration.rows_digest:
+        return (
+            f"its rows have the digest {result.rows_digest[:12]}…, those of the data with the same fingerprint now "
+            f"{opened.configuration.rows_digest[:12]}…: evaluate it again"
+        )
     if result.skipped:
         return f"it leaves out {len(result.skipped)} clips, such as {result.skipped[0].id}; a submission needs all"
     # As text: in Python, [False, True, 2] equals [0, 1, 2].

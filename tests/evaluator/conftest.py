@@ -95,7 +95,7 @@ def made_up_result(
         "options": {"layer": None, "pooling": None, "precision": "float32", "compile": False},
     }
     fields: dict[str, Any] = {
-        "schema_version": 1,
+        "schema_version": 2,
         "task": task.info.name,
         "task_version": task.info.version,
         "measures": made_up_measures(task, number, {name: column[keep] for name, column in everything.items()}),

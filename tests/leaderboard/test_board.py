@@ -13,6 +13,7 @@ import pytest
 from board_entries import SECRET, below, entry, folder, made_up, verification
 from submissions import written
 
+from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.evaluator.compare.comparison import compare_results
 from audio_compositionality.evaluator.compare.task_verdicts import Standing, task_verdicts
 from audio_compositionality.evaluator.results.result import Result, SampleTable, save_result
@@ -36,8 +37,8 @@ def shown(entries, version=1):
     return {(row.entry.id, row.count) for row in Board("c", tuple(entries), ()).rows("a_coat", key(version))}
 
 
-def key(version=1, fingerprint="ab" * 32):
-    return DataKey(fingerprint, version)
+def key(version=1, fingerprint="ab" * 32, rows_digest="ab" * 32):
+    return DataKey(fingerprint, version, rows_digest)
 
 
 def test_the_newest_is_shown_and_the_others_are_kept(make_entry):
@@ -46,6 +47,20 @@ def test_the_newest_is_shown_and_the_others_are_kept(make_entry):
     board = Board("c", (old, new), ())
     assert [entry.id for entry in board.of_model("org/one")] == [new.id, old.id]
     assert board.in_table == {new.id}
+
+
+def test_entries_of_rows_that_were_drawn_otherwise_are_not_ranked_together(make_entry):
+    mini = open_data("mini").configuration("a_coat")
+    of_mini = {"fingerprint": mini.fingerprint, "ids": [row["id"] for row in mini.rows]}
+    now = make_entry("org/one", 0, rows_digest=mini.rows_digest, **of_mini)
+    other, third = (make_entry(f"org/{one}", 1, rows_digest=one * 64, **of_mini) for one in "ab")
+    board = Board("c", (now, other, third), ())
+    assert [len(board.rows("a_coat", data)) for data in board.data["a_coat"]] == [1, 1, 1]
+    assert len({str(data) for data in board.data["a_coat"]}) == 3
+    # Only the preset's own rows have its name, and its facts about samples.
+    of_others = {f"mini (data {mini.fingerprint[:8]}-{one * 8})" for one in "ab"}
+    assert set(board.data_names.values()) == {"mini", *of_others}
+    assert [module.sample_facts(one.result).samples is None for one in (now, other)] == [False, True]
 
 
 def test_a_reported_one_never_takes_the_place_of_a_verified_one(make_entry):

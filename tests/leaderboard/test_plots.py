@@ -69,7 +69,8 @@ def drawn(monkeypatch):
 @pytest.fixture(scope="module")
 def of_mini(mini):
     """What makes an entry one of the preset mini."""
-    return {"ids": [row["id"] for row in mini.rows], "fingerprint": mini.fingerprint}
+    ids = [row["id"] for row in mini.rows]
+    return {"ids": ids, "fingerprint": mini.fingerprint, "rows_digest": mini.rows_digest}
 
 
 def width(image):
@@ -133,7 +134,7 @@ def test_of_data_that_are_no_preset_there_is_no_diversity(board, plots):
 def test_a_damaged_file_and_samples_of_other_data_are_left_out_and_fewer_are_told(board, plots, drawn, of_mini):
     good, bad = board.add("org/one", **of_mini), board.add("org/bad", 1, **of_mini)
     (board.root / bad.samples).write_bytes(b"id,score\ndamaged")
-    other = board.add("org/other", 1, ids=[f"x{k}" for k in range(64)], fingerprint=of_mini["fingerprint"])
+    other = board.add("org/other", 1, **{**of_mini, "ids": [f"x{k}" for k in range(64)]})
     notes = plots.draw("c", [bad, other, good], "a_coat").notes
     assert drawn[0].labels == ("org/one (reported)",)
     assert any("org/bad (reported)" in note for note in notes)

@@ -70,7 +70,7 @@ def made_up(
     others = {measure.name: 0.1 for measure in info.measures} | {"n": len(ids), info.ranks_by: 0.1 + 0.05 * number}
     flags = {"collapsed": False} if task == "a_tre" else {"degenerate": 0}
     result = {
-        "schema_version": 1,
+        "schema_version": 2,
         "task": task,
         "task_version": info.version,
         "measures": {**others, **flags, **means, **(measures or {})},

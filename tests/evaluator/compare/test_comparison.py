@@ -196,7 +196,7 @@ def test_data_that_are_gone_or_others_are_told_and_can_be_given(tmp_path, small_
     assert "neither a preset nor a folder here: give their folder with --data" in coat.missing
     assert len(set(coat.clusters)) == 12
     assert diversity(coat, "a_coat") is None
-    with pytest.raises(DatasetError, match=r"mini is not the data of these results; theirs: .*data"):
+    with pytest.raises(DatasetError, match=r"mini is not the data of these results, or has changed.*; theirs: .*data"):
         compare_results([tmp_path / "results"], data="mini")
     coat = compare_results([tmp_path / "results"], data=small_data)[0]
     assert coat.samples is not None

@@ -51,7 +51,8 @@ def words(text):
 
 
 def _row(measure, stated):
-    shared = {"task": "comp_a_order", "task_version": 1, "fingerprint": "0" * 64, "model": "one", "n": 10}
+    shared = {"task": "comp_a_order", "task_version": 1, "fingerprint": "0" * 64, "rows_digest": "0" * 64}
+    shared |= {"model": "one", "n": 10}
     null, floor = stated.get(measure.null), stated.get(measure.floor)
     return ScoreRow(**shared, measure=measure.name, quantity="stated", null=null, floor=floor)
 

@@ -45,7 +45,7 @@ CARD = ModelCard(
     options=EncoderOptions(layer=3, precision="bfloat16"),
 )
 VALUES = {
-    "schema_version": 1,
+    "schema_version": 2,
     "task": "toy",
     "task_version": 2,
     "measures": {"toy": 0.1 + 0.2, "null": 1e-17, "matched": None, "n": 4, "collapsed": False},
@@ -107,7 +107,7 @@ def test_the_file_is_json_that_others_read(tmp_path):
 def test_score_key_and_card_are_those_of_the_result():
     assert RESULT.score == 0.1 + 0.2
     assert np.isnan(RESULT.model_copy(update={"measures": {"toy": None}}).score)
-    assert RESULT.key == ("toy", 2, "f" * 64)
+    assert RESULT.key == ("toy", 2, "f" * 64, "e" * 64)
     assert RESULT.model.card() == CARD
 
 
@@ -151,8 +151,8 @@ def test_no_name_leads_out_of_the_folder(tmp_path, name):
         ({"date": "2026-01-01T00:00:00+00:00\n"}, "date is"),
         ({"date": "２026-01-01T00:00:00+00:00"}, "date is"),
         ({"more": 1}, "more is 1"),
-        ({"schema_version": 2}, "a result of schema version 2"),
-        ({"schema_version": True}, "changed or damaged after it was written"),
+        ({"schema_version": 1}, "a result of schema version 1; this version reads 2: compute it again with --force"),
+        ({"schema_version": 2.0}, "changed or damaged after it was written"),
     ],
     ids=str,
 )
@@ -180,7 +180,7 @@ def test_no_field_may_be_missing():
         ('{"schema_version": {"a": 1, "a": 2}}', "it has a name twice"),
         ('{"schema_version": NaN}', "it has NaN"),
         ('{"schema_version": 1e999}', "a result of schema version inf"),
-        ('{"schema_version": 1}', "task is"),
+        ('{"schema_version": 2}', "task is"),
     ],
 )
 def test_what_is_no_result_is_refused(text, message):

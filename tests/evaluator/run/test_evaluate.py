@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
 
-from audio_compositionality.dataset_builder.rendered import RenderedData, rendered_preset
+from audio_compositionality.dataset_builder.data import digest_of_rows
+from audio_compositionality.dataset_builder.rendered import RenderedConfiguration, RenderedData, rendered_preset
 from audio_compositionality.dataset_builder.sounds.tones import default_voices
 from audio_compositionality.encoders.base import ClipError, Model, ModelCard, StagedEncoder
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.evaluator.compare.comparison import compare_results
+from audio_compositionality.evaluator.compare.formats import write_comparisons
 from audio_compositionality.evaluator.compare.summary import short_table
 from audio_compositionality.evaluator.compare.tables import score_table
+from audio_compositionality.evaluator.figures.catalogue import file_prefix
 from audio_compositionality.evaluator.results.result import ResultError, load_result
 from audio_compositionality.evaluator.run.evaluate import differences, evaluate, evaluate_models
 from audio_compositionality.evaluator.run.opened import open_task
@@ -259,6 +263,26 @@ def test_results_of_other_data_in_the_folder_are_told_of_and_kept_apart(small_da
     assert sorted(captions) == sorted(
         f"A-COAT on {name}, n = {one.n}" for name, one in zip(names, (first, second), strict=True) for _ in range(2)
     )
+
+
+def test_results_of_rows_that_were_drawn_otherwise_are_never_paired(small_data, tmp_path, monkeypatch):
+    """Another model after a changed draw under an unchanged version: same fingerprint, ids and settings."""
+    (first,) = run("level-statistics", small_data, "a_coat", out=tmp_path)
+    changed = RenderedData(small_data.source, dict(small_data.settings))
+    digest = digest_of_rows([{"drawn": "otherwise"}])
+    monkeypatch.setattr(RenderedConfiguration, "rows_digest", digest)
+    names = [f"{first.fingerprint[:8]}-{rows[:8]}" for rows in (first.rows_digest, digest)]
+    with pytest.warns(UserWarning, match=rf"on other data, 1 on small \({names[0]}\); now on small \({names[1]}\)"):
+        (second,) = run("log-mel-statistics", changed, "a_coat", out=tmp_path)
+    assert (first.fingerprint, digest) == (second.fingerprint, second.rows_digest)
+    comparisons = compare_results([tmp_path], data=changed)
+    assert {one.data_name for one in comparisons} == {f"small (data {name})" for name in names}
+    assert {file_prefix(one, comparisons) for one in comparisons} == {f"a_coat-{name}" for name in names}
+    # The data are those of the second result alone.
+    assert {one.rows_digest: one.samples is None for one in comparisons} == {first.rows_digest: True, digest: False}
+    written = json.loads(write_comparisons(comparisons, "json"))
+    assert [(len(one["models"]), len(one["verdicts"])) for one in written] == [(1, 0), (1, 0)]
+    assert {one["rows_digest"] for one in written} == {first.rows_digest, digest}
 
 
 def test_a_task_that_is_not_for_this_kind_of_model_is_refused_before_anything_is_embedded(small_data):

@@ -101,6 +101,12 @@ def test_what_cannot_be_submitted_says_what_to_do(make, made, small_data, tiny_d
         make(store=tmp_path)
     with pytest.raises(ResultError, match="give the data it was computed from"):
         make(data=tiny_data)
+    with monkeypatch.context() as patched:
+        patched.setitem(vars(small_data.configuration("a_coat")), "rows_digest", "0" * 64)
+        with pytest.raises(
+            ResultError, match=r"its rows have the digest \w{12}…, .* now 000000000000…: evaluate it again"
+        ):
+            make()
     monkeypatch.setattr(making, "FILE_LIMITS", {"embeddings.safetensors": 1_151})
     with pytest.raises(ResultError, match=r"have 1,152 bytes.*without embeddings the result can be submitted"):
         make()

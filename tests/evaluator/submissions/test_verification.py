@@ -139,8 +139,10 @@ def false_claims(made, of_texts, answered, questions):
         with_embeddings(files, clips=np.zeros(32, np.uint8)),
         "its embeddings are of other clips than those of the data",
     )
-    mini = open_data("mini").configuration("a_coat").fingerprint
-    yield with_json(files, fingerprint=mini), "it has 12 samples, the data have 64"
+    mini = open_data("mini").configuration("a_coat")
+    yield with_json(files, fingerprint=mini.fingerprint), "its rows have the digest"
+    of_mini = {"fingerprint": mini.fingerprint, "rows_digest": mini.rows_digest}
+    yield with_json(files, **of_mini), "it has 12 samples, the data have 64"
     for seeds in ([0, 1], [False, True, 2], None):
         yield with_json(guessed, settings={"seeds": seeds, "share": 0.5}), "its settings are"
     yield with_json(guessed, task_version=9), "it is of version 9 of guess, this is version 1: evaluate it again"
