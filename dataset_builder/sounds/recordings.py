@@ -352,13 +352,22 @@ class ReadRecordings:
     def _hold(self, usable: Sequence[Usable]) -> None:
         """Set the attributes to those of usable recordings."""
         self._candidates = [candidate for candidate, _ in usable]
-        # Levels count beside those of the same label alone: recordings of different labels have different gains.
+        # Levels count beside those of the same label alone, whose words say loudness, too: recordings of different
+        # labels have different gains.
         loudest: dict[str, float] = defaultdict(lambda: -math.inf)
         for one, read in usable:
-            loudest[one.label] = max(loudest[one.label], read.level)
+            if _says_loudness(one):
+                loudest[one.label] = max(loudest[one.label], read.level)
         self.entries = tuple(
             Sound(
-                *(one.id, one.label, one.group, read.digest, one.number, one.condition, one.captions, one.labels),
+                id=one.id,
+                label=one.label,
+                group=one.group,
+                sha256=read.digest,
+                number=one.number,
+                condition=one.condition,
+                captions=one.captions,
+                labels=one.labels,
                 words=one.words,
                 level=round(read.level - loudest[one.label], 1) if _says_loudness(one) else 0.0,
             )

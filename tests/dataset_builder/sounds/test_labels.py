@@ -239,6 +239,10 @@ def test_words_of_loudness_keep_the_level_beside_the_loudest_of_the_label(tmp_pa
         ("bell", None): 0.0,
     }
     assert by_words(recordings)["bell", None].words == {}
+    # A louder recording of the label without a word of loudness is none of those that are set beside each other.
+    others = made(tmp_path, rows=[(*PIANO[0][:2], -20.0), ("piano", "loud", -12.0), ("piano", "", 0.0)])
+    levels = {called: entry.level for called, entry in by_words(others).items()}
+    assert levels == {("piano", "soft"): -8.0, ("piano", "loud"): 0.0, ("piano", None): 0.0}
     entries = made(tmp_path, "word:pitch").entries
     assert {(entry.words["pitch"], entry.level) for entry in entries} == {("soft", 0.0), ("loud", 0.0)}
 
