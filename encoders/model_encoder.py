@@ -211,7 +211,8 @@ class LayeredEncoder(ModelEncoder[Features]):
     def _at(self, layer: int) -> Self:
         """The same model at another layer; a subclass whose state depends on the layer extends it."""
         view = copy.copy(self)
-        options, parameters = self.card.options.changed(layer=layer), self.card.parameters
+        options = self.card.options.changed(layer=layer)
+        parameters = self.card.parameters
         if self._blocks is not None and parameters is not None:
             later = self._blocks[self._needed_blocks(layer) :]
             parameters -= sum(weight.numel() for block in later for weight in block.parameters())

@@ -126,10 +126,14 @@ class AlignedEncoder(TextedTower, StagedEncoder[FloatArray]):
                 "a listed name nor a Hub id; a model from the Hub cannot load local files"
             )
         check_network(checkpoint, AlignedModel, SIZES)
+        encoder = config.encoder
+        seed = config.encoder_seed
+        is_twin = False
         # Of the full model's twin the untrained twin of the encoder is part.
-        is_twin = checkpoint.fresh_seed is not None and has_twins(config.encoder)
-        encoder = UNTRAINED * is_twin + config.encoder
-        seed = checkpoint.fresh_seed if checkpoint.fresh_seed is not None and is_twin else config.encoder_seed
+        if checkpoint.fresh_seed is not None and has_twins(config.encoder):
+            encoder = UNTRAINED + config.encoder
+            seed = checkpoint.fresh_seed
+            is_twin = True
         frozen = FrozenEncoder.load(encoder, seed=seed, options=inner, device=device)
         if not is_twin and (frozen.revision, frozen.dim) != (config.encoder_revision, config.input_dim):
             raise ModelError(

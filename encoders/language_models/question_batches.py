@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -15,9 +15,6 @@ from audio_compositionality.support.text import first_line
 from ..base import FloatArray
 from ..inference import free_memory, is_out_of_memory
 from .listing import FrontEnd, ModelInputs
-
-if TYPE_CHECKING:
-    pass
 
 
 @dataclass(frozen=True)

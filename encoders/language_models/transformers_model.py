@@ -286,7 +286,10 @@ class TransformersLanguageModel(base.Model):
 
     def _chat_question(self, question: base.GivenQuestion, by: base.By | None) -> ChatQuestion:
         """A question that is known to be valid, its clip at the model's rate."""
-        prompt, row, front_end, texts = question.prompt, question.index, self.front_end, question.options
+        prompt = question.prompt
+        row = question.index
+        texts = question.options
+        front_end = self.front_end
         if not isinstance(prompt, str) or not prompt.strip():
             raise InputError(f"prompt {row} is {prompt!r}; it must be a text")
         if by is not None:

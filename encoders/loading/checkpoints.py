@@ -125,6 +125,12 @@ class Checkpoint(ModelSource):
         """SHA-256 of `files`, of several that of their digests in the order of names; None of a twin's weights."""
         return None if self.twin is not None or self.built is not None else files_digest(self.files)
 
+    def _is_used(self, tensor: str) -> bool:
+        """Whether a stored tensor is of the part, or of the text tower of a folder, which is in the revision, too."""
+        if self.rename is None or self.rename(tensor) is not None:
+            return True
+        return self.commit is None and self.rename_text is not None and self.rename_text(tensor) is not None
+
     @cached_property
     def files(self) -> tuple[Path, ...]:
         """The files that hold the weights, in the order of names, fetched from the Hub where they are not there yet.
@@ -139,12 +145,7 @@ class Checkpoint(ModelSource):
         if (index := self.find(INDEX)) is not None:
             try:
                 weight_map = json.loads(index.read_text("utf-8"))["weight_map"]
-                # Of a folder those of the text tower are in the revision, too.
-                renames = [self.rename or str, *([self.rename_text] if self.commit is None else [])]
-                used = [one for one in renames if one is not None]
-                names = sorted(
-                    {file for name, file in weight_map.items() if any(one(name) is not None for one in used)}
-                )
+                names = sorted({file for tensor, file in weight_map.items() if self._is_used(tensor)})
                 strange = [name for name in names if Path(name).name != name or not name.endswith(".safetensors")]
             except (ValueError, KeyError, TypeError, AttributeError) as error:
                 raise ModelError(

@@ -138,6 +138,8 @@ def _load(
     elif listing is not None and isinstance(listing.source, WeightsFile):
         from .weights import PICKLES, Weights
 
+        # Before anything is fetched.
+        used_device = resolve_device(device)
         file = None
         if twin is None or not twin.kind.is_fresh:
             file = local or listing.source.fetch(plain)
@@ -148,16 +150,25 @@ def _load(
         folder = local if local is None or local.is_dir() else local.parent
         weights = Weights(listing.name, file, twin, listing.paradigm, listing.licence, folder, listing.trained_on)
         assert listing.make is not None
-        model = listing.make(weights, resolve_device(device), encoder_options(options))
+        model = listing.make(weights, used_device, encoder_options(options))
     else:
         if local is not None and not (local / "config.json").is_file():
             raise ModelError(f"'{plain}': it must be a folder with config.json and safetensors weights")
+        # Before anything is read from the Hub.
+        used_device = resolve_device(device)
         # A checkpoint of transformers, by its architecture.
         from .checkpoints import open_checkpoint
 
-        source = local or (listing.source if listing is not None else plain)
-        assert isinstance(source, str | Path)
-        source = Path(plain).expanduser() if form == "folder" else source
+        source: str | Path
+        if form == "folder":
+            source = Path(plain).expanduser()
+        elif local is not None:
+            source = local
+        elif listing is not None:
+            assert isinstance(listing.source, str)
+            source = listing.source
+        else:
+            source = plain
         known = listing or (model_of(plain) if form == "hub" else None)
         facts = {} if known is None else {key: getattr(known, key) for key in ("paradigm", "licence", "trained_on")}
         checkpoint = open_checkpoint(source, name=None if listing is None else listing.name, twin=twin, **facts)
@@ -166,7 +177,7 @@ def _load(
         if family is not None and not (hears_only or name.is_tower):
             from ..language_models.transformers_model import TransformersLanguageModel
 
-            model = TransformersLanguageModel(checkpoint, family, resolve_device(device), options)
+            model = TransformersLanguageModel(checkpoint, family, used_device, options)
         else:
             if family is not None:
                 checkpoint = replace(checkpoint, name=TOWER + checkpoint.name)
@@ -174,7 +185,7 @@ def _load(
                 check_architecture(checkpoint.config, checkpoint.name)
             make = make or architecture_of(ANY_OTHER)
             assert make is not None
-            model = make(checkpoint, resolve_device(device), encoder_options(options))
+            model = make(checkpoint, used_device, encoder_options(options))
     for kind in reversed(name.controls):
         model = Controlled(model, kind)
     return model
