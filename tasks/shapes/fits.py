@@ -209,7 +209,7 @@ class FitSpec(Spec):
 class FitTask(PlainTask):
     """The task of a model that is fitted to training scenes and rebuilds test scenes; see `Task`."""
 
-    spec = FitSpec
+    spec: type[FitSpec] = FitSpec
     drawings: tuple[Drawing, ...] = (TRAINING_CURVES,)
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
@@ -224,7 +224,7 @@ class FitTask(PlainTask):
             InputError: a requested setting is not one of `FitSpec`.
         """
         _check_rows(rows, self.info.name)
-        return settings_among(FitSpec, requested).completed(sum(row["split"] == "train" for row in rows))
+        return settings_among(self.spec, requested).completed(sum(row["split"] == "train" for row in rows))
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
@@ -297,7 +297,7 @@ class HeldOutTask(PlainTask):
     than the default ones, so that they can be neither submitted nor verified.
     """
 
-    spec = HeldOutSpec
+    spec: type[HeldOutSpec] = HeldOutSpec
 
     def __init__(self, info: TaskInfo, by_pair: PartedMeasures) -> None:
         """What it is.
@@ -324,7 +324,7 @@ class HeldOutTask(PlainTask):
         """
         for row in rows:
             check_columns(row, (METADATA,))
-        asked = settings_among(HeldOutSpec, requested)
+        asked = settings_among(self.spec, requested)
         is_fitted = asked.composition == "transformer"
         pairs = asked.pairs or varied_pairs(rows)[: 1 if is_fitted else None]
         settings: dict[str, Any] = {
