@@ -382,7 +382,9 @@ class Batches:
         drawn = order[1][place * self._drawn : (place + 1) * self._drawn]
         if self._neighbours is None:
             return drawn
-        taken, eligible, rows = set(drawn.tolist()), self._eligible_set, list[int]()
+        taken = set(drawn.tolist())
+        eligible = self._eligible_set
+        rows: list[int] = []
         for row in drawn.tolist():
             rng = generator_of("neighbours", settings.seed, settings.stage, epoch, row)
             near = (int(one) for one in rng.permutation(self._neighbours[row]))

@@ -39,6 +39,8 @@ def finish(trainer: Trainer, data_arguments: str | None = "") -> None:
         trainer: after its last step.
         data_arguments: see `train_model`; empty where the settings name the data.
     """
+    import torch
+
     trainer.processes.wait()
     if trainer.processes.is_main:
         out, settings, best = trainer.out, trainer.settings, trainer.out / BEST
@@ -61,7 +63,8 @@ def finish(trainer: Trainer, data_arguments: str | None = "") -> None:
         write_record(out, record, settings)
         values = record.values()
         towers, device = trainer.towers, trainer.computing.device
-        dim = int(towers.embed_text(towers.tokeniser(["a"]).to(device)).shape[1])
+        with torch.no_grad():
+            dim = int(towers.embed_text(towers.tokeniser(["a"]).to(device)).shape[1])
         is_clap = towers.model.config.model_type == "clap"
         for folder in (out, best):
             if folder.is_dir():

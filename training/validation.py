@@ -249,7 +249,8 @@ def open_validation(
         data = open_training(data)
     train, validation = data.train, data.validation
     text_tasks = [task for task in list_tasks() if task.info.needs == TEXT_ENCODER]
-    items, left_out = list[OpenedTask](), list[str]()
+    items: list[OpenedTask] = []
+    left_out: list[str] = []
     of_train = train.configuration
     for task in text_tasks:
         has_items = isinstance(load_recipe(task.info.recipe), ValidatedRecipe)
@@ -264,7 +265,9 @@ def open_validation(
             continue
         inputs = tuple(task.inputs(row, settings) for row in made_rows)
         items.append(OpenedTask(task, made, made_rows, inputs, settings))
-    rows, trials, clips = list[OpenedTask](), list[Trial](), list[Clip]()
+    rows: list[OpenedTask] = []
+    trials: list[Trial] = []
+    clips: list[Clip] = []
     if validation is not None:
         # Rows with different meanings, as the recipe has them, and their clips.
         configuration = validation.configuration
