@@ -313,7 +313,6 @@ def _unchanged_folder(folder: str, _place: str, _changed: int) -> tuple[Reading,
 
 def _in_folder(folder: Path) -> Iterator[Reading]:
     from .sounds.formats import format_of
-    from .sounds.published import published_with
 
     if (folder / MANIFEST_NAME).is_file():
         yield Reading("built", str(folder), "data that were built")
@@ -321,6 +320,8 @@ def _in_folder(folder: Path) -> Iterator[Reading]:
     firsts = _first_files(folder)
     sound = next((firsts[suffix] for suffix in AUDIO_SUFFIXES if suffix in firsts), None)
     if ".parquet" in firsts or ".arrow" in firsts:
+        from .sounds.published import published_with
+
         columns = _parquet_columns(firsts[".parquet"]) if ".parquet" in firsts else ()
         if published_with(columns) is not None:
             yield Reading("built", str(folder), "the authors' published data")

@@ -312,11 +312,16 @@ def dataset_card(manifest: Manifest, features: Mapping[str, Features]) -> str:
         counts = {split: sum(built.shards[shard].rows for shard in shards) for split, shards in built.splits.items()}
         sizes = ", ".join(f"{split} {count:,}" for split, count in counts.items())
         contents.append(f"| `{name}` | {sizes} | {built.audio_format.upper()} |")
-    ours, others = ([f"`{name}`" for name, built in recipes.items() if built.synthetic is one] for one in (True, False))
-    licence = f"{listed(ours)}: {_LICENCE[1]}. " if ours and others else f"{_LICENCE[1]}." if ours else ""
-    if others:
-        # That of their authors.
-        licence += f"{listed(others)}: the licence of the recordings, which is unknown here."
+    ours = [f"`{name}`" for name, built in recipes.items() if built.synthetic]
+    others = [f"`{name}`" for name, built in recipes.items() if not built.synthetic]
+    # That of recordings is up to their authors.
+    theirs = f"{listed(others)}: the licence of the recordings, which is unknown here."
+    if not others:
+        licence = f"{_LICENCE[1]}."
+    elif ours:
+        licence = f"{listed(ours)}: {_LICENCE[1]}. {theirs}"
+    else:
+        licence = theirs
     columns = audio_columns(features[first])
     # A list may be empty.
     shown = next((column for column in columns if not column.is_list), columns[0])

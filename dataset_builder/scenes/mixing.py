@@ -355,7 +355,8 @@ def mix(
 
     Args:
         clips: the events of each.
-        samples_of: an event by itself, [its length], independent of its place; it is scaled in place.
+        samples_of: an event by itself, [its length], independent of its place, with the loudness of its gain: nothing
+            here changes it for one event alone. It is scaled in place.
         length: samples of each clip.
         level: root mean square to which the loudest clip is brought instead, as far as its peak allows; the gain is
             then a whole number of thousandths of a decibel.

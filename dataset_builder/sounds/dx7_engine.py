@@ -606,8 +606,8 @@ _NO_LOOP = (-1, 0)
 
 
 def _routing(number: int, algorithm: Algorithm) -> _Routing:
-    targets = [algorithm.modulators.get(target, ()) for target in range(1, _OPERATORS + 1)]
-    *modulators, carriers = (sum(1 << (one - 1) for one in of_set) for of_set in (*targets, algorithm.carriers))
+    sets = [algorithm.modulators.get(target, ()) for target in range(1, _OPERATORS + 1)]
+    *modulators, carriers = (sum(1 << (one - 1) for one in of_set) for of_set in (*sets, algorithm.carriers))
     loop = algorithm.feedback[0] - 1, algorithm.feedback[-1] - 1
     scale = 2.0**-10 if number in WEAK_FEEDBACK_ALGORITHMS else 2.0**-8
     return _Routing(tuple(modulators), carriers, loop, scale)

@@ -482,7 +482,12 @@ class AnnotatedRecordings:
         self.related = {label: (related or {}).get(label, frozenset()) & labels for label in sorted(labels)}
         content = [
             [
-                *(a.recording, a.start, a.duration, a.resolution, a.source_name, a.split_group),
+                a.recording,
+                a.start,
+                a.duration,
+                a.resolution,
+                a.source_name,
+                a.split_group,
                 [astuple(event) for event in a.events],
                 *(["negative"] if a.negative else []),
             ]

@@ -291,6 +291,9 @@ class ToneSounds:
         spec = self.spec
         try:
             check_words(spec)
+        except InputError:
+            words: dict[str, dict[int, str]] = {}
+        else:
             words = {
                 attribute: {
                     number: word
@@ -299,8 +302,6 @@ class ToneSounds:
                 }
                 for attribute in READING_ORDER
             }
-        except InputError:
-            words = {}
         voices = [voice.to_vced().hex() for voice in spec.voices]
         entries = []
         for classes in self.classes:

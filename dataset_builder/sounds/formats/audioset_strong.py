@@ -85,11 +85,13 @@ def video_of(segment: str) -> str:
 
 def _ontology(path: Path) -> list[dict[str, Any]]:
     entries = parsed_json(read_text(path), path.name)
-    is_ontology = isinstance(entries, list) and bool(entries)
-    for entry in entries if is_ontology else ():
-        is_ontology &= isinstance(entry, dict) and isinstance(entry.get("child_ids"), list)
-        texts = (entry.get("id"), entry.get("name"), *entry["child_ids"]) if is_ontology else ()
-        is_ontology &= all(isinstance(text, str) for text in texts)
+    is_ontology = (
+        isinstance(entries, list)
+        and bool(entries)
+        and all(isinstance(entry, dict) and isinstance(entry.get("child_ids"), list) for entry in entries)
+        and all(isinstance(entry.get("id"), str) and isinstance(entry.get("name"), str) for entry in entries)
+        and all(isinstance(child, str) for entry in entries for child in entry["child_ids"])
+    )
     if not is_ontology:
         raise AnnotationError(
             f"{path.name} is not an ontology in AudioSet's form: a list of entries with the texts id and name, and "

@@ -135,17 +135,15 @@ def read_maestro_soft(path: Path, options: ReadOptions) -> tuple[Annotation, ...
             for where, row in parsing.table_rows(lines, {**STRONG_COLUMNS, "confidence": "confidence"}):
                 name = parsing.recording_name(row["recording"])
                 segment = _SEGMENT.fullmatch(name)
-                start, end = (int(segment[part]) / 100 for part in ("start", "end")) if segment else (0.0, 1.0)
-                if start >= end:
-                    problems.add(where, f"{name!r} begins at {start:g} s and ends at {end:g} s")
-                    continue
-                if name not in drafts:
-                    drafts[name] = DraftRecording(name, duration=reading.durations.get(name), where=where)
-                    if segment:
-                        whole = segment["recording"]
-                        drafts[name] = DraftRecording(
-                            whole, duration=end - start, where=where, start=start, group=whole
-                        )
+                if segment:
+                    whole, start, end = segment["recording"], int(segment["start"]) / 100, int(segment["end"]) / 100
+                    if start >= end:
+                        problems.add(where, f"{name!r} begins at {start:g} s and ends at {end:g} s")
+                        continue
+                    new = DraftRecording(whole, duration=end - start, where=where, start=start, group=whole)
+                else:
+                    new = DraftRecording(name, duration=reading.durations.get(name), where=where)
+                drafts.setdefault(name, new)
                 rows.append((drafts[name], row, where))
         elif (draft := reading.of_file(file)) is not None:
             for line in lines:

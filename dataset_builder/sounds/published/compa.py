@@ -52,12 +52,12 @@ def read_captions(path: str | Path) -> list[str]:
             lines = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator)
             headings = lines.fieldnames or ()
             names = [name for name in headings if _COLUMN.fullmatch(name.strip().lower())]
+            if not names:
+                named = ", ".join(headings) or "of no table"
+                raise DatasetError(f"{path} has the columns {named}; captions are in caption, captions or caption_1, …")
             texts = [line[name] or "" for line in lines for name in names]
         except csv.Error as error:
             raise DatasetError(f"{path} is not a table: {first_line(error)}") from error
-        if not names:
-            named = ", ".join(headings) or "of no table"
-            raise DatasetError(f"{path} has the columns {named}; captions are in caption, captions or caption_1, …")
     captions = [caption for one in texts if (caption := one.strip())]
     if not captions:
         raise DatasetError(f"{path} has no caption")
