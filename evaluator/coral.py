@@ -426,7 +426,8 @@ def _change_of_task(
     for measure in told_measures(info):
         values = [scores.measures.get(measure.name) for scores in (before, after)]
         first, second = (None if value is None else float(value) for value in values)
-        column, interval = measure.column, None
+        column = measure.column
+        interval = None
         if column is not None and column in before.columns and column in after.columns:
             differences = after.columns[column] - before.columns[column]
             low, high = measure.range

@@ -198,8 +198,6 @@ def _numbered(name: str, x: Any, n: int, width: int) -> Ints:
 
 
 # ----- scores of blocks
-
-
 def _choice_scores(scenes: list[Floats], alone: list[Floats]) -> dict[str, Floats]:
     """Forced choice between the classes, without and with contexts."""
     arrays = [*scenes, *alone]

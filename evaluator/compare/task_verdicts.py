@@ -1,7 +1,8 @@
 """The verdict table: models by tasks by baselines, each row a measure's standing with the difference behind it.
 
-A task's verdict is over its rows: those of one model in one task, against its untrained twin, plain descriptions of the
-input, the floor, and the further baselines of the task. Text, report, board, JSON and LaTeX are views of these rows.
+`_standing_of_difference` makes a standing of a difference. A task's verdict is over its rows: those of one model in one
+task, against its untrained twin, plain descriptions of the input, the floor, and the further baselines of the task.
+Text, report, board, JSON and LaTeX are views of these rows.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ class Standing(Enum):
 
     `ABOVE`: significantly higher, by a difference that counts. `BELOW`: significantly lower. `NOT_SHOWN`: compared, and
     neither. `UNKNOWN`: there is nothing to compare with, or there are too few samples.
+    `_standing_of_difference` decides which of them a difference has.
     """
 
     ABOVE = "above"
@@ -365,10 +367,12 @@ def paired_row(
     sign = 1 if test.first == place else -1
     interval = test.interval if sign == 1 or test.interval is None else (-test.interval[1], -test.interval[0])
     names = (comparison.labels[place], comparison.info.name, baseline, words, reference)
-    return _tested_row(names, view.measure, sign * test.difference, interval, test.p_adjusted, LEAST_DIFFERENCE)
+    return _standing_of_difference(
+        names, view.measure, sign * test.difference, interval, test.p_adjusted, LEAST_DIFFERENCE
+    )
 
 
-def _tested_row(
+def _standing_of_difference(
     names: tuple[str, str, str, str, str],
     measure: Measure,
     difference: float,
@@ -376,7 +380,8 @@ def _tested_row(
     p: float | None,
     margin: float,
 ) -> VerdictRow:
-    """The row of a difference: `names` are the first five fields; `margin` the smallest difference that counts."""
+    """The row of a difference, with its standing and outcome: `names` are the first five fields; `margin` the smallest
+    difference that counts."""
     heading = measure.heading
     if interval is None or p is None:
         standing, outcome = Standing.UNKNOWN, f"{heading} has too few samples to tell"
@@ -450,7 +455,9 @@ def _floor_rows(comparison: Comparison, *, has_levels: bool) -> list[list[Verdic
     for place, measure, difference, interval, p, margin, least in tested:
         floor = info.floor if measure.floor is None else f"the larger of {info.floor} and its floor"
         names = (comparison.labels[place], info.name, FLOOR, info.floor, f"the score of {floor}")
-        row = _tested_row(names, measure, difference, interval, None if p is None else next(corrected), margin)
+        row = _standing_of_difference(
+            names, measure, difference, interval, None if p is None else next(corrected), margin
+        )
         outcome = f"{row.outcome} ({floor} {reaches.format(number_text(least, minus='−'))})"
         rows[place].append(replace(row, outcome=outcome, decides=measure is info.judge or not info.judged_by))
     return rows

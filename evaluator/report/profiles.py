@@ -233,7 +233,8 @@ def _tally_table(tally: Tally, comparison: Comparison, place: int) -> Table | No
         values = [result.value(measure) for measure in measures]
         notes = []
         for k, measure in enumerate(measures):
-            column, interval = result.column(measure), None
+            column = result.column(measure)
+            interval = None
             if heading in tally.right:
                 # The share of a count in its row, and whether it counts right answers.
                 total = sum(count or 0.0 for count in values)

@@ -340,9 +340,6 @@ A_TRE = ("a_tre", "constant", "gain", "a_tre_centred", "ridge_centred", "ridge_r
 SCORES: tuple[Score, ...] = (*(("a_coat", name) for name in A_COAT), *(("a_tre", name) for name in A_TRE))
 """The scores under study."""
 
-EXACT = 1e-9
-"""Tolerance for rounding in float64: far above it, and far below any printed digit."""
-
 BASE_SHARE = 0.2
 """Share of signal of the noisy encoder whose scores should stay: none of them is near its ceiling there."""
 
