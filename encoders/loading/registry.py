@@ -165,7 +165,7 @@ def _load(
         elif local is not None:
             source = local
         elif listing is not None:
-            assert isinstance(listing.source, str)
+            assert isinstance(listing.source, str | Path)
             source = listing.source
         else:
             source = plain

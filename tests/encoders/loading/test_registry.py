@@ -26,6 +26,10 @@ def test_without_network_the_message_says_what_to_pass(tmp_path: Path, monkeypat
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     with pytest.raises(ValueError, match=r"cannot get 'openai/whisper-tiny' from the Hugging Face Hub.*local folder"):
         load_model("openai/whisper-tiny")
+    # A wrong device is told of before anything is fetched.
+    for name in ("openai/whisper-tiny", "panns-cnn14"):
+        with pytest.raises(ValueError, match="cannot use device 'nowhere'"):
+            load_model(name, device="nowhere")
 
 
 def test_a_folder_is_named_by_its_last_part_only(save: Save, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,11 +5,12 @@ import json
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from pydantic import Field
 
 from audio_compositionality.evaluator.figures.samples import task_panels
 from audio_compositionality.evaluator.figures.style import FigureError
 from audio_compositionality.tasks.a_tre import TASK
-from audio_compositionality.tasks.shapes.fits import CURVES, draw_curves, flat_curves, seed_curves
+from audio_compositionality.tasks.shapes.fits import CURVES, FitSpec, FitTask, draw_curves, flat_curves, seed_curves
 
 RAW = [
     {"steps": [125, 250, 300], "training": [0.5, 0.7123456, 0.8], "validation": [0.4, 0.6, 0.5]},
@@ -21,6 +22,17 @@ KEPT = {"steps": [250, 125], "steps_centred": [300, 300]}
 
 def arrays(lists):
     return {name: np.array(values, float) for name, values in lists.items()}
+
+
+def test_a_subclass_can_have_a_spec_of_its_own(small_data):
+    class OwnSpec(FitSpec):
+        max_steps: int | None = Field(7, ge=1, description="Of a fit.")
+
+    class OwnTask(FitTask):
+        spec = OwnSpec
+
+    rows = tuple(small_data.configuration("a_tre").rows)
+    assert OwnTask(TASK.info).settings(rows, {})["max_steps"] == 7
 
 
 def test_curves_of_all_seeds_become_lists_and_are_told_apart_again():
