@@ -256,3 +256,7 @@ def test_captions_of_a_file(tmp_path):
     ):
         (tmp_path / name).write_text(text)
         assert compa.read_captions(tmp_path / name) == expected
+    # The columns are looked at before any line is parsed, here one with a cell that is too large for a table.
+    (tmp_path / "other.csv").write_text("n,text\n1," + "a" * 200_000 + "\n")
+    with pytest.raises(DatasetError, match="has the columns n, text; captions are in caption, captions or caption_1"):
+        compa.read_captions(tmp_path / "other.csv")
