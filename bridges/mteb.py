@@ -26,7 +26,7 @@ from typing import Any
 from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.encoders.adapters.mteb import MtebModel, as_encoder, import_mteb
-from audio_compositionality.encoders.base import ENCODER, TEXT_ENCODER
+from audio_compositionality.encoders.base import ENCODER, TEXT_ENCODER, Model
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.results.result import Result, ResultError, SampleTable, save_result
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
@@ -192,12 +192,7 @@ def _scores(given: Any, opened: OpenedTask, data: Data, batch_size: int) -> dict
     encoder = given.encoder if is_ours else as_encoder(given)
     options = RunOptions(batch_size=batch_size, progress=False)
     (result,) = evaluate_models([encoder], data, [opened.task], options)
-    beside = list(_baselines(opened, data))
-    if is_ours:
-        name = encoder.card.id
-        plan = planned([Named(name, (encoder,))], [opened.task], is_named=True, is_judged=False)
-        if twins := [load_model(twin) for twin in plan.beside.get(name, ())]:
-            beside += evaluate_models(twins, data, [opened.task], options)
+    beside = [*_baselines(opened, data), *(_twins(encoder, opened.task, data, options) if is_ours else ())]
     beside = [one for one in beside if one.model.id != result.model.id]
     kept = (result, *beside)
     tables = []
@@ -230,6 +225,14 @@ def _baselines(opened: OpenedTask, data: Data) -> list[Result]:
             models, data, [opened.task], RunOptions(progress=False), leave_out=True
         )
     return _SCORED_BASELINES[key]
+
+
+def _twins(encoder: Model, ours: Task, data: Data, options: RunOptions) -> list[Result]:
+    """The results of the twins of a model that has any."""
+    name = encoder.card.id
+    plan = planned([Named(name, (encoder,))], [ours], is_named=True, is_judged=False)
+    twins = [load_model(twin) for twin in plan.beside.get(name, ())]
+    return evaluate_models(twins, data, [ours], options) if twins else []
 
 
 # ----- a contribution to mteb
