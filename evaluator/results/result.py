@@ -283,8 +283,7 @@ class OfData(Protocol):
 
 
 def data_digest(one: OfData, others: Iterable[OfData]) -> str:
-    """The beginning of the fingerprint of data, with that of the digest of the rows where others have the same
-    fingerprint and other rows."""
+    """Return the first 8 digits of a fingerprint, and 8 of the rows' digest where others share it but not the rows."""
     same = [other for other in others if other.fingerprint == one.fingerprint]
     start = one.fingerprint[:8]
     return f"{start}-{one.rows_digest[:8]}" if any(other.rows_digest != one.rows_digest for other in same) else start

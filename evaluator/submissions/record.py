@@ -36,8 +36,16 @@ LEAST_SECRET = 32
 """Fewest characters of a secret: 32 hexadecimal digits are 128 bits."""
 
 STATED = (
-    *("task", "task_version", "n", "settings", "model", "precision_deviation"),
-    *("recipe", "fingerprint", "rows_digest", "dataset"),
+    "task",
+    "task_version",
+    "n",
+    "settings",
+    "model",
+    "precision_deviation",
+    "recipe",
+    "fingerprint",
+    "rows_digest",
+    "dataset",
 )
 """Fields of a recomputed result that are taken from the claim."""
 
