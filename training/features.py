@@ -281,8 +281,8 @@ def _fill(
     workers: int,
     progress: bool,
 ) -> None:
-    """Compute the features from the first unfinished chunk on: threads do while this one renders or reads on."""
-    done = int(np.append(digests.any(axis=1), False).argmin()) // CHUNK * CHUNK
+    """Compute the features from the first unfinished clip on: threads do while this one renders or reads on."""
+    done = int(np.append(digests.any(axis=1), False).argmin())
     clips = iter(data.clips(range(done, len(values))))
     waiting: deque[Future[FloatArray]] = deque()
     with (

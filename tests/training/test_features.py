@@ -115,6 +115,18 @@ class TestProcesses:
         assert np.abs(prepare_features(data, front_end).values - expected(data)).max() < 1e-3
         assert front_end.count == 42
 
+    def test_what_another_ends_before_the_lock_is_had_is_not_computed_again(self, notes, monkeypatch):
+        data, front_end, lock = made_data(42), CountingFrontEnd(notes), features.locked
+
+        def late(path):
+            monkeypatch.setattr(features, "locked", lock)
+            prepare_features(data, front_end)
+            return lock(path)
+
+        monkeypatch.setattr(features, "locked", late)
+        prepare_features(data, front_end)
+        assert front_end.count == 42
+
 
 def test_damaged_files_are_computed_again(notes):
     data, front_end = made_data(10), CountingFrontEnd(notes)
