@@ -247,6 +247,7 @@ def test_the_page_of_data_runs_from_a_data_set_to_an_embedding(built: RenderedDa
         names["quadruples"].cast_column("B", names["Audio"]())[0]["A"]
 
 
+@pytest.mark.slow
 def test_the_readme_embeds_a_clip(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (block,) = [block for block in blocks(ROOT / "README.md", "python") if ".clips()" in block]

@@ -173,20 +173,20 @@ def all_hits(truth, step):
 
 
 def test_bars_are_the_best_also_off_any_grid():
-    """Times are multiples of .04, and so an interval on a grid of .01 is among the best for hits nearly always."""
+    """Times are multiples of .04, and so an interval on a grid of .02 is among the best for hits nearly always."""
     rng, reached = np.random.default_rng(5), []
-    for _ in range(30):
+    for _ in range(12):
         onset = rng.integers(0, 75, 4) * 0.04
         truth = np.stack([onset, onset + rng.integers(10, 60, 4) * 0.04], 1)
         result = when(truth, *truth.T, [9] * 4, spans=[truth] * 4, parsed=True)
-        # A grid that is four times as fine shows at most what there is.
-        grid = all_hits(truth, 0.01)
+        # A grid that is twice as fine shows at most what there is.
+        grid = all_hits(truth, 0.02)
         assert result["hit_prior"] == result["hit_label_blind"] >= grid
         reached.append(result["hit_prior"] == grid)
         pairs = [(a, b) for a in truth[:, 0] for b in truth[:, 1] if a < b]
         iou = [when([pair] * 4, *truth.T, [9] * 4, parsed=True)["iou"] for pair in pairs]
         assert result["iou_prior"] == pytest.approx(max(iou)) == pytest.approx(result["iou_label_blind"])
-        drawn = np.sort(rng.uniform(0, 6, (200, 2)))
+        drawn = np.sort(rng.uniform(0, 6, (50, 2)))
         assert max(when([one] * 4, *truth.T, [9] * 4, parsed=True)["iou"] for one in drawn) < result["iou_prior"]
     assert np.mean(reached) > 0.9
     whole = when([[0, 8]] * 4, *truth.T, [9] * 4, parsed=True)

@@ -267,11 +267,13 @@ RUNS: dict[str, tuple[Callable[[Path, np.ndarray, int | None], ByHand], tuple[fl
 LAYERLESS = ("encodec", "encodec-stereo", "dac")
 
 
-def cases() -> list[tuple[str, float, int | None]]:
-    every: list[tuple[str, float, int | None]] = []
+def cases() -> list[Any]:
+    """Of each family its first length, its first and last layer, and in the slow lane its other lengths."""
+    every: list[Any] = []
     for family, (_, lengths) in RUNS.items():
-        every += [(family, seconds, None) for seconds in lengths]
-        every += [(family, lengths[0], layer) for layer in range(3) if family not in LAYERLESS]
+        every.append((family, lengths[0], None))
+        every += [pytest.param(family, seconds, None, marks=pytest.mark.slow) for seconds in lengths[1:]]
+        every += [(family, lengths[0], layer) for layer in (0, 2) if family not in LAYERLESS]
     return every
 
 
