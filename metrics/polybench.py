@@ -22,10 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from .answer_judgements import JudgedAnswer as JudgedAnswer
-from .answer_mentions import Mention as Mention
-from .answer_words import folded_words
 from .answers import POLARITIES as POLARITIES
+from .answers import folded_words
 from .arrays import Floats as Floats
 from .evaluated import Fields, count, hidden, metric_class, share
 from .questions import (

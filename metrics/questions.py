@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .answer_words import LETTERS, folded_words
-from .answers import POLARITIES, REFUSED, match_answer
+from .answers import LETTERS, POLARITIES, REFUSED, folded_words, match_answer
 from .arrays import Floats, Ints
 from .evaluated import MOST, Fields, count, share
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from audio_compositionality.metrics.answer_words import LETTERS
+from audio_compositionality.metrics.answers import LETTERS
 from audio_compositionality.metrics.audio_questions import audio_questions
 from audio_compositionality.metrics.polybench import polybench
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score, f1_score, matthews_corrcoef, recall_score
 
-from audio_compositionality.metrics.answer_words import LETTERS
+from audio_compositionality.metrics.answers import LETTERS
 from audio_compositionality.metrics.polybench import POLARITIES, polybench
 from audio_compositionality.metrics.questions import REPLACED, TASKS
 

@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from audio_compositionality.metrics.answer_words import LETTERS
-from audio_compositionality.metrics.answers import REFUSED, UNPARSED, match_answer
+from audio_compositionality.metrics.answers import LETTERS, REFUSED, UNPARSED, match_answer
 from audio_compositionality.metrics.polybench import polybench
 
 from .labelled_answers import ALL, DEVELOPMENT, HELD_OUT, INDEPENDENT, TRAPS, labelled_answers, scores_by_kind
