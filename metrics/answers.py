@@ -1,31 +1,22 @@
 """Reading answers in free text: which option of a question an answer names, or why none."""
 
-import ast
 import functools
-import itertools
 import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Any
 
-import numpy as np
-
-from .arrays import Floats
-
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """Letters of the options, in order."""
-
-POLARITIES = ("overlap", "alone")
-"""The meaning of "Yes" in a question of concurrency: something overlaps the sound in question, or nothing does."""
 
 REFUSED = ("refusal",)
 UNPARSED = ("empty", "echo", "no such letter", "conflict", "none of them", "refusal", "several", "nothing")
 """Rules of `match_answer` after which an answer is unparsed; those of REFUSED are refusals."""
 
-READ_CHARACTERS = (1000, 2000)
+READ_CHARACTERS = (500, 1000)
 """Characters read at the beginning and at the end of a longer answer, where conclusions stand."""
 
 
@@ -43,27 +34,20 @@ class Match:
 
 
 # ----- options
-_SAME = str.maketrans("‘’‚‛′“”„‟«»″‐‑‒–—―−♯♭", "'''''\"\"\"\"\"\"\"-------#b")
+_SAME = str.maketrans("‘’‚‛′“”„‟«»″‐‑‒–—―−♯♭", '\'\'\'\'\'"""""""-------#b')
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060\ufeff]")
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
 """Scripts that put no space between words, or join particles to them."""
 _NUMBER = r"\d+(?::\d+)*(?:[.,]\d+)?"
-_WORD = re.compile(rf"{_NUMBER}|[{_UNSPACED}]|(?:[^\W_{_UNSPACED}]|[\u0300-\u036f\u0900-\u0963])+(?:'[^\W\d_]+)?[#+]?|[#+/&%]")
-_COUNTS = "zero one two three four five six seven eight nine ten eleven twelve".split()
-_NUMERALS = {word: str(count) for count, word in enumerate(_COUNTS)} | {
-    word: str(count)
-    for count, words in enumerate(
-        (
-            "once eins ein eine un una uno один одна 一",
-            "twice zwei deux dos due dois два две 二 两 두 둘",
-            "thrice drei trois tres tre três три 三 세 셋",
-            "vier quatre cuatro quattro quatro четыре 四 네 넷",
-            "fünf cinq cinco cinque пять 五",
-        ),
-        start=1,
-    )
-    for word in words.split()
-}
+_WORD = re.compile(
+    rf"{_NUMBER}|[{_UNSPACED}]|(?:[^\W_{_UNSPACED}]|[\u0300-\u036f\u0900-\u0963])+(?:'[^\W\d_]+)?[#+]?|[#+/&%]"
+)
+_SPELLED = (
+    "zero 零|one once eins ein eine un une una uno один одна 一|two twice zwei deux dos due dois два две 二 两 두|"
+    "three thrice drei trois tres tre três три 三 세 셋|four vier quatre cuatro quattro quatro четыре 四 네 넷|"
+    "five fünf cinq cinco cinque пять 五|six 六|seven 七|eight 八|nine 九|ten 十|eleven|twelve"
+)
+_NUMERALS = {word: str(count) for count, words in enumerate(_SPELLED.split("|")) for word in words.split()}
 _ARTICLES = ("a", "an", "the")
 
 
@@ -143,10 +127,13 @@ def _text_pattern(folded: Sequence[Sequence[str]]) -> re.Pattern[str]:
         for word in words[:LONGEST]:
             forms = [re.escape(word), *(name for name, number in _NUMERALS.items() if number == word)]
             plural = "(?:s|es)?" if word.isascii() and len(word) > 2 and word.isalpha() else ""
-            stem = re.escape(word[:-1]) + "s?" if plural and word[-1] == "s" and word[-2] != "s" else None
-            spelled.append((stem or f"(?:{'|'.join(forms)}){plural}") + r"(?:'s|\s+is\b)?")
+            spelled.append(f"(?:{'|'.join(forms)}){plural}(?:'s)?")
         before = "" if re.match(f"[{_UNSPACED}]", words[0]) else r"(?<![^\W_])(?<!\d[.,:])"
-        after = "" if re.match(f"[{_UNSPACED}]", words[-1][-1]) else r"(?![^\W_]|[#+](?!\w)|[.,:]\d)"
+        after = (
+            ""
+            if re.match(f"[{_UNSPACED}]", words[-1][-1])
+            else r"(?![^\W_]|[#+](?!\w)|[.,:]\d| (?:major|minor|flat|sharp)\b)"
+        )
         article = r"(?:\b(?:an?|the)\s+)?"
         phrase = r"[^\w#]{0,5}_?".join(spelled)
         groups.append(f"(?P<o{place}>{before}{article}{phrase}{after})")
@@ -158,18 +145,21 @@ LONGEST = 26
 
 
 # ----- the part that is read
-_SPECIAL = re.compile(r"<\|(?:im_end|eot_id|endoftext|end|return|eos)[^|<>]{0,40}\|>|</?s>|<(?:eos|bos|pad|end_of_turn)>")
+_SPECIAL = re.compile(
+    r"<\|(?:im_end|eot_id|endoftext|end|return|eos)[^|<>]{0,40}\|>|</?s>|<(?:eos|bos|pad|end_of_turn)>"
+)
 _THOUGHT = r"(?:seed:)?(?:think|thinking|thoughts?|reason|reasoning|analysis|cot|reflection|scratchpad)"
 _THOUGHT_END = re.compile(rf"<\s?/\s?{_THOUGHT}\s?>|\[/THINK\]|◁/think▷", re.I)
 _THOUGHT_START = re.compile(rf"<\s?{_THOUGHT}\s?>|\[THINK\]|◁think▷", re.I)
 _CHANNEL = re.compile(r"<\|(?:channel|start|message)\|>")
 _FINAL = re.compile(r"<\|channel\|>\s?final\b[^<]{0,40}<\|message\|>|^analysis\b[\s\S]*assistantfinal:?")
-_NEXT_TURN = re.compile(r"^[ \t]{0,9}(?:(?:Human|User|Question|Instruction|Problem)\s?\d{0,3}\s?:|(?:Human|user)[ \t]{0,9}$)", re.I | re.M)
+_NEXT_TURN = re.compile(
+    r"^[ \t]{0,9}(?:(?:Human|User|Question|Instruction|Problem)\s?\d{0,3}\s?:|(?:Human|user)[ \t]{0,9}$)", re.I | re.M
+)
 _TAGGED = re.compile(r"<\s?(?:final[ _]?)?(?:answer|choice|option|response)\s?>", re.I)
 _TAG_END = re.compile(r"<\s?/[^<>]{0,20}>|<\s?/\s?(?:answer)?$", re.I)
-_BOXED = re.compile(r"\\f?boxed\s{0,3}\{")
+_BOXED = re.compile(r"\\f?boxed\s{0,3}\{((?:[^{}]|\{[^{}]{0,300}\}){0,300})")
 _COMMAND = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|mbox)\s{0,3}\{([^{}]*)\}?")
-_PROMPT = re.compile(r"(?:assistant|model|response|output)\s?:\s?\n|Answer with [^.\n]{0,80}\.|Explain, then letter\.", re.I)
 _READ_FIELDS = ("final_answer", "answer", "choice", "option", "prediction", "response", "content", "text", "output")
 
 
@@ -186,18 +176,15 @@ def _parts(value: Any) -> list[str]:
 
 
 def _structured(text: str) -> list[str] | None:
-    """The texts of a JSON or Python value that is all of an answer; None where it is none."""
+    """The texts of a JSON value that is all of an answer; None where it is none, or a list of numbers."""
     text = re.sub(r"^```\w{0,10}\s|\s?```$", "", text.strip())
-    if text[:1] not in ("{", "[") or text[-1:] not in ("}", "]") or len(text) > 10_000:
+    if text[:1] not in ("{", "[") or len(text) > 10_000:
         return None
-    for read in (json.loads, ast.literal_eval):
-        try:
-            value = read(text)
-        except (ValueError, SyntaxError, RecursionError, MemoryError):
-            continue
-        numbers = isinstance(value, list) and all(isinstance(one, int | float) for one in value)
-        return _parts(value) if isinstance(value, dict | list | tuple) and not numbers else None
-    return None
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return None if isinstance(value, list) and all(isinstance(one, int | float) for one in value) else _parts(value)
 
 
 def _final_parts(text: str) -> list[str]:
@@ -213,30 +200,24 @@ def _final_parts(text: str) -> list[str]:
         text = text[: turn.start()]
     text = _THOUGHT_START.split(_THOUGHT_END.split(_SPECIAL.sub(" ", text))[-1])[0]
     parts = [_TAG_END.split(part)[0] for part in _TAGGED.split(text)[:0:-1]]
-    boxed = [_braced(text[start.end() :][: READ_CHARACTERS[1]]) for start in list(_BOXED.finditer(text))[-1:]]
-    return [*boxed, *parts[:4], text]
+    return [*_BOXED.findall(text)[-1:], *parts[:4], text]
 
 
-def _braced(text: str) -> str:
-    """The text before the brace that closes one opened earlier."""
-    depth = 1
-    for place, character in enumerate(text):
-        depth += {"{": 1, "}": -1}.get(character, 0)
-        if depth == 0:
-            return text[:place]
-    return text
+def _ends(text: str) -> str:
+    """The beginning and the end of a long text."""
+    first, last = READ_CHARACTERS
+    return text if len(text) <= first + last else f"{text[:first]}\n\n{text[-last:]}"
 
 
 def _readable(text: str, form: _Options) -> str:
     """A part without markup, of a long one its beginning and end."""
-    text = text if len(text) <= sum(READ_CHARACTERS) else f"{text[: READ_CHARACTERS[0]]}\n…\n{text[-READ_CHARACTERS[1] :]}"
-    text = re.sub(r"~~[^~\n]{1,200}~~", " ", text)
-    text = _COMMAND.sub(r"\1", _plain(text).replace("\r", "\n"))[: sum(READ_CHARACTERS) + 3]
+    # Some characters stand for many.
+    text = _COMMAND.sub(r"\1", _ends(_plain(_ends(text))).replace("\r", "\n"))
     # "<B>" and "<rain>" are answers; "<C> B </C>" and "<p>" are markup.
     text = re.sub(r"<(\w{1,20})>(?=[^<>]{0,200}</\1>)|</[^<>]{0,30}>|<\w{0,20}\s?/>", " ", text)
-    text = re.sub(r"<\s?([^<>]{1,60})\s?>", lambda tag: f" {tag[1]} " if _exact(tag[1], form).option is not None else " ", text)
-    repeated = list(_PROMPT.finditer(text))
-    text = text[repeated[-1].end() :] if repeated and re.search(r"\w", text[repeated[-1].end() :]) else text
+    text = re.sub(
+        r"<\s?([^<>]{1,60})\s?>", lambda tag: f" {tag[1]} " if _exact(tag[1], form).option is not None else " ", text
+    )
     return re.sub(r"[*`$\\]|(?<!\w)_+|(?<!_)_+(?!\w)|^#+\s", "", text, flags=re.M).strip()
 
 
@@ -252,16 +233,13 @@ class _Mention:
 
 
 _ORDINALS = (
-    "first|1st|erste|première|primera|первый",
-    "second|2nd|zweite|deuxième|segunda|второй",
-    "third|3rd|dritte|troisième|tercera|третий",
-    "fourth|4th|vierte|quatrième|cuarta",
-    "fifth|5th",
-    "sixth|6th",
+    *("first|1st|one|erste|première|primera|первый", "second|2nd|two|zweite|deuxième|segunda|второй"),
+    *("third|3rd|three|dritte|troisième|tercera|третий", "fourth|4th|four|vierte|quatrième|cuarta"),
+    *("fifth|5th|five", "sixth|6th|six"),
 )
-_LAST = "last|letzte|dernière|última|ultima"
-_CHOICE = r"(?:option|choice|answer|alternative|candidate|interval|opción|opzione|réponse|antwort|вариант|window|respuesta)"
-_YES, _NO = r"yes|yeah|yep|true|sí|sì|si|oui|ja|да|evet|sim", r"no|nope|nah|false|nie|nein|non|não|нет|nee|nej|hayır"
+_CHOICE = r"(?:option|choice|answer|alternative|candidate|interval|window|opción|opzione|réponse|antwort|вариант)"
+_YES = r"yes|yeah|yep|true|sí|si|oui|ja|да"
+_NO = r"no|nope|nah|false|nein|non|não|нет"
 _YES_UNSPACED, _NO_UNSPACED = r"是|有|はい|네|예|对", r"不是|不(?=[,，])|没有|否|いいえ|아니"
 _LETTER = re.compile(
     rf"(?:\b(?:options?|choices?|letter|answer|opción|opzione|вариант|lettre)\s*(?:is|:)?\s*"
@@ -270,8 +248,8 @@ _LETTER = re.compile(
     re.I,
 )
 _OTHER_LETTERS = re.compile(
-    r"\b(?:notes?|chords?|keys?|plan|vitamin|pitch|scale|section|flat|grade|part|symbol|track|on|high|low|middle|concert|open)\W+"
-    r"(?:is |was |of |in |a |an |the |called )*\W*$",
+    r"\b(?:notes?|chords?|keys?|plan|vitamin|pitch|scale|section|flat|grade|part|symbol|track|low|middle|concert|open)"
+    r"\W+(?:is |was |of |in |a |an |the |called )*\W*$",
     re.I,
 )
 _AFTER_ARTICLE = re.compile(
@@ -308,28 +286,29 @@ def _same_texts(match: re.Match[str], form: _Options) -> frozenset[int]:
 
 def _letters(text: str, form: _Options) -> Iterator[_Mention]:
     for match in _LETTER.finditer(text):
-        letter, start, before = match["letter"], match.start("letter"), text[: match.start()]
-        rest = text[match.end() :]
+        letter, start, end = match["letter"], match.start("letter"), match.end("letter")
+        before, rest = text[max(0, match.start() - 40) : start], text[match.end() : match.end() + 40]
         called = start - match.start() > 2
         bracketed = text[start - 1 : start] in ("(", "[", "<") and match["after"][:1] in (")", "]", ">")
         marked = bool(re.search(r"[)\].:>]", match["after"])) or not rest.strip() or rest.startswith("\n")
         option = _option_of_letter(letter, form)
         place = LETTERS.find(letter.upper())
-        if form.symbols and place < len(form.texts) and re.match(rf"[)\].: ]{{1,3}}{re.escape(form.texts[place])}(?!\w)", text[start + 1 :]):
+        if (
+            form.symbols
+            and place < len(form.texts)
+            and re.match(rf"[)\].: ]{{1,3}}{re.escape(form.texts[place])}(?!\w)", text[start + 1 :])
+        ):
             option = place
         own_line = not re.search(r"\w", before.rpartition("\n")[2])
-        if option is None or _OTHER_LETTERS.search(text[:start][-40:]):
+        if option is None or _OTHER_LETTERS.search(before):
             continue
-        if letter.islower() and not (bracketed or marked and (own_line or called)):
+        if letter.islower() and not (bracketed or (marked and (own_line or called))):
             continue
         if letter in "AaI" and not called and not bracketed and not match["after"] and _AFTER_ARTICLE.match(rest):
             # "C. A tram", "is: A tram" and "A tram": an article; "A. tram" is none.
             continue
         if re.match(r"[ -](?:major|minor|flat|sharp|string|chord|clef)\b", rest, re.I):
             continue
-        if letter == "I" and not marked and not called:
-            continue
-        end = match.end("letter")
         told = re.match(r"[)\]:.,'\" ]{1,4}([^\n]{1,300})", text[end:])
         whole = told and form.pattern.match(text, end + told.start(1))
         own = bool(whole) and option in _same_texts(whole, form)
@@ -354,21 +333,22 @@ def _option_of_letter(letter: str, form: _Options) -> int | None:
 
 def _ordinals(text: str, form: _Options) -> Iterator[_Mention]:
     for place, names in enumerate(_ORDINALS[: len(form.texts)]):
-        names = f"{names}|{_LAST}" if place + 1 == len(form.texts) else names
-        number = f"{place + 1}" if form.counts else f"(?:{place + 1}|{_COUNTS[place + 1]})"
-        numbered = "" if form.counts else "|number"
-        pattern = rf"\b(?:{names})\s+(?:{_CHOICE}|one)\b|\b(?:option|choice{numbered})\s*(?:number\s*|no\.?\s*|#)?{number}\b"
-        pattern += rf"|第[{'一二三四五六'[place]}{place + 1}]"
+        names = f"{names}|last|letzte|dernière|última" if place + 1 == len(form.texts) else names
+        number = f"{place + 1}" if form.counts else f"(?:{place + 1}|{names})"
+        pattern = rf"\b(?:{names}) (?:{_CHOICE}|one)\b|\b(?:option|choice) ?(?:number ?|#)?{number}\b"
+        pattern += f"|第[{'一二三四五六'[place]}{place + 1}]"
         for match in re.finditer(pattern, text, re.I):
             yield _Mention(match.start(), match.end(), frozenset([place]))
 
 
 def _yes_or_no(text: str, form: _Options) -> Iterator[_Mention]:
     opens = (
-        r"(?:^\s*|[.!?\n:;,\"'(>=\-]\s*|/|\b(?:is|say|think|so|answer|be|guess|believe|course|or|and|ist|est|es"
+        r"(?:^\s*|[.!?\n:;,\"'(>=\-]\s*|/|\b(?:is|say|think|so|answer|be|guess|believe|course|actually|or|and|ist|est|es"
         r"|probably|definitely|therefore)\s+)"
     )
-    follows = r"(?=\W|$)(?!\s+(?:other|sound|overlap|one|idea|doubt|way|audio|longer|more|clip|option|problem|clue|silence|gap)\b)"
+    follows = (
+        r"(?!\w)(?!\s+(?:other|sound|overlap|one|idea|doubt|way|audio|longer|more|clip|option|clue|silence|gap)\b)"
+    )
     pattern = (
         rf"{opens}(?:(?P<yes>{_YES})|(?P<no>{_NO})){follows}"
         rf"|(?:^|[，。\s])(?:(?P<no_>{_NO_UNSPACED})|(?P<yes_>{_YES_UNSPACED}))"
@@ -391,14 +371,17 @@ def _counts(text: str, form: _Options) -> Iterator[_Mention]:
     for match in _WORD.finditer(text):
         rest, before = text[match.end() :], text[: match.start()]
         word = folded_words(match[0])[:1]
-        if not word or word[0] not in form.counts or re.search(r"\d[.:,/]$", before[-2:]) or re.match(r"[:/.,]\d", rest):
+        if (
+            not word
+            or word[0] not in form.counts
+            or re.search(r"\d[.:,/]$", before[-2:])
+            or re.match(r"[:/.,]\d", rest)
+        ):
             continue
         place = form.counts.index(word[0])
-        if re.match(r"[.)]\s+\w", rest) and not re.search(r"\w[^\n]*$", before):
-            continue
         if match[0].casefold() in _ONE and (rest.startswith(" of ") or _PRONOUN.search(before[-12:])):
             continue
-        if match[0] == "一" and rest[:1] in "共起样直些" or _ABOUT.search(before[-12:]):
+        if (match[0] == "一" and rest[:1] in "共起样直些") or _ABOUT.search(before[-12:]):
             continue
         unit = form.folded[place][1:]
         own = folded_words(rest[:40])[: len(unit)] == unit if unit else not re.match(_EVENTS, rest, re.I)
@@ -418,26 +401,33 @@ _PRONOUN = re.compile(r"\b(?:the|this|that|each|every|which|no|any|another|other
 
 # ----- what is said of a mention
 _DENIED = re.compile(
-    r"(?:\b(?:not|no|neither|nor|without|than|instead of|as opposed to|rather than|except|never|unlike|cannot be|nicht|kein\w*|pas|non|ni|doubt"
-    r"|exclud\w+|eliminat\w+|rul\w+ out|anything but|all but|unlikely to be|nothing about|rejected?)\b|n't\b|не\b|不是|不)\W*(?:\w+\W+){0,3}$"
-    r"|\b(?:before|after)\s+(?:the |an? )?$",
+    r"(?:\b(?:not(?! only)|no(?! doubt| question)|neither|nor|without(?! (?:a |any )?doubt)|than|instead of"
+    r"|as opposed to|except|never|unlike|nicht|kein\w*|pas|(?<!no )(?<!without )(?<!a )(?<!any )doubt"
+    r"|exclud\w+|eliminat\w+|rul\w+ out|anything but|all but|unlikely to be|nothing about|rejected?)\b|n't\b|不是|不)"
+    r"\W*(?:\w+\W+){0,3}$|\b(?:before|after)\s+(?:the |an? )?$",
     re.I,
 )
 _WRONG = re.compile(
-    r"[^\w.!?\n;:,]{0,4}(?:(?!\b(?:who|that|which)\b)[^.\n;,:]){0,30}?\b(?:(?:is|are|was|were|seems?|ist|est|es|è|do|does|did|can)\s+(?:\w+\s+)?"
-    r"(?:not|n't|wrong|incorrect|false|ruled|excluded|out|absent|eliminated|no match|unlikely|implausible)|isn't|aren't|wasn't|doesn't|don't"
-    r"|didn't|can't)\b|\s*[:=\-]\s*(?:no|not|wrong|incorrect|false)\b|\s*[:=\-]?\s*[✗✘❌]",
+    r"[^\w.!?\n;:,]{0,4}(?:(?!\b(?:who|that|which)\b)[^.\n;,:]){0,30}?\b(?:(?:is|are|was|were|seems?|do|does|did|can)"
+    r"\s+(?:\w+\s+)?(?:not|n't|wrong|incorrect|false|ruled|excluded|out|absent|eliminated|no match|unlikely)"
+    r"|(?:is|are|was|does|do|did|ca)n't)\b|\s*[:=\-]\s*(?:no|not|wrong|incorrect|false)\b|\s*[:=\-]?\s*[✗✘❌]",
     re.I,
 )
-_CLAUSE = re.compile(r"[.!?\n;:(]|,(?! (?:nor|or)\b)|\b(?:(?<!anything )(?<!nothing )(?<!all )but|so|because|and it)\b", re.I)
+_CLAUSE = re.compile(
+    r"[.!?\n;:(]|,(?! (?:nor|or)\b)|\b(?:(?<!anything )(?<!nothing )(?<!all )but|so|because|and it)\b", re.I
+)
 
 
-def _held(text: str, mentions: Sequence[_Mention]) -> list[_Mention]:
+def _affirmed(text: str, mentions: Sequence[_Mention]) -> list[_Mention]:
     """The mentions that are not denied; of "neither A nor B" and "A, B and C are wrong" none is."""
     kept = [True] * len(mentions)
     for place, one in enumerate(mentions):
         between = text[mentions[place - 1].end : one.start] if place else ""
-        if place and not kept[place - 1] and re.fullmatch(r"\W{0,3}(?:n?or|(?<!,)\band)\s+(?:an?|the)?\W{0,3}", between):
+        if (
+            place
+            and not kept[place - 1]
+            and re.fullmatch(r"\W{0,3}(?:n?or|(?<!,)\band)\s+(?:an?|the)?\W{0,3}", between)
+        ):
             kept[place] = False
             continue
         clause = _CLAUSE.split(text[max(0, one.start - 60) : one.start])[-1]
@@ -455,8 +445,8 @@ def _held(text: str, mentions: Sequence[_Mention]) -> list[_Mention]:
 
 _LISTED = r"[)\]]?(?:,|\s*,?\s*\b(?:and|or|nor)\b)\s*(?:the|an?)?\s*[(\[]?"
 _WRONG_LETTER = re.compile(
-    r"[)\].:]*\s*(?:(?:is|was|are)\s+(?:not|wrong|incorrect|false|out|ruled|excluded|unlikely|implausible)\b|isn't|wasn't"
-    r"|(?:no|not|wrong|incorrect|false)\s*(?:$|[.,;:!)\n]|[A-Z]\))|[✗✘❌])",
+    r"[)\].:]*\s*(?:(?:is|was|are)\s+(?:not|wrong|incorrect|false|out|ruled|excluded|unlikely|implausible)\b"
+    r"|(?:is|was)n't|(?:no|not|wrong|incorrect|false)\s*(?:$|[.,;:!)\n]|[A-Z]\))|[✗✘❌])",
     re.I,
 )
 
@@ -465,97 +455,119 @@ _WRONG_LETTER = re.compile(
 _ANSWER_IS = re.compile(
     r"(?:\b(?:answer|correct (?:option|choice|one|interval)|(?:best|right|final|closest|appropriate|likely|fitting) "
     r"(?:option|choice|match|one|answer)|(?:choice|option|ans|verdict|solution|conclusion)(?=\s*(?:is|:|=|would))"
-    r"|antwort|lösung|respuesta|réponse|resposta|risposta|svaret?|antwoord|odpowiedź(?: to)?|jawaban|cevap|ответ|उत्तर)\b"
-    r"|答案|正解|答え|정답|답)"
+    r"|antwort|lösung|respuesta|réponse|resposta|risposta|ответ)\b|答案|正解|答え|정답|답)"
     r"[\"')\]]{0,2}(?:\s*\([^()\n]{0,40}\))?(?:[^.!?\n:]{0,80}?(?:\b(?:would be|will be|should be|must be|has to be|is"
-    r"|are|was|ist|est|es|è|é|seems to be|seems|be)\b(?! not\b))\s*:?|\s*[:=\-—>是为為은는이が]+|\s+(?=[(\[\"']?[A-Z]\b))"
-    r"|\b(?:i|we)(?:'d|'ll| will| would)? ?(?:choose|chose|select|pick|prefer|go with|am going with|lean towards|settle on|opt for|vote for|decide on|settled on)\b"
-    r"|(?:应选|故选|选)|\bich wähle\b|\belijo\b|\bje choisis\b|\bscelgo\b|\bescolho\b|\bвыбираю\b",
+    r"|are|was|ist|est|es|è|é|seems|be)\b(?! not\b))\s*:?|\s*[:=\-—>是为為은는이が]+|\s+(?=[(\[\"']?[A-Z]\b))"
+    r"|\b(?:i|we)(?:'d|'ll| will| would)? ?(?:choose|chose|select|pick|prefer|(?:am )?go(?:ing)? with|lean towards"
+    r"|opt for|vote for|(?:settled?|decided?) on)\b|应选|故选|选",
     re.I,
 )
 _SO = re.compile(
-    r"\b(?:so|therefore|thus|hence|consequently|in conclusion|overall|in total|altogether|must be|has to be|turns out to be|leav(?:es|ing)"
-    r"|i(?:'d| would)? (?:think|believe|guess|say|bet|suppose)|most likely|donc|daher|also ist)\b"
+    r"\b(?:so|therefore|thus|hence|consequently|in conclusion|overall|in total|altogether|must be|has to be"
+    r"|turns out to be|leav(?:es|ing)|i(?:'d| would)? (?:think|believe|guess|say|bet|suppose)|most likely)\b"
     r"(?!\s*(?:far|that|loud|on|much|many|as|long|quiet)\b)",
     re.I,
 )
 _WAIT = re.compile(
-    r"(?:\.\.\.\s*no\b|(?:^|[.!?\n,;\-]\s*|\b(?:but|oh|no),? )(?:wait|actually|hmm|correction|sorry|i meant|no, wait|or rather|hold on"
-    r"|on second thoughts?|scratch that|let me re\w+|then again|my mistake|oops)\b)[,.:;!\-]*",
+    r"(?:\.\.\.\s*no\b|(?:^|[.!?\n,;\-]\s*|\b(?:but|oh|no),? )(?:wait|actually|hmm|correction|sorry|i meant|or rather"
+    r"|hold on|on second thoughts?|scratch that|let me re\w+|then again|my mistake|oops)\b)[,.:;!\-]*",
     re.I,
 )
 _HYPOTHESIS = re.compile(
-    r"(?:^|[.!?\n;]\s*)(?:if(?! i (?:had|have|must)\b)|suppose|supposing|let's say|assuming|assume|imagine|the question is)\b[^.;\n]*", re.I
+    r"(?:^|[.!?\n;]\s*)(?:if(?! i (?:had|have|must)\b)|suppos(?:e|ing)|let's say|assum(?:e|ing)|imagine|the question"
+    r" is)\b[^.;\n]*|(?:^|(?<=[.!?\n]))[^.!?\n]*\b(?:which|what|how|is|does|do)\b[^.!?\n]{8,200}\?",
+    re.I,
 )
-_CERTAIN = re.compile(
-    r"\b(?:without (?:a |any )?doubt|(?:there(?:'s| is) )?no (?:doubt|question)(?: that)?|none other than|not only)\b", re.I
-)
-"""Denials that affirm."""
-_QUESTION = re.compile(r"(?:^|(?<=[.!?\n]))[^.!?\n]*\b(?:which|what|how|is|does|do)\b[^.!?\n]{8,200}\?", re.I)
 _NONE = re.compile(
-    r"\b(?:none|neither) of (?:the|these|them|those|above)\b(?! others?\b)|(?:\bnot|n't) (?:any|one|among)(?: of)? (?:the|these|them)\b"
-    r"|\ball of (?:the above|them|these)\b|以上都不|都不是",
+    r"\b(?:none|neither) of (?:the|these|them|those|above)\b(?! others?\b)|(?:\bnot|n't) (?:any|one|among)(?: of)? "
+    r"(?:the|these|them)\b|\ball of (?:the above|them|these)\b|以上都不|都不是",
     re.I,
 )
 _REFUSAL = re.compile(
-    r"\b(?:i|we)(?:'m| am|'re| are)? ?(?:sorry|unable|not able|not (?:\w+ )?sure|unsure|uncertain|cannot|can't|can not|could not"
-    r"|couldn't|do not|don't|won't)\b(?! (?:hear|think|believe) (?:any ?thing (?:else|but)|any other|another"
-    r"|the (?!audio|clip|recording|sound\b)|it'?s|that|so))|^\W*(?:sorry|apolog)|\bas an? (?:\w+[ -]){0,3}(?:ai|model)\b"
-    r"|\bunable to\b|\b(?:impossible|not possible|difficult|hard) to (?:tell|determine|say|know|answer|identify)"
-    r"|\bcan(?:not|'t) (?:be (?:determined|answered|told|identified)|tell)"
+    r"\b(?:i|we)(?:'m| am|'re| are)? ?(?:sorry|unable|not able|not (?:\w+ )?sure|unsure|uncertain|can(?:not|'t| not)"
+    r"|could(?: not|n't)|do(?: not|n't)|won't)\b(?! (?:hear|think|believe) (?:any ?thing (?:else|but)|any other|another"
+    r"|the (?!audio|clip|recording|sound\b)|it'?s|that|so))|^\W*(?:sorry|apolog)|\bas an? (?:\w+[ -]){0,3}(?:ai|model)"
+    r"\b|\bunable to\b|\b(?:impossible|not possible|difficult|hard) to (?:tell|determine|say|know|answer|identify)"
+    r"|\bcan(?:not|'t) (?:be (?:determined|answered|told|identified)|tell)|\binconclusive\b|(?<!if )\bi can help\b"
     r"|\b(?:no|insufficient|not enough) (?:audio|sound file|clip|recording|information|idea|context|answer)\b"
-    r"|\bplease (?:\w+ )?(?:provide|upload|share|attach)|(?<!if )\bi can help\b|\bcould you (?:\w+ )?(?:share|provide)|\binconclusive\b|无法|抱歉|对不起|不知道|不能(?:确定|回答|听|判断)|わかりません"
-    r"|分かりません|申し訳|すみません|죄송|не могу|извините|не знаю|lo siento|no puedo|désolé|je ne (?:peux|sais)"
-    r"|tut mir leid|kann (?:\w+ )?nicht",
+    r"|\b(?:please|could you) (?:\w+ )?(?:provide|upload|share|attach)|无法|抱歉|对不起|不知道|不能(?:确定|回答)"
+    r"|わかりません|すみません|죄송|не могу|извините|lo siento|no puedo|désolé|je ne (?:peux|sais)|tut mir leid",
     re.I,
 )
-_BROKEN = re.compile(r"\b(?:the|(?-i:a)|an|and|or|of|is|it|to|in|at|for|from|by|around|about|I|with|because|so|but|that|which|then|would)$|[:(\-]$", re.I)
+_UNFINISHED = re.compile(
+    r"\b(?:the|(?-i:a)|an|and|or|of|is|it|to|in|at|for|from|by|around|about|I|with|because|so|but|that|which|then|would)$"
+    r"|[:(\-]$",
+    re.I,
+)
 _BESIDE = re.compile(
     r"[\W_]*(?:(?:and|or|und|oder|et|ou|y|o|и|или|和|或|is|the|a|an|possibly|maybe|then|it's|it is|this is|that is"
-    r"|there (?:is|are)|option)\b[\W_]*){0,3}", re.I
-)
-_IS_RIGHT = re.compile(
-    r"[)\]\"']?\s+(?:is|would be|seems)\s+(?:the\s+)?(?:most\s+|more\s+)?(?:correct|right|best|better|likely|appropriate|suitable|plausible)\b", re.I
-)
-_VERDICT = re.compile(
-    r"(?:[^.\n;]{0,40}?(?:[:=?\-]+|\bis|\bare)|[^\w\n]{1,4})\s*(?:(?P<right>yes|correct|true|right|the longest|✓|✔|✅)"
-    r"|(?P<wrong>no\b|not\b|incorrect|wrong|false|✗|✘|❌|absent)|\w+)",
+    r"|there (?:is|are)|option)\b[\W_]*){0,3}",
     re.I,
 )
 
 
-def match_answer(text: str, options: Sequence[str], polarity: str = "overlap") -> Match:
+def match_answer(text: str, options: Sequence[str]) -> Match:
+    """Read an answer: the option that it names, and the rule that decided.
+
+    The evidence, in this order:
+
+    1. An option's own text or letter, alone (*text*, *letter*).
+    2. An answer that is marked: the content of the last ``\\boxed{}`` or ``<answer>``, the value of a JSON answer, the
+       only bold line that names an option.
+    3. What "answer is", "I choose" and so on introduce (*answer is*), or "so", "therefore", "must be" (*conclusion*);
+       the last one counts, since "wait" and "actually" withdraw what stands before them.
+    4. A letter in front of all (*letter first*), or Yes or No (*yes or no*).
+    5. The only option that is mentioned and not denied (*mention*); of several the only one in the last sentence (*last
+       sentence*). An option may be mentioned by its letter, its text, "the second option", a number, two times or, in a
+       short answer, by most of its words. It is denied by a word before it ("not", "rather than") or its predicate ("is
+       wrong").
+
+    Thinking is never read, nor is what follows it where it does not end, nor a next turn of the conversation, a
+    question or a supposition. Of a text longer than READ_CHARACTERS the beginning and the end are read.
+
+    An answer is unparsed if nothing is left to read (*empty*); if it only repeats the list of options (*echo*); if its
+    letter is beyond the options (*no such letter*); if one conclusion names two options, as "B. dog" where B is not the
+    dog does (*conflict*); if it says that no option or every option is right (*none of them*); if it is an apology, or
+    says that nothing can be heard or decided (*refusal*); if several options are mentioned (*several*); or if none is
+    (*nothing*). A guess counts: "I would say B, but I can't hear the audio" is B.
+
+    Args:
+        text: what the model said.
+        options: 2 to 26 texts, in the order shown.
+
+    >>> match_answer("B. rain", ["rain", "dog"])
+    Match(option=None, rule='conflict')
+    >>> match_answer("<think>Rain, I guess.</think> It is the car horn.", ["car", "rain", "car horn"])
+    Match(option=2, rule='mention')
+    >>> match_answer("A. The dog stops early. So the answer is B, not A.", ["dog", "rain"])
+    Match(option=1, rule='answer is')
+    """
     form = _prepared(tuple(options))
     parts = _structured(text)
     if parts is not None:
-        found = [match_answer(part, options, polarity) for part in parts[:LONGEST]]
+        found = [match_answer(part, options) for part in parts[:LONGEST]]
         named = {match.option for match in found} - {None}
         if len(named) > 1:
             return Match(None, "conflict")
         return next((match for match in found if match.option is not None), found[0] if found else Match(None, "empty"))
     *marked, whole = _final_parts(text) or [""]
-    tagged = [_read(_readable(part, form), form, polarity) for part in marked]
-    told = [match.option for match in tagged if match.option is not None]
-    changes = sum(one != other for one, other in itertools.pairwise(told))
-    joined = re.search(r"</\s?\w+\s?>[\s,/&]*(?:and|or)?[\s,/&]*<\s?\w+\s?>[^<]{1,80}</\s?\w+\s?>\s*$", whole[-300:], re.I)
-    if changes > 2 or changes and joined:
-        return Match(None, "conflict")
-    for match in tagged:
+    for part in marked:
+        match = _read(_readable(part, form), form)
         if match.rule not in ("empty", "nothing"):
             return match
+    # A bold line is marked where no other bold line names an option.
     bold = re.findall(r"^[^\w\n]*(?:\*\*|__)([^*\n]{1,200}?)(?:\*\*|__)[^\w\n]*$", whole[-READ_CHARACTERS[1] :], re.M)
-    if bold and sum(bool(_mentions(one, form)) for one in bold[-26:]) == 1:
-        match = _read(_readable(bold[-1], form), form, polarity)
-        if match.option is not None and match.rule in ("letter", "text", "letter first", "answer is"):
+    if bold and sum(bool(_mentions(line, form)) for line in bold[-26:]) == 1:
+        match = _read(_readable(bold[-1], form), form)
+        if match.rule in ("letter", "text", "letter first", "answer is"):
             return match
-    return _read(_readable(whole, form), form, polarity)
+    return _read(_readable(whole, form), form)
 
 
 def _exact(answer: str, form: _Options) -> Match:
     """The match of a lone letter, an option's own text or an empty answer; *nothing* for any other."""
-    for texts, wanted in ((form.texts, answer.strip()), (tuple(map(str.casefold, form.texts)), answer.strip().casefold())):
-        if texts.count(wanted) == 1:
-            return Match(texts.index(wanted), "text")
+    if form.texts.count(answer.strip()) == 1:
+        return Match(form.texts.index(answer.strip()), "text")
     if not any(unicodedata.category(character)[0] in "LN" for character in answer):
         return Match(None, "empty")
     lone = re.fullmatch(r"[^\w#+]*([A-Za-z])[^\w#+]*", answer)
@@ -563,25 +575,29 @@ def _exact(answer: str, form: _Options) -> Match:
         option = _option_of_letter(lone[1], form)
         return Match(option, "no such letter" if option is None else "letter")
     words = folded_words(answer)
-    return Match(form.folded.index(words), "text") if words and form.folded.count(words) == 1 else Match(None, "nothing")
+    if words and form.folded.count(words) == 1:
+        return Match(form.folded.index(words), "text")
+    return Match(None, "nothing")
 
 
-def _read(answer: str, form: _Options, polarity: str) -> Match:
+def _read(answer: str, form: _Options) -> Match:
+    """The match of a part without markup."""
     exact = _exact(answer, form)
     if exact.rule != "nothing":
         return exact
-    items = [rf"[(\[]?{LETTERS[place]}[)\].:]+\s*{re.escape(text)}\W*?" for place, text in enumerate(form.texts)]
-    bare = re.sub(r"\s*".join(items), " ", answer, flags=re.I).strip()
-    if bare != answer and not re.search("[✓✔✅✗✘❌]", bare):
+    every = r"\s*".join(
+        rf"[(\[]?{LETTERS[place]}[)\].:]+\s*{re.escape(text)}\W*?" for place, text in enumerate(form.texts)
+    )
+    bare = re.sub(every, " ", answer, flags=re.I).strip()
+    if bare != answer:
         exact = _exact(bare, form)
         if exact.rule != "nothing":
             return Match(None, "echo") if exact.rule == "empty" else exact
-        answer = bare
-    answer = _CERTAIN.sub("clearly", answer)
-    asked = _QUESTION.sub(" ", answer)
-    if asked != answer and not re.search(r"\w", asked):
-        return Match(None, "nothing")
-    answer = _HYPOTHESIS.sub(". ", asked if _mentions(asked, form) else answer)
+    *before, last_line = bare.rsplit("\n", 2)
+    exact = _exact(last_line, form)
+    if before and exact.rule in ("letter", "text") and _exact(before[-1], form).rule == "nothing":
+        return exact
+    answer = _HYPOTHESIS.sub(". ", bare)
     mentions = _mentions(answer, form)
     last = mentions[-1].start if mentions else -1
     for turn in reversed(list(_WAIT.finditer(answer))):
@@ -593,112 +609,83 @@ def _read(answer: str, form: _Options, polarity: str) -> Match:
             break
         if not re.search(r"\w", answer[turn.end() :]) or _REFUSAL.search(answer, turn.end()):
             return Match(None, "nothing")
-    broken = _BROKEN.search(answer.rstrip()[-20:])
-    held = _held(answer, mentions)
+    unfinished = _UNFINISHED.search(answer.rstrip()[-20:])
+    affirmed = _affirmed(answer, mentions)
     for cue, rule in ((_ANSWER_IS, "answer is"), (_SO, "conclusion")):
         for found in reversed(list(cue.finditer(answer))):
-            named = [one for one in held if found.end() <= one.start <= found.end() + 60]
-            if rule == "conclusion" and broken:
+            after = [one for one in affirmed if one.start >= found.end()]
+            if (rule == "conclusion" and unfinished) or not after or after[0].start > found.end() + 60:
                 continue
-            if named and not re.search(r"[.!?]\s|\bbecause\b", answer[found.end() : named[0].start]):
-                return _decided(_side_by_side(answer, [one for one in held if one.start >= named[0].start]), rule)
-        if rule == "answer is" and (praised := _praised(answer, mentions)):
-            return _decided(praised, "option by option")
-    right = [one for one in held if _IS_RIGHT.match(answer, one.end)]
-    if right:
-        return _decided(right[-1:], "answer is")
-    first = [one for one in held if one.lettered and not re.search(r"\w", answer[: one.start])]
-    at_lines = {one.options for one in mentions if re.search(r"(?:^|\n)\W*(?:\d\W+)?$", answer[: one.start][-9:])}
+            if not re.search(r"[.!?]\s|\bbecause\b", answer[found.end() : after[0].start]):
+                return _decided(_side_by_side(answer, after), rule)
+    lines = [one for one in mentions if re.search(r"(?:^|\n)\W*(?:\d\W+)?$", answer[: one.start][-9:])]
     listed = {one.options for one in mentions if one.lettered and one.end > one.start + 1}
-    if len(listed) > 1 and broken:
-        return Match(None, "nothing")
-    if first and len(at_lines) < 2 and len(listed) < 3:
-        group = _side_by_side(answer, held[held.index(first[0]) :])
-        bare = first[0].end == first[0].start + 1
-        told = [one for one in mentions if bare and not one.lettered and re.fullmatch(r"[)\].:*\s]{1,4}", answer[first[0].end : one.start])]
-        return _decided([*group, *(one for one in told if one in held)], "letter first")
+    in_front = affirmed and affirmed[0].lettered and not re.search(r"\w", answer[: affirmed[0].start])
+    if in_front and sum(one.lettered for one in lines) < 2 and len(listed) < 3:
+        return _decided(_side_by_side(answer, affirmed), "letter first")
     if _NONE.search(answer):
         return Match(None, "none of them")
-    refusals = list(_REFUSAL.finditer(answer))
-    refusals = [one for one in refusals if not any(m.start <= one.start() < m.end for m in mentions)]
-    refusal = refusals[-1] if refusals else None
-    if refusal:
-        later = [one for one in held if one.start > refusal.end()]
-        turned = re.search(r"\b(?:but|however|maybe|probably|though|if i had to)\b", answer[refusal.end() :], re.I)
-        hedge = re.search(r"(?:\b(?:though|although)\W*|,\s*but\W*)$", answer[: refusal.start()], re.I)
-        hedge = hedge and [one for one in held if one.end <= refusal.start()]
-        turned = turned or re.match(r"\W*(?:while|although|though)\b", answer, re.I)
-        later = later or (held if hedge else [])
-        turned = turned or hedge
-        if not (turned and later) and (not held or form.yes_no or not first):
+    refusals = [one for one in _REFUSAL.finditer(answer) if not any(m.start <= one.start() < m.end for m in mentions)]
+    if refusals:
+        start, end = refusals[-1].span()
+        hedged = affirmed and re.search(r"\b(?:though|although|while)\W*$", answer[:start], re.I)
+        turned = re.search(r"\b(?:but|however|maybe|probably|though|if i had to)\b", answer[end:], re.I)
+        if not hedged and not (turned and affirmed and affirmed[-1].start > end):
             return Match(None, "refusal")
-    if form.yes_no and not mentions:
-        return _of_overlap(answer, form, polarity)
-    if form.yes_no and not re.search(r"\w", answer[: mentions[0].start]):
+    if form.yes_no and mentions and not re.search(r"\w", answer[: mentions[0].start]):
         return _decided(_side_by_side(answer, mentions), "yes or no")
-    if broken:
+    if unfinished:
         return Match(None, "nothing")
-    named_by = frozenset().union(*(one.options for one in held))
-    if len(named_by) > 1:
+    named = frozenset().union(*(one.options for one in affirmed))
+    if len(named) == 1:
+        return Match(min(named), "mention")
+    if named:
         stripped = answer.rstrip(" .!?\n")
-        last = re.split(r"[.!?\n;]\s+|\n|\bbut\b|\bhowever\b", stripped)[-1]
-        late = frozenset().union(*(one.options for one in held if one.end > len(stripped) - len(last)))
-        # "D: absent" ends a review, "The marimba" a text that is cut off.
-        after = answer[held[-1].end :]
-        lined = len(at_lines) > 2 and held[-1].lettered and held[-1].start >= answer.rfind("\n")
-        in_list = lined or re.match(r"[)\]]?\s*[:\-]", after) or (len(at_lines) > 1 and not re.search(r"\w", after))
-        cut = not re.search(r"\w|[.!?]", after) and re.fullmatch(r"\W*the\b.*", last, re.I)
-        hedged = re.search(r"\b(?:may|might|could)\b", last)
-        if len(late) == 1 and len(last) < len(answer) - 3 and not (in_list or cut or hedged):
+        sentence = re.split(r"[.!?\n;]\s+|\n|\bbut\b|\bhowever\b", stripped)[-1]
+        late = frozenset().union(*(one.options for one in affirmed if one.end > len(stripped) - len(sentence)))
+        # "D: absent" ends a review, "D. dog" a list, and "The dog" a text that is cut off.
+        after = answer[affirmed[-1].end :]
+        in_list = re.match(r"[)\]]?\s*[:\-]", after) or (
+            len({one.options for one in lines}) > 1 and not re.search(r"\w", after)
+        )
+        cut_off = re.match(r"\W*(?:\w+, )?the\b", sentence, re.I) and not re.search(r"\w|[.!?]", after)
+        if len(late) == 1 and len(sentence) < len(answer) - 3 and not in_list and not cut_off:
             return Match(min(late), "last sentence")
-        return Match(None, "conflict" if any(len(one.options) > 1 for one in held) else "several")
-    if named_by:
-        return Match(min(named_by), "mention")
+        return Match(None, "conflict" if any(len(one.options) > 1 for one in affirmed) else "several")
     return Match(None, "nothing") if mentions or form.counts or form.intervals else _reworded(answer, form)
 
 
-_GENERAL = frozenset(
-    "a an the of to in on at by for with from and or is are was were be been being it its he she they i you we his her"
-    " their this that there as has have had do does did will would can could s sound sounds audio".split()
+_GENERAL = folded_words(
+    "it a an the of to in on at by for with from and or is are was were be been being its he she they i you we his her"
+    " their this that there as has have had do does did will would can could s sound sounds audio"
 )
 """Words that say little of an option."""
 
 
 def _reworded(answer: str, form: _Options) -> Match:
-    """The option of which most words stand in the last sentence, or that is nearly spelled by a short answer."""
-    spelled = folded_words(answer)
-    if spelled[:1] in (("yes",), ("no",)):
-        of_first = [place for place, words in enumerate(form.folded) if words[:1] == spelled[:1]]
-        if len(of_first) == 1:
-            return Match(of_first[0], "mention")
+    """The option of which most words stand in the last sentence, or of which a short answer has a part."""
     stems = [{_stem(word) for word in words if word not in _GENERAL} for words in form.folded]
     for scope in (re.split(r"(?<=\w)[.!?]\s+|\n", answer.rstrip(" .!?\n"))[-1], answer):
         said = {_stem(word) for word in folded_words(scope)}
         shares = [len(words & said) / max(len(words), 1) for words in stems]
-        best = int(np.argmax(shares))
+        best = max(range(len(shares)), key=shares.__getitem__)
         others = max((share for place, share in enumerate(shares) if place != best), default=0)
-        denies = {"not", "no", "never"} & said - set(form.folded[best]) and len(said) <= 12
         most = shares[best] >= 0.75 and len(stems[best]) > 1 and others <= 0.5
         many = shares[best] >= 0.5 and len(stems[best]) > 5 and others <= 0.2
-        if (most or many) and not denies:
+        if most or many:
             return Match(best, "mention")
-    heads = [
-        place
-        for place, words in enumerate(form.folded)
-        for at, word in enumerate(words)
-        if len(words) > 1 and len(word) > 3 and word not in _GENERAL and _stem(word) in said
-        if not (at + 1 < len(words) and word.endswith(("ic", "ed", "ing", "al", "en")))
-        if sum(_stem(word) in other for other in stems) == 1
-    ]
-    if len(set(heads)) == 1 and shares[heads[0]] > max(share for place, share in enumerate(shares) if place != heads[0]) and len(spelled) <= 6 and not denies:
-        return Match(heads[0], "mention")
+    part = {_stem(word) for word in folded_words(answer) if word not in _GENERAL}
+    within = [place for place, words in enumerate(stems) if part and part <= words]
+    if len(within) == 1:
+        return Match(within[0], "mention")
+    spelled = folded_words(answer)
     near = [
         place
         for place, words in enumerate(form.folded)
-        if len(words) == len(spelled)
+        if len(words) == len(spelled) <= 4
         if all(SequenceMatcher(None, one, other).ratio() > 0.81 for one, other in zip(words, spelled, strict=True))
     ]
-    return Match(near[0], "mention") if len(near) == 1 and len(spelled) <= 4 else Match(None, "nothing")
+    return Match(near[0], "mention") if len(near) == 1 else Match(None, "nothing")
 
 
 def _stem(word: str) -> str:
@@ -719,71 +706,13 @@ def _side_by_side(text: str, mentions: Sequence[_Mention]) -> list[_Mention]:
     group = [mentions[0]]
     for one in mentions[1:]:
         between = text[group[-1].end : one.start]
-        if not _BESIDE.fullmatch(between) or ("\n" in between and one.lettered):
+        bare = group[-1].lettered and group[-1].end == group[-1].start + 1
+        if not _BESIDE.fullmatch(between) or ("\n" in between and (one.lettered or not bare)):
             break
-        # "B. dog" is one answer; "B. Dog is wrong" and "B. C is shorter" are two sentences.
+        # "B. dog" is one answer, "B. C is shorter" is two sentences.
+        told = len(between) < 4 and bare and not one.lettered
         ends = re.match(r"\s*(?:$|[.,;:!?)\"'\n]|because\b|since\b)", text[one.end :])
-        if re.search(r"(?<!\.)[.!?]\s", between) and not (group[-1].lettered and ends):
+        if re.search(r"(?<!\.)[.!?]\s", between) and not (group[-1].lettered and (ends or told)):
             break
         group.append(one)
     return group
-
-
-def _praised(text: str, mentions: Sequence[_Mention]) -> list[_Mention]:
-    """The mentions that are called right, where option after option is called right or wrong."""
-    ends = [*(one.start for one in mentions[1:]), len(text)]
-    verdicts = [(one, _VERDICT.match(text[:end], one.end)) for one, end in zip(mentions, ends, strict=False)]
-    given = [(one, verdict) for one, verdict in verdicts if verdict]
-    wrong = any(verdict["wrong"] for _, verdict in given)
-    return [one for one, verdict in given if verdict["right"]] if wrong and len(given) > 1 else []
-
-
-_OVERLAP = re.compile(
-    r"\bthere (?:is|are)\b.{0,20}\b(?:another|overlap\w*|second|other sounds?|something else)\b"
-    r"|\b(?:another|second|other) (?:sounds?|instruments?) \w+|\bsomething else (?:is|can be)\b|\b(?:i|you|one|we) (?:can )?hears?"
-    r" (?:another|something else|other)\b|(?<!about )(?<!for )(?<!tell )(?<!of )(?<!no )\boverlaps?\b(?! means)|\b(?:not|never) alone\b|\bclearly the \w+ is",
-    re.I,
-)
-_ALONE = re.compile(
-    r"\bno overlap|\b(?:do|does)(?:n't| not) overlap|\bno other sounds?\b|\bnothing else\b|\boverlaps? with nothing"
-    r"|(?<!not )(?<!never )\b(?:alone|by itself|on its own)\b|\bonly the \w+\b(?! (?:and|or)\b)|(?:\bnot|n't) (?:\w+ ){0,3}(?:anything else|another|any other)",
-    re.I,
-)
-
-
-def _of_overlap(answer: str, form: _Options, polarity: str) -> Match:
-    """Yes or No from a statement about other sounds."""
-    unsure = r"\b(?:if|whether|may|might|maybe|perhaps|possibly|unclear|not clear|before|after|then|except|for|to tell)\b|\?"
-    alone, overlap = _ALONE.search(answer), _OVERLAP.search(_ALONE.sub(" ", answer))
-    if not polarity or re.search(unsure, answer, re.I) or bool(alone) == bool(overlap):
-        return Match(None, "nothing")
-    return Match(form.yes_no["yes" if bool(alone) == (polarity == "alone") else "no"], "mention")
-
-
-def embedding_match(
-    texts: Sequence[str], options: Sequence[Sequence[str]], embed: Callable[[Sequence[str]], Floats]
-) -> list[int]:
-    """Return the position of the option that is most similar to each complete answer, by sentence embeddings.
-
-    This is how arXiv 2603.05128 matches, by NV-Embed-v2. It never abstains: a refusal, a lone letter or an empty text
-    gets the nearest option too, of equal ones the first. So it is not a score here, but may stand beside one:
-    `polybench` with ``parsed=True`` takes the positions.
-
-    Args:
-        texts: m answers, as the model gave them.
-        options: m lists of texts.
-        embed: n different texts to vectors [n, d] of any length; cosines are compared, and a cosine with zeros is 0.
-
-    >>> def embed(texts):
-    ...     return np.array([[text.count("dog"), text.count("rain")] for text in texts], float)
-    >>> embedding_match(["The dog, by far.", "I hear rain"], [["rain", "dog"]] * 2, embed)
-    [1, 0]
-    """
-    places = {text: place for place, text in enumerate(dict.fromkeys([*texts, *itertools.chain(*options)]))}
-    vectors = np.asarray(embed(list(places)), np.float64)
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    vectors = vectors / np.where(lengths > 0, lengths, 1)
-    return [
-        int(np.argmax(vectors[[places[option] for option in listed]] @ vectors[places[text]]))
-        for text, listed in zip(texts, options, strict=True)
-    ]

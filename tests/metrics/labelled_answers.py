@@ -11,8 +11,7 @@ from scipy.stats import binomtest
 
 from audio_compositionality.metrics.answers import match_answer
 
-HELD_OUT, DEVELOPMENT = "held_out", "development"
-INDEPENDENT, TRAPS = "independent", "traps"
+SETS = ("kinds", "development", "held_out", "independent", "traps")
 """Files of answers; see `answers/README.md` for who wrote which, and when."""
 ALL = "all"
 """Of all kinds together."""
@@ -66,13 +65,13 @@ class Scores:
         return _wilson(self.right, self.true)
 
 
-def labelled_answers(half: str) -> list[LabelledAnswer]:
+def labelled_answers(name: str) -> list[LabelledAnswer]:
     """One file; of the held-out half without what stands in the development half too."""
-    rows = [json.loads(line) for line in (_FOLDER / f"{half}.jsonl").read_text("utf-8").splitlines()]
+    rows = [json.loads(line) for line in (_FOLDER / f"{name}.jsonl").read_text("utf-8").splitlines()]
     answers = [LabelledAnswer(**row | {"options": tuple(row["options"])}) for row in rows]
-    if half != HELD_OUT:
+    if name != "held_out":
         return answers
-    known = {(row.options, row.answer) for row in labelled_answers(DEVELOPMENT)}
+    known = {(row.options, row.answer) for row in labelled_answers("development")}
     return [row for row in answers if (row.options, row.answer) not in known]
 
 
@@ -96,7 +95,7 @@ def _wilson(count: int, size: int) -> tuple[float, float]:
 
 
 def _row(kind: str, scores: Scores) -> str:
-    cells = [f"{kind:18}{scores.answers:5}"]
+    cells = [f"{kind:30}{scores.answers:5}"]
     for share, (low, high), size in (
         (scores.precision, scores.precision_interval, scores.parsed),
         (scores.recall, scores.recall_interval, scores.true),
@@ -107,9 +106,9 @@ def _row(kind: str, scores: Scores) -> str:
 
 
 if __name__ == "__main__":
-    for half in (HELD_OUT, DEVELOPMENT, INDEPENDENT, TRAPS):
+    for name in SETS:
         print(
-            f"\n{half}\n{'kind':18}{'n':>5}  {'precision':>22} of parsed  {'recall':>22} of those that name an option"
+            f"\n{name}\n{'kind':30}{'n':>5}  {'precision':>22} of parsed  {'recall':>22} of those that name an option"
         )
-        for kind, scores in scores_by_kind(labelled_answers(half)).items():
+        for kind, scores in scores_by_kind(labelled_answers(name)).items():
             print(_row(kind, scores))

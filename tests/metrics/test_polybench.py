@@ -12,8 +12,8 @@ import pytest
 from sklearn.metrics import balanced_accuracy_score, f1_score, matthews_corrcoef, recall_score
 
 from audio_compositionality.metrics.answers import LETTERS
-from audio_compositionality.metrics.polybench import POLARITIES, polybench
-from audio_compositionality.metrics.questions import REPLACED, TASKS
+from audio_compositionality.metrics.polybench import polybench
+from audio_compositionality.metrics.questions import POLARITIES, REPLACED, TASKS
 
 from .contract import MetricContract
 
