@@ -287,7 +287,7 @@ def _same_texts(match: re.Match[str], form: _Options) -> frozenset[int]:
 def _letters(text: str, form: _Options) -> Iterator[_Mention]:
     for match in _LETTER.finditer(text):
         letter, start, end = match["letter"], match.start("letter"), match.end("letter")
-        before, rest = text[max(0, match.start() - 40) : start], text[match.end() : match.end() + 40]
+        before, rest = text[max(0, match.start() - 24) : start], text[match.end() : match.end() + 40]
         called = start - match.start() > 2
         bracketed = text[start - 1 : start] in ("(", "[", "<") and match["after"][:1] in (")", "]", ">")
         marked = bool(re.search(r"[)\].:>]", match["after"])) or not rest.strip() or rest.startswith("\n")
@@ -430,7 +430,7 @@ def _affirmed(text: str, mentions: Sequence[_Mention]) -> list[_Mention]:
         ):
             kept[place] = False
             continue
-        clause = _CLAUSE.split(text[max(0, one.start - 60) : one.start])[-1]
+        clause = _CLAUSE.split(text[max(0, one.start - 40) : one.start])[-1]
         marked = one.lettered and text[one.end : one.end + 1] in (")", "]", ".", ":")
         following = mentions[place + 1].start if place + 1 < len(mentions) else len(text)
         wrong = (_WRONG_LETTER if marked else _WRONG).match(text[: min(one.end + 80, following)], one.end)
