@@ -72,13 +72,6 @@ def test_orders_of_one_question_count_once_and_agree_with_polybench() -> None:
     assert ours["scores"] == theirs["scores_correct"]
 
 
-def test_statements_about_other_sounds_answer_only_questions_about_overlap() -> None:
-    options, said = ["Yes", "No"], "There is another sound as well."
-    assert audio_questions([said], ["Yes"], [options])["unparsed"] == 1
-    assert polybench([said], ["Yes"], [options], ["concurrency"])["unparsed"] == 0
-    assert audio_questions(["Yes, there is."], ["Yes"], [options])["accuracy"] == 1
-
-
 def test_refusals_say_which_metric() -> None:
     with pytest.raises(ValueError, match="audio_questions got references, options without predictions"):
         audio_questions(None, ["a"], [["a", "b"]])

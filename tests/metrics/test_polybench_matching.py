@@ -27,7 +27,7 @@ FRENCH = ("l'aboiement d'un chien", "la sirène", "le café", "la pluie")
 RULES: dict[str, tuple[str, Sequence[str]]] = {
     "letter": ("B", PETS),
     "text": ("the dog", PETS),
-    "letter first": ("B. cat", PETS),
+    "letter first": ("B, because it purrs", PETS),
     "answer is": ("The answer is B.", PETS),
     "conclusion": ("The dog stops early, so it must be the rain.", PETS),
     "yes or no": ("Yes, the rain goes on.", YES_NO),
