@@ -13,7 +13,7 @@ from audio_compositionality.encoders.controls import CONTROLS, ControlKind
 from audio_compositionality.encoders.options import DIRECT_TOKENS
 from audio_compositionality.evaluator.run.answers import clips_about, other_clips
 from audio_compositionality.evaluator.run.opened import OpenedTask, open_task
-from audio_compositionality.metrics.answers import POLARITIES, match_answer
+from audio_compositionality.metrics.answers import match_answer
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.text import nearest
 from audio_compositionality.tasks.base import Outputs, Task, TaskError
@@ -53,8 +53,7 @@ class PosedQuestion:
         """The option that an answer names, by the rules of the metrics; None where it names none, or is free."""
         if self.free is not None:
             return None
-        polarity = self.row.get("polarity")
-        match = match_answer(answer, list(self.options), polarity if polarity in POLARITIES else POLARITIES[0])
+        match = match_answer(answer, list(self.options))
         return None if match.option is None else self.options[match.option]
 
     @property

@@ -10,13 +10,12 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.metrics.answers import POLARITIES, UNPARSED, match_answer
+from audio_compositionality.metrics.answers import UNPARSED, match_answer
 from audio_compositionality.support.table import Cell, Column, Table, rows_of
 from audio_compositionality.support.table import Row as TableRow
 from audio_compositionality.support.text import counted, number_text, shortened, shown
@@ -211,14 +210,13 @@ def rescore(log: AnswerLog, rows: Sequence[Row] | None = None, rule: tuple[str, 
     """
     rows = log.rows if log.rows is not None else rows
     questions = None if rows is None else _Questions([row for row in rows if row.get("split", "test") == "test"])
-    polarities = {str(row["id"]): row.get("polarity") for row in rows or ()}
     answers = []
     for answer in log.answers:
         joined = _by_itself(answer) if questions is None else questions.joined(answer)
         if not joined.problem and answer.text is None:
             joined = replace(joined, problem=FAILED)
         if not joined.problem:
-            joined = _scored(joined, answer, polarities.get(joined.id), rule)
+            joined = _scored(joined, answer, rule)
         answers.append(joined)
     names = (OURS, *([rule[0]] if rule else []), LOG)
     scorings = tuple(name for name in names if any(name in answer.by for answer in answers))
@@ -227,9 +225,9 @@ def rescore(log: AnswerLog, rows: Sequence[Row] | None = None, rule: tuple[str, 
     return Rescored(log, tuple(answers), scorings, tuple(id for id in ids if id not in scored))
 
 
-def _scored(joined: ScoredAnswer, answer: LoggedAnswer, polarity: Any, rule: tuple[str, Rule] | None) -> ScoredAnswer:
+def _scored(joined: ScoredAnswer, answer: LoggedAnswer, rule: tuple[str, Rule] | None) -> ScoredAnswer:
     options = joined.options
-    match = match_answer(joined.text, options, polarity if polarity in POLARITIES else POLARITIES[0])
+    match = match_answer(joined.text, options)
     taken = None if match.option is None else options[match.option]
     scores = {OURS: float(taken == joined.reference)}
     if rule is not None:

@@ -14,9 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .answer_judgements import JudgedAnswer as JudgedAnswer
-from .answer_mentions import Mention as Mention
-from .answer_words import LETTERS as LETTERS
+from .answers import LETTERS as LETTERS
 from .answers import REFUSED as REFUSED
 from .arrays import Floats as Floats
 from .evaluated import count, metric_class, share
@@ -119,7 +117,7 @@ AudioQuestions = metric_class(
     whole=False,
 )
 
-VERSION = 1
+VERSION = 2
 """It rises with every change of code or constants that can change a number."""
 
 MEASURES = {

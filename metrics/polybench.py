@@ -17,15 +17,14 @@ questions of a group.
 (0.5, 0.5, 1, 1)
 """
 
+import itertools
 import math
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from .answer_judgements import JudgedAnswer as JudgedAnswer
-from .answer_mentions import Mention as Mention
-from .answer_words import folded_words
-from .answers import POLARITIES as POLARITIES
+from .answers import folded_words
 from .arrays import Floats as Floats
 from .evaluated import Fields, count, hidden, metric_class, share
 from .questions import (
@@ -276,7 +275,7 @@ def _by_overlap(a: Questions, draws: Intervals) -> dict[str, Any]:
     return table
 
 
-VERSION = 2
+VERSION = 3
 """It rises with every change of code or constants that can change a number."""
 
 _QUESTIONS = {
@@ -400,3 +399,32 @@ MEASURES |= {
     ),
 }
 """The description of each number of `polybench`, by name, the score first."""
+
+
+def embedding_match(
+    texts: Sequence[str], options: Sequence[Sequence[str]], embed: Callable[[Sequence[str]], Floats]
+) -> list[int]:
+    """Return the position of the option that is most similar to each complete answer, by sentence embeddings.
+
+    This is how arXiv 2603.05128 matches, by NV-Embed-v2. It never abstains: a refusal, a lone letter or an empty text
+    gets the nearest option too, of equal ones the first. So it is not a score here, but may stand beside one:
+    `polybench` with ``parsed=True`` takes the positions.
+
+    Args:
+        texts: m answers, as the model gave them.
+        options: m lists of texts.
+        embed: n different texts to vectors [n, d] of any length; cosines are compared, and a cosine with zeros is 0.
+
+    >>> def embed(texts):
+    ...     return np.array([[text.count("dog"), text.count("rain")] for text in texts], float)
+    >>> embedding_match(["The dog, by far.", "I hear rain"], [["rain", "dog"]] * 2, embed)
+    [1, 0]
+    """
+    places = {text: place for place, text in enumerate(dict.fromkeys([*texts, *itertools.chain(*options)]))}
+    vectors = np.asarray(embed(list(places)), np.float64)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors = vectors / np.where(lengths > 0, lengths, 1)
+    return [
+        int(np.argmax(vectors[[places[option] for option in listed]] @ vectors[places[text]]))
+        for text, listed in zip(texts, options, strict=True)
+    ]

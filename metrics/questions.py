@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .answer_words import LETTERS, folded_words
-from .answers import POLARITIES, REFUSED, match_answer
+from .answers import LETTERS, REFUSED, folded_words, match_answer
 from .arrays import Floats, Ints
 from .evaluated import MOST, Fields, count, share
 
@@ -25,6 +24,9 @@ TASKS = (
 REPLACED = {"counting": "counting_together", "duration": "duration_longest"}
 """Tasks of the paper that statistics of a clip without time answer in part, each with its replacement in means over
 tasks where it is asked."""
+
+POLARITIES = ("overlap", "alone")
+"""The meaning of "Yes" in a question of concurrency: something overlaps the sound in question, or nothing does."""
 
 RESAMPLES = 2000
 """Draws of the bootstrap."""
@@ -152,7 +154,7 @@ def read_questions(
             choices.append(_position_given(row, entry, options))
             rules.append("position" if choices[-1] >= 0 else "nothing")
         elif isinstance(entry, str):
-            match = match_answer(entry, options, polarity[row])
+            match = match_answer(entry, options)
             choices.append(-1 if match.option is None else match.option)
             rules.append(match.rule)
         else:

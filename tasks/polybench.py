@@ -207,8 +207,7 @@ class PolybenchTask(QuestionTask):
             ModelError: its encoder cannot be loaded.
         """
         # Imported by need: a task loads its metric only in the process that scores, and an encoder takes seconds.
-        from audio_compositionality.metrics.answers import embedding_match
-        from audio_compositionality.metrics.polybench import polybench
+        from audio_compositionality.metrics.polybench import embedding_match, polybench
         from audio_compositionality.metrics.questions import in_means
 
         given: dict[str, Any] = columns_of(asked) | {"tasks": [kind_of_row(row).replace("/", "_") for row, _ in asked]}

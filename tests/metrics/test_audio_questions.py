@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from audio_compositionality.metrics.answer_words import LETTERS
+from audio_compositionality.metrics.answers import LETTERS
 from audio_compositionality.metrics.audio_questions import audio_questions
 from audio_compositionality.metrics.polybench import polybench
 
@@ -70,13 +70,6 @@ def test_orders_of_one_question_count_once_and_agree_with_polybench() -> None:
     same += ("consistency_chance", "all_orders_right", "position_distance", "choices", "rules", "position")
     assert {name: ours[name] for name in same} == {name: theirs[name] for name in same}
     assert ours["scores"] == theirs["scores_correct"]
-
-
-def test_statements_about_other_sounds_answer_only_questions_about_overlap() -> None:
-    options, said = ["Yes", "No"], "There is another sound as well."
-    assert audio_questions([said], ["Yes"], [options])["unparsed"] == 1
-    assert polybench([said], ["Yes"], [options], ["concurrency"])["unparsed"] == 0
-    assert audio_questions(["Yes, there is."], ["Yes"], [options])["accuracy"] == 1
 
 
 def test_refusals_say_which_metric() -> None:

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import balanced_accuracy_score, f1_score, matthews_corrcoef, recall_score
 
-from audio_compositionality.metrics.answer_words import LETTERS
-from audio_compositionality.metrics.polybench import POLARITIES, polybench
-from audio_compositionality.metrics.questions import REPLACED, TASKS
+from audio_compositionality.metrics.answers import LETTERS
+from audio_compositionality.metrics.polybench import polybench
+from audio_compositionality.metrics.questions import POLARITIES, REPLACED, TASKS
 
 from .contract import MetricContract
 
@@ -214,7 +214,7 @@ def test_counts_by_hand() -> None:
     expected = np.array([3 / 3 + 2 / 2, 3 / 3 + 2 / 2, 3 / 3]) / 5
     assert result["position_distance"] == pytest.approx(np.abs(np.array([1, 3, 1]) / 5 - expected).sum() / 2)
     assert result["correctness"] is result["consistency"] is result["all_orders_right"] is None
-    assert result["rules"] == ["letter", "letter first", "mention", "refusal", "text", "yes or no"]
+    assert result["rules"] == ["letter", "letter", "mention", "refusal", "text", "yes or no"]
     assert result["choices"] == [1, 2, 1, None, 1, 0]
 
 
