@@ -1,28 +1,30 @@
 """Stored answers scored anew: by the matcher of this project, by a benchmark's published rule, and as their log counts.
 
 No model is run. Each answer is joined with its question, in the options as they were shown; where the three disagree,
-the difference is kept answer by answer, with the rule of `match_answer` that decided.
+the difference is kept answer by answer, with the rule of `match_answer` that decided. The column of a table that equals
+the right answers is never taken for the model's.
 """
 
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Row
+from audio_compositionality.dataset_builder.sounds.published.question_tables import folded, one_line, place_of
 from audio_compositionality.metrics.answers import POLARITIES, UNPARSED, match_answer
 from audio_compositionality.support.table import Cell, Column, Table, rows_of
 from audio_compositionality.support.table import Row as TableRow
-from audio_compositionality.support.text import counted, number_text, shortened, shown
+from audio_compositionality.support.text import counted, listed, number_text, shortened, shown
 from audio_compositionality.tasks.shapes.asking import CYCLIC, shown_orders
 
-from .answer_logs import AnswerLog, LoggedAnswer
+from .answer_logs import AnswerLog, LogError, texts_of
 from .compare.statistics import Floats, compare_pairs, mean_intervals
 from .compare.tables import interval_text
 
@@ -36,6 +38,19 @@ FAILED = "the model failed, by the log"
 
 LISTED = 20
 """Differences in the terminal; a file has all."""
+
+KEY_SHARE = 0.99
+"""A column of which more rows state the right answer is the key: no model is trusted with as many."""
+
+NUMBERS = ("from-0", "from-1", "text")
+"""What an answer such as ``2`` is: the number of an option, counted from 0 or from 1, or a text."""
+
+_AUTHORS = {
+    "model_output": "MMAU's evaluation.py since January 2025",
+    "model_prediction": "MMAU's and MMAR's evaluation.py before, and DeSTA2.5's",
+    "answer_prediction": "MMAR's code/evaluation.py",
+}
+"""Whose published scripts score a column."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +67,7 @@ class ScoredAnswer:
         group: of questions that are not independent.
         taken: the option that the matcher reads; None where the answer names none.
         how: the rule of `match_answer` that decided.
-        scores: from 0 to 1, by the name of the scoring.
+        by: scores from 0 to 1, by the name of the scoring.
         problem: why the answer has no score; empty where it has.
     """
 
@@ -65,13 +80,8 @@ class ScoredAnswer:
     group: str = ""
     taken: str | None = None
     how: str = ""
-    scores: Mapping[str, float] | None = None
+    by: Mapping[str, float] = field(default_factory=dict)
     problem: str = ""
-
-    @property
-    def by(self) -> Mapping[str, float]:
-        """The scores; empty where there are none."""
-        return self.scores or {}
 
     @property
     def differs(self) -> bool:
@@ -88,12 +98,15 @@ class Rescored:
         answers: all of them, in its order.
         scorings: names of the scorings that there are, ours first.
         unanswered: ids of questions of the data without an answer that was scored.
+        said: what was read as what, how many rows were used and dropped and why, and what is suspicious: three lines
+            at most.
     """
 
     log: AnswerLog
     answers: tuple[ScoredAnswer, ...]
     scorings: tuple[str, ...]
     unanswered: tuple[str, ...]
+    said: tuple[str, ...]
 
     @property
     def scored(self) -> tuple[ScoredAnswer, ...]:
@@ -108,135 +121,235 @@ class Rescored:
 
 # ----- the question of an answer
 
-
-def _folded(text: str) -> str:
-    return " ".join(text.split()).casefold()
+_LETTERED = re.compile(r"\(?([A-Za-z])[).:\]]\)?\s")
 
 
-class _Questions:
-    """The questions of some data, by id and by their options."""
+def option_place(statement: str, options: Sequence[str], *, by_letter: bool = False) -> int | None:
+    """The place of an option that is stated as its text, its letter, or its letter before its text, and not guessed.
 
-    def __init__(self, rows: Sequence[Row]) -> None:
-        self.rows = rows
-        self._by_id = {str(row["id"]): row for row in rows}
-        self._by_options: dict[frozenset[str], list[Row]] = {}
-        for row in rows:
-            self._by_options.setdefault(frozenset(map(_folded, row["options"])), []).append(row)
+    Args:
+        statement: such as a right answer in a log.
+        options: as they were shown, without letters.
+        by_letter: take a letter for that of an option even where an option has this text.
 
-    def joined(self, answer: LoggedAnswer) -> ScoredAnswer:
-        """An answer with its question; with a problem where it has none here."""
-        row, number, options = self._by_id.get(answer.id), answer.number, answer.options
-        base, mark, order = answer.id.rpartition("?")
-        if row is None and mark and order.isdecimal() and base in self._by_id:
-            row, number = self._by_id[base], order
-            orders = shown_orders(row["options"], CYCLIC)
-            if not options and int(order) < len(orders):
-                options = orders[int(order)]
-        row = row or self._in_words(answer)
-        if row is None:
-            return _without(answer, "no question of the data")
-        if options and not set(map(_folded, row["options"])) <= set(map(_folded, options)):
-            return _without(answer, "the log shows other options than the question of this id")
-        options = tuple(options or row["options"])
-        reference = next(text for text in options if _folded(text) == _folded(row["answer"]))
-        group = str(row.get("group") or row["id"])
-        return ScoredAnswer(str(row["id"]), number, answer.text or "", row["question"], options, reference, group)
-
-    def _in_words(self, answer: LoggedAnswer) -> Row | None:
-        """The only question whose options and words were put to the model; of several the one at the log's place."""
-        prompt = _folded(answer.prompt)
-        there = None
-        if answer.place is not None and 0 <= answer.place < len(self.rows):
-            there = self.rows[answer.place]
-        candidates = self._by_options.get(frozenset(map(_folded, answer.options)), [there] if there else [])
-        candidates = [row for row in candidates if _folded(row["question"]) in prompt]
-        if len(candidates) > 1:
-            candidates = [row for row in candidates if row is there]
-        return candidates[0] if candidates else None
-
-
-def _without(answer: LoggedAnswer, problem: str) -> ScoredAnswer:
-    id = answer.id or ("" if answer.place is None else f"question {answer.place}")
-    return ScoredAnswer(id, answer.number, answer.text or "", answer.prompt, answer.options, problem=problem)
-
-
-def _by_itself(answer: LoggedAnswer) -> ScoredAnswer:
-    """An answer with its question as the log has it."""
-    joined = _without(answer, "")
-    place = option_place(answer.reference, answer.options)
-    if len(answer.options) < 2:
-        problem = "the log shows no options; --data gives them"
-    elif not answer.reference:
-        problem = "the log has no right answer; --data gives it"
-    elif len(set(map(_folded, answer.options))) < len(answer.options):
-        problem = "two of its options are equal"
-    elif place is None:
-        problem = "the right answer of the log is none of its options"
-    else:
-        return replace(joined, reference=answer.options[place], group=joined.id or _folded(answer.prompt))
-    return replace(joined, problem=problem)
-
-
-_LETTERED = re.compile(r"\(?([A-Za-z])[).:]\)?\s+(\S.*)", re.S)
-
-
-def option_place(reference: str, options: Sequence[str]) -> int | None:
-    """The place of a right answer that is stated as a text, a letter, or a letter before the text.
-
-    None where it is none of the options, or its letter is one and its text another.
+    Returns:
+        the place, from 0; None where it is none of the options, or its letter is one and its text another.
     """
-    if not 2 <= len(options) <= 26:
-        return None
-    match = match_answer(reference, options)
-    if match.rule in ("letter", "text"):
-        return match.option
-    lettered = _LETTERED.fullmatch(reference.strip())
-    place = option_place(lettered[2], options) if lettered else None
-    return place if lettered and place == ord(lettered[1].upper()) - ord("A") else None
+    text = one_line(statement)
+    places = [place_of(text, options, way) for way in (("letters", "text") if by_letter else ("text", "letters"))]
+    place = next((place for place in places if place is not None), None)
+    lettered = _LETTERED.match(text)
+    if place is None or not lettered or text == options[place]:
+        return place
+    return place if place == ord(lettered[1].upper()) - ord("A") else None
+
+
+def _joined(log: AnswerLog, rows: Sequence[Row] | None, in_order: bool) -> list[ScoredAnswer]:
+    """The answers with their questions in the data, or else in the log, without a text; or with what prevents that.
+
+    Raises:
+        LogError: they are to be taken in order, and have ids, or are fewer or more than the questions.
+    """
+    by_id = {str(row["id"]): row for row in rows or ()}
+    by_options: dict[frozenset[str], list[Row]] = {}
+    for row in rows or ():
+        by_options.setdefault(frozenset(map(folded, row["options"])), []).append(row)
+    known = sum(answer.id in by_id for answer in log.answers)
+    if in_order and rows is not None and (known or len(log.answers) != len(rows)):
+        raise LogError(
+            f"{log.title} has {counted(len(log.answers), 'answer')}, {known:,} with the id of a question, and the data "
+            f"{counted(len(rows), 'question')}: --in-order takes one answer without such an id for each"
+        )
+    # A letter that is an option's text too is a letter where all right answers are, and some can be nothing else.
+    stated = [answer for answer in log.answers if answer.reference.strip()]
+    ways = [[place_of(one_line(one.reference), one.options, way) for one in stated] for way in ("letters", "text")]
+    by_letter = None not in ways[0] and None in ways[1]
+    joined = []
+    for position, answer in enumerate(log.answers):
+        number, options, problem, place = answer.number, answer.options, "", None
+        id = answer.id or ("" if answer.place is None else f"question {answer.place}")
+        question, group, found = answer.prompt, id or folded(answer.prompt), by_id.get(answer.id)
+        base, mark, order = answer.id.rpartition("?")
+        if rows is None:
+            place = option_place(answer.reference, options, by_letter=by_letter)
+            if len(options) < 2:
+                problem = "the log shows no options; --data gives them"
+            elif not answer.reference:
+                problem = "the log has no right answer; --data gives it"
+            elif len(set(map(folded, options))) < len(options):
+                problem = "two of its options are equal"
+            elif place is None:
+                problem = "the right answer of the log is none of its options"
+        elif in_order:
+            found = rows[position]
+        elif found is None and mark and order.isdecimal() and base in by_id:
+            found, number = by_id[base], order
+            orders = shown_orders(found["options"], CYCLIC)
+            options = options or (orders[int(order)] if int(order) < len(orders) else ())
+        elif found is None:
+            # The only question whose options and words were put to the model; of several the one at the log's place.
+            there = [] if answer.place is None or answer.place < 0 else rows[answer.place : answer.place + 1]
+            alike = by_options.get(frozenset(map(folded, options)), there)
+            alike = [row for row in alike if folded(row["question"]) in folded(answer.prompt)]
+            alike = [row for row in alike if there and row is there[0]] if len(alike) > 1 else alike
+            found = alike[0] if alike else None
+            problem = "no question of the data"
+            if not answer.id and log.why != "format":
+                problem = "no id; --in-order takes rows in the order of the questions"
+        if found is not None:
+            options, problem = tuple(options or found["options"]), ""
+            place = place_of(found["answer"], options, "text")
+            if place is None or not set(map(folded, found["options"])) <= set(map(folded, options)):
+                problem = "the log shows other options than the question of this id"
+            else:
+                id, question, group = str(found["id"]), found["question"], str(found.get("group") or found["id"])
+        right = "" if problem or place is None else options[place]
+        joined.append(ScoredAnswer(id, number, "", question, options, right, group, problem=problem))
+    return joined
+
+
+# ----- the model's answers
+
+
+def _column_of(log: AnswerLog, joined: Sequence[ScoredAnswer]) -> str:
+    """The heading of the model's answers in a table.
+
+    Raises:
+        LogError: several columns could hold them, or none: lists them.
+    """
+    keys = set()
+    for name, values in log.columns.items():
+        pairs = [(one, text) for one, value in zip(joined, values, strict=True) for text in texts_of(value)]
+        places = [(one, option_place(text, one.options)) for one, text in pairs if one.reference]
+        right = sum(place is not None and one.options[place] == one.reference for one, place in places)
+        if right > KEY_SHARE * len(places):
+            keys.add(name)
+    left = [name for name in log.columns if len(log.columns) == 1 or name not in keys]
+    # Two columns that are equal are one.
+    left = list({repr(log.columns[name]): name for name in reversed(left)}.values())
+    if len(left) == 1 and log.why and (log.why != "only" or left[0] not in keys):
+        return left[0]
+    told = []
+    for name, values in log.columns.items():
+        example = next((text for value in values for text in texts_of(value) if text.strip()), "")
+        more = "equals the right answers" if name in keys else f"such as {shortened(example, 40)!r}"
+        scored = _AUTHORS.get(name.lower())
+        told.append(f"{shortened(name, 40)} ({more}{f'; scored by {scored}' if scored else ''})")
+    first = next((name for name in log.columns if name not in keys), "COLUMN")
+    raise LogError(
+        f"{log.title}: cannot tell which column holds the model's answers; candidates: {listed(told, 10)}. Name it: "
+        f"--answers {shlex.quote(shortened(first, 40))}"
+    )
+
+
+def _way_of(title: str, given: Sequence[ScoredAnswer], numbers: str | None) -> str | None:
+    """How the answers count options, of NUMBERS, where they are numbers of options; None where they are texts.
+
+    Raises:
+        LogError: they are numbers, and it cannot be told of what.
+    """
+    stated = [one for one in given if one.text.strip()]
+    places = {way: [place_of(one.text.strip(), one.options, way) for one in stated] for way in NUMBERS[:2]}
+    ways = [way for way in places if None not in places[way]]
+    if numbers is not None or not ways or not stated:
+        return numbers if numbers in ways else None
+    read = [match_answer(one.text, one.options).option is not None for one in stated]
+    if all(read) or (len(ways) == 1 and not any(read)):
+        return None if all(read) else ways[0]
+    raise LogError(
+        f"{title}: the answers are numbers such as {stated[0].text}, of options counted from 0 or 1, or texts. Say "
+        f"which: --numbers {', '.join(NUMBERS)}"
+    )
 
 
 # ----- scores
 
 
-def rescore(log: AnswerLog, rows: Sequence[Row] | None = None, rule: tuple[str, Rule] | None = None) -> Rescored:
+def rescore(
+    log: AnswerLog,
+    rows: Sequence[Row] | None = None,
+    rule: tuple[str, Rule] | None = None,
+    *,
+    in_order: bool = False,
+    numbers: str | None = None,
+) -> Rescored:
     """Score the answers of a log anew.
 
     Args:
         log: its answers.
         rows: questions with ``id``, ``question``, ``options`` and ``answer``; None for those in the log.
         rule: name of a benchmark, and its published rule.
+        in_order: the answers, without ids, are those to the questions in their order.
+        numbers: of NUMBERS, what an answer such as ``2`` is; by default told where it is certain.
 
     Returns:
         a score of each answer by the matcher, by the rule where one is given, and by the log where it states one.
+
+    Raises:
+        LogError: several columns could hold the model's answers, or none; or `in_order` or `numbers` has to be said.
     """
     rows = log.rows if log.rows is not None else rows
-    questions = None if rows is None else _Questions([row for row in rows if row.get("split", "test") == "test"])
-    polarities = {str(row["id"]): row.get("polarity") for row in rows or ()}
+    questions = None if rows is None else [row for row in rows if row.get("split", "test") == "test"]
+    joined = _joined(log, questions, in_order)
+    column = _column_of(log, joined)
+    given: list[tuple[ScoredAnswer, float | None]] = []
+    for position, (one, logged) in enumerate(zip(joined, log.answers, strict=True)):
+        texts = texts_of(log.columns[column][position])
+        one = replace(one, problem=one.problem or ("" if texts else FAILED))
+        for number, text in enumerate(texts or [""]):
+            several = f"{one.number}.{number}".strip(".") if len(texts) > 1 else one.number
+            given.append((replace(one, text=text, number=several), logged.stated))
+    way = _way_of(log.title, [one for one, _ in given if not one.problem], numbers)
+    polarities = {str(row["id"]): row.get("polarity") for row in questions or ()}
     answers = []
-    for answer in log.answers:
-        joined = _by_itself(answer) if questions is None else questions.joined(answer)
-        if not joined.problem and answer.text is None:
-            joined = replace(joined, problem=FAILED)
-        if not joined.problem:
-            joined = _scored(joined, answer, polarities.get(joined.id), rule)
-        answers.append(joined)
+    for one, score in given:
+        if not one.problem:
+            text, how = one.text, "option number"
+            place = place_of(text.strip(), one.options, way) if way is not None else None
+            text = text if place is None else one.options[place]
+            if place is None:
+                polarity = polarities.get(one.id)
+                match = match_answer(text, one.options, polarity if polarity in POLARITIES else POLARITIES[0])
+                place, how = match.option, match.rule
+            taken = None if place is None else one.options[place]
+            by = {OURS: float(taken == one.reference)}
+            if rule is not None:
+                by[rule[0]] = float(rule[1](text, one.options, one.reference))
+            if score is not None:
+                by[LOG] = score
+            one = replace(one, taken=taken, how=how, by=by)
+        answers.append(one)
     names = (OURS, *([rule[0]] if rule else []), LOG)
     scorings = tuple(name for name in names if any(name in answer.by for answer in answers))
     scored = {answer.id for answer in answers if not answer.problem}
-    ids = [str(row["id"]) for row in questions.rows] if questions else dict.fromkeys(answer.id for answer in answers)
-    return Rescored(log, tuple(answers), scorings, tuple(id for id in ids if id not in scored))
+    ids = dict.fromkeys(answer.id for answer in answers) if questions is None else [str(row["id"]) for row in questions]
+    unanswered = tuple(id for id in ids if id not in scored)
+    fields = {"answers": column, **log.fields}
+    if way is not None:
+        fields["answers"] += f", numbers of options {way.replace('-', ' ')}"
+    if questions is not None:
+        has_options = any(answer.options for answer in log.answers)
+        fields |= {"right answers": "the data"} | ({} if has_options else {"options": "the data"})
+    return Rescored(log, tuple(answers), scorings, unanswered, _said(log, answers, fields))
 
 
-def _scored(joined: ScoredAnswer, answer: LoggedAnswer, polarity: Any, rule: tuple[str, Rule] | None) -> ScoredAnswer:
-    options = joined.options
-    match = match_answer(joined.text, options, polarity if polarity in POLARITIES else POLARITIES[0])
-    taken = None if match.option is None else options[match.option]
-    scores = {OURS: float(taken == joined.reference)}
-    if rule is not None:
-        scores[rule[0]] = float(rule[1](joined.text, options, joined.reference))
-    if answer.stated is not None:
-        scores[LOG] = answer.stated
-    return replace(joined, taken=taken, how=match.rule, scores=scores)
+def _said(log: AnswerLog, answers: Sequence[ScoredAnswer], fields: Mapping[str, str]) -> tuple[str, ...]:
+    """The lines of `Rescored.said`."""
+    dropped = []
+    for problem, count in Counter(answer.problem for answer in answers if answer.problem).items():
+        ids = list(dict.fromkeys(answer.id for answer in answers if answer.problem == problem))
+        dropped.append(f"{count:,}: {problem} ({shown([shortened(id, 60) for id in ids])})")
+    scored = [answer for answer in answers if not answer.problem]
+    told = "; ".join(f"{what} from {where}" for what, where in fields.items())
+    used = "; ".join([f"{len(scored):,} of {counted(len(answers), 'answer')} used", *dropped])
+    said = [f"{log.title} is {log.format}: {told}.", f"{used}."]
+    equal = sum(answer.text.strip() == answer.reference.strip() for answer in scored)
+    if equal > KEY_SHARE * len(scored):
+        said.append(
+            f"SUSPICIOUS: {equal:,} of {counted(len(scored), 'answer')} are the right answer letter for letter. If "
+            "they are the key and not a model's, --answers COLUMN names another column of a table."
+        )
+    return tuple(said)
 
 
 def _per_question(answers: Sequence[ScoredAnswer], names: Sequence[str]) -> tuple[Floats, NDArray[np.int64]]:
@@ -252,21 +365,17 @@ def _per_question(answers: Sequence[ScoredAnswer], names: Sequence[str]) -> tupl
 
 # ----- tables
 
+_NAMES = {OURS: "matcher of this project", LOG: "as the log counts"}
 
-def tables_of(rescored: Rescored, listed: int | None = LISTED) -> list[Table]:
+
+def tables_of(rescored: Rescored, most: int | None = LISTED) -> list[Table]:
     """The accuracies, the readings of the matcher, and the answers that are scored differently.
 
     Args:
         rescored: a log.
-        listed: number of these answers; None for all.
+        most: number of these answers; None for all.
     """
-    tables = [_accuracies(rescored)]
-    if rescored.scored:
-        tables.append(_readings(rescored))
-    return [*tables, _listing(rescored, listed)] if rescored.differences else tables
-
-
-def _accuracies(rescored: Rescored) -> Table:
+    named = {name: _NAMES.get(name, f"rule of {name}") for name in rescored.scorings}
     rows = []
     for name in rescored.scorings:
         values, groups = _per_question(rescored.scored, [name])
@@ -276,7 +385,7 @@ def _accuracies(rescored: Rescored) -> Table:
             both, groups = _per_question(rescored.scored, [OURS, name])
             test = compare_pairs(both, groups, bounds=(0, 1))[0]
             less, p = Cell(test.difference, note=interval_text(test.interval)), Cell(test.p)
-        rows.append(TableRow((Cell(_NAMES.get(name, f"rule of {name}")), accuracy, Cell(len(values)), less, p)))
+        rows.append(TableRow((Cell(named[name]), accuracy, Cell(len(values)), less, p)))
     columns = (
         Column("scoring", "how an answer is read and compared with the right one", numeric=False),
         Column("accuracy", "share of answers that are right, the mean over questions; 95 % interval"),
@@ -284,11 +393,44 @@ def _accuracies(rescored: Rescored) -> Table:
         Column("matcher less this", "difference on the same answers; 95 % interval"),
         Column("p", "paired t-test of the difference, clustered by group of questions"),
     )
-    title = f"{rescored.log.title}: {rescored.log.format}, {counted(len(rescored.answers), 'answer')}"
-    return Table(title, columns, tuple(rows), _notes(rescored), name="accuracy")
-
-
-_NAMES = {OURS: "matcher of this project", LOG: "as the log counts"}
+    title = f"{rescored.log.title}: {counted(len(rescored.answers), 'answer')}"
+    tables = [Table(title, columns, tuple(rows), _notes(rescored), name="accuracy")]
+    if not rescored.scored:
+        return tables
+    rules = Counter(answer.how for answer in rescored.scored)
+    read = []
+    for how, count in sorted(rules.items(), key=lambda pair: (pair[0] in UNPARSED, -pair[1])):
+        given = [answer for answer in rescored.scored if answer.how == how]
+        right = [float(sum(answer.by.get(name, 0.0) for answer in given)) for name in named]
+        label = f"unparsed: {how}" if how in UNPARSED else how
+        read.append([label, count, *(int(n) if n.is_integer() else n for n in right), sum(a.differs for a in given)])
+    columns = (
+        Column("read by", "rule of the matcher that decided, see `match_answer`", numeric=False),
+        Column("answers", digits=None),
+        *(Column(f"right, {name}", words, digits=None) for name, words in named.items()),
+        Column("differ", "answers on which two scorings disagree", digits=None),
+    )
+    title = "How the matcher reads the answers, and how many count as right"
+    tables.append(Table(title, columns, rows_of(read), name="read"))
+    differing = rescored.differences
+    if not differing:
+        return tables
+    unlike = [
+        [
+            f"{answer.id} ({answer.number})" if answer.number else answer.id,
+            shortened(answer.text, 60),
+            answer.reference,
+            f"none: {answer.how}" if answer.taken is None else f"{answer.taken} ({answer.how})",
+            *(None if name not in answer.by else number_text(answer.by[name], 1) for name in named),
+        ]
+        for answer in differing[:most]
+    ]
+    columns = tuple(Column(name, numeric=False) for name in ("question", "answer", "right answer", "read as"))
+    columns += tuple(Column(name, words, numeric=False) for name, words in named.items())
+    left = len(differing) - len(unlike)
+    legend = (f"{left:,} more; --out FILE.csv has all answers.",) if left else ()
+    title = f"{counted(len(differing), 'answer')} scored differently"
+    return [*tables, Table(title, columns, rows_of(unlike), legend, name="differences")]
 
 
 def _notes(rescored: Rescored) -> tuple[str, ...]:
@@ -302,9 +444,6 @@ def _notes(rescored: Rescored) -> tuple[str, ...]:
         )
     if rescored.log.rows is not None:
         notes.append("Every question counts the same here; a task may weight kinds of questions alike instead.")
-    for problem, count in Counter(answer.problem for answer in rescored.answers if answer.problem).items():
-        ids = list(dict.fromkeys(answer.id for answer in rescored.answers if answer.problem == problem))
-        notes.append(f"{counted(count, 'answer')} not scored, {problem}: {shown([shortened(id, 60) for id in ids])}.")
     if rescored.unanswered and scored:
         values = _per_question(scored, [OURS])[0]
         every = len(questions) + len(rescored.unanswered)
@@ -332,67 +471,31 @@ def _notes(rescored: Rescored) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _readings(rescored: Rescored) -> Table:
-    """The number of answers, and of right ones by each scoring, for each rule of the matcher."""
-    rules = Counter(answer.how for answer in rescored.scored)
-    rows = []
-    for how, count in sorted(rules.items(), key=lambda pair: (pair[0] in UNPARSED, -pair[1])):
-        given = [answer for answer in rescored.scored if answer.how == how]
-        right = [float(sum(answer.by.get(name, 0.0) for answer in given)) for name in rescored.scorings]
-        label = f"unparsed: {how}" if how in UNPARSED else how
-        rows.append([label, count, *(int(n) if n.is_integer() else n for n in right), sum(a.differs for a in given)])
-    columns = (
-        Column("read by", "rule of the matcher that decided, see `match_answer`", numeric=False),
-        Column("answers", digits=None),
-        *(Column(f"right, {name}", _NAMES.get(name, f"rule of {name}"), digits=None) for name in rescored.scorings),
-        Column("differ", "answers on which two scorings disagree", digits=None),
-    )
-    return Table("How the matcher reads the answers, and how many count as right", columns, rows_of(rows), name="read")
-
-
-def _listing(rescored: Rescored, listed: int | None) -> Table:
-    """The answers that are scored differently."""
-    rows = [
-        [
-            f"{answer.id} ({answer.number})" if answer.number else answer.id,
-            shortened(answer.text, 60),
-            answer.reference,
-            f"none: {answer.how}" if answer.taken is None else f"{answer.taken} ({answer.how})",
-            *(None if name not in answer.by else number_text(answer.by[name], 1) for name in rescored.scorings),
-        ]
-        for answer in rescored.differences[:listed]
-    ]
-    columns = [Column(name, numeric=False) for name in ("question", "answer", "right answer", "read as")]
-    columns += [Column(name, _NAMES.get(name, f"rule of {name}"), numeric=False) for name in rescored.scorings]
-    left = len(rescored.differences) - len(rows)
-    legend = (f"{left:,} more; --out FILE.csv has all answers.",) if left else ()
-    title = f"{counted(len(rescored.differences), 'answer')} scored differently"
-    return Table(title, tuple(columns), rows_of(rows), legend, name="differences")
+_COLUMNS = {
+    "id": ("question", "its id"),
+    "number": ("number", "of the answer among those to its question: an order of the options, an epoch"),
+    "question": ("words", "of the question, or of the prompt"),
+    "options": ("options", "in the order shown"),
+    "reference": ("right answer", ""),
+    "text": ("answer", "of the model, word for word but for line ends"),
+    "taken": ("read as", "the option that the matcher reads; missing where it reads none"),
+    "how": ("read by", "rule of the matcher that decided"),
+}
+"""Heading and meaning of the attributes of an answer in `every_answer`."""
 
 
 def every_answer(logs: Sequence[Rescored]) -> Table:
     """All answers of logs, one a row, with all that is known of each."""
     names = tuple(dict.fromkeys(name for rescored in logs for name in rescored.scorings))
-    rows = [
-        [
-            *(rescored.log.title, answer.id, answer.number, answer.question, " | ".join(answer.options)),
-            *(answer.reference, answer.text, answer.taken, answer.how),
-            *(answer.by.get(name) for name in names),
-            *(answer.differs, answer.problem),
-        ]
-        for rescored in logs
-        for answer in rescored.answers
-    ]
+    rows = []
+    for rescored in logs:
+        for answer in rescored.answers:
+            known = [getattr(replace(answer, options=" | ".join(answer.options)), name) for name in _COLUMNS]
+            scores = [answer.by.get(name) for name in names]
+            rows.append([rescored.log.title, *known, *scores, answer.differs, answer.problem])
     columns = (
         Column("log", "file, or model and task", numeric=False),
-        Column("question", "its id", numeric=False),
-        Column("number", "of the answer among those to its question: an order of the options, an epoch", numeric=False),
-        Column("words", "of the question, or of the prompt", numeric=False),
-        Column("options", "in the order shown", numeric=False),
-        Column("right answer", numeric=False),
-        Column("answer", "of the model, word for word but for line ends", numeric=False),
-        Column("read as", "the option that the matcher reads; missing where it reads none", numeric=False),
-        Column("read by", "rule of the matcher that decided", numeric=False),
+        *(Column(heading, meaning, numeric=False) for heading, meaning in _COLUMNS.values()),
         *(Column(name, f"score, {_NAMES.get(name, f'rule of {name}')}") for name in names),
         Column("differs", "whether two scorings disagree", numeric=False),
         Column("problem", "why the answer has no score; empty where it has", numeric=False),

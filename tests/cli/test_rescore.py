@@ -64,7 +64,7 @@ def test_what_cannot_be_scored(run, refused, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("answers.csv").write_text("id,answer\nq1,B\n")
     assert run("rescore", "answers.csv") == 1
-    assert "--data gives them: q1" in capsys.readouterr().out
+    assert "--data gives them (q1)" in capsys.readouterr().out
     assert "no answers at nowhere" in refused("rescore", "nowhere")
     assert "ends in .csv or .json" in refused("rescore", "answers.csv", "--out", "x.txt")
     assert "rule" in refused("rescore", "answers.csv", "--rule", "nobody")

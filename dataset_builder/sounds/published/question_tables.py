@@ -11,6 +11,7 @@ import io
 import json
 import os
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -326,7 +327,7 @@ def valid_questions(
     faults: dict[str, str] = {}
     numbers = Counter(draft.id for draft in drafts)
     for draft, of_row in zip(drafts, read, strict=True):
-        place = _place_of(draft, way)
+        place = place_of(draft.answer, draft.options, way)
         options = [option for option in draft.options if option]
         answer = "" if place is None else draft.options[place]
         fault = fault_of(draft.question, options, answer)
@@ -435,15 +436,21 @@ def _draft(number: int, record: Record, headings: Mapping[str, tuple[str, ...]])
     def text(field: str) -> str:
         return one_line(record.get(headings[field][0])) if field in headings else ""
 
-    options = tuple(map(one_line, _several(record, headings["options"])))
+    options = tuple(map(one_line, several(record, headings["options"])))
     lettered = [_LETTERED.match(option) for option in options if option]
     if lettered and all(match and ord(match[1].lower()) - 97 == place for place, match in enumerate(lettered)):
         options = tuple(_LETTERED.sub("", option, count=1) for option in options)
-    clips = tuple(clip for clip in _several(record, headings["audio"]) if clip)
+    clips = tuple(clip for clip in several(record, headings["audio"]) if clip)
     audio = tuple(clip if isinstance(clip, Embedded) else str(clip) for clip in clips)
     events = _literal(record.get(headings["events"][0])) if "events" in headings else None
     id = text("id") or f"question-{number:05d}"
     return _Draft(number, id, text("question"), options, text("answer"), audio, text("kind"), text("group"), events)
+
+
+def folded(text: str) -> str:
+    """A text as options are compared: in any case, Unicode form and kind of apostrophe, and without a last dot."""
+    text = unicodedata.normalize("NFC", text).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    return " ".join(text.split()).casefold().removesuffix(".")
 
 
 def one_line(value: Any) -> str:
@@ -451,7 +458,7 @@ def one_line(value: Any) -> str:
     return "" if value is None or value != value else " ".join(str(value).split())
 
 
-def _several(record: Record, headings: Sequence[str]) -> list[Any]:
+def several(record: Record, headings: Sequence[str]) -> list[Any]:
     """The values of several columns, or those in one: a list, its JSON text, or a text divided by lines, | or ;."""
     if len(headings) > 1:
         return [record.get(heading) for heading in headings]
@@ -477,19 +484,70 @@ def _literal(value: Any) -> Any:
     return value
 
 
-def _place_of(draft: _Draft, way: str) -> int | None:
-    """The place of the right option, by one way to state it; None where it states none."""
-    count, answer = len(draft.options), draft.answer
+_LETTERED_LINE = re.compile(r"\(?([A-Z])[).:\]]\)?\s*(\S.*)")
+_FORMS = ("({}) ", "{}. ", "{}) ")
+"""Letters in front of options that share a line."""
+
+
+def lettered_options(prompt: str) -> tuple[str, ...]:
+    """The options in a prompt: the last lines that begin with A, B and so on, or else those that share lines.
+
+    >>> lettered_options("What is heard? Answer A or B.\\nA) dog\\n\\nB) rain\\nAnswer:")
+    ('dog', 'rain')
+    >>> lettered_options("What is heard? Choices: (A) a dog (B) rain")
+    ('a dog', 'rain')
+
+    Args:
+        prompt: its words.
+
+    Returns:
+        the texts behind the letters; empty where there are no such lines, or where they can be divided in two ways.
+    """
+    run: list[str] = []
+    last: list[str] = []
+    for line in filter(None, map(str.strip, prompt.splitlines())):
+        match = _LETTERED_LINE.match(line)
+        place = -1 if match is None else ord(match[1]) - ord("A")
+        run = [*run, match[2]] if match and place == len(run) else [match[2]] if match and place == 0 else []
+        last = run if len(run) > 1 else last
+    # A line such as "A. dog B. rain" has its own.
+    if last and not any(f" {form.format('B')}" in last[0] for form in _FORMS):
+        return tuple(last)
+    found = set()
+    for form in _FORMS:
+        for rest in re.split(rf"(?:^|(?<=[\s:])){re.escape(form.format('A'))}", prompt)[1:]:
+            texts: list[str] = []
+            for letter in "BCDEFGHIJKLMNOPQRSTUVWXYZ":
+                mark = form.format(letter)
+                parts = re.split(rf"(?<=\s){re.escape(mark)}", rest)
+                if len(parts) == 1:
+                    # Some programs join the options without a blank: "A. dogB. rain".
+                    parts = rest.split(mark)
+                if len(parts) == 1:
+                    break
+                texts.append(parts[0].strip() if len(parts) == 2 else "")
+                rest = parts[1]
+            texts.append(rest.partition("\n")[0].strip())
+            if len(texts) > 1 and all(texts):
+                found.add(tuple(map(one_line, texts)))
+    return found.pop() if len(found) == 1 else ()
+
+
+def place_of(answer: str, options: Sequence[str], way: str) -> int | None:
+    """The place of the option that an answer of one line states in one of the `ANSWERS`; None where it states none."""
+    count = len(options)
     if way == "text":
         bare = _LETTERED.sub("", answer, count=1)
-        places = [place for place, option in enumerate(draft.options) if option and option in (answer, bare)]
-        return places[0] if places else None
+        places = [place for place, option in enumerate(options) if option and option in (answer, bare)]
+        forms = (folded(answer), folded(bare))
+        alike = [place for place, option in enumerate(options) if option and folded(option) in forms]
+        return next(iter(places or (alike if len(alike) == 1 else ())), None)
     if way == "letters":
         match = _LETTER.fullmatch(answer)
         place = ord(match[1].lower()) - 97 if match else -1
     else:
         place = int(float(answer)) - int(way[-1]) if re.fullmatch(r"\d{1,3}(\.0)?", answer, re.ASCII) else -1
-    return place if 0 <= place < count and draft.options[place] else None
+    return place if 0 <= place < count and options[place] else None
 
 
 def _way_of_answers(source: str, drafts: Sequence[_Draft]) -> str:
@@ -498,7 +556,7 @@ def _way_of_answers(source: str, drafts: Sequence[_Draft]) -> str:
     Raises:
         DatasetError: two ways do, and state other options.
     """
-    stated = {way: [_place_of(draft, way) for draft in drafts] for way in ANSWERS}
+    stated = {way: [place_of(draft.answer, draft.options, way) for draft in drafts] for way in ANSWERS}
     counts = {way: sum(place is not None for place in places) for way, places in stated.items()}
     best = [way for way in ANSWERS if counts[way] == max(counts.values())]
     differing = next((way for way in best if stated[way] != stated[best[0]]), None)
@@ -543,12 +601,11 @@ class _Folder:
 
     def path(self, name: str) -> Path | None:
         """The file of a name: at its path below the folder, at an end of its path, or the only one of its name."""
-        path = PurePosixPath(name.replace("\\", "/"))
-        if ".." in path.parts:
-            return None
+        path = PurePosixPath(os.path.normpath(name.replace("\\", "/")))
         if path.is_absolute() and Path(path).is_file():
             return Path(path)
-        parts = [part for part in path.parts if part not in (".", "/")]
+        # What leads out of the folder is not followed; the rest may lie below it.
+        parts = [part for part in path.parts if part not in (".", "..", "/")]
         for start in range(len(parts)):
             below = self._folder.joinpath(*parts[start:])
             if below.is_file():
