@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.dataset_builder.sounds.published.question_tables import folded, one_line, place_of
+from audio_compositionality.dataset_builder.sounds.published.question_tables import folded, one_line, stated_place
 from audio_compositionality.metrics.answers import POLARITIES, UNPARSED, match_answer
 from audio_compositionality.support.table import Cell, Column, Table, rows_of
 from audio_compositionality.support.table import Row as TableRow
@@ -136,7 +136,7 @@ def option_place(statement: str, options: Sequence[str], *, by_letter: bool = Fa
         the place, from 0; None where it is none of the options, or its letter is one and its text another.
     """
     text = one_line(statement)
-    places = [place_of(text, options, way) for way in (("letters", "text") if by_letter else ("text", "letters"))]
+    places = [stated_place(text, options, way) for way in (("letters", "text") if by_letter else ("text", "letters"))]
     place = next((place for place in places if place is not None), None)
     lettered = _LETTERED.match(text)
     if place is None or not lettered or text == options[place]:
@@ -162,7 +162,7 @@ def _joined(log: AnswerLog, rows: Sequence[Row] | None, in_order: bool) -> list[
         )
     # A letter that is an option's text too is a letter where all right answers are, and some can be nothing else.
     stated = [answer for answer in log.answers if answer.reference.strip()]
-    ways = [[place_of(one_line(one.reference), one.options, way) for one in stated] for way in ("letters", "text")]
+    ways = [[stated_place(one_line(one.reference), one.options, way) for one in stated] for way in ("letters", "text")]
     by_letter = None not in ways[0] and None in ways[1]
     joined = []
     for position, answer in enumerate(log.answers):
@@ -198,7 +198,7 @@ def _joined(log: AnswerLog, rows: Sequence[Row] | None, in_order: bool) -> list[
                 problem = "no id; --in-order takes rows in the order of the questions"
         if found is not None:
             options, problem = tuple(options or found["options"]), ""
-            place = place_of(found["answer"], options, "text")
+            place = stated_place(found["answer"], options, "text")
             if place is None or not set(map(folded, found["options"])) <= set(map(folded, options)):
                 problem = "the log shows other options than the question of this id"
             else:
@@ -225,8 +225,8 @@ def _column_of(log: AnswerLog, joined: Sequence[ScoredAnswer]) -> str:
         if right > KEY_SHARE * len(places):
             keys.add(name)
     left = [name for name in log.columns if len(log.columns) == 1 or name not in keys]
-    # Two columns that are equal are one.
-    left = list({repr(log.columns[name]): name for name in reversed(left)}.values())
+    # Columns that are equal are one.
+    left = [name for name in left if name == left[0] or log.columns[name] != log.columns[left[0]]]
     if len(left) == 1 and log.why and (log.why != "only" or left[0] not in keys):
         return left[0]
     told = []
@@ -249,7 +249,7 @@ def _way_of(title: str, given: Sequence[ScoredAnswer], numbers: str | None) -> s
         LogError: they are numbers, and it cannot be told of what.
     """
     stated = [one for one in given if one.text.strip()]
-    places = {way: [place_of(one.text.strip(), one.options, way) for one in stated] for way in NUMBERS[:2]}
+    places = {way: [stated_place(one.text.strip(), one.options, way) for one in stated] for way in NUMBERS[:2]}
     ways = [way for way in places if None not in places[way]]
     if numbers is not None or not ways or not stated:
         return numbers if numbers in ways else None
@@ -305,7 +305,7 @@ def rescore(
     for one, score in given:
         if not one.problem:
             text, how = one.text, "option number"
-            place = place_of(text.strip(), one.options, way) if way is not None else None
+            place = stated_place(text.strip(), one.options, way) if way is not None else None
             text = text if place is None else one.options[place]
             if place is None:
                 polarity = polarities.get(one.id)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from audio_compositionality.dataset_builder.sounds.published import reader_of
 from audio_compositionality.evaluator.answer_logs import AnswerLog, LogError, LoggedAnswer, read_logs
 from audio_compositionality.evaluator.rescore import FAILED, NUMBERS, every_answer, option_place, rescore, tables_of
 from audio_compositionality.support.table import frame, to_csv, to_text
@@ -70,6 +71,40 @@ def test_differences_say_which_reading_decided():
     assert "1 empty answer" in accuracy
     assert "unparsed: refusal" in readings
     assert f"{len(by_id) - 2} more; --out" in differences
+
+
+SOUNDS = ["dog", "a car horn", "a dog and rain", "rain"]
+MUSIC = ["Piano", "Cello", "Flute", "Drums"]
+
+MINIATURE = [
+    ("The answer is a car horn.", SOUNDS, "a car horn", 1, 1, 0),
+    ("A car and a horn", SOUNDS, "a car horn", 0, 0, 0),
+    ("dog", SOUNDS, "dog", 1, 1, 0),
+    ("A dog, no rain", SOUNDS, "a dog and rain", 0, 0, 0),
+    ("a dog and rain", SOUNDS, "a dog and rain", 1, 0, 0),
+    ("", SOUNDS, "dog", 0, 0, 0),
+    ("B", SOUNDS, "a car horn", 0, 1, 1),
+    ("The correct answer is: B. Cello", MUSIC, "Cello", 1, 1, 0),
+    ("A cello plays, not a Drum", MUSIC, "Cello", 1, 1, 0),
+    ("I think it is piano or cello", MUSIC, "Piano", 0, 1, 0),
+    ("the answer is C.", MUSIC, "Flute", 0, 1, 1),
+    ("D) Drums", MUSIC, "Drums", 1, 1, 1),
+    ("None", MUSIC, "Piano", 0, 0, 0),
+    ("Not C but B!", MUSIC, "Cello", 0, 0, 1),
+    ("Flute. The correct answer is: cello", MUSIC, "Cello", 0, 1, 0),
+]
+"""Answers, and whether the scripts of MMAU (and MMAR, AudioBench), MuChoMusic and MMSU, which were run on them, count
+them as right."""
+
+
+@pytest.mark.parametrize(("name", "place"), [("mmau", 3), ("mmar", 3), ("muchomusic", 4), ("mmsu", 5)])
+def test_a_published_rule_agrees_with_its_script_answer_by_answer(tmp_path, name, place):
+    rows = [
+        {"id": str(n), "question": "What?", "choices": options, "answer": right, "model_output": text}
+        for n, (text, options, right, *_) in enumerate(MINIATURE)
+    ]
+    rescored = rescore(table(tmp_path, rows), rule=(name, reader_of(f"{name}:")[0].rule))
+    assert [answer.by[name] for answer in rescored.answers] == [case[place] for case in MINIATURE]
 
 
 def test_shuffled_options_are_scored_as_they_were_shown():

@@ -327,7 +327,7 @@ def valid_questions(
     faults: dict[str, str] = {}
     numbers = Counter(draft.id for draft in drafts)
     for draft, of_row in zip(drafts, read, strict=True):
-        place = place_of(draft.answer, draft.options, way)
+        place = stated_place(draft.answer, draft.options, way)
         options = [option for option in draft.options if option]
         answer = "" if place is None else draft.options[place]
         fault = fault_of(draft.question, options, answer)
@@ -533,7 +533,7 @@ def lettered_options(prompt: str) -> tuple[str, ...]:
     return found.pop() if len(found) == 1 else ()
 
 
-def place_of(answer: str, options: Sequence[str], way: str) -> int | None:
+def stated_place(answer: str, options: Sequence[str], way: str) -> int | None:
     """The place of the option that an answer of one line states in one of the `ANSWERS`; None where it states none."""
     count = len(options)
     if way == "text":
@@ -556,7 +556,7 @@ def _way_of_answers(source: str, drafts: Sequence[_Draft]) -> str:
     Raises:
         DatasetError: two ways do, and state other options.
     """
-    stated = {way: [place_of(draft.answer, draft.options, way) for draft in drafts] for way in ANSWERS}
+    stated = {way: [stated_place(draft.answer, draft.options, way) for draft in drafts] for way in ANSWERS}
     counts = {way: sum(place is not None for place in places) for way, places in stated.items()}
     best = [way for way in ANSWERS if counts[way] == max(counts.values())]
     differing = next((way for way in best if stated[way] != stated[best[0]]), None)
