@@ -305,11 +305,11 @@ def _of_table(path: Path, format: str, rows: Iterable[Any], column: str | None) 
     """The log in rows with headings; the answers stand in `AnswerLog.columns`."""
     kept: list[Mapping[str, Any]] = []
     names: dict[str, str] = {}
-    for number, row in enumerate(rows, 1):
+    for line, row in enumerate(rows, 1):
         # A list of texts has one column.
         values = {"response": row} if isinstance(row, str) else row
-        if not isinstance(values, Mapping) or number > MOST_ANSWERS:
-            raise LogError(f"{path}: row {number:,} is no object with names and values, or more than {MOST_ANSWERS:,}")
+        if not isinstance(values, Mapping) or line > MOST_ANSWERS:
+            raise LogError(f"{path}: row {line:,} is no object with names and values, or more than {MOST_ANSWERS:,}")
         short = {
             name: value
             for name, value in values.items()
@@ -320,11 +320,10 @@ def _of_table(path: Path, format: str, rows: Iterable[Any], column: str | None) 
     if column is not None and _plain(column) not in names:
         raise LogError(f"{path} has no column {column!r}; {nearest(column, names.values())}")
     all_words = _WORDS["answers"] | _WORDS["beside"]
-    candidates, why = [names[_plain(column)]] if column is not None else [], "named"
+    candidates, why = ([], "heading") if column is None else ([names[_plain(column)]], "named")
     if not candidates:
         words = {name: set(plain.split("_")) for plain, name in names.items()}
         candidates = [name for name, of_it in words.items() if of_it <= all_words and of_it & _WORDS["answers"]]
-        why = "heading"
     heads: dict[str, str] = {}
     for role, known in _ROLES.items():
         there = [names[plain] for plain in known if plain in names and names[plain] not in candidates]
@@ -372,16 +371,14 @@ def texts_of(value: Any, depth: int = 5) -> list[str]:
         return []
     if any(isinstance(part, dict) for part in value):
         # Parts of a message are one answer; what a model thought is none.
-        spoken = [part for part in value if not isinstance(part, dict) or part.get("type") not in _THOUGHT]
+        thought = ("reasoning", "thinking", "thought")
+        spoken = [part for part in value if not (isinstance(part, dict) and part.get("type") in thought)]
         texts = [text for part in spoken for text in texts_of(part, depth - 1)]
         return ["\n".join(texts)] if texts else []
     parts = [part for part in value if isinstance(part, str | list)]
     # Numbers beside texts are scores, and several without a text likelihoods.
     parts = parts or (value if len(value) == 1 else [])
     return [text for part in parts for text in texts_of(part, depth - 1)]
-
-
-_THOUGHT = ("reasoning", "thinking", "redacted_thinking", "thought")
 
 
 def _text(value: Any) -> str:
@@ -414,9 +411,7 @@ def options_of(value: Any) -> tuple[str, ...]:
     while texts and not texts[-1]:
         texts.pop()
     lettered = lettered_options("\n".join(texts))
-    if len(texts) < 2 or len(lettered) == len(texts):
-        return lettered
-    return tuple(texts)
+    return lettered if len(texts) < 2 or len(lettered) == len(texts) else tuple(texts)
 
 
 # ----- lmms-eval

@@ -322,8 +322,8 @@ def rescore(
     names = (OURS, *([rule[0]] if rule else []), LOG)
     scorings = tuple(name for name in names if any(name in answer.by for answer in answers))
     scored = {answer.id for answer in answers if not answer.problem}
-    ids = dict.fromkeys(answer.id for answer in answers) if questions is None else [str(row["id"]) for row in questions]
-    unanswered = tuple(id for id in ids if id not in scored)
+    asked = (answer.id for answer in answers) if questions is None else (str(row["id"]) for row in questions)
+    unanswered = tuple(id for id in dict.fromkeys(asked) if id not in scored)
     fields = {"answers": column, **log.fields}
     if way is not None:
         fields["answers"] += f", numbers of options {way.replace('-', ' ')}"
@@ -404,14 +404,14 @@ def tables_of(rescored: Rescored, most: int | None = LISTED) -> list[Table]:
         right = [float(sum(answer.by.get(name, 0.0) for answer in given)) for name in named]
         label = f"unparsed: {how}" if how in UNPARSED else how
         read.append([label, count, *(int(n) if n.is_integer() else n for n in right), sum(a.differs for a in given)])
-    columns = (
+    readings = (
         Column("read by", "rule of the matcher that decided, see `match_answer`", numeric=False),
         Column("answers", digits=None),
         *(Column(f"right, {name}", words, digits=None) for name, words in named.items()),
         Column("differ", "answers on which two scorings disagree", digits=None),
     )
     title = "How the matcher reads the answers, and how many count as right"
-    tables.append(Table(title, columns, rows_of(read), name="read"))
+    tables.append(Table(title, readings, rows_of(read), name="read"))
     differing = rescored.differences
     if not differing:
         return tables
@@ -425,12 +425,12 @@ def tables_of(rescored: Rescored, most: int | None = LISTED) -> list[Table]:
         ]
         for answer in differing[:most]
     ]
-    columns = tuple(Column(name, numeric=False) for name in ("question", "answer", "right answer", "read as"))
-    columns += tuple(Column(name, words, numeric=False) for name, words in named.items())
+    heads = [Column(name, numeric=False) for name in ("question", "answer", "right answer", "read as")]
+    heads += [Column(name, words, numeric=False) for name, words in named.items()]
     left = len(differing) - len(unlike)
     legend = (f"{left:,} more; --out FILE.csv has all answers.",) if left else ()
     title = f"{counted(len(differing), 'answer')} scored differently"
-    return [*tables, Table(title, columns, rows_of(unlike), legend, name="differences")]
+    return [*tables, Table(title, tuple(heads), rows_of(unlike), legend, name="differences")]
 
 
 def _notes(rescored: Rescored) -> tuple[str, ...]:
@@ -490,7 +490,8 @@ def every_answer(logs: Sequence[Rescored]) -> Table:
     rows = []
     for rescored in logs:
         for answer in rescored.answers:
-            known = [getattr(replace(answer, options=" | ".join(answer.options)), name) for name in _COLUMNS]
+            options = " | ".join(answer.options)
+            known = [options if name == "options" else getattr(answer, name) for name in _COLUMNS]
             scores = [answer.by.get(name) for name in names]
             rows.append([rescored.log.title, *known, *scores, answer.differs, answer.problem])
     columns = (
