@@ -289,7 +289,7 @@ _WORDS = {
         "beside": "model answer answers text full parsed extracted choice option letter letters label",
         # Whole headings that say more of a question, and hold no answers.
         "describing": "audio audio_id audio_path audio_file file file_name filename path wav clip url split dataset "
-        "source task category sub_category type kind difficulty modality language group speaker model seed time date",
+        "source task category sub_category type kind difficulty modality language group speaker seed time date",
     }.items()
 }
 
@@ -334,11 +334,11 @@ def _of_table(path: Path, format: str, rows: Iterable[Any], column: str | None) 
         # The only text beside ids and questions is the model's; beside options or anything else it may be the key.
         answer, used = names.get("answer"), {*heads.values(), *of_options, names.get("answer")}
         candidates = [name for plain, name in names.items() if name not in used and plain not in _WORDS["describing"]]
-        why = ""
         is_key = heads.get("right answers") == answer
-        if not candidates and answer is not None:
-            candidates, why = [answer], "" if is_key and (of_options or "options" in heads) else "only"
-            heads = {role: name for role, name in heads.items() if name != answer}
+        why = "" if candidates or (is_key and (of_options or "options" in heads)) else "only"
+        candidates += [] if answer is None else [answer]
+        if why == "only" and is_key:
+            heads.pop("right answers", None)
     if kept and not candidates:
         raise LogError(f"{path} has {shown([*names.values()], 20) or 'no names'}, and no column of answers")
     answers = []

@@ -240,11 +240,12 @@ class TestTheKeyIsNeverScored:
             # An unknown heading, and the key of an older version, which is not all of this one.
             (
                 {"answer": KEY, "Qwen2-Audio": WRONG},
-                "candidates: Qwen2-Audio .such as 'dog'.. Name it: --answers Qwen2",
+                "candidates: Qwen2-Audio .such as 'dog'. and answer .eq.*: --answers Qwen2",
             ),
             ({"answer": KEY}, "answer .equals the right answers.. Name it: --answers COLUMN"),
             ({"answer": WRONG, "options": ["dog|rain"] * 4}, "candidates: answer"),
-            ({"answer": WRONG, "note": KEY}, "candidates: note .equals the right answers"),
+            ({"answer": WRONG, "model": ["x"] * 4}, "model .such as 'x'. and answer .such as 'dog'."),
+            ({"answer": WRONG, "note": KEY}, "candidates: note .equals the right answers. and answer .such as"),
             # The raw text of a model and what its authors cut out of it.
             (
                 {"answer": KEY, "model_output": ["The dog barks"] * 4, "model_prediction": WRONG},
