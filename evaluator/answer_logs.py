@@ -2,7 +2,7 @@
 
 The format is found by looking at the file. Nothing in a log is trusted or run: sizes are limited, and a value of
 another type than expected counts as missing. Which column of a table holds the model's answers is decided in
-`rescore`, where the right answers are known: here are the columns that could.
+`rescore`, where the right answers are known: an answer has the values of all columns that could.
 
 Shapes, as their hosts write them: lmms-eval 0.7.3 with ``--log_samples``, a line of JSON a question, by
 `save_results_samples` of its ``loggers/evaluation_tracker.py``; inspect_ai 0.3.285, a zip of JSON compressed by
@@ -24,7 +24,11 @@ from typing import Any
 
 from audio_compositionality.dataset_builder.data import DatasetError, Row
 from audio_compositionality.dataset_builder.sounds.published import LARGEST_FILE, LARGEST_TABLE, ZippedFiles, text_of
-from audio_compositionality.dataset_builder.sounds.published.question_tables import lettered_options, one_line, several
+from audio_compositionality.dataset_builder.sounds.published.question_tables import (
+    lettered_options,
+    numbered_headings,
+    options_of,
+)
 from audio_compositionality.dataset_builder.sounds.recordings import delimiter_of
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.text import first_line, nearest, shown
@@ -32,6 +36,9 @@ from audio_compositionality.tasks.registry import task_names
 
 from .results.result import is_result_file
 from .results.strict import ResultError
+
+LOG = "log"
+"""Name of the scores that a log states."""
 
 MOST_ANSWERS = 1_000_000
 """Answers of a log; of one with more, nothing is scored."""
@@ -48,26 +55,45 @@ class LogError(AudioCompositionalityError):
 
 
 @dataclass(frozen=True)
-class LoggedAnswer:
-    """What a log has of an answer beside its text, which stands in `AnswerLog.columns`.
+class StoredAnswer:
+    """An answer as a log has it; `rescore` gives it its question, its text and further scores.
 
     Attributes:
-        id: of the question, in the log's words; empty where it only counts questions.
+        values: what the log has under each heading that could be that of the model's answers, the same ones for all
+            answers of a log: a text, lists or parts of it; None where the log states that the model failed.
+        id: of the question in the data, or else in the log's words; empty where that only counts questions.
         number: of the answer among those to its question, in the log's words: an order of options, an epoch.
         place: of the question in the data, from 0; None where the log does not say.
-        prompt: the words that were put to the model; empty where they are not stored.
-        options: as they were shown, without letters; empty where none are stored.
-        reference: the right answer in the log's words: a letter or a text; empty where it is not stored.
-        stated: the score that the log gives the answer, from 0 to 1; None where it gives none.
+        question: its words, or the prompt; empty where neither is known.
+        options: as they were shown, without letters; empty where none are known.
+        reference: the right answer in the log's words, a letter or a text, or, where it was rescored, the right option;
+            empty where it is not known.
+        by: scores from 0 to 1, by the name of the scoring; that of the log is `LOG`.
+        text: the answer; empty where there is none.
+        group: of questions that are not independent.
+        taken: the option that the matcher reads; None where the answer names none.
+        how: the rule of `match_answer` that decided.
+        problem: why the answer has no further score; empty where it has.
     """
 
-    id: str
+    values: Mapping[str, Any]
+    id: str = ""
     number: str = ""
     place: int | None = None
-    prompt: str = ""
+    question: str = ""
     options: tuple[str, ...] = ()
     reference: str = ""
-    stated: float | None = None
+    by: Mapping[str, float] = field(default_factory=dict)
+    text: str = ""
+    group: str = ""
+    taken: str | None = None
+    how: str = ""
+    problem: str = ""
+
+    @property
+    def differs(self) -> bool:
+        """Whether two scorings disagree."""
+        return len(set(self.by.values())) > 1
 
 
 @dataclass(frozen=True)
@@ -76,20 +102,18 @@ class AnswerLog:
 
     Attributes:
         title: its file, or a model and a task.
-        format: in words.
         answers: in the order of the log.
-        columns: by heading, the values of all rows in the columns that could hold the model's answers: a text, lists
-            or parts of it; None where the log states that the model failed.
+        format: in words.
         fields: where ids, options and right answers stand, in words.
-        why: they could: the "format" says so, or the user, who "named" one; they have a "heading" of answers;
-            ``answer`` is the "only" text beside ids and questions; empty where nothing speaks for them.
+        why: the `StoredAnswer.values` could be answers: the "format" says so, or the user, who "named" the only
+            heading; they have a "heading" of answers; the first, ``answer``, is the "only" text beside ids and
+            questions; empty where nothing speaks for any of them.
         rows: the questions, where the log is a result of this project; else None.
     """
 
     title: str
+    answers: tuple[StoredAnswer, ...]
     format: str
-    answers: tuple[LoggedAnswer, ...]
-    columns: Mapping[str, Sequence[Any]]
     fields: Mapping[str, str] = field(default_factory=dict)
     why: str = "format"
     rows: tuple[Row, ...] | None = None
@@ -123,8 +147,8 @@ def read_logs(
         try:
             with path.open("rb") as stream:
                 is_archive = stream.read(4) == b"PK\x03\x04"
-            logs = [_in_format(path, INSPECT_AI, _in_archive(path)) if is_archive else _of_text(path, column)]
-        except (DatasetError, OSError) as error:
+            logs = [_of_archive(path) if is_archive else _of_text(path, column)]
+        except (DatasetError, OSError, csv.Error) as error:
             raise LogError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error
     if not logs[0].answers:
         raise LogError(f"{path} is {logs[0].format} without a single answer")
@@ -161,11 +185,10 @@ def _of_result(path: Path, data: str | None, store: Path | None) -> AnswerLog:
         for number in range(len(one.prompts))
     ]
     answers = tuple(
-        LoggedAnswer(row["id"], number, prompt=prompt, options=options)
-        for (row, number), prompt, options in zip(asked, opened.prompts, opened.options, strict=True)
+        StoredAnswer({"the store": text}, row["id"], number, question=prompt, options=options)
+        for (row, number), text, prompt, options in zip(asked, texts, opened.prompts, opened.options, strict=True)
     )
-    title, columns = f"{result.model.id}, {result.task}", {"the store": list(texts)}
-    return AnswerLog(title, "a result of this project", answers, columns, rows=opened.rows)
+    return AnswerLog(f"{result.model.id}, {result.task}", answers, "a result of this project", rows=opened.rows)
 
 
 # ----- files of text
@@ -176,16 +199,6 @@ def _of_text(path: Path, column: str | None) -> AnswerLog:
     with path.open("rb") as stream:
         first = stream.readline(LARGEST_TABLE)
         has_more = bool(stream.readline(LARGEST_TABLE).strip())
-    size = path.stat().st_size
-    if first.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] not in (b"{", b"["):
-        if size > LARGEST_TABLE:
-            raise LogError(f"{path} has {size:,} bytes; a table is read up to {LARGEST_TABLE:,}")
-        text = text_of(path.read_bytes())
-        rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter_of(text.partition("\n")[0]))
-        try:
-            return _of_table(path, "a table", rows, column)
-        except csv.Error as error:
-            raise LogError(f"{path} is no table: {first_line(error)}") from error
     try:
         row = json.loads(first.decode("utf-8-sig"))
     except (ValueError, RecursionError):
@@ -193,23 +206,23 @@ def _of_text(path: Path, column: str | None) -> AnswerLog:
     is_lines = isinstance(row, dict) and (has_more or path.suffix in (".jsonl", ".ndjson"))
     if is_lines and {"doc_id", "target"} <= row.keys():
         # With clips in it, it has gigabytes: it is read line by line.
-        return _in_format(path, LMMS_EVAL, map(_of_lmms, _lines(path)))
-    limit = LARGEST_LOG if is_lines else LARGEST_FILE
+        return AnswerLog(str(path), tuple(map(_of_lmms, _lines(path))), *LMMS_EVAL)
+    is_json = first.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[")
+    size, limit = path.stat().st_size, LARGEST_LOG if is_lines else LARGEST_FILE if is_json else LARGEST_TABLE
     if size > limit:
-        raise LogError(f"{path} has {size:,} bytes; JSON is read up to {limit:,}")
+        raise LogError(
+            f"{path} has {size:,} bytes; JSON is read up to {LARGEST_FILE:,}, a table up to {LARGEST_TABLE:,}"
+        )
+    if not is_json:
+        text = text_of(path.read_bytes())
+        rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter_of(text.partition("\n")[0]))
+        return _of_table(path, "a table", rows, column)
     if is_lines:
         return _of_table(path, "JSON Lines", _lines(path), column)
     value = _parsed(path.read_bytes(), str(path))
     if isinstance(value, dict) and isinstance(value.get("samples"), list) and "eval" in value:
-        return _in_format(path, INSPECT_AI, map(_of_inspect, value["samples"]))
+        return AnswerLog(str(path), tuple(map(_of_inspect, value["samples"])), *INSPECT_AI)
     return _of_table(path, *_rows_in(path, value), column)
-
-
-def _in_format(path: Path, names: Sequence[str], pairs: Iterable[tuple[LoggedAnswer, Any]]) -> AnswerLog:
-    """A log whose format says where the answers, the right ones and the options stand."""
-    read = list(pairs)
-    values, fields = {names[1]: [value for _, value in read]}, {"right answers": names[2], "options": names[3]}
-    return AnswerLog(str(path), names[0], tuple(answer for answer, _ in read), values, fields)
 
 
 def _rows_in(path: Path, value: Any) -> tuple[str, Sequence[Any]]:
@@ -280,21 +293,18 @@ _ROLES = {
 }
 """Headings of what stands beside the answers, the first that there is; in lower case, with _ for all but letters."""
 
-_WORDS = {
-    kind: frozenset(words.split())
-    for kind, words in {
+_ANSWERS, _BESIDE, _DESCRIBING = (
+    frozenset(words.split())
+    for words in (
         # A heading of answers has words of these two alone, and one of the first: model_output, answer_prediction.
-        "answers": "response responses output outputs prediction predictions predicted pred preds completion "
-        "generation generated hypothesis reply final raw llm",
-        "beside": "model answer answers text full parsed extracted choice option letter letters label",
+        "response responses output outputs prediction predictions predicted pred preds completion generation generated "
+        "hypothesis reply final raw llm",
+        "model answer answers text full parsed extracted choice option letter letters label",
         # Whole headings that say more of a question, and hold no answers.
-        "describing": "audio audio_id audio_path audio_file file file_name filename path wav clip url split dataset "
-        "source task category sub_category type kind difficulty modality language group speaker seed time date",
-    }.items()
-}
-
-_OPTION = re.compile(r"(?:(?:option|choice)_?)?([a-z])")
-"""A heading of one option: A, or choice_a."""
+        "audio audio_id audio_path audio_file file file_name filename path wav clip url split dataset source task "
+        "category sub_category type kind difficulty modality language group speaker seed time date unnamed_0",
+    )
+)
 
 
 def _plain(heading: Any) -> str:
@@ -302,58 +312,61 @@ def _plain(heading: Any) -> str:
 
 
 def _of_table(path: Path, format: str, rows: Iterable[Any], column: str | None) -> AnswerLog:
-    """The log in rows with headings; the answers stand in `AnswerLog.columns`."""
-    kept: list[Mapping[str, Any]] = []
+    """The log in rows with headings."""
+    kept: list[dict[Any, Any]] = []
     names: dict[str, str] = {}
     for line, row in enumerate(rows, 1):
         # A list of texts has one column.
         values = {"response": row} if isinstance(row, str) else row
         if not isinstance(values, Mapping) or line > MOST_ANSWERS:
             raise LogError(f"{path}: row {line:,} is no object with names and values, or more than {MOST_ANSWERS:,}")
-        short = {
-            name: value
-            for name, value in values.items()
-            if name is not None and not (isinstance(value, str) and len(value) > LONGEST_VALUE)
-        }
-        kept.append(short)
-        names |= {plain: name for name in short if (plain := _plain(name)) not in names}
+        is_clip = {name: isinstance(value, str) and len(value) > LONGEST_VALUE for name, value in values.items()}
+        kept.append({name: value for name, value in values.items() if name and not is_clip[name]})
+        names |= {plain: name for name in kept[-1] if (plain := _plain(name)) not in names}
     if column is not None and _plain(column) not in names:
         raise LogError(f"{path} has no column {column!r}; {nearest(column, names.values())}")
-    all_words = _WORDS["answers"] | _WORDS["beside"]
-    candidates, why = ([], "heading") if column is None else ([names[_plain(column)]], "named")
-    if not candidates:
-        words = {name: set(plain.split("_")) for plain, name in names.items()}
-        candidates = [name for name, of_it in words.items() if of_it <= all_words and of_it & _WORDS["answers"]]
+    words = {name: set(plain.split("_")) for plain, name in names.items()}
+    answering = [name for name, said in words.items() if said <= _ANSWERS | _BESIDE and said & _ANSWERS]
+    candidates, why = (answering, "heading") if column is None else ([names[_plain(column)]], "named")
     heads: dict[str, str] = {}
     for role, known in _ROLES.items():
         there = [names[plain] for plain in known if plain in names and names[plain] not in candidates]
         heads |= {role: there[0]} if there else {}
-    lettered = sorted((match[1], name) for plain, name in names.items() if (match := _OPTION.fullmatch(plain)))
-    of_options = [name for _, name in lettered] if [letter for letter, _ in lettered[:2]] == ["a", "b"] else []
+    lettered = numbered_headings(names, "options")
+    of_options = [names[plain] for plain in lettered] if len(lettered) > 1 else []
+    options = [options_of([row.get(name) for name in of_options] or row.get(heads.get("options"))) for row in kept]
     if not candidates:
         # The only text beside ids and questions is the model's; beside options or anything else it may be the key.
-        answer, used = names.get("answer"), {*heads.values(), *of_options, names.get("answer")}
-        candidates = [name for plain, name in names.items() if name not in used and plain not in _WORDS["describing"]]
-        is_key = heads.get("right answers") == answer
-        why = "" if candidates or (is_key and (of_options or "options" in heads)) else "only"
-        candidates += [] if answer is None else [answer]
-        if why == "only" and is_key:
-            heads.pop("right answers", None)
+        answer, right = names.get("answer"), heads.get("right answers")
+        beside = {*of_options, *(heads.get(role) for role in ("ids", "numbers", "questions", "scores"))}
+        beside |= {heads.get("options") if any(len(texts) > 1 for texts in options) else None}
+        candidates = [name for plain, name in names.items() if name not in beside and plain not in _DESCRIBING]
+        has_key = any(options) and right == answer
+        why = "only" if answer is not None and {*candidates} <= {answer, right} and not has_key else ""
+        candidates.sort(key=lambda name: (name == answer) is (why == ""))
+        if why == "only" and right == answer:
+            del heads["right answers"]
     if kept and not candidates:
         raise LogError(f"{path} has {shown([*names.values()], 20) or 'no names'}, and no column of answers")
     answers = []
     for place, row in enumerate(kept):
-        value = {role: row.get(heads[role]) if role in heads else None for role in _ROLES}
-        prompt = _text(value["questions"])
-        options = options_of([row.get(name) for name in of_options] or value["options"]) or lettered_options(prompt)
-        right, stated = _text(value["right answers"]), _score(value["scores"])
-        id, number = _text(value["ids"]), _text(value["numbers"])
-        answers.append(LoggedAnswer(id, number, place, prompt, options, right, stated))
+        of_role = {role: row.get(heads.get(role)) for role in _ROLES} | {"options": options[place], "place": place}
+        answers.append(_stored({name: row.get(name) for name in candidates}, of_role))
     fields = {role: repr(head) for role, head in heads.items()}
     if any(answer.options for answer in answers):
         fields["options"] = ", ".join(map(repr, of_options)) or fields.get("options") or "the questions' texts"
-    columns = {name: [row.get(name) for row in kept] for name in candidates}
-    return AnswerLog(str(path), format, tuple(answers), columns, fields, why)
+    return AnswerLog(str(path), tuple(answers), format, fields, why)
+
+
+def _stored(values: Mapping[str, Any], of_role: Mapping[str, Any]) -> StoredAnswer:
+    """An answer with what its log has in each role; a value of another type than expected counts as missing."""
+    roles = ("ids", "numbers", "questions", "right answers")
+    id, number, prompt, reference = (_text(of_role.get(role)) for role in roles)
+    options = options_of(of_role["options"]) or lettered_options(prompt)
+    place, scores = of_role.get("place"), of_role["scores"]
+    by = [{LOG: one} for one in map(_score, scores if isinstance(scores, list) else [scores]) if one is not None]
+    place = place if isinstance(place, int) else None
+    return StoredAnswer(values, id, number, place, prompt, options, reference, by[0] if by else {})
 
 
 def texts_of(value: Any, depth: int = 5) -> list[str]:
@@ -405,58 +418,41 @@ def _score(value: Any) -> float | None:
     return score if 0 <= score <= 1 else None
 
 
-def options_of(value: Any) -> tuple[str, ...]:
-    """The options in a list, or in a text of one, without letters in front where all have theirs in order."""
-    texts = [one_line(text) for text in several({"": value}, [""])]
-    while texts and not texts[-1]:
-        texts.pop()
-    lettered = lettered_options("\n".join(texts))
-    return lettered if len(texts) < 2 or len(lettered) == len(texts) else tuple(texts)
-
-
 # ----- lmms-eval
 
-LMMS_EVAL = ("an lmms-eval log", "resps", "target", "input")
+LMMS_EVAL = ("an lmms-eval log", {"right answers": "target", "options": "input"})
 _OF_HOST = frozenset(
     ("doc_id", "target", "resps", "filtered_resps", "token_counts", "doc_hash", "input_media", "input", "doc")
 )
 """Names that lmms-eval itself writes; the others are measures of the task, each with what the task makes of a row."""
 
 
-def _of_lmms(row: Any) -> tuple[LoggedAnswer, Any]:
-    """A line of lmms-eval, and its answers before the filters of its task: several where a question was put again."""
+def _of_lmms(row: Any) -> StoredAnswer:
+    """A line of lmms-eval, with its answers before the filters of its task: several where a question was put again."""
     values = row if isinstance(row, dict) else {}
     stored = values.get("resps", values.get("filtered_resps"))
     measures = [value for name, value in values.items() if name not in _OF_HOST]
     ids = [value["id"] for value in measures if isinstance(value, dict) and value.get("id")]
-    scores = [score for score in map(_score, measures) if score is not None]
-    place, prompt = values.get("doc_id"), _text(values.get("input"))
-    answer = LoggedAnswer(
-        id=_text(ids[0]) if ids else "",
-        place=place if isinstance(place, int) else None,
-        prompt=prompt,
-        options=lettered_options(prompt),
-        reference=_text(values.get("target")),
-        stated=scores[0] if scores else None,
-    )
-    return answer, stored if isinstance(stored, str | list) else None
+    given = {"resps": stored if isinstance(stored, str | list) else None}
+    asked = {"ids": ids[:1], "place": values.get("doc_id"), "questions": values.get("input"), "options": None}
+    return _stored(given, asked | {"right answers": values.get("target"), "scores": measures})
 
 
 # ----- inspect_ai
 
 
-INSPECT_AI = ("an inspect_ai log", "output.completion", "target", "choices, or the prompt")
+INSPECT_AI = ("an inspect_ai log", {"right answers": "target", "options": "choices, or the prompt"})
 
 
-def _in_archive(path: Path) -> Iterator[tuple[LoggedAnswer, Any]]:
-    """The answers of the zip ``.eval``: a file of JSON a sample and epoch, in ``samples``."""
+def _of_archive(path: Path) -> AnswerLog:
+    """The log in the zip ``.eval``: a file of JSON a sample and epoch, in ``samples``."""
     archive = ZippedFiles(path)
     if "[Content_Types].xml" in archive.names:
         raise LogError(f"{path} is a workbook; save it as CSV or TSV (of VLMEvalKit, PRED_FORMAT=tsv writes one)")
     names = [name for name in archive.names if name.startswith("samples/") and name.endswith(".json")]
     if not names:
         raise LogError(f"{path} holds {shown(archive.names) or 'nothing'}, and no samples of inspect_ai")
-    size = 0
+    size, answers = 0, []
     for name in names:
         try:
             content = archive.file(name).getvalue()
@@ -465,13 +461,15 @@ def _in_archive(path: Path) -> Iterator[tuple[LoggedAnswer, Any]]:
         size += len(content)
         if size > LARGEST_LOG:
             raise LogError(f"{path} has samples of more than {LARGEST_LOG:,} bytes")
-        yield _of_inspect(_parsed(content, f"{path}: {name}"))
+        answers.append(_of_inspect(_parsed(content, f"{path}: {name}")))
+    return AnswerLog(str(path), tuple(answers), *INSPECT_AI)
 
 
-def _of_inspect(sample: Any) -> tuple[LoggedAnswer, Any]:
-    """A sample of inspect_ai, and its answer."""
+def _of_inspect(sample: Any) -> StoredAnswer:
+    """A sample of inspect_ai."""
     values = sample if isinstance(sample, dict) else {}
     output, scores = values.get("output"), values.get("scores")
+    text = output.get("completion") if isinstance(output, dict) else None
     # The words that were put to a model: a text, or messages of parts.
     messages = values.get("messages") or values.get("input")
     asked = [
@@ -480,14 +478,8 @@ def _of_inspect(sample: Any) -> tuple[LoggedAnswer, Any]:
         if isinstance(message, dict) and message.get("role") != "assistant"
     ]
     prompt = "\n".join(text for content in asked for text in texts_of(content))
-    stated = [score for score in map(_score, scores.values() if isinstance(scores, dict) else ()) if score is not None]
-    answer = LoggedAnswer(
-        id=_text(values.get("id")),
-        number=_text(values.get("epoch")),
-        prompt=prompt,
-        options=options_of(values.get("choices")) or lettered_options(prompt),
-        reference=_text(values.get("target")),
-        stated=stated[0] if stated else None,
-    )
-    text = output.get("completion") if isinstance(output, dict) else None
-    return answer, text if isinstance(text, str) and not values.get("error") else None
+    given = {"output.completion": text if isinstance(text, str) and not values.get("error") else None}
+    asked = {"ids": values.get("id"), "numbers": values.get("epoch"), "questions": prompt}
+    scores = list(scores.values()) if isinstance(scores, dict) else []
+    stated = {"options": values.get("choices"), "right answers": values.get("target"), "scores": scores}
+    return _stored(given, asked | stated)

@@ -10,28 +10,35 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Row
-from audio_compositionality.dataset_builder.sounds.published.question_tables import folded, one_line, stated_place
+from audio_compositionality.dataset_builder.sounds.published.question_tables import (
+    ANSWERS,
+    folded,
+    one_line,
+    option_place,
+    stated_place,
+)
 from audio_compositionality.metrics.answers import POLARITIES, UNPARSED, match_answer
 from audio_compositionality.support.table import Cell, Column, Table, rows_of
 from audio_compositionality.support.table import Row as TableRow
 from audio_compositionality.support.text import counted, listed, number_text, shortened, shown
 from audio_compositionality.tasks.shapes.asking import CYCLIC, shown_orders
 
-from .answer_logs import AnswerLog, LogError, texts_of
+from .answer_logs import LOG, AnswerLog, LogError, StoredAnswer, texts_of
 from .compare.statistics import Floats, compare_pairs, mean_intervals
 from .compare.tables import interval_text
 
-Rule = Callable[[str, Sequence[str], str], bool]
-"""A benchmark's published scoring: a text, the options as shown and the right one, to whether it counts as right."""
+Rule = Callable[[str, Sequence[str], str], bool | None]
+"""A benchmark's published scoring: a text, the options as shown and the right one, to whether it counts as right; None
+for an answer that the authors leave out of their total."""
 
-OURS, LOG = "matcher", "log"
+OURS = "matcher"
 
 FAILED = "the model failed, by the log"
 """Why an answer without a text has no score."""
@@ -43,7 +50,9 @@ KEY_SHARE = 0.99
 """A column of which more rows state the right answer is the key: no model is trusted with as many."""
 
 NUMBERS = ("from-0", "from-1", "text")
-"""What an answer such as ``2`` is: the number of an option, counted from 0 or from 1, or a text."""
+"""What ``2`` is, of `question_tables.ANSWERS`: the number of an option, counted from 0 or from 1, or a text."""
+
+_NUMBER = re.compile(r"-?\d{1,3}(\.0)?", re.ASCII)
 
 _AUTHORS = {
     "model_output": "MMAU's evaluation.py since January 2025",
@@ -51,42 +60,6 @@ _AUTHORS = {
     "answer_prediction": "MMAR's code/evaluation.py",
 }
 """Whose published scripts score a column."""
-
-
-@dataclass(frozen=True)
-class ScoredAnswer:
-    """An answer with its question and its scores.
-
-    Attributes:
-        id: of the question in the data, or else in the log.
-        number: of the answer among those to its question; empty for one.
-        text: the answer; empty where there is none.
-        question: its words, where they are known.
-        options: as they were shown.
-        reference: the right one.
-        group: of questions that are not independent.
-        taken: the option that the matcher reads; None where the answer names none.
-        how: the rule of `match_answer` that decided.
-        by: scores from 0 to 1, by the name of the scoring.
-        problem: why the answer has no score; empty where it has.
-    """
-
-    id: str
-    number: str
-    text: str
-    question: str = ""
-    options: tuple[str, ...] = ()
-    reference: str = ""
-    group: str = ""
-    taken: str | None = None
-    how: str = ""
-    by: Mapping[str, float] = field(default_factory=dict)
-    problem: str = ""
-
-    @property
-    def differs(self) -> bool:
-        """Whether two scorings disagree."""
-        return len(set(self.by.values())) > 1
 
 
 @dataclass(frozen=True)
@@ -103,49 +76,67 @@ class Rescored:
     """
 
     log: AnswerLog
-    answers: tuple[ScoredAnswer, ...]
+    answers: tuple[StoredAnswer, ...]
     scorings: tuple[str, ...]
     unanswered: tuple[str, ...]
     said: tuple[str, ...]
 
     @property
-    def scored(self) -> tuple[ScoredAnswer, ...]:
+    def scored(self) -> tuple[StoredAnswer, ...]:
         """The answers that have a score."""
         return tuple(answer for answer in self.answers if not answer.problem)
 
     @property
-    def differences(self) -> tuple[ScoredAnswer, ...]:
+    def differences(self) -> tuple[StoredAnswer, ...]:
         """The answers on which two scorings disagree."""
         return tuple(answer for answer in self.scored if answer.differs)
 
 
 # ----- the question of an answer
 
-_LETTERED = re.compile(r"\(?([A-Za-z])[).:\]]\)?\s")
 
-
-def option_place(statement: str, options: Sequence[str], *, by_letter: bool = False) -> int | None:
-    """The place of an option that is stated as its text, its letter, or its letter before its text, and not guessed.
+def _way_of(title: str, what: str, given: Sequence[tuple[str, Sequence[str]]], remedy: str) -> str:
+    """What statements are where they can be, of `question_tables.ANSWERS`.
 
     Args:
-        statement: such as a right answer in a log.
-        options: as they were shown, without letters.
-        by_letter: take a letter for that of an option even where an option has this text.
+        title: of the log.
+        what: "answers" of a model, which the matcher may read, or "right answers".
+        given: each with its options.
+        remedy: what to do where it cannot be told.
 
-    Returns:
-        the place, from 0; None where it is none of the options, or its letter is one and its text another.
+    Raises:
+        LogError: most are numbers, and it cannot be told of what.
     """
-    text = one_line(statement)
-    places = [stated_place(text, options, way) for way in (("letters", "text") if by_letter else ("text", "letters"))]
-    place = next((place for place in places if place is not None), None)
-    lettered = _LETTERED.match(text)
-    if place is None or not lettered or text == options[place]:
-        return place
-    return place if place == ord(lettered[1].upper()) - ord("A") else None
+    stated = [(one_line(text), options) for text, options in given if text.strip() and options]
+    numbers = [(text, options) for text, options in stated if _NUMBER.fullmatch(text)]
+    if 2 * len(numbers) <= len(stated):
+        # A letter that is the text of another option is a letter where all are letters, and some can be nothing else.
+        texts, letters = ([stated_place(text, options, way) for text, options in stated] for way in ANSWERS[:2])
+        return "letters" if None in texts and None not in letters else "text"
+    # A negative number says that a program read no option.
+    numbers = [pair for pair in numbers if not pair[0].startswith("-")]
+    read = [stated_place(text, options, "text") for text, options in numbers]
+    if what == "answers":
+        read = [match_answer(text, options).option for text, options in numbers]
+    ways = [way for way in NUMBERS[:2] if None not in [stated_place(text, options, way) for text, options in numbers]]
+    none_read, all_read = not any(place is not None for place in read), None not in read
+    if all_read or not (none_read or ways):
+        return "text"
+    if len(ways) == 1 and none_read:
+        return ways[0]
+    raise LogError(
+        f"{title}: the {what} are numbers such as {numbers[0][0]}, of options counted from 0 or 1, or texts. {remedy}"
+    )
 
 
-def _joined(log: AnswerLog, rows: Sequence[Row] | None, in_order: bool) -> list[ScoredAnswer]:
+def _joined(log: AnswerLog, rows: Sequence[Row] | None, in_order: bool, way: str) -> list[StoredAnswer]:
     """The answers with their questions in the data, or else in the log, without a text; or with what prevents that.
+
+    Args:
+        log: the answers.
+        rows: the data.
+        in_order: the answers are those to the questions in their order.
+        way: what the right answers in the log are; see `option_place`.
 
     Raises:
         LogError: they are to be taken in order, and have ids, or are fewer or more than the questions.
@@ -160,26 +151,21 @@ def _joined(log: AnswerLog, rows: Sequence[Row] | None, in_order: bool) -> list[
             f"{log.title} has {counted(len(log.answers), 'answer')}, {known:,} with the id of a question, and the data "
             f"{counted(len(rows), 'question')}: --in-order takes one answer without such an id for each"
         )
-    # A letter that is an option's text too is a letter where all right answers are, and some can be nothing else.
-    stated = [answer for answer in log.answers if answer.reference.strip()]
-    ways = [[stated_place(one_line(one.reference), one.options, way) for one in stated] for way in ("letters", "text")]
-    by_letter = None not in ways[0] and None in ways[1]
     joined = []
     for position, answer in enumerate(log.answers):
         number, options, problem, place = answer.number, answer.options, "", None
         id = answer.id or ("" if answer.place is None else f"question {answer.place}")
-        question, group, found = answer.prompt, id or folded(answer.prompt), by_id.get(answer.id)
+        question, group, found = answer.question, id or folded(answer.question), by_id.get(answer.id)
         base, mark, order = answer.id.rpartition("?")
         if rows is None:
-            place = option_place(answer.reference, options, by_letter=by_letter)
-            if len(options) < 2:
-                problem = "the log shows no options; --data gives them"
-            elif not answer.reference:
-                problem = "the log has no right answer; --data gives it"
-            elif len(set(map(folded, options))) < len(options):
-                problem = "two of its options are equal"
-            elif place is None:
-                problem = "the right answer of the log is none of its options"
+            place = option_place(answer.reference, options, way)
+            faults = {
+                "the log shows no options; --data gives them": len(options) < 2,
+                "the log has no right answer; --data gives it": not answer.reference,
+                "two of its options are equal": len(set(map(folded, options))) < len(options),
+                "the right answer of the log is none of its options": place is None,
+            }
+            problem = next((fault for fault, is_there in faults.items() if is_there), "")
         elif in_order:
             found = rows[position]
         elif found is None and mark and order.isdecimal() and base in by_id:
@@ -190,12 +176,11 @@ def _joined(log: AnswerLog, rows: Sequence[Row] | None, in_order: bool) -> list[
             # The only question whose options and words were put to the model; of several the one at the log's place.
             there = [] if answer.place is None or answer.place < 0 else rows[answer.place : answer.place + 1]
             alike = by_options.get(frozenset(map(folded, options)), there)
-            alike = [row for row in alike if folded(row["question"]) in folded(answer.prompt)]
+            alike = [row for row in alike if folded(row["question"]) in folded(question)]
             alike = [row for row in alike if there and row is there[0]] if len(alike) > 1 else alike
             found = alike[0] if alike else None
-            problem = "no question of the data"
-            if not answer.id and log.why != "format":
-                problem = "no id; --in-order takes rows in the order of the questions"
+            hint = "" if known or log.why == "format" else "; --in-order takes answers in the order of the questions"
+            problem = f"no question of the data{hint}"
         if found is not None:
             options, problem = tuple(options or found["options"]), ""
             place = stated_place(found["answer"], options, "text")
@@ -204,61 +189,46 @@ def _joined(log: AnswerLog, rows: Sequence[Row] | None, in_order: bool) -> list[
             else:
                 id, question, group = str(found["id"]), found["question"], str(found.get("group") or found["id"])
         right = "" if problem or place is None else options[place]
-        joined.append(ScoredAnswer(id, number, "", question, options, right, group, problem=problem))
+        asked = {"id": id, "number": number, "question": question, "options": options, "group": group}
+        joined.append(replace(answer, **asked, reference=right, problem=problem))
     return joined
 
 
-# ----- the model's answers
+def _states_right(answer: StoredAnswer, text: str, first: str = "text") -> bool:
+    """Whether a text is the right answer letter for letter, or its letter or number; see `option_place`."""
+    place = option_place(text, answer.options, first)
+    return place is not None and answer.options[place] == answer.reference
 
 
-def _column_of(log: AnswerLog, joined: Sequence[ScoredAnswer]) -> str:
-    """The heading of the model's answers in a table.
+def _column_of(log: AnswerLog, joined: Sequence[StoredAnswer]) -> str:
+    """The heading of the model's answers.
 
     Raises:
-        LogError: several columns could hold them, or none: lists them.
+        LogError: several columns of a table could hold them, or none: lists them.
     """
-    keys = set()
-    for name, values in log.columns.items():
+    columns = {name: [one.values[name] for one in joined] for name in joined[0].values}
+    names, keys = [*columns], set()
+    for name, values in columns.items():
         pairs = [(one, text) for one, value in zip(joined, values, strict=True) for text in texts_of(value)]
-        places = [(one, option_place(text, one.options)) for one, text in pairs if one.reference]
-        right = sum(place is not None and one.options[place] == one.reference for one, place in places)
-        if right > KEY_SHARE * len(places):
+        right = [_states_right(one, text) for one, text in pairs if one.reference]
+        if sum(right) > KEY_SHARE * len(right):
             keys.add(name)
-    left = [name for name in log.columns if len(log.columns) == 1 or name not in keys]
-    # Columns that are equal are one.
-    left = [name for name in left if name == left[0] or log.columns[name] != log.columns[left[0]]]
-    if len(left) == 1 and log.why and (log.why != "only" or left[0] not in keys):
+    left = [name for name in names[: 1 if log.why == "only" else None] if name not in keys]
+    # Columns that are equal are one. The only heading of answers is taken, and reported where it equals the key.
+    left = [name for name in left if name == left[0] or columns[name] != columns[left[0]]]
+    left = names if len(names) == 1 and log.why != "only" else left
+    if log.why and len(left) == 1:
         return left[0]
     told = []
-    for name, values in log.columns.items():
+    for name, values in columns.items():
         example = next((text for value in values for text in texts_of(value) if text.strip()), "")
         more = "equals the right answers" if name in keys else f"such as {shortened(example, 40)!r}"
         scored = _AUTHORS.get(name.lower())
         told.append(f"{shortened(name, 40)} ({more}{f'; scored by {scored}' if scored else ''})")
-    first = next((name for name in log.columns if name not in keys), "COLUMN")
+    first = next((name for name in names if name not in keys), "COLUMN")
     raise LogError(
         f"{log.title}: cannot tell which column holds the model's answers; candidates: {listed(told, 10)}. Name it: "
         f"--answers {shlex.quote(shortened(first, 40))}"
-    )
-
-
-def _way_of(title: str, given: Sequence[ScoredAnswer], numbers: str | None) -> str | None:
-    """How the answers count options, of NUMBERS, where they are numbers of options; None where they are texts.
-
-    Raises:
-        LogError: they are numbers, and it cannot be told of what.
-    """
-    stated = [one for one in given if one.text.strip()]
-    places = {way: [stated_place(one.text.strip(), one.options, way) for one in stated] for way in NUMBERS[:2]}
-    ways = [way for way in places if None not in places[way]]
-    if numbers is not None or not ways or not stated:
-        return numbers if numbers in ways else None
-    read = [match_answer(one.text, one.options).option is not None for one in stated]
-    if all(read) or (len(ways) == 1 and not any(read)):
-        return None if all(read) else ways[0]
-    raise LogError(
-        f"{title}: the answers are numbers such as {stated[0].text}, of options counted from 0 or 1, or texts. Say "
-        f"which: --numbers {', '.join(NUMBERS)}"
     )
 
 
@@ -290,71 +260,68 @@ def rescore(
     """
     rows = log.rows if log.rows is not None else rows
     questions = None if rows is None else [row for row in rows if row.get("split", "test") == "test"]
-    joined = _joined(log, questions, in_order)
+    references = [(answer.reference, answer.options) for answer in log.answers] if questions is None else []
+    key_way = _way_of(log.title, "right answers", references, "Give the questions: --data")
+    joined = _joined(log, questions, in_order, key_way)
     column = _column_of(log, joined)
-    given: list[tuple[ScoredAnswer, float | None]] = []
-    for position, (one, logged) in enumerate(zip(joined, log.answers, strict=True)):
-        texts = texts_of(log.columns[column][position])
+    given = []
+    for one in joined:
+        texts = texts_of(one.values[column])
         one = replace(one, problem=one.problem or ("" if texts else FAILED))
         for number, text in enumerate(texts or [""]):
             several = f"{one.number}.{number}".strip(".") if len(texts) > 1 else one.number
-            given.append((replace(one, text=text, number=several), logged.stated))
-    way = _way_of(log.title, [one for one, _ in given if not one.problem], numbers)
+            given.append(replace(one, text=text, number=several))
+    texts_given = [(one.text, one.options) for one in given if not one.problem]
+    way = numbers or _way_of(log.title, "answers", texts_given, f"Say which: --numbers {', '.join(NUMBERS)}")
     polarities = {str(row["id"]): row.get("polarity") for row in questions or ()}
     answers = []
-    for one, score in given:
+    for one in given:
         if not one.problem:
-            text, how = one.text, "option number"
-            place = stated_place(text.strip(), one.options, way) if way is not None else None
-            text = text if place is None else one.options[place]
-            if place is None:
-                polarity = polarities.get(one.id)
+            text, polarity = one.text, polarities.get(one.id)
+            if way in NUMBERS[:2] and _NUMBER.fullmatch(text.strip()):
+                place = stated_place(text.strip(), one.options, way)
+                text, how = ("", "no such letter") if place is None else (one.options[place], "option number")
+            else:
                 match = match_answer(text, one.options, polarity if polarity in POLARITIES else POLARITIES[0])
                 place, how = match.option, match.rule
             taken = None if place is None else one.options[place]
             by = {OURS: float(taken == one.reference)}
-            if rule is not None:
-                by[rule[0]] = float(rule[1](text, one.options, one.reference))
-            if score is not None:
-                by[LOG] = score
-            one = replace(one, taken=taken, how=how, by=by)
+            verdict = None if rule is None else rule[1](text, one.options, one.reference)
+            if rule is not None and verdict is not None:
+                by[rule[0]] = float(verdict)
+            one = replace(one, taken=taken, how=how, by={**by, **one.by})
         answers.append(one)
+    scored = [answer for answer in answers if not answer.problem]
     names = (OURS, *([rule[0]] if rule else []), LOG)
-    scorings = tuple(name for name in names if any(name in answer.by for answer in answers))
-    scored = {answer.id for answer in answers if not answer.problem}
+    scorings = tuple(name for name in names if any(name in answer.by for answer in scored))
     asked = (answer.id for answer in answers) if questions is None else (str(row["id"]) for row in questions)
-    unanswered = tuple(id for id in dict.fromkeys(asked) if id not in scored)
-    fields = {"answers": column, **log.fields}
-    if way is not None:
-        fields["answers"] += f", numbers of options {way.replace('-', ' ')}"
+    unanswered = tuple(id for id in dict.fromkeys(asked) if id not in {answer.id for answer in scored})
+    # What was read as what, which answers were dropped, and whether they may be the key.
+    fields = {"answers": column + (f" (scored by {_AUTHORS[column]})" if column in _AUTHORS else ""), **log.fields}
+    for what, counting in (("right answers", key_way), ("answers", way)):
+        if counting in NUMBERS[:2]:
+            fields[what] += f", numbers of options {counting.replace('-', ' ')}"
     if questions is not None:
         has_options = any(answer.options for answer in log.answers)
         fields |= {"right answers": "the data"} | ({} if has_options else {"options": "the data"})
-    return Rescored(log, tuple(answers), scorings, unanswered, _said(log, answers, fields))
-
-
-def _said(log: AnswerLog, answers: Sequence[ScoredAnswer], fields: Mapping[str, str]) -> tuple[str, ...]:
-    """The lines of `Rescored.said`."""
-    dropped = []
+    told = "; ".join(f"{what} from {where}" for what, where in fields.items())
+    used = [f"{len(scored):,} of {counted(len(answers), 'answer')} used"]
     for problem, count in Counter(answer.problem for answer in answers if answer.problem).items():
         ids = list(dict.fromkeys(answer.id for answer in answers if answer.problem == problem))
-        dropped.append(f"{count:,}: {problem} ({shown([shortened(id, 60) for id in ids])})")
-    scored = [answer for answer in answers if not answer.problem]
-    told = "; ".join(f"{what} from {where}" for what, where in fields.items())
-    used = "; ".join([f"{len(scored):,} of {counted(len(answers), 'answer')} used", *dropped])
-    said = [f"{log.title} is {log.format}: {told}.", f"{used}."]
-    equal = sum(answer.text.strip() == answer.reference.strip() for answer in scored)
+        used.append(f"{count:,}: {problem} ({shown([shortened(id, 60) for id in ids])})")
+    said = [f"{log.title} is {log.format}: {told}.", f"{'; '.join(used)}."]
+    equal = sum(_states_right(answer, answer.text, way) for answer in scored)
     if equal > KEY_SHARE * len(scored):
         said.append(
             f"SUSPICIOUS: {equal:,} of {counted(len(scored), 'answer')} are the right answer letter for letter. If "
             "they are the key and not a model's, --answers COLUMN names another column of a table."
         )
-    return tuple(said)
+    return Rescored(log, tuple(answers), scorings, unanswered, tuple(said))
 
 
-def _per_question(answers: Sequence[ScoredAnswer], names: Sequence[str]) -> tuple[Floats, NDArray[np.int64]]:
+def _per_question(answers: Sequence[StoredAnswer], names: Sequence[str]) -> tuple[Floats, NDArray[np.int64]]:
     """The mean scores of each question, [n, scorings], of the answers that have all of them; and its group, [n]."""
-    by_question: dict[str, list[ScoredAnswer]] = {}
+    by_question: dict[str, list[StoredAnswer]] = {}
     for answer in answers:
         if all(name in answer.by for name in names):
             by_question.setdefault(answer.id, []).append(answer)

@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from audio_compositionality.dataset_builder.sounds.published.question_tables import lettered_options
+from audio_compositionality.dataset_builder.sounds.published.question_tables import lettered_options, options_of
 from audio_compositionality.evaluator import answer_logs
-from audio_compositionality.evaluator.answer_logs import LogError, options_of, read_logs, texts_of
+from audio_compositionality.evaluator.answer_logs import LogError, read_logs, texts_of
 
 LOGS = Path(__file__).parent / "logs"
 
@@ -20,8 +20,12 @@ LOGS = Path(__file__).parent / "logs"
 def read(name):
     """The answers of a log, with their values."""
     (log,) = read_logs(LOGS / name)
-    (values,) = log.columns.values()
-    return list(zip(log.answers, values, strict=True))
+    return [(answer, *answer.values.values()) for answer in log.answers]
+
+
+def values_of(log):
+    """The values of all answers under each heading that could be that of answers."""
+    return {name: [answer.values[name] for answer in log.answers] for name in log.answers[0].values}
 
 
 def table(path, content, name="x.json"):
@@ -31,9 +35,9 @@ def table(path, content, name="x.json"):
 
 def test_lmms_eval_logs_have_words_options_and_what_the_log_counts():
     (first, given), (second, _), *_, (_, last) = read("lmms_eval_mmau.jsonl")
-    assert (first.id, first.place, first.reference, first.stated) == ("mmau-0", 0, "rain", 1)
+    assert (first.id, first.place, first.reference, first.by) == ("mmau-0", 0, "rain", {"log": 1})
     assert first.options == ("dog", "rain", "bell", "car horn")
-    assert second.stated == 0
+    assert second.by == {"log": 0}
     assert (texts_of(given), texts_of(last)) == (["B"], ["The answer is A. footsteps"])
     assert [answer.reference for answer, _ in read("lmms_eval_mmar.jsonl")] == list("BBBCDA")
 
@@ -42,7 +46,7 @@ def test_inspect_ai_logs_of_both_forms_have_epochs_and_failures():
     answers = {(answer.id, answer.number): (answer, value) for answer, value in read("inspect_ai.eval")}
     assert len(answers) == 6
     assert answers["q2", "2"][1] is None
-    assert (answers["q3", "2"][1], answers["q3", "2"][0].stated) == ("", 0)
+    assert (answers["q3", "2"][1], answers["q3", "2"][0].by) == ("", {"log": 0})
     assert answers["q1", "2"][0].options == ("dog", "rain", "bell")
     # Options in the prompt alone, beside a clip; and as they were shuffled before they were shown.
     assert read("inspect_ai_audio.json")[0][0].options == ("dog", "rain", "bell")
@@ -109,16 +113,16 @@ def test_structured_answers_have_their_texts(value, texts):
 )
 def test_tables_tell_the_answer_from_the_right_one(tmp_path, name, text):
     log = table(tmp_path, text, name)
-    (answer,), (values,) = log.answers, log.columns.values()
-    assert (answer.id, values, answer.reference, log.why) == ("q1", ["B. rain"], "rain", "heading")
+    (answer,) = log.answers
+    assert (answer.id, *answer.values.values(), answer.reference, log.why) == ("q1", "B. rain", "rain", "heading")
     assert answer.options == (() if name == "x.csv" or "Model" in text else ("dog", "rain"))
 
 
 def test_a_mapping_and_a_list_of_texts_are_answers(tmp_path):
     log = table(tmp_path, {"q1": "dog", "q2": ["rain", "dog"], "q3": 2})
     assert [answer.id for answer in log.answers] == ["q1", "q2", "q3"]
-    assert log.columns == {"response": ["dog", ["rain", "dog"], 2]}
-    assert table(tmp_path, ["dog", "rain"]).columns == {"response": ["dog", "rain"]}
+    assert values_of(log) == {"response": ["dog", ["rain", "dog"], 2]}
+    assert values_of(table(tmp_path, ["dog", "rain"])) == {"response": ["dog", "rain"]}
 
 
 def test_options_lose_their_letters_only_where_all_have_them_in_order():
@@ -137,6 +141,13 @@ def test_options_lose_their_letters_only_where_all_have_them_in_order():
         ("What is heard? A. dog B. rain", ("dog", "rain")),
         ("What?\nChoices: (A) A dog (B) Plan B. (C) rain \nAnswer:", ("A dog", "Plan B.", "rain")),
         ("A) dog B) rain\nC) a bell\nAnswer with A, B or C.", ("dog", "rain", "a bell")),
+        ("What? [A] dog, [B] a cat, or not, [C] rain", ("dog", "a cat, or not", "rain")),
+        ("What? <A> dog <B> rain", ("dog", "rain")),
+        ("What? a: dog b: rain", ("dog", "rain")),
+        ("What?\n- **A.** dog\n- **B.** rain", ("dog", "rain")),
+        ("What?\n<A>: dog\n<B>: rain\n", ("dog", "rain")),
+        # Chords in their order are no letters before options.
+        ("Which?\nA:min\nB:min", ()),
         # Joined without a blank, as some programs do.
         ("Name it.Choose from:A. It's a dogB. rainC. a bell", ("It's a dog", "rain", "a bell")),
         # Two ways to divide: none is guessed.
@@ -161,7 +172,7 @@ class TestHostileFiles:
             (b'{"x": [\n[]]}', "no list of answers"),
             (b'{"x": [{"id": 1}],\n"y": [{"id": 1}]}', "several lists: x, y"),
             (b"", "without a single answer"),
-            (b"id,answer\nq1," + b"x" * 200_000, "no table"),
+            (b"id,answer\nq1," + b"x" * 200_000, "field larger than field limit"),
             (b"PK\x03\x04 and so on", "zip"),
         ],
     )
@@ -177,18 +188,17 @@ class TestHostileFiles:
             "output": 3,
             "scores": [],
             "messages": [7, {"content": 1}],
-            "choices": [[]],
         }
         log = {"eval": {}, "samples": [sample, 5]}
         (tmp_path / "x.json").write_text(json.dumps(log))
         log = read_logs(tmp_path / "x.json")[0]
-        assert log.columns == {"output.completion": [None, None]}
-        assert (log.answers[0].id, log.answers[0].options, log.answers[0].stated) == ("", (), None)
+        assert values_of(log) == {"output.completion": [None, None]}
+        assert (log.answers[0].id, log.answers[0].options, log.answers[0].by) == ("", (), {})
         line = {"doc_id": "x", "target": {"a": 1}, "resps": {"a": "B"}, "input": 5, "accuracy": {"id": [], "score": 2}}
         (tmp_path / "x.jsonl").write_text(json.dumps(line))
         log = read_logs(tmp_path / "x.jsonl")[0]
-        assert log.columns == {"resps": [None]}
-        assert (log.answers[0].place, log.answers[0].reference, log.answers[0].stated) == (None, "", None)
+        assert values_of(log) == {"resps": [None]}
+        assert (log.answers[0].place, log.answers[0].reference, log.answers[0].by) == (None, "", {})
 
     def test_an_archive_of_something_else_or_that_was_changed(self, tmp_path):
         with zipfile.ZipFile(tmp_path / "x.eval", "w") as archive:
@@ -208,14 +218,15 @@ class TestHostileFiles:
         with pytest.raises(LogError, match="more than 3 lines"):
             read_logs(tmp_path / "x.jsonl")
         monkeypatch.setattr(answer_logs, "LARGEST_LOG", 20)
-        with pytest.raises(LogError, match="JSON is read up to 20"):
+        with pytest.raises(LogError, match="has 100 bytes; JSON is"):
             read_logs(tmp_path / "x.jsonl")
         with pytest.raises(LogError, match="samples of more than 20 bytes"):
             read_logs(LOGS / "inspect_ai.eval")
 
     def test_a_clip_in_a_table_is_no_answer(self, tmp_path, monkeypatch):
         monkeypatch.setattr(answer_logs, "LONGEST_VALUE", 10)
-        assert table(tmp_path, [{"id": "1", "response": "B", "output": "x" * 11}]).columns == {"response": ["B"]}
+        log = table(tmp_path, [{"id": "1", "response": "B", "output": "x" * 11}])
+        assert values_of(log) == {"response": ["B"]}
 
     def test_a_workbook_is_to_be_saved_as_text(self, tmp_path):
         with zipfile.ZipFile(tmp_path / "x.xlsx", "w") as archive:

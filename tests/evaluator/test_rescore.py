@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from audio_compositionality.dataset_builder.sounds.published import reader_of
-from audio_compositionality.evaluator.answer_logs import AnswerLog, LogError, LoggedAnswer, read_logs
-from audio_compositionality.evaluator.rescore import FAILED, NUMBERS, every_answer, option_place, rescore, tables_of
+from audio_compositionality.dataset_builder.sounds.published.question_tables import option_place
+from audio_compositionality.evaluator.answer_logs import AnswerLog, LogError, StoredAnswer, read_logs
+from audio_compositionality.evaluator.rescore import FAILED, NUMBERS, every_answer, rescore, tables_of
 from audio_compositionality.support.table import frame, to_csv, to_text
 
 LOGS = Path(__file__).parent / "logs"
@@ -28,12 +29,11 @@ def contains(text, options, answer):
 
 
 def given(id, text, **more):
-    return LoggedAnswer(id, **more), text
+    return StoredAnswer({"texts": text}, id, **more)
 
 
-def log_of(*pairs):
-    answers, texts = zip(*pairs, strict=True)
-    return AnswerLog("x.jsonl", "a log", answers, {"texts": texts})
+def log_of(*answers):
+    return AnswerLog("x.jsonl", answers, "a log")
 
 
 def table(path, rows, **asked):
@@ -77,24 +77,24 @@ SOUNDS = ["dog", "a car horn", "a dog and rain", "rain"]
 MUSIC = ["Piano", "Cello", "Flute", "Drums"]
 
 MINIATURE = [
-    ("The answer is a car horn.", SOUNDS, "a car horn", 1, 1, 0),
+    ("The answer is a car horn.", SOUNDS, "a car horn", 1, 1, None),
     ("A car and a horn", SOUNDS, "a car horn", 0, 0, 0),
-    ("dog", SOUNDS, "dog", 1, 1, 0),
+    ("dog", SOUNDS, "dog", 1, 1, None),
     ("A dog, no rain", SOUNDS, "a dog and rain", 0, 0, 0),
-    ("a dog and rain", SOUNDS, "a dog and rain", 1, 0, 0),
+    ("a dog and rain", SOUNDS, "a dog and rain", 1, 0, None),
     ("", SOUNDS, "dog", 0, 0, 0),
     ("B", SOUNDS, "a car horn", 0, 1, 1),
-    ("The correct answer is: B. Cello", MUSIC, "Cello", 1, 1, 0),
+    ("The correct answer is: B. Cello", MUSIC, "Cello", 1, 1, None),
     ("A cello plays, not a Drum", MUSIC, "Cello", 1, 1, 0),
-    ("I think it is piano or cello", MUSIC, "Piano", 0, 1, 0),
+    ("I think it is piano or cello", MUSIC, "Piano", 0, 1, None),
     ("the answer is C.", MUSIC, "Flute", 0, 1, 1),
     ("D) Drums", MUSIC, "Drums", 1, 1, 1),
     ("None", MUSIC, "Piano", 0, 0, 0),
     ("Not C but B!", MUSIC, "Cello", 0, 0, 1),
-    ("Flute. The correct answer is: cello", MUSIC, "Cello", 0, 1, 0),
+    ("Flute. The correct answer is: cello", MUSIC, "Cello", 0, 1, None),
 ]
-"""Answers, and whether the scripts of MMAU (and MMAR, AudioBench), MuChoMusic and MMSU, which were run on them, count
-them as right."""
+"""Answers, and whether the scripts of MMAU and MMAR, of MuChoMusic and of MMSU, which were run on them, count them as
+right; None where an answer is left out of the total. (MMSU's has no result of its own for "" and "None".)"""
 
 
 @pytest.mark.parametrize(("name", "place"), [("mmau", 3), ("mmar", 3), ("muchomusic", 4), ("mmsu", 5)])
@@ -104,7 +104,7 @@ def test_a_published_rule_agrees_with_its_script_answer_by_answer(tmp_path, name
         for n, (text, options, right, *_) in enumerate(MINIATURE)
     ]
     rescored = rescore(table(tmp_path, rows), rule=(name, reader_of(f"{name}:")[0].rule))
-    assert [answer.by[name] for answer in rescored.answers] == [case[place] for case in MINIATURE]
+    assert [answer.by.get(name) for answer in rescored.answers] == [case[place] for case in MINIATURE]
 
 
 def test_shuffled_options_are_scored_as_they_were_shown():
@@ -137,7 +137,7 @@ class TestQuestionsOfAnAnswer:
     def test_a_log_without_ids_is_joined_by_its_words(self):
         def asked(row, place, extra=()):
             options = (*row["options"], *extra)
-            return given("", "B", place=place, prompt=f"Listen. {row['question']}", options=options)
+            return given("", "B", place=place, question=f"Listen. {row['question']}", options=options)
 
         answers = [asked(ROWS[2], 0), asked(ROWS[3], 1, ("none of these",)), asked(ROWS[3], 3, ("none of these",))]
         # An option more is shown, where the log's place says which question it is.
@@ -222,9 +222,11 @@ class TestTheKeyIsNeverScored:
     def test_a_heading_of_answers_is_taken_beside_the_key(self, tmp_path, heading):
         rescored = rescore(table(tmp_path, rows_with(answer=KEY, **{heading: WRONG})), ROWS)
         assert [answer.by["matcher"] for answer in rescored.answers] == [0, 0, 1, 1]
+        by = {"model_output": " (scored by MMAU's evaluation.py since January 2025)"}.get(heading, "")
+        by = " (scored by MMAR's code/evaluation.py)" if heading == "answer_prediction" else by
         assert rescored.said == (
-            f"{rescored.log.title} is a list in JSON: answers from {heading}; right answers from the data; ids from "
-            "'id'; options from the data.",
+            f"{rescored.log.title} is a list in JSON: answers from {heading}{by}; right answers from the data; ids "
+            "from 'id'; options from the data.",
             "4 of 4 answers used.",
         )
 
@@ -237,12 +239,13 @@ class TestTheKeyIsNeverScored:
     @pytest.mark.parametrize(
         ("columns", "says"),
         [
-            # An unknown heading, and the key of an older version, which is not all of this one.
+            # An unknown heading, beside the indices of pandas.
             (
-                {"answer": KEY, "Qwen2-Audio": WRONG},
+                {"": WRONG, "Unnamed: 0": WRONG, "answer": KEY, "Qwen2-Audio": WRONG},
                 "candidates: Qwen2-Audio .such as 'dog'. and answer .eq.*: --answers Qwen2",
             ),
             ({"answer": KEY}, "answer .equals the right answers.. Name it: --answers COLUMN"),
+            ({"answer": KEY, "label": WRONG}, "answer .equals the right answers. and label .such as 'dog'"),
             ({"answer": WRONG, "options": ["dog|rain"] * 4}, "candidates: answer"),
             ({"answer": WRONG, "model": ["x"] * 4}, "model .such as 'x'. and answer .such as 'dog'."),
             ({"answer": WRONG, "note": KEY}, "candidates: note .equals the right answers. and answer .such as"),
@@ -269,15 +272,21 @@ class TestTheKeyIsNeverScored:
         for columns in ({"prediction": KEY, "response": WRONG}, {"prediction": WRONG, "response": WRONG}):
             assert [answer.text for answer in rescore(table(tmp_path, rows_with(**columns)), ROWS).answers] == WRONG
 
-    def test_answers_that_all_equal_the_key_are_suspicious(self, tmp_path):
-        said = rescore(table(tmp_path, rows_with(prediction=KEY)), ROWS).said
+    @pytest.mark.parametrize("key", [KEY, ["B", "B", "B", "B"], ["(B) rain", "(B) siren", "b. siren", "B: two"]])
+    def test_answers_that_all_equal_the_key_are_suspicious(self, tmp_path, key):
+        said = rescore(table(tmp_path, rows_with(prediction=key)), ROWS).said
         assert said[2].startswith("SUSPICIOUS: 4 of 4 answers are the right answer letter for letter.")
+        assert len(rescore(table(tmp_path, rows_with(prediction=[*key[:3], "It is siren"])), ROWS).said) == 2
 
 
 class TestOptionNumbers:
-    @pytest.mark.parametrize(("numbers", "way"), [([0, 1, 1], "from 0"), (["1", "2", "2"], "from 1")])
+    @pytest.mark.parametrize(
+        ("numbers", "way"),
+        # A negative number says that a program read no option.
+        [([0, 1, 1, ""], "from 0"), (["1", "2", "2", ""], "from 1"), (["0", "1", "1.0", "-1"], "from 0")],
+    )
     def test_are_read_where_they_are_certain(self, tmp_path, numbers, way):
-        log = table(tmp_path, rows_with(prediction=[*numbers, ""]))
+        log = table(tmp_path, rows_with(prediction=numbers))
         rescored = rescore(log, ROWS, ("a rule", contains))
         assert [answer.taken for answer in rescored.answers] == ["dog", "siren", "siren", None]
         assert [answer.by["a rule"] for answer in rescored.answers] == [0, 1, 1, 0]
@@ -291,6 +300,24 @@ class TestOptionNumbers:
         taken = {way: [one.taken for one in rescore(log, rows, numbers=way).answers] for way in NUMBERS}
         assert taken == {"from-0": ["rain", "siren", "siren"], "from-1": ["dog", *["car horn"] * 2], "text": [None] * 3}
 
+    def test_of_no_option_are_asked_and_beside_texts_are_none(self, tmp_path):
+        with pytest.raises(LogError, match=r"numbers such as 7, .*--numbers from-0"):
+            rescore(table(tmp_path, rows_with(prediction=[7, 0, 1, ""])), ROWS)
+        answers = rescore(table(tmp_path, rows_with(prediction=["rain", "a siren", 1, 2])), ROWS).answers
+        assert [answer.taken for answer in answers] == ["rain", "siren", None, "two"]
+
+    def test_may_be_right_answers_of_a_log_alone(self, tmp_path):
+        rows = [
+            {"id": row["id"], "options": row["options"], "answer": row["options"].index(row["answer"]), "pred": text}
+            for row, text in zip(ROWS, WRONG, strict=True)
+        ]
+        with pytest.raises(LogError, match=r"right answers are numbers such as 1, .*: --data"):
+            rescore(table(tmp_path, [row | {"options": [*row["options"], "x"]} for row in rows]))
+        rows.append({"id": "q5", "options": ["dog", "cat"], "answer": 0, "pred": "dog"})
+        rescored = rescore(table(tmp_path, rows))
+        assert [answer.reference for answer in rescored.answers] == [*KEY, "dog"]
+        assert "right answers from 'answer', numbers of options from 0;" in rescored.said[0]
+
     def test_are_texts_where_options_are_numbers(self, tmp_path):
         rows = [{**ROWS[3], "options": ["1", "2", "3"], "answer": "2"}]
         (answer,) = rescore(table(tmp_path, [{"id": "q4", "prediction": 2}]), rows).answers
@@ -299,7 +326,7 @@ class TestOptionNumbers:
 
 def test_answers_without_ids_are_taken_in_order_where_it_is_said(tmp_path):
     log = table(tmp_path, WRONG)
-    assert "no id; --in-order" in rescore(log, ROWS).said[1]
+    assert "4: no question of the data; --in-order takes" in rescore(log, ROWS).said[1]
     assert [answer.by["matcher"] for answer in rescore(log, ROWS, in_order=True).answers] == [0, 0, 1, 1]
     with pytest.raises(LogError, match="4 answers, 0 with the id of a question, and the data 3 questions"):
         rescore(log, ROWS[:3], in_order=True)
@@ -319,7 +346,7 @@ def test_several_answers_to_a_question_are_scored_each(tmp_path):
 
 def test_intervals_and_tests_where_there_are_enough_questions():
     rows = [{**ROWS[1], "id": str(k), "question": f"What is heard at {k}?"} for k in range(40)]
-    answers = [given(str(k), "B" if k % 4 else "?", stated=float(k % 2)) for k in range(40)]
+    answers = [given(str(k), "B" if k % 4 else "?", by={"log": float(k % 2)}) for k in range(40)]
     cells = tables_of(rescore(log_of(*answers), rows))[0].rows[1].cells
     assert cells[3].value == pytest.approx(0.25)
     assert cells[3].note.startswith("[0.")

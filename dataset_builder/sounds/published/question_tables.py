@@ -11,12 +11,14 @@ import io
 import json
 import os
 import re
+import string
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import product
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -397,17 +399,9 @@ def _headings(source: str, records: Sequence[Record], said: Mapping[str, Sequenc
         if heading is not None:
             of_fields.setdefault(field, (heading,))
             continue
-        # Headings of a letter or a number each, in their order: A, B … or one number after the other.
-        numbered: list[tuple[int, str]] = []
-        for name, heading in by_name.items():
-            match = _NUMBERED[field].fullmatch(name) if field in _NUMBERED else None
-            if match is not None:
-                is_letter = (match[1] or "").isalpha()
-                numbered.append((ord(match[1]) - 97 if is_letter else int(match[1] or match[2]), heading))
-        numbered.sort(key=lambda pair: pair[0])
-        if numbered and numbered[0][0] < 2:
-            consecutive = [one for step, (number, one) in enumerate(numbered) if number == numbered[0][0] + step]
-            of_fields.setdefault(field, tuple(consecutive))
+        numbered = numbered_headings(by_name, field)
+        if numbered:
+            of_fields.setdefault(field, tuple(by_name[one] for one in numbered))
     missing = [field for field in _NEEDED if field not in of_fields]
     if missing:
         raise DatasetError(
@@ -415,6 +409,27 @@ def _headings(source: str, records: Sequence[Record], said: Mapping[str, Sequenc
             f"--set columns={missing[0]}=HEADING"
         )
     return of_fields
+
+
+def numbered_headings(names: Iterable[str], field: str) -> list[str]:
+    """Headings of one option, or of one clip, each with a letter or a number: A, B … or one number after the other.
+
+    Args:
+        names: headings, in lower case.
+        field: such as ``options``.
+
+    Returns:
+        those of the field in their order; empty where the first is missing.
+    """
+    numbered: list[tuple[int, str]] = []
+    for name in names:
+        match = _NUMBERED[field].fullmatch(name) if field in _NUMBERED else None
+        if match is not None:
+            is_letter = (match[1] or "").isalpha()
+            numbered.append((ord(match[1]) - 97 if is_letter else int(match[1] or match[2]), name))
+    numbered.sort(key=lambda pair: pair[0])
+    first = numbered[0][0] if numbered else 2
+    return [name for step, (number, name) in enumerate(numbered) if first < 2 and number == first + step]
 
 
 @dataclass(frozen=True)
@@ -436,11 +451,8 @@ def _draft(number: int, record: Record, headings: Mapping[str, tuple[str, ...]])
     def text(field: str) -> str:
         return one_line(record.get(headings[field][0])) if field in headings else ""
 
-    options = tuple(map(one_line, several(record, headings["options"])))
-    lettered = [_LETTERED.match(option) for option in options if option]
-    if lettered and all(match and ord(match[1].lower()) - 97 == place for place, match in enumerate(lettered)):
-        options = tuple(_LETTERED.sub("", option, count=1) for option in options)
-    clips = tuple(clip for clip in several(record, headings["audio"]) if clip)
+    options = options_of(_several(record, headings["options"]))
+    clips = tuple(clip for clip in _several(record, headings["audio"]) if clip)
     audio = tuple(clip if isinstance(clip, Embedded) else str(clip) for clip in clips)
     events = _literal(record.get(headings["events"][0])) if "events" in headings else None
     id = text("id") or f"question-{number:05d}"
@@ -458,7 +470,7 @@ def one_line(value: Any) -> str:
     return "" if value is None or value != value else " ".join(str(value).split())
 
 
-def several(record: Record, headings: Sequence[str]) -> list[Any]:
+def _several(record: Record, headings: Sequence[str]) -> list[Any]:
     """The values of several columns, or those in one: a list, its JSON text, or a text divided by lines, | or ;."""
     if len(headings) > 1:
         return [record.get(heading) for heading in headings]
@@ -484,8 +496,17 @@ def _literal(value: Any) -> Any:
     return value
 
 
-_LETTERED_LINE = re.compile(r"\(?([A-Z])[).:\]]\)?\s*(\S.*)")
-_FORMS = ("({}) ", "{}. ", "{}) ")
+def options_of(value: Any) -> tuple[str, ...]:
+    """The options in a list, or in a text of one, without letters in front where all have theirs in order."""
+    texts = list(map(one_line, _several({"": value}, [""])))
+    while texts and not texts[-1]:
+        texts.pop()
+    lettered = lettered_options("\n".join(texts))
+    return lettered if len(lettered) == len(texts) or (lettered and len(texts) == 1) else tuple(texts)
+
+
+_LETTERED_LINE = re.compile(r"[-*(\[< ]*([A-Za-z])(?:[).:\]>*]+\s+|[)\]>]+)(\S.*)")
+_FORMS = ("({}) ", "{}. ", "{}) ", "{}: ", "[{}] ", "<{}> ")
 """Letters in front of options that share a line."""
 
 
@@ -507,17 +528,17 @@ def lettered_options(prompt: str) -> tuple[str, ...]:
     last: list[str] = []
     for line in filter(None, map(str.strip, prompt.splitlines())):
         match = _LETTERED_LINE.match(line)
-        place = -1 if match is None else ord(match[1]) - ord("A")
+        place = -1 if match is None else ord(match[1].lower()) - ord("a")
         run = [*run, match[2]] if match and place == len(run) else [match[2]] if match and place == 0 else []
         last = run if len(run) > 1 else last
     # A line such as "A. dog B. rain" has its own.
-    if last and not any(f" {form.format('B')}" in last[0] for form in _FORMS):
+    if last and not any(f" {form.format(letter)}" in last[0] for form in _FORMS for letter in "Bb"):
         return tuple(last)
     found = set()
-    for form in _FORMS:
-        for rest in re.split(rf"(?:^|(?<=[\s:])){re.escape(form.format('A'))}", prompt)[1:]:
+    for form, letters in product(_FORMS, (string.ascii_uppercase, string.ascii_lowercase)):
+        for rest in re.split(rf"(?:^|(?<=[\s:])){re.escape(form.format(letters[0]))}", prompt)[1:]:
             texts: list[str] = []
-            for letter in "BCDEFGHIJKLMNOPQRSTUVWXYZ":
+            for letter in letters[1:]:
                 mark = form.format(letter)
                 parts = re.split(rf"(?<=\s){re.escape(mark)}", rest)
                 if len(parts) == 1:
@@ -528,6 +549,8 @@ def lettered_options(prompt: str) -> tuple[str, ...]:
                 texts.append(parts[0].strip() if len(parts) == 2 else "")
                 rest = parts[1]
             texts.append(rest.partition("\n")[0].strip())
+            if len({text[-1:] for text in texts[:-1]} | {",", ";"}) == 2:
+                texts = [text.rstrip(",;") for text in texts]
             if len(texts) > 1 and all(texts):
                 found.add(tuple(map(one_line, texts)))
     return found.pop() if len(found) == 1 else ()
@@ -548,6 +571,26 @@ def stated_place(answer: str, options: Sequence[str], way: str) -> int | None:
     else:
         place = int(float(answer)) - int(way[-1]) if re.fullmatch(r"\d{1,3}(\.0)?", answer, re.ASCII) else -1
     return place if 0 <= place < count and options[place] else None
+
+
+def option_place(statement: str, options: Sequence[str], first: str = "text") -> int | None:
+    """The place of an option that is stated as its text, its letter, or its letter before its text, and not guessed.
+
+    Args:
+        statement: such as a right answer in a log.
+        options: as they were shown, without letters.
+        first: of the `ANSWERS`, what the statement is where it can be.
+
+    Returns:
+        the place, from 0; None where it is none of the options, or its letter is one and its text another.
+    """
+    text = one_line(statement)
+    places = (stated_place(text, options, way) for way in (first, "text", "letters"))
+    place = next((place for place in places if place is not None), None)
+    lettered = _LETTERED.match(text)
+    if place is None or not lettered or text == options[place]:
+        return place
+    return place if place == ord(lettered[1].lower()) - ord("a") else None
 
 
 def _way_of_answers(source: str, drafts: Sequence[_Draft]) -> str:
