@@ -16,7 +16,7 @@ from .arguments import Command, add_settings, data_groups, divided
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Row
-    from audio_compositionality.evaluator.rescore import Rule
+    from audio_compositionality.dataset_builder.sounds.published.question_sets import Rule
 
 _DESCRIPTION = """\
 Score stored answers anew; no model is run. Each answer is scored by the matcher of this project, by a benchmark's own

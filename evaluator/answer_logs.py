@@ -233,22 +233,21 @@ def _rows_in(path: Path, value: Any) -> tuple[str, Sequence[Any]]:
     """
     if isinstance(value, list):
         return "a list in JSON", value
-    below = ""
     # Results of a run stand below a name, beside its settings and scores.
     for name in ("details", "results", "predictions", "answers", "responses", "outputs", "data", "samples"):
         if isinstance(value, dict) and isinstance(value.get(name), dict) and value[name]:
-            value, below = value[name], f" below {name!r}"
+            value = value[name]
             break
     held = value if isinstance(value, dict) else {}
     lists = [name for name, rows in held.items() if isinstance(rows, list) and dict in map(type, rows)]
     if len(lists) == 1:
         return f"a list in JSON below {lists[0]!r}", held[lists[0]]
     if held and {_plain(name) for name in held} & set(_ROLES["ids"]):
-        return f"one row in JSON{below}", [held]
+        return "one row in JSON", [held]
     if held and set(map(type, held.values())) == {dict} and set.intersection(*map(set, held.values())):
-        return f"rows by id in JSON{below}", [{"id": id, **row} for id, row in held.items()]
+        return "rows by id in JSON", [{"id": id, **row} for id, row in held.items()]
     if held and all(map(texts_of, held.values())):
-        return f"answers by id in JSON{below}", [{"id": id, "response": answer} for id, answer in held.items()]
+        return "answers by id in JSON", [{"id": id, "response": answer} for id, answer in held.items()]
     what = f"several lists: {shown(lists)}" if lists else shown([*map(str, held)]) or "no rows"
     raise LogError(
         f"{path} is JSON with {what}: it is no list of answers, and no inspect_ai log with samples; give the list as a "
@@ -334,15 +333,16 @@ def _of_table(path: Path, format: str, rows: Iterable[Any], column: str | None) 
         heads |= {role: there[0]} if there else {}
     lettered = numbered_headings(names, "options")
     of_options = [names[plain] for plain in lettered] if len(lettered) > 1 else []
-    options = [options_of([row.get(name) for name in of_options] or row.get(heads.get("options"))) for row in kept]
+    options = [[row.get(name) for name in of_options] or row.get(heads.get("options")) for row in kept]
     if not candidates:
         # The only text beside ids and questions is the model's; beside options or anything else it may be the key.
         answer, right = names.get("answer"), heads.get("right answers")
         beside = {*of_options, *(heads.get(role) for role in ("ids", "numbers", "questions", "scores"))}
-        beside |= {heads.get("options") if any(len(texts) > 1 for texts in options) else None}
+        has_options = any(len(options_of(value)) > 1 for value in options)
+        beside |= {heads.get("options") if has_options else None}
         candidates = [name for plain, name in names.items() if name not in beside and plain not in _DESCRIBING]
-        has_key = any(options) and right == answer
-        why = "only" if answer is not None and {*candidates} <= {answer, right} and not has_key else ""
+        is_only = answer is not None and {*candidates} <= {answer, right}
+        why = "only" if is_only and not (has_options and right == answer) else ""
         candidates.sort(key=lambda name: (name == answer) is (why == ""))
         if why == "only" and right == answer:
             del heads["right answers"]

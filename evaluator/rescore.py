@@ -10,13 +10,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Row
+from audio_compositionality.dataset_builder.sounds.published.question_sets import Rule
 from audio_compositionality.dataset_builder.sounds.published.question_tables import (
     ANSWERS,
     folded,
@@ -33,10 +34,6 @@ from audio_compositionality.tasks.shapes.asking import CYCLIC, shown_orders
 from .answer_logs import LOG, AnswerLog, LogError, StoredAnswer, texts_of
 from .compare.statistics import Floats, compare_pairs, mean_intervals
 from .compare.tables import interval_text
-
-Rule = Callable[[str, Sequence[str], str], bool | None]
-"""A benchmark's published scoring: a text, the options as shown and the right one, to whether it counts as right; None
-for an answer that the authors leave out of their total."""
 
 OURS = "matcher"
 
@@ -297,7 +294,7 @@ def rescore(
     asked = (answer.id for answer in answers) if questions is None else (str(row["id"]) for row in questions)
     unanswered = tuple(id for id in dict.fromkeys(asked) if id not in {answer.id for answer in scored})
     # What was read as what, which answers were dropped, and whether they may be the key.
-    fields = {"answers": column + (f" (scored by {_AUTHORS[column]})" if column in _AUTHORS else ""), **log.fields}
+    fields = {"answers": column, **log.fields}
     for what, counting in (("right answers", key_way), ("answers", way)):
         if counting in NUMBERS[:2]:
             fields[what] += f", numbers of options {counting.replace('-', ' ')}"

@@ -140,7 +140,7 @@ def by_first_letter(text: str, options: Sequence[str], answer: str) -> bool:
 
     Source: benchmarking_acc.py of github.com/iiscleap/Audio-LLM-benchmarking-uncertainty.
     """
-    return text[:1] in tuple("ABCD") and text[0] == letter_of(options, answer)
+    return text[:1] in tuple("ABCD") and has_letter(options, answer, text[0])
 
 
 def by_first_or_last_letter(text: str, options: Sequence[str], answer: str) -> bool | None:
@@ -153,7 +153,7 @@ def by_first_or_last_letter(text: str, options: Sequence[str], answer: str) -> b
     if written in ("", "None"):
         return False
     letters = [character for character in (written[:1], written[-2:-1]) if character and character in "ABCD"]
-    return list(options)["ABCD".index(letters[0]) :][:1] == [answer] if letters else None
+    return has_letter(options, answer, letters[0]) if letters else None
 
 
 def by_one_letter_or_option(text: str, options: Sequence[str], answer: str) -> bool:
@@ -165,11 +165,11 @@ def by_one_letter_or_option(text: str, options: Sequence[str], answer: str) -> b
     written = text.split("The correct answer is:")[-1].strip()
     letters = set("ABCD") & set(written)
     if len(letters) == 1:
-        return letters == {letter_of(options, answer)}
+        return has_letter(options, answer, letters.pop())
     lower = written.lower().strip()
     return next((option for option in options if option.lower().strip() in lower), None) == answer
 
 
-def letter_of(options: Sequence[str], answer: str) -> str:
-    """The letter of the right option."""
-    return string.ascii_uppercase[list(options).index(answer)]
+def has_letter(options: Sequence[str], answer: str, letter: str) -> bool:
+    """Whether a letter is that of an option with the text of the right one."""
+    return answer in options[string.ascii_uppercase.index(letter) :][:1]

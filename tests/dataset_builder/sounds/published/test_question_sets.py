@@ -146,7 +146,7 @@ def test_rules_are_those_of_the_authors():
         ("mmar", "B", False),
         ("mmsu", "B. cat", True),
         ("mmsu", "The answer is B.", True),
-        ("mmsu", "cat", False),
+        ("mmsu", "cat", None),
         ("trea", "B) cat", True),
         ("trea", "(B) cat", False),
         ("muchomusic", "The correct answer is: (B)", True),
