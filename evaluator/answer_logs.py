@@ -343,7 +343,7 @@ def _of_table(path: Path, format: str, rows: Iterable[Any], column: str | None) 
         candidates = [name for plain, name in names.items() if name not in beside and plain not in _DESCRIBING]
         is_only = answer is not None and {*candidates} <= {answer, right}
         why = "only" if is_only and not (has_options and right == answer) else ""
-        candidates.sort(key=lambda name: (name == answer) is (why == ""))
+        candidates.sort(key=lambda name: name == answer, reverse=why == "only")
         if why == "only" and right == answer:
             del heads["right answers"]
     if kept and not candidates:

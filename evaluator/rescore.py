@@ -176,7 +176,7 @@ def _joined(log: AnswerLog, rows: Sequence[Row] | None, in_order: bool, way: str
             alike = [row for row in alike if folded(row["question"]) in folded(question)]
             alike = [row for row in alike if there and row is there[0]] if len(alike) > 1 else alike
             found = alike[0] if alike else None
-            hint = "" if known or log.why == "format" else "; --in-order takes answers in the order of the questions"
+            hint = "" if known or log.why == "format" else ", by id or words: give --in-order if they are in its order"
             problem = f"no question of the data{hint}"
         if found is not None:
             options, problem = tuple(options or found["options"]), ""
@@ -291,8 +291,9 @@ def rescore(
     scored = [answer for answer in answers if not answer.problem]
     names = (OURS, *([rule[0]] if rule else []), LOG)
     scorings = tuple(name for name in names if any(name in answer.by for answer in scored))
-    asked = (answer.id for answer in answers) if questions is None else (str(row["id"]) for row in questions)
-    unanswered = tuple(id for id in dict.fromkeys(asked) if id not in {answer.id for answer in scored})
+    asked = [answer.id for answer in answers] if questions is None else [str(row["id"]) for row in questions]
+    answered = {answer.id for answer in scored}
+    unanswered = tuple(id for id in dict.fromkeys(asked) if id not in answered)
     # What was read as what, which answers were dropped, and whether they may be the key.
     fields = {"answers": column, **log.fields}
     for what, counting in (("right answers", key_way), ("answers", way)):

@@ -324,7 +324,7 @@ class TestOptionNumbers:
 
 def test_answers_without_ids_are_taken_in_order_where_it_is_said(tmp_path):
     log = table(tmp_path, WRONG)
-    assert "4: no question of the data; --in-order takes" in rescore(log, ROWS).said[1]
+    assert "4: no question of the data, by id or words: give --in-order" in rescore(log, ROWS).said[1]
     assert [answer.by["matcher"] for answer in rescore(log, ROWS, in_order=True).answers] == [0, 0, 1, 1]
     with pytest.raises(LogError, match="4 answers, 0 with the id of a question, and the data 3 questions"):
         rescore(log, ROWS[:3], in_order=True)
