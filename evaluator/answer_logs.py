@@ -331,7 +331,7 @@ def _of_table(path: Path, format: str, rows: Iterable[Any], column: str | None) 
     for role, known in _ROLES.items():
         there = [names[plain] for plain in known if plain in names and names[plain] not in candidates]
         heads |= {role: there[0]} if there else {}
-    lettered = numbered_headings(names, "options")
+    lettered = [] if {"options", "choices"} & names.keys() else numbered_headings(names, "options")
     of_options = [names[plain] for plain in lettered] if len(lettered) > 1 else []
     options = [[row.get(name) for name in of_options] or row.get(heads.get("options")) for row in kept]
     if not candidates:

@@ -105,7 +105,8 @@ def test_structured_answers_have_their_texts(value, texts):
         ),
         (
             "x.json",
-            '{"config": {"a": 1}, "results": {"q1": {"pred": "B. rain", "gold": "rain", "options": "dog|rain"}}}',
+            '{"config": {"a": 1}, "results": {"q1": {"pred": "B. rain", "gold": "rain", "options": "dog|rain", "a": 1, '
+            '"b": 2}}}',
         ),
         ("x.json", '{"q1": {"pred": "B. rain", "gold": "rain", "options": {"A": "dog", "B": "rain"}}}'),
         ("x.json", '{"id": "q1", "pred": "B. rain", "target": "rain", "choices": "(A) dog (B) rain"}'),
