@@ -37,12 +37,6 @@ from .compare.tables import interval_text
 
 OURS = "matcher"
 
-FAILED = "the model failed, by the log"
-"""Why an answer without a text has no score."""
-
-LISTED = 20
-"""Differences in the terminal; a file has all."""
-
 KEY_SHARE = 0.99
 """A column of which more rows state the right answer is the key: no model is trusted with as many."""
 
@@ -264,7 +258,7 @@ def rescore(
     given = []
     for one in joined:
         texts = texts_of(one.values[column])
-        one = replace(one, problem=one.problem or ("" if texts else FAILED))
+        one = replace(one, problem=one.problem or ("" if texts else "the model failed, by the log"))
         for number, text in enumerate(texts or [""]):
             several = f"{one.number}.{number}".strip(".") if len(texts) > 1 else one.number
             given.append(replace(one, text=text, number=several))
@@ -333,7 +327,7 @@ def _per_question(answers: Sequence[StoredAnswer], names: Sequence[str]) -> tupl
 _NAMES = {OURS: "matcher of this project", LOG: "as the log counts"}
 
 
-def tables_of(rescored: Rescored, most: int | None = LISTED) -> list[Table]:
+def tables_of(rescored: Rescored, most: int | None = 20) -> list[Table]:
     """The accuracies, the readings of the matcher, and the answers that are scored differently.
 
     Args:
