@@ -362,7 +362,7 @@ def _stored(values: Mapping[str, Any], of_role: Mapping[str, Any]) -> StoredAnsw
     """An answer with what its log has in each role; a value of another type than expected counts as missing."""
     roles = ("ids", "numbers", "questions", "right answers")
     id, number, prompt, reference = (_text(of_role.get(role)) for role in roles)
-    options = options_of(of_role["options"]) or lettered_options(prompt)
+    options = options_of(of_role.get("options")) or lettered_options(prompt)
     place, scores = of_role.get("place"), of_role["scores"]
     by = [{LOG: one} for one in map(_score, scores if isinstance(scores, list) else [scores]) if one is not None]
     place = place if isinstance(place, int) else None
@@ -434,8 +434,8 @@ def _of_lmms(row: Any) -> StoredAnswer:
     measures = [value for name, value in values.items() if name not in _OF_HOST]
     ids = [value["id"] for value in measures if isinstance(value, dict) and value.get("id")]
     given = {"resps": stored if isinstance(stored, str | list) else None}
-    asked = {"ids": ids[:1], "place": values.get("doc_id"), "questions": values.get("input"), "options": None}
-    return _stored(given, asked | {"right answers": values.get("target"), "scores": measures})
+    of_role = {"ids": ids[:1], "place": values.get("doc_id"), "questions": values.get("input"), "scores": measures}
+    return _stored(given, of_role | {"right answers": values.get("target")})
 
 
 # ----- inspect_ai
@@ -479,7 +479,6 @@ def _of_inspect(sample: Any) -> StoredAnswer:
     ]
     prompt = "\n".join(text for content in asked for text in texts_of(content))
     given = {"output.completion": text if isinstance(text, str) and not values.get("error") else None}
-    asked = {"ids": values.get("id"), "numbers": values.get("epoch"), "questions": prompt}
     scores = list(scores.values()) if isinstance(scores, dict) else []
-    stated = {"options": values.get("choices"), "right answers": values.get("target"), "scores": scores}
-    return _stored(given, asked | stated)
+    of_role = {"ids": values.get("id"), "numbers": values.get("epoch"), "questions": prompt, "scores": scores}
+    return _stored(given, of_role | {"options": values.get("choices"), "right answers": values.get("target")})

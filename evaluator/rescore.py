@@ -180,8 +180,8 @@ def _joined(log: AnswerLog, rows: Sequence[Row] | None, in_order: bool, way: str
             else:
                 id, question, group = str(found["id"]), found["question"], str(found.get("group") or found["id"])
         right = "" if problem or place is None else options[place]
-        asked = {"id": id, "number": number, "question": question, "options": options, "group": group}
-        joined.append(replace(answer, **asked, reference=right, problem=problem))
+        asked = replace(answer, id=id, number=number, question=question, options=options)
+        joined.append(replace(asked, group=group, reference=right, problem=problem))
     return joined
 
 
