@@ -24,8 +24,9 @@ published rule, and as its log counts it, side by side, and every answer on whic
 
   a log of lmms-eval   *_samples_TASK.jsonl, of --log_samples
   a log of inspect_ai  .eval or .json
-  a table              CSV, TSV, JSON or JSON Lines with an id and an answer, or response, prediction, model_output ...:
-                       files that the scripts of MMAU, MMAR and MMSU score, logs of AudioBench, tables of VLMEvalKit
+  a table              CSV, TSV, .xlsx, JSON or JSON Lines with an id and an answer, or response, prediction,
+                       model_output ...: files that the scripts of MMAU, MMAR and MMSU score, logs of AudioBench,
+                       tables of VLMEvalKit
   results              of this project: a folder, a JSON file, a submission
 
 --data gives the questions, their options and right answers. A log that has these, lettered in its prompts, needs none.

@@ -8,7 +8,7 @@ Shapes, as their hosts write them: lmms-eval 0.7.3 with ``--log_samples``, a lin
 `save_results_samples` of its ``loggers/evaluation_tracker.py``; inspect_ai 0.3.285, a zip of JSON compressed by
 Zstandard (``.eval``) or one file of JSON, by `EvalLog` of its ``log/_log.py``. Tables: the files that the scripts of
 MMAU (``model_output``), MMAR (``answer_prediction``) and MMSU (``response``) score; AudioBench's logs (rows below
-``details``); VLMEvalKit's predictions (``index``, ``A``, ``B`` …, ``prediction``) as TSV or JSON.
+``details``); VLMEvalKit's predictions (``index``, ``A``, ``B`` …, ``prediction``) as a workbook, TSV or JSON.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from audio_compositionality.dataset_builder.sounds.published.question_tables imp
     lettered_options,
     numbered_headings,
     options_of,
+    workbook_rows,
 )
 from audio_compositionality.dataset_builder.sounds.recordings import delimiter_of
 from audio_compositionality.support.errors import AudioCompositionalityError
@@ -147,7 +148,7 @@ def read_logs(
         try:
             with path.open("rb") as stream:
                 is_archive = stream.read(4) == b"PK\x03\x04"
-            logs = [_of_archive(path) if is_archive else _of_text(path, column)]
+            logs = [_of_archive(path, column) if is_archive else _of_text(path, column)]
         except (DatasetError, OSError, csv.Error) as error:
             raise LogError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error
     if not logs[0].answers:
@@ -444,11 +445,11 @@ def _of_lmms(row: Any) -> StoredAnswer:
 INSPECT_AI = ("an inspect_ai log", {"right answers": "target", "options": "choices, or the prompt"})
 
 
-def _of_archive(path: Path) -> AnswerLog:
-    """The log in the zip ``.eval``: a file of JSON a sample and epoch, in ``samples``."""
+def _of_archive(path: Path, column: str | None) -> AnswerLog:
+    """The log in the zip ``.eval``, a file of JSON a sample and epoch, in ``samples``; or in a workbook."""
     archive = ZippedFiles(path)
     if "[Content_Types].xml" in archive.names:
-        raise LogError(f"{path} is a workbook; save it as CSV or TSV (of VLMEvalKit, PRED_FORMAT=tsv writes one)")
+        return _of_table(path, "a workbook", workbook_rows(archive), column)
     names = [name for name in archive.names if name.startswith("samples/") and name.endswith(".json")]
     if not names:
         raise LogError(f"{path} holds {shown(archive.names) or 'nothing'}, and no samples of inspect_ai")

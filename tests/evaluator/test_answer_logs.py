@@ -1,5 +1,6 @@
 """Logs of answers. Those in `logs` were written by lmms-eval 0.7.3 (its tasks mmau and mmar on six made-up questions,
-its model `dummy` with six texts) and inspect_ai 0.3.285 (mockllm); their sound, events and tracebacks were cut out."""
+its model `dummy` with six texts) and inspect_ai 0.3.285 (mockllm); their sound, events and tracebacks were cut out. The
+workbook has VLMEvalKit's columns, and was written as it does, by pandas 3.1.1 with XlsxWriter."""
 
 from __future__ import annotations
 
@@ -51,6 +52,28 @@ def test_inspect_ai_logs_of_both_forms_have_epochs_and_failures():
     # Options in the prompt alone, beside a clip; and as they were shuffled before they were shown.
     assert read("inspect_ai_audio.json")[0][0].options == ("dog", "rain", "bell")
     assert read("inspect_ai_shuffled.json")[0][0].options == ("rain", "bell", "dog")
+
+
+def test_a_workbook_is_a_table(tmp_path):
+    answers = read("vlmevalkit.xlsx")
+    assert [(answer.id, answer.reference, given) for answer, given in answers] == [
+        ("0", "B", "B. rain & wind"),
+        ("1", "C", "The sound is a <car>.\nC"),
+        ("2", "B", "A"),
+        ("3", "A", "2"),
+    ]
+    assert [answer.options for answer, _ in answers[1:3]] == [("dog", 'a "bell"', "<car>"), ("C#", "F#")]
+    # Texts in the cells themselves, as openpyxl writes them.
+    with zipfile.ZipFile(tmp_path / "x.xlsx", "w") as archive:
+        archive.writestr("[Content_Types].xml", "")
+        rows = [("id", "reply"), ("q1", "rain")]
+        texts = [
+            f'<c r="{"AB"[n]}1" t="inlineStr"><is><t>{text}</t></is></c>' for row in rows for n, text in enumerate(row)
+        ]
+        sheet = f"<row>{''.join(texts[:2])}</row><row>{''.join(texts[2:])}</row>"
+        namespace = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+        archive.writestr("xl/worksheets/sheet1.xml", f'<worksheet xmlns="{namespace}">{sheet}</worksheet>')
+    assert values_of(read_logs(tmp_path / "x.xlsx")[0]) == {"reply": ["rain"]}
 
 
 @pytest.mark.parametrize(
@@ -229,10 +252,20 @@ class TestHostileFiles:
         log = table(tmp_path, [{"id": "1", "response": "B", "output": "x" * 11}])
         assert values_of(log) == {"response": ["B"]}
 
-    def test_a_workbook_is_to_be_saved_as_text(self, tmp_path):
+    @pytest.mark.parametrize(
+        ("sheet", "says"),
+        [
+            ("<!DOCTYPE x [<!ENTITY a 'b'>]><x/>", "declares entities"),
+            ("<x", "no workbook"),
+            ('<x xmlns="{}"><row><c r="A1" t="s"><v>7</v></c></row></x>', "no workbook"),
+        ],
+    )
+    def test_a_workbook_that_is_none(self, tmp_path, sheet, says):
         with zipfile.ZipFile(tmp_path / "x.xlsx", "w") as archive:
             archive.writestr("[Content_Types].xml", "")
-        with pytest.raises(LogError, match="save it as CSV or TSV"):
+            namespace = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+            archive.writestr("xl/worksheets/sheet1.xml", sheet.replace("{}", namespace))
+        with pytest.raises(LogError, match=says):
             read_logs(tmp_path / "x.xlsx")
 
     @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from functools import cached_property, partial
 from itertools import product
 from pathlib import Path, PurePosixPath
 from typing import Any
+from xml.etree import ElementTree
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of, sha256_of_file
@@ -29,7 +30,7 @@ from audio_compositionality.support.text import counted, first_line, listed, nea
 from ...data import DatasetError, HeldData, Row
 from ...rendered import HUB_ID
 from ..recordings import AUDIO_SUFFIXES, SoundError, SoundFile, delimiter_of, printable, read_header
-from . import LARGEST_FILE, LARGEST_TABLE, LONGEST_CLIP, ReadClip, ReadConfiguration
+from . import LARGEST_FILE, LARGEST_TABLE, LONGEST_CLIP, ReadClip, ReadConfiguration, ZippedFiles
 
 RECIPE = "audio_questions"
 
@@ -222,6 +223,35 @@ def read_records(path: Path) -> list[Record]:
     if not records:
         raise DatasetError(f"{path} has no rows")
     return records
+
+
+def workbook_rows(archive: ZippedFiles) -> list[dict[str, str]]:
+    """The rows of the first sheet of a workbook of spreadsheets (Office Open XML), by the headings in its first row.
+
+    Raises:
+        DatasetError: it is damaged, or too large.
+    """
+    main = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+    rows: list[dict[str, str]] = []
+    try:
+        # Texts that cells share, if there are any, and the cells.
+        names = [name for name in ("xl/sharedStrings.xml", "xl/worksheets/sheet1.xml") if name in archive.names]
+        read = [archive.file(name).getvalue() for name in names]
+        if any(b"<!DOCTYPE" in content for content in read):
+            raise ValueError("it declares entities")
+        trees = [ElementTree.fromstring(content) for content in read]
+        items = [item for tree in trees for item in tree.iter(f"{main}si")]
+        texts = ["".join(part.text or "" for part in item.iter(f"{main}t")) for item in items]
+        for row in trees[-1].iter(f"{main}row"):
+            cells = {}
+            for cell in row.iter(f"{main}c"):
+                text = "".join(part.text or "" for part in cell.iter() if part.tag in (f"{main}v", f"{main}t"))
+                is_shared = cell.get("t") == "s"
+                cells[cell.get("r", "").rstrip(string.digits)] = texts[int(text)] if is_shared else text
+            rows.append(cells)
+    except (ElementTree.ParseError, ValueError, IndexError) as error:
+        raise DatasetError(f"it is no workbook that can be read: {first_line(error)}") from error
+    return [{name: row.get(column, "") for column, name in rows[0].items()} for row in rows[1:]]
 
 
 class _ParquetTable:
