@@ -238,7 +238,7 @@ def workbook_rows(archive: ZippedFiles) -> list[dict[str, str]]:
         names = [name for name in ("xl/sharedStrings.xml", "xl/worksheets/sheet1.xml") if name in archive.names]
         read = [archive.file(name).getvalue() for name in names]
         if any(b"<!DOCTYPE" in content for content in read):
-            raise ValueError("it declares entities")
+            raise DatasetError("it declares entities")
         trees = [ElementTree.fromstring(content) for content in read]
         items = [item for tree in trees for item in tree.iter(f"{main}si")]
         texts = ["".join(part.text or "" for part in item.iter(f"{main}t")) for item in items]
