@@ -30,8 +30,8 @@ published rule, and as its log counts it, side by side, and every answer on whic
   results              of this project: a folder, a JSON file, a submission
 
 --data gives the questions, their options and right answers. A log that has these, lettered in its prompts, needs none.
-The first lines state which column was read as what, and how many answers were used. A column that equals the right
-answers is never taken for the model's. The exit status is 1 where no answer could be scored.
+The first lines state which column was read as what, and how many answers were used. Of several columns, one that equals
+the right answers is never taken for the model's. The exit status is 1 where no answer could be scored.
 """
 
 _EXAMPLES = """\
