@@ -1,8 +1,8 @@
 """Stored answers scored anew: by the matcher of this project, by a benchmark's published rule, and as their log counts.
 
 No model is run. Each answer is joined with its question, in the options as they were shown; where the three disagree,
-the difference is kept answer by answer, with the rule of `match_answer` that decided. Of several columns of a table, one
-that equals the right answers is never taken for the model's.
+the difference is kept answer by answer, with the rule of `match_answer` that decided. Of several columns of a table,
+one that equals the right answers is never taken for the model's.
 """
 
 from __future__ import annotations
