@@ -16,7 +16,7 @@ from .arguments import Command, add_settings, data_groups, divided
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.data import Row
-    from audio_compositionality.evaluator.rescore import Rule
+    from audio_compositionality.dataset_builder.sounds.published.question_sets import Rule
 
 _DESCRIPTION = """\
 Score stored answers anew; no model is run. Each answer is scored by the matcher of this project, by a benchmark's own
@@ -24,11 +24,14 @@ published rule, and as its log counts it, side by side, and every answer on whic
 
   a log of lmms-eval   *_samples_TASK.jsonl, of --log_samples
   a log of inspect_ai  .eval or .json
-  a table              CSV, TSV, JSON or JSON Lines with an id and an answer, or response, prediction, model_output ...
+  a table              CSV, TSV, .xlsx, JSON or JSON Lines with an id and an answer, or response, prediction,
+                       model_output ...: files that the scripts of MMAU, MMAR and MMSU score, logs of AudioBench,
+                       tables of VLMEvalKit
   results              of this project: a folder, a JSON file, a submission
 
 --data gives the questions, their options and right answers. A log that has these, lettered in its prompts, needs none.
-The exit status is 1 where no answer could be scored.
+The first lines state which column was read as what, and how many answers were used. Of several columns, one that equals
+the right answers is never taken for the model's. The exit status is 1 where no answer could be scored.
 """
 
 _EXAMPLES = """\
@@ -57,6 +60,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="published rule of a benchmark; default that of the data, where they are NAME:PATH",
     )
+    parser.add_argument(
+        "--answers",
+        dest="column",
+        metavar="COLUMN",
+        help="column of a table with the model's answers; default the only one whose heading is one of answers",
+    )
+    parser.add_argument(
+        "--in-order", action="store_true", help="the answers have no ids, and are in the order of the questions"
+    )
+    parser.add_argument(
+        "--numbers",
+        choices=("from-0", "from-1", "text"),
+        help="answers such as 2 are numbers of options, counted from 0 or 1, or texts; default where it is certain",
+    )
     add_settings(parser)
     data_options.add_skip_invalid(parser)
     arguments.add_store(parser)
@@ -73,6 +90,8 @@ def run(options: argparse.Namespace) -> int:
     arguments.check_output(options.store, "--store")
     if options.set and options.data is None:
         raise InputError("--set is of --data; give the questions, or leave it out")
+    if options.in_order and options.data is None:
+        raise InputError("--in-order takes the questions of --data in their order; give them, or leave it out")
     arguments.check_file(options.out)
     if options.out is not None and options.out.suffix not in (".csv", ".json"):
         raise InputError(f"--out is {str(options.out)!r}; it ends in .csv or .json")
@@ -80,12 +99,14 @@ def run(options: argparse.Namespace) -> int:
     from audio_compositionality.evaluator.rescore import every_answer, rescore, tables_of
 
     rule = _rule(options)
-    logs = [log for path in options.answers for log in read_logs(path, data=options.data, store=options.store)]
+    where = {"data": options.data, "store": options.store, "column": options.column}
+    logs = [log for path in options.answers for log in read_logs(path, **where)]
     rows = None
     if options.data is not None and any(log.rows is None for log in logs):
         rows = _rows(options, [answer.id for log in logs for answer in log.answers])
-    rescored = [rescore(log, rows, rule) for log in logs]
+    rescored = [rescore(log, rows, rule, in_order=options.in_order, numbers=options.numbers) for log in logs]
     for one in rescored:
+        print(*one.said, "", sep="\n")
         for table in tables_of(one):
             print_table(table)
     if options.out is not None:

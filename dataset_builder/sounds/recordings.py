@@ -42,8 +42,8 @@ FILE_COLUMNS = ("file_name", "file", "filename", "path", "audio")
 
 def delimiter_of(header: str) -> str:
     """The character between the fields of a table of recordings, by its first line: a tab where it has one, else a
-    comma."""
-    return "\t" if "\t" in header else ","
+    semicolon where it has more of them than commas."""
+    return "\t" if "\t" in header else ";" if header.count(";") > header.count(",") else ","
 
 
 LONGEST_HOURS = 24

@@ -46,6 +46,8 @@ WRONG = {
     "train --set": ("workrs=1", "there is no setting 'workrs'; did you mean 'workers'"),
     "rescore --out": ("x.txt", "--out is 'x.txt'; it ends in .csv or .json"),
     "rescore --set": ("sed=7", "--set is of --data"),
+    "rescore --answers": ("answr", "answers.csv has no column 'answr'; did you mean 'answer'"),
+    "rescore --numbers": ("2", "invalid choice: '2' (choose from 'from-0', 'from-1', 'text')"),
     "--rule": ("mmauu", "there is no published rule of 'mmauu'; did you mean 'mmau'"),
     "--layer": ("1,b", "--layer is '1,b'; it is a number from 0 on, several with commas"),
     "--device": ("gpu", "--device is 'gpu'; it is cpu, cuda, or"),

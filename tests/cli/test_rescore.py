@@ -64,11 +64,38 @@ def test_what_cannot_be_scored(run, refused, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     Path("answers.csv").write_text("id,answer\nq1,B\n")
     assert run("rescore", "answers.csv") == 1
-    assert "--data gives them: q1" in capsys.readouterr().out
+    assert "--data gives them (q1)" in capsys.readouterr().out
     assert "no answers at nowhere" in refused("rescore", "nowhere")
     assert "ends in .csv or .json" in refused("rescore", "answers.csv", "--out", "x.txt")
     assert "rule" in refused("rescore", "answers.csv", "--rule", "nobody")
     assert "holds no results" in refused("rescore", ".")
+
+
+def test_the_first_lines_state_what_was_read_and_options_say_what_cannot_be_told(run, refused, tmp_path, capsys):
+    rows = [f"q{n},{n}.wav,What is heard at {n}?,dog|cat,{'dog' if n else 'cat'}" for n in range(3)]
+    (tmp_path / "questions.csv").write_text("\n".join(["id,audio,question,options,answer", *rows]))
+    (tmp_path / "two.csv").write_text(
+        "id,answer,model_output,model_prediction\nq0,cat,Dogs,A\nq1,dog,Dogs,1\nq7,dog,,1\n"
+    )
+    (tmp_path / "numbers.csv").write_text("prediction\n1\n1\n1\n")
+    given = (tmp_path / "two.csv", "--data", tmp_path / "questions.csv")
+    assert "Name it: --answers model_output" in refused("rescore", *given)
+    assert run("rescore", *given, "--answers", "model_output") == 0
+    first, second, *_ = capsys.readouterr().out.splitlines()
+    assert first.endswith(
+        "is a table: answers from model_output; right answers from the data; ids from 'id'; options from the data."
+    )
+    assert second == "2 of 3 answers used; 1: no question of the data (q7)."
+    numbers = (tmp_path / "numbers.csv", *given[1:], "--in-order")
+    assert "--numbers from-0, from-1, text" in refused("rescore", *numbers)
+    assert run("rescore", *numbers, "--numbers", "from-1", "--out", tmp_path / "all.csv") == 0
+    with open(tmp_path / "all.csv") as stream:
+        assert [(row["read as"], row["matcher"]) for row in csv.DictReader(stream)] == [
+            ("dog", "0.0"),
+            ("dog", "1.0"),
+            ("dog", "1.0"),
+        ]
+    assert "--in-order takes the questions of --data" in refused("rescore", numbers[0], "--in-order")
 
 
 def test_questions_need_no_sound_to_score_their_answers(run, refused, tmp_path, monkeypatch, capsys):

@@ -14,6 +14,6 @@ READER = QuestionSet(
     columns={"options": ("choices",), "audio": ("audio_path",), "kind": ("modality",)},
     split="test",
     rule=by_words,
-    rule_source="code/evaluation.py of the repository",
+    rule_source="code/evaluation.py of the repository, which scores answer_prediction",
     known_faults=("4 of the 1,000 questions list an empty option, which is not shown",),
 )

@@ -28,7 +28,7 @@ READER = QuestionSet(
     columns={"options": ("choices",), "audio": ("audio_id",), "kind": ("task",)},
     split="test",
     rule=by_words,
-    rule_source="evaluation.py of the repository",
+    rule_source="evaluation.py of the repository, which scores model_output (model_prediction before 29 January 2025)",
     known_faults=(
         "27 of the 1,000 questions of test-mini v05.15.25 repeat an option, 16 of them the right one",
         "versions before v05.15.25 have answers that are no option (issue 12 of the repository); further wrong answers "

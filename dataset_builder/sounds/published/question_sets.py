@@ -12,8 +12,9 @@ from ...data import DatasetError
 from ...rendered import HUB_ID
 from .question_tables import ReadQuestions, Record, hub_records, read_records, valid_questions
 
-Rule = Callable[[str, Sequence[str], str], bool]
-"""Whether an answer, as a model wrote it, is right by the authors' own scoring: (text, options, right option)."""
+Rule = Callable[[str, Sequence[str], str], bool | None]
+"""Whether an answer, as a model wrote it, is right by the authors' own scoring: (text, options, right option); None
+where they leave it out of their total."""
 
 
 @dataclass(frozen=True)
@@ -139,19 +140,20 @@ def by_first_letter(text: str, options: Sequence[str], answer: str) -> bool:
 
     Source: benchmarking_acc.py of github.com/iiscleap/Audio-LLM-benchmarking-uncertainty.
     """
-    return text[:1] in tuple("ABCD") and text[0] == letter_of(options, answer)
+    return text[:1] in tuple("ABCD") and has_letter(options, answer, text[0])
 
 
-def by_first_or_last_letter(text: str, options: Sequence[str], answer: str) -> bool:
+def by_first_or_last_letter(text: str, options: Sequence[str], answer: str) -> bool | None:
     """The rule of MMSU: the first character, or else the last but one, as in ``The answer is A.``, is the right letter.
 
-    Source: mmsu_evaluation.py of github.com/dingdongwang/MMSU. Answers without such a letter are
-    left out of its total; here they are wrong.
+    Source: mmsu_evaluation.py of github.com/dingdongwang/MMSU_Bench. Answers without such a letter are left out of
+    its total; an empty one and ``None`` have the letter of the answer before them there, and are wrong here.
     """
     written = text.strip().replace("\n", "")
-    places = [character for character in (written[:1], written[-2:-1]) if character and character in "ABCD"]
-    place = string.ascii_uppercase.index(places[0]) if places and written != "None" else len(options)
-    return place < len(options) and options[place] == answer
+    if written in ("", "None"):
+        return False
+    letters = [character for character in (written[:1], written[-2:-1]) if character and character in "ABCD"]
+    return has_letter(options, answer, letters[0]) if letters else None
 
 
 def by_one_letter_or_option(text: str, options: Sequence[str], answer: str) -> bool:
@@ -163,11 +165,11 @@ def by_one_letter_or_option(text: str, options: Sequence[str], answer: str) -> b
     written = text.split("The correct answer is:")[-1].strip()
     letters = set("ABCD") & set(written)
     if len(letters) == 1:
-        return letters == {letter_of(options, answer)}
+        return has_letter(options, answer, letters.pop())
     lower = written.lower().strip()
     return next((option for option in options if option.lower().strip() in lower), None) == answer
 
 
-def letter_of(options: Sequence[str], answer: str) -> str:
-    """The letter of the right option."""
-    return string.ascii_uppercase[list(options).index(answer)]
+def has_letter(options: Sequence[str], answer: str, letter: str) -> bool:
+    """Whether a letter is that of an option with the text of the right one."""
+    return answer in options[string.ascii_uppercase.index(letter) :][:1]

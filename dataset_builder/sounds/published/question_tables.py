@@ -11,13 +11,17 @@ import io
 import json
 import os
 import re
+import string
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
+from itertools import product
 from pathlib import Path, PurePosixPath
 from typing import Any
+from xml.etree import ElementTree
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of, sha256_of_file
@@ -26,7 +30,7 @@ from audio_compositionality.support.text import counted, first_line, listed, nea
 from ...data import DatasetError, HeldData, Row
 from ...rendered import HUB_ID
 from ..recordings import AUDIO_SUFFIXES, SoundError, SoundFile, delimiter_of, printable, read_header
-from . import LARGEST_FILE, LARGEST_TABLE, LONGEST_CLIP, ReadClip, ReadConfiguration
+from . import LARGEST_FILE, LARGEST_TABLE, LONGEST_CLIP, ReadClip, ReadConfiguration, ZippedFiles
 
 RECIPE = "audio_questions"
 
@@ -221,6 +225,35 @@ def read_records(path: Path) -> list[Record]:
     return records
 
 
+def workbook_rows(archive: ZippedFiles) -> list[dict[str, str]]:
+    """The rows of the first sheet of a workbook of spreadsheets (Office Open XML), by the headings in its first row.
+
+    Raises:
+        DatasetError: it is damaged, or too large.
+    """
+    main = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+    rows: list[dict[str, str]] = []
+    try:
+        # Texts that cells share, if there are any, and the cells.
+        names = [name for name in ("xl/sharedStrings.xml", "xl/worksheets/sheet1.xml") if name in archive.names]
+        read = [archive.file(name).getvalue() for name in names]
+        if any(b"<!DOCTYPE" in content for content in read):
+            raise DatasetError("it declares entities")
+        trees = [ElementTree.fromstring(content) for content in read]
+        items = [item for tree in trees for item in tree.iter(f"{main}si")]
+        texts = ["".join(part.text or "" for part in item.iter(f"{main}t")) for item in items]
+        for row in trees[-1].iter(f"{main}row"):
+            cells = {}
+            for cell in row.iter(f"{main}c"):
+                text = "".join(part.text or "" for part in cell.iter() if part.tag in (f"{main}v", f"{main}t"))
+                is_shared = cell.get("t") == "s"
+                cells[cell.get("r", "").rstrip(string.digits)] = texts[int(text)] if is_shared else text
+            rows.append(cells)
+    except (ElementTree.ParseError, ValueError, IndexError) as error:
+        raise DatasetError(f"it is no workbook that can be read: {first_line(error)}") from error
+    return [{name: row.get(column, "") for column, name in rows[0].items()} for row in rows[1:]]
+
+
 class _ParquetTable:
     """A table of Parquet: its rows with their sound, which is read one row group at a time, on demand."""
 
@@ -326,7 +359,7 @@ def valid_questions(
     faults: dict[str, str] = {}
     numbers = Counter(draft.id for draft in drafts)
     for draft, of_row in zip(drafts, read, strict=True):
-        place = _place_of(draft, way)
+        place = stated_place(draft.answer, draft.options, way)
         options = [option for option in draft.options if option]
         answer = "" if place is None else draft.options[place]
         fault = fault_of(draft.question, options, answer)
@@ -396,17 +429,9 @@ def _headings(source: str, records: Sequence[Record], said: Mapping[str, Sequenc
         if heading is not None:
             of_fields.setdefault(field, (heading,))
             continue
-        # Headings of a letter or a number each, in their order: A, B … or one number after the other.
-        numbered: list[tuple[int, str]] = []
-        for name, heading in by_name.items():
-            match = _NUMBERED[field].fullmatch(name) if field in _NUMBERED else None
-            if match is not None:
-                is_letter = (match[1] or "").isalpha()
-                numbered.append((ord(match[1]) - 97 if is_letter else int(match[1] or match[2]), heading))
-        numbered.sort(key=lambda pair: pair[0])
-        if numbered and numbered[0][0] < 2:
-            consecutive = [one for step, (number, one) in enumerate(numbered) if number == numbered[0][0] + step]
-            of_fields.setdefault(field, tuple(consecutive))
+        numbered = numbered_headings(by_name, field)
+        if numbered:
+            of_fields.setdefault(field, tuple(by_name[one] for one in numbered))
     missing = [field for field in _NEEDED if field not in of_fields]
     if missing:
         raise DatasetError(
@@ -414,6 +439,27 @@ def _headings(source: str, records: Sequence[Record], said: Mapping[str, Sequenc
             f"--set columns={missing[0]}=HEADING"
         )
     return of_fields
+
+
+def numbered_headings(names: Iterable[str], field: str) -> list[str]:
+    """Headings of one option, or of one clip, each with a letter or a number: A, B … or one number after the other.
+
+    Args:
+        names: headings, in lower case.
+        field: such as ``options``.
+
+    Returns:
+        those of the field in their order; empty where the first is missing.
+    """
+    numbered: list[tuple[int, str]] = []
+    for name in names:
+        match = _NUMBERED[field].fullmatch(name) if field in _NUMBERED else None
+        if match is not None:
+            is_letter = (match[1] or "").isalpha()
+            numbered.append((ord(match[1]) - 97 if is_letter else int(match[1] or match[2]), name))
+    numbered.sort(key=lambda pair: pair[0])
+    first = numbered[0][0] if numbered else 2
+    return [name for step, (number, name) in enumerate(numbered) if first < 2 and number == first + step]
 
 
 @dataclass(frozen=True)
@@ -435,15 +481,18 @@ def _draft(number: int, record: Record, headings: Mapping[str, tuple[str, ...]])
     def text(field: str) -> str:
         return one_line(record.get(headings[field][0])) if field in headings else ""
 
-    options = tuple(map(one_line, _several(record, headings["options"])))
-    lettered = [_LETTERED.match(option) for option in options if option]
-    if lettered and all(match and ord(match[1].lower()) - 97 == place for place, match in enumerate(lettered)):
-        options = tuple(_LETTERED.sub("", option, count=1) for option in options)
+    options = options_of(_several(record, headings["options"]))
     clips = tuple(clip for clip in _several(record, headings["audio"]) if clip)
     audio = tuple(clip if isinstance(clip, Embedded) else str(clip) for clip in clips)
     events = _literal(record.get(headings["events"][0])) if "events" in headings else None
     id = text("id") or f"question-{number:05d}"
     return _Draft(number, id, text("question"), options, text("answer"), audio, text("kind"), text("group"), events)
+
+
+def folded(text: str) -> str:
+    """A text as options are compared: in any case, Unicode form and kind of apostrophe, and without a last dot."""
+    text = unicodedata.normalize("NFC", text).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+    return " ".join(text.split()).casefold().removesuffix(".")
 
 
 def one_line(value: Any) -> str:
@@ -477,19 +526,101 @@ def _literal(value: Any) -> Any:
     return value
 
 
-def _place_of(draft: _Draft, way: str) -> int | None:
-    """The place of the right option, by one way to state it; None where it states none."""
-    count, answer = len(draft.options), draft.answer
+def options_of(value: Any) -> tuple[str, ...]:
+    """The options in a list, or in a text of one, without letters in front where all have theirs in order."""
+    texts = list(map(one_line, _several({"": value}, [""])))
+    while texts and not texts[-1]:
+        texts.pop()
+    lettered = lettered_options("\n".join(texts))
+    return lettered if len(lettered) == len(texts) or (lettered and len(texts) == 1) else tuple(texts)
+
+
+_LETTERED_LINE = re.compile(r"[-*(\[< ]*([A-Za-z])(?:[).:\]>*]+\s+|[)\]>]+)(\S.*)")
+_FORMS = ("({}) ", "{}. ", "{}) ", "{}: ", "[{}] ", "<{}> ")
+"""Letters in front of options that share a line."""
+
+
+def lettered_options(prompt: str) -> tuple[str, ...]:
+    """The options in a prompt: the last lines that begin with A, B and so on, or else those that share lines.
+
+    >>> lettered_options("What is heard? Answer A or B.\\nA) dog\\n\\nB) rain\\nAnswer:")
+    ('dog', 'rain')
+    >>> lettered_options("What is heard? Choices: (A) a dog (B) rain")
+    ('a dog', 'rain')
+
+    Args:
+        prompt: its words.
+
+    Returns:
+        the texts behind the letters; empty where there are no such lines, or where they can be divided in two ways.
+    """
+    run: list[str] = []
+    last: list[str] = []
+    for line in filter(None, map(str.strip, prompt.splitlines())):
+        match = _LETTERED_LINE.match(line)
+        place = -1 if match is None else ord(match[1].lower()) - ord("a")
+        run = [*run, match[2]] if match and place == len(run) else [match[2]] if match and place == 0 else []
+        last = run if len(run) > 1 else last
+    # A line such as "A. dog B. rain" has its own.
+    if last and not any(f" {form.format(letter)}" in last[0] for form in _FORMS for letter in "Bb"):
+        return tuple(last)
+    found = set()
+    for form, letters in product(_FORMS, (string.ascii_uppercase, string.ascii_lowercase)):
+        for rest in re.split(rf"(?:^|(?<=[\s:])){re.escape(form.format(letters[0]))}", prompt)[1:]:
+            texts: list[str] = []
+            for letter in letters[1:]:
+                mark = form.format(letter)
+                parts = re.split(rf"(?<=\s){re.escape(mark)}", rest)
+                if len(parts) == 1:
+                    # Some programs join the options without a blank: "A. dogB. rain".
+                    parts = rest.split(mark)
+                if len(parts) == 1:
+                    break
+                texts.append(parts[0].strip() if len(parts) == 2 else "")
+                rest = parts[1]
+            texts.append(rest.partition("\n")[0].strip())
+            if len({text[-1:] for text in texts[:-1]} | {",", ";"}) == 2:
+                texts = [text.rstrip(",;") for text in texts]
+            if len(texts) > 1 and all(texts):
+                found.add(tuple(map(one_line, texts)))
+    return found.pop() if len(found) == 1 else ()
+
+
+def stated_place(answer: str, options: Sequence[str], way: str) -> int | None:
+    """The place of the option that an answer of one line states in one of the `ANSWERS`; None where it states none."""
+    count = len(options)
     if way == "text":
         bare = _LETTERED.sub("", answer, count=1)
-        places = [place for place, option in enumerate(draft.options) if option and option in (answer, bare)]
-        return places[0] if places else None
+        places = [place for place, option in enumerate(options) if option and option in (answer, bare)]
+        forms = (folded(answer), folded(bare))
+        alike = [place for place, option in enumerate(options) if option and folded(option) in forms]
+        return next(iter(places or (alike if len(alike) == 1 else ())), None)
     if way == "letters":
         match = _LETTER.fullmatch(answer)
         place = ord(match[1].lower()) - 97 if match else -1
     else:
         place = int(float(answer)) - int(way[-1]) if re.fullmatch(r"\d{1,3}(\.0)?", answer, re.ASCII) else -1
-    return place if 0 <= place < count and draft.options[place] else None
+    return place if 0 <= place < count and options[place] else None
+
+
+def option_place(statement: str, options: Sequence[str], first: str = "text") -> int | None:
+    """The place of an option that is stated as its text, its letter, or its letter before its text, and not guessed.
+
+    Args:
+        statement: such as a right answer in a log.
+        options: as they were shown, without letters.
+        first: of the `ANSWERS`, what the statement is where it can be.
+
+    Returns:
+        the place, from 0; None where it is none of the options, or its letter is one and its text another.
+    """
+    text = one_line(statement)
+    places = (stated_place(text, options, way) for way in (first, "text", "letters"))
+    place = next((place for place in places if place is not None), None)
+    lettered = _LETTERED.match(text)
+    if place is None or not lettered or text == options[place]:
+        return place
+    return place if place == ord(lettered[1].lower()) - ord("a") else None
 
 
 def _way_of_answers(source: str, drafts: Sequence[_Draft]) -> str:
@@ -498,7 +629,7 @@ def _way_of_answers(source: str, drafts: Sequence[_Draft]) -> str:
     Raises:
         DatasetError: two ways do, and state other options.
     """
-    stated = {way: [_place_of(draft, way) for draft in drafts] for way in ANSWERS}
+    stated = {way: [stated_place(draft.answer, draft.options, way) for draft in drafts] for way in ANSWERS}
     counts = {way: sum(place is not None for place in places) for way, places in stated.items()}
     best = [way for way in ANSWERS if counts[way] == max(counts.values())]
     differing = next((way for way in best if stated[way] != stated[best[0]]), None)
@@ -543,12 +674,11 @@ class _Folder:
 
     def path(self, name: str) -> Path | None:
         """The file of a name: at its path below the folder, at an end of its path, or the only one of its name."""
-        path = PurePosixPath(name.replace("\\", "/"))
-        if ".." in path.parts:
-            return None
+        path = PurePosixPath(os.path.normpath(name.replace("\\", "/")))
         if path.is_absolute() and Path(path).is_file():
             return Path(path)
-        parts = [part for part in path.parts if part not in (".", "/")]
+        # What leads out of the folder is not followed; the rest may lie below it.
+        parts = [part for part in path.parts if part not in (".", "..", "/")]
         for start in range(len(parts)):
             below = self._folder.joinpath(*parts[start:])
             if below.is_file():

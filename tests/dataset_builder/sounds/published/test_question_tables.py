@@ -100,6 +100,22 @@ def test_answers_by_text_letter_or_number_from_0_or_1_are_told_from_all(tmp_path
     assert [row["answer"] for row in read.rows] == list(ANSWERS)
 
 
+def test_answers_may_differ_from_an_option_in_case_dot_apostrophe_and_form_of_unicode(tmp_path, sounds):
+    options = ["a child\N{RIGHT SINGLE QUOTATION MARK}s cry", "caf\u00e9", "Rain"]
+    answers = ["A child's cry", "cafe\u0301", "rain."]
+    rows = [{**record, "options": options, "answer": answers[n]} for n, record in enumerate(records())]
+    assert [row["answer"] for row in opened(written(tmp_path, "jsonl", rows)).rows] == options
+
+
+def test_a_spreadsheet_may_divide_by_semicolons_and_lead_back_into_its_folder(tmp_path, sounds):
+    lines = [f"q{n};./audio/../audio/{n}.wav;What?;dog|rain, and wind;dog" for n in range(3)]
+    (tmp_path / "q.csv").write_text("\n".join(["id;audio;question;options;answer", *lines]))
+    rows = opened(tmp_path / "q.csv").rows
+    assert [(row["files"], row["options"]) for row in rows] == [
+        ([f"{n}.wav"], ["dog", "rain, and wind"]) for n in range(3)
+    ]
+
+
 def test_what_is_asked_of_the_user(tmp_path, sounds):
     path = written(tmp_path, "jsonl", records((1, 1, 1)))
     for options, error, message in (
