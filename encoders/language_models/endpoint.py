@@ -36,6 +36,7 @@ from huggingface_hub import constants
 from audio_compositionality.support.errors import InputError, causes_of
 from audio_compositionality.support.loopback import is_loopback
 from audio_compositionality.support.retries import LONGEST_WAIT, WAITS, requested_wait
+from audio_compositionality.support.spec import as_typed
 from audio_compositionality.support.text import first_line, plain, shortened
 
 from .. import base
@@ -55,8 +56,9 @@ DEADLINE = 120.0
 MOST_BYTES = 1_000_000
 """Most bytes of a decompressed reply. An answer of 1,024 tokens with log-probabilities has a tenth of it."""
 
-RETRIED = frozenset({429, 500, 502, 503, 504})
-"""Statuses after which the same question may still be answered."""
+RETRIED = frozenset({429, *range(500, 600)}) - {501, 505}
+"""Statuses, also of an error within a reply, after which the same question may still be answered: all but those of what
+a server does not implement."""
 
 TOO_MANY = 429
 
@@ -82,7 +84,7 @@ class EndpointError(base.ModelError):
     """A question that a server does not answer, or that is not sent; the message does not show the key.
 
     Attributes:
-        status: HTTP status of the server's answer; None where there was none.
+        status: HTTP status of the server's answer, or the code of an error within it; None where there was none.
     """
 
     def __init__(self, text: str, status: int | None = None) -> None:
@@ -159,12 +161,26 @@ def wav_bytes(waveform: base.FloatArray, sample_rate: int) -> bytes:
     return stream.getvalue()
 
 
-def content_of(prompt: str, waveform: base.FloatArray | None, sample_rate: int) -> str | list[dict[str, Any]]:
-    """The content of a question: the sound before the text, or the text alone where there is no sound."""
+def content_of(
+    prompt: str, waveform: base.FloatArray | None, sample_rate: int, form: str = "base64"
+) -> str | list[dict[str, Any]]:
+    """The content of a question: the sound before the text, or the text alone where there is no sound.
+
+    Args:
+        prompt: the text.
+        waveform, sample_rate: see `wav_bytes`; None for no sound.
+        form: of the sound, see `LanguageOptions.audio_form`.
+    """
     if waveform is None:
         return prompt
     data = base64.b64encode(wav_bytes(waveform, sample_rate)).decode("ascii")
-    return [{"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}, {"type": "text", "text": prompt}]
+    url = f"data:audio/wav;base64,{data}"
+    forms: dict[str, dict[str, Any]] = {
+        "base64": {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}},
+        "data_url": {"type": "input_audio", "input_audio": {"data": url, "format": "wav"}},
+        "audio_url": {"type": "audio_url", "audio_url": {"url": url}},
+    }
+    return [forms[form], {"type": "text", "text": prompt}]
 
 
 def reply_of(content: Any, key: str | None) -> Reply | None:
@@ -182,14 +198,27 @@ def reply_of(content: Any, key: str | None) -> Reply | None:
     if not isinstance(message, dict):
         return None
     said, refusal = message.get("content"), text(message.get("refusal"))
+    # vLLM renamed `reasoning_content`; of hidden reasoning OpenAI gives the number of tokens.
+    reasoning = message.get("reasoning") or message.get("reasoning_content")
+    reasoning = reasoning or _at(content, "usage", "completion_tokens_details", "reasoning_tokens")
     if isinstance(said, list):
-        said = "".join(part for part in (_at(one, "text") for one in said) if isinstance(part, str))
+        parts = [_at(one, "text") for one in said if not re.match("think|reason", str(_at(one, "type")))]
+        reasoning = reasoning or len(parts) < len(said)
+        said = "".join(part for part in parts if isinstance(part, str))
     finish_reason, tokens = text(_at(choice, "finish_reason")), _at(content, "usage", "completion_tokens")
+    is_refused = refusal is not None or finish_reason == "content_filter"
+    said, only = text(said) or refusal or "", None
+    if not said.strip() and not is_refused:
+        transcript = text(_at(message, "audio", "transcript"))
+        others = {"transcript": transcript, "tool_calls": message.get("tool_calls"), "reasoning": reasoning}
+        only = next((name for name, value in others.items() if value), None)
+        said = transcript or said
     facts = {
         "finish_reason": finish_reason,
         "tokens": tokens if type(tokens) is int else None,
-        "refused": refusal is not None or finish_reason == "content_filter" or None,
+        "refused": is_refused or None,
         "fingerprint": text(_at(content, "system_fingerprint")),
+        "only": only,
     }
     first, first_tokens = _at(choice, "logprobs", "content", 0), dict[str, float]()
     likeliest = _at(first, "top_logprobs")
@@ -200,7 +229,7 @@ def reply_of(content: Any, key: str | None) -> Reply | None:
             if isinstance(token, str) and isinstance(value, int | float) and not math.isnan(value):
                 first_tokens[token] = min(float(value), 0.0)
     known = {name: value for name, value in facts.items() if value is not None}
-    return Reply(text(said) or refusal or "", known, text(_at(content, "model")), first_tokens)
+    return Reply(said, known, text(_at(content, "model")), first_tokens)
 
 
 def _at(value: Any, *path: str | int) -> Any:
@@ -235,7 +264,7 @@ class Failure:
 
     Attributes:
         reason, advice: in words, without the key: what is wrong, and what to do about it.
-        status: HTTP status of the server's answer; None where there was none.
+        status: HTTP status of the server's answer, or the code of an error within it; None where there was none.
         is_transient: whether the same question may be answered later.
         requested_wait: seconds that the server asks to wait; None where it does not.
     """
@@ -275,41 +304,91 @@ def failure_of(error: Exception, key: str | None) -> Failure:
     return Failure(f"the question could not be sent ({why})", "check the URL")
 
 
-def refusal_of(response: httpx2.Response, body: bytes, key: str | None) -> Failure:
-    """The failure of a reply with another status than one of success; it has the server's words, without the key."""
-    status = response.status_code
-    if response.is_redirect:
-        reason = f"the server redirects ({status}), and nothing was sent to where"
-        return Failure(reason, "give the URL of the server that answers, up to /v1", status)
-    try:
-        words = server_words(json.loads(body))
-    except (ValueError, RecursionError):
-        # Pages of gateways are not shown.
-        words = "" if body.lstrip()[:1] in b"<[{" else body.decode("utf-8", "replace")
-    # Cut only after masking: a part of the key could not be recognised.
-    words = shortened(without_key(" ".join(words.split()), key), LONGEST_WORDS)
+REMEDIES = (
+    (
+        r"max_(completion_)?tokens.*(limit was reached|at least|too large|below)|context length",
+        "give shorter clips, or another limit on tokens (--set max_new_tokens=...)",
+    ),
+    (
+        "max_(completion_)?tokens",
+        "rename the limit on tokens (--set token_limit_name=max_completion_tokens or max_tokens), or send none "
+        "(token_limit_name=none)",
+    ),
+    ("temperature", "let the server choose (--set temperature=none), or give a temperature that it takes"),
+    (
+        "input content or output modality contain audio",
+        "this server wants sound in every question; leave out events-as-text: and heard-as-text:, which send text only",
+    ),
+    ("only supports? stream", "the server only streams its answers, which are not read here; choose another model"),
+    (r"support input audio|audio input", "choose a model, or a setup of the server, that takes sound"),
+    (
+        r"input_audio|audio_url|part type|content\[\]\.type|content blocks|base64|incorrect padding|provided url",
+        "send sound in another form (--set audio_form=base64, data_url or audio_url), or choose a model that takes it",
+    ),
+)
+"""By words in the error of a server, in any case, what to do about it; the first that are found count.
+
+The words are those of OpenAI and Azure (`max_tokens`, `temperature`, audio, content blocks), vLLM (context length, part
+type, padding), llama.cpp (audio input, `content[].type`), OpenRouter (support input audio), Gemini (audio input) and
+DashScope (stream, provided URL).
+"""
+
+
+def refusal_of(
+    status: int | None, content: Any, headers: Mapping[str, str], key: str | None, *, is_within: bool = False
+) -> Failure:
+    """The failure of a reply that is an error; it has the server's words, without the key.
+
+    Args:
+        status: of the reply, or the code of the error within it; None where that has none.
+        content: the reply, as JSON or as a text.
+        headers: of the reply.
+        key: the key.
+        is_within: whether the error came as the content of a reply with a status of success.
+    """
+    words = " ".join(server_words(content).split())
+    # The parameter at fault stands in the words or beside them.
+    param = _at(content, "error", "param")
+    told = f"{words[:2000]} {param[:80] if isinstance(param, str) else ''}"
+    remedy = next((advice for pattern, advice in REMEDIES if re.search(pattern, told, re.IGNORECASE)), None)
     if status in (401, 403):
         do = "set" if key is None else "check the key in"
         advice = f"{do} the environment variable {KEY_VARIABLE}" + (" to a key for it" if key is None else "")
+    elif remedy is not None and status != TOO_MANY:
+        advice = remedy
     elif status == 404:
-        advice = "check the model's name and the URL, which goes up to /v1"
+        advice = "check the model's name" + ("" if is_within else " and the URL, which goes up to /v1")
     elif status in RETRIED:
         advice = "run the same command later: it goes on from there"
     else:
         advice = "see the server's message; another model or shorter clips may work"
-    reason = f"the server answered {status}" + (f" ({words})" if words else "")
-    return Failure(reason, advice, status, status in RETRIED, requested_wait(response.headers))
+    reason = "the server answered" + (" with an error" if is_within else "") + (f" {status}" if status else "")
+    # Cut only after masking: a part of the key could not be recognised.
+    reason += f" ({shortened(without_key(words, key), LONGEST_WORDS)})" if words else ""
+    return Failure(reason, advice, status, status in RETRIED, requested_wait(headers))
 
 
 def server_words(content: Any) -> str:
-    """The message within the JSON of an error: OpenAI's ``{"error": {"message"}}``, or one of the usual others."""
-    while isinstance(content, list) and content:
-        content = content[0]
-    if isinstance(content, dict):
-        for name in ("error", "message", "detail", "errors"):
-            if content.get(name):
-                return server_words(content[name])
-    return str(content)
+    """The message within the JSON of an error: OpenAI's ``{"error": {"message"}}``, or one of the usual others.
+
+    OpenRouter's says only that a provider failed; that one's own error is in its ``metadata``, as a text.
+    """
+    while True:
+        raw = _at(content, "metadata", "raw")
+        if isinstance(raw, str):
+            content = raw
+            with suppress(ValueError, RecursionError):
+                content = json.loads(raw)
+        if isinstance(content, list) and content:
+            content = content[0]
+            continue
+        names = ("error", "message", "detail", "errors") if isinstance(content, dict) else ()
+        name = next((name for name in names if content.get(name)), None)
+        if name is None:
+            with suppress(RecursionError):
+                return str(content)
+            return ""
+        content = content[name]
 
 
 # ----- Questions under way
@@ -353,6 +432,16 @@ def completions_url(url: str) -> str:
     return url if url.endswith(suffix) else f"{url.removesuffix('/v1')}/v1{suffix}"
 
 
+def _id_of(address: Address, options: LanguageOptions) -> str:
+    """The id of a model: that of its address, and the options that change its answers."""
+    parts = [options.suffix.removeprefix("@")] if options.suffix else []
+    if options.token_limit_name is None:
+        parts = ["tokens=none"]
+    if options.temperature != 0:
+        parts.append(f"temperature={as_typed(options.temperature)}")
+    return address.id + (f"@{'+'.join(parts)}" if parts else "")
+
+
 class EndpointModel(base.Model):
     """A model behind a server; it answers, also prompts without a clip, and scores letters.
 
@@ -361,6 +450,7 @@ class EndpointModel(base.Model):
             the requested name, else ``unknown``.
         device: ``server``.
         address: of the server.
+        options: of the questions.
         deadline: seconds for a question with all its tries.
         concurrency: questions under way at a time.
         scorings: letters alone, since a server gives no likelihoods of given texts.
@@ -386,14 +476,14 @@ class EndpointModel(base.Model):
         asked = base.language_options(options, address.id)
         if asked.precision != LanguageOptions().precision or asked.spread:
             raise base.ModelError(f"'{address.id}' runs on a server, which knows of no precision and of no spreading")
-        self.address, self.new_tokens = address, asked.max_new_tokens
+        self.address, self.options, self.new_tokens = address, asked, asked.max_new_tokens
         self.deadline = DEADLINE if asked.deadline is None else asked.deadline
         self.concurrency = min(asked.batch_size or CONCURRENCY, MOST_AT_ONCE)
         self.batch_size = self.concurrency
         # Several times the number under way, so that clips are read for many questions at a time.
         self.questions_per_call = 8 * self.concurrency
         self.card = base.ModelCard(
-            id=address.id + asked.suffix,
+            id=_id_of(address, asked),
             revision=UNKNOWN,
             sample_rate=SAMPLE_RATE,
             output_dim=None,
@@ -421,10 +511,9 @@ class EndpointModel(base.Model):
         Raises:
             InputError: the count is no whole number of 1 or more.
         """
-        suffix = LanguageOptions(max_new_tokens=count).suffix
         model = copy.copy(self)
-        model.new_tokens = count
-        model.card = replace(self.card, id=self.address.id + suffix)
+        model.options, model.new_tokens = self.options.changed(max_new_tokens=count), count
+        model.card = replace(self.card, id=_id_of(self.address, model.options))
         return model
 
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
@@ -469,15 +558,15 @@ class EndpointModel(base.Model):
             ModelError: `by` is ``options``, or the server gives no log-probabilities.
             EndpointError: the first question in order that failed.
         """
-        parameters: dict[str, Any] = {"max_tokens": self.new_tokens}
+        tokens, more = self.new_tokens, dict[str, Any]()
         if by == "letters":
-            parameters = {"max_tokens": 1, "logprobs": True, "top_logprobs": TOP_LOGPROBS}
+            tokens, more = 1, {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
         elif by is not None:
             raise base.ModelError(
                 f"'{self.card.id}' cannot score by {by}: a server gives no likelihoods of given texts; score by "
                 "letters, or by the model's answers"
             )
-        for question, reply in self._replies(questions, parameters, min(size, self.concurrency)):
+        for question, reply in self._replies(questions, tokens, more, min(size, self.concurrency)):
             if isinstance(reply, base.ClipError):
                 yield question.index, reply
             elif by is None:
@@ -491,10 +580,12 @@ class EndpointModel(base.Model):
                 if "refused" in facts:
                     yield question.index, ([math.nan] * count, facts)
                     continue
-                if not reply.first_tokens:
+                reasons = reply.facts.get("only") == "reasoning"
+                if reasons or not reply.first_tokens:
+                    why = "gives no log-probabilities of first tokens (logprobs, top_logprobs)"
+                    why = "returned no final answer (reasoning only)" if reasons else why
                     raise base.ModelError(
-                        f"'{self.card.id}' cannot score by letters: the server gives no log-probabilities of first "
-                        "tokens (logprobs, top_logprobs); score by the model's answers"
+                        f"'{self.card.id}' cannot score by letters: the server {why}; score by the model's answers"
                     )
                 scores, bounds = letter_scores(reply.first_tokens, count)
                 yield question.index, (scores, {**facts, "unlisted": bounds} if bounds else facts)
@@ -506,21 +597,30 @@ class EndpointModel(base.Model):
         So a wrong key, URL or name shows at once, and not after the data are made.
         """
         clips = [base.GivenClip(np.zeros(SAMPLE_RATE, np.float32), SAMPLE_RATE)] if hears else []
-        for _, reply in self._replies([base.GivenQuestion(0, clips, _HELLO)], {"max_tokens": self.new_tokens}, 1):
+        for _, reply in self._replies([base.GivenQuestion(0, clips, _HELLO)], self.new_tokens, {}, 1):
             if isinstance(reply, Reply) and reply.model and reply.model != self.address.model:
                 self.card = replace(self.card, revision=shortened(reply.model, 100))
 
     def _replies(
-        self, questions: Iterable[base.GivenQuestion], parameters: Mapping[str, Any], most: int
+        self, questions: Iterable[base.GivenQuestion], tokens: int, more: Mapping[str, Any], most: int
     ) -> Generator[tuple[base.GivenQuestion, Reply | base.ClipError], None, None]:
-        """The server's replies to questions as they come, at most so many under way at a time.
+        """The server's replies to questions as they come, of at most so many tokens, and at most so many under way at a
+        time; `more` are further fields of the questions.
 
         The event loop of one thread sends and receives everything. Only so does a question end at its deadline whatever
         it waits for, and only so do all end when nobody waits for them any more.
         """
         arrived: queue.SimpleQueue[tuple[base.GivenQuestion, Reply | base.ClipError] | None] = queue.SimpleQueue()
         loop = asyncio.new_event_loop()
-        asking = loop.create_task(self._ask_all(iter(questions), parameters, most, arrived))
+        fields: dict[str | None, Any] = {
+            "model": self.address.model,
+            "stream": False,
+            "temperature": self.options.temperature,
+            self.options.token_limit_name: tokens,
+            **more,
+        }
+        fixed = {name: value for name, value in fields.items() if name is not None and value is not None}
+        asking = loop.create_task(self._ask_all(iter(questions), fixed, most, arrived))
         asking.add_done_callback(lambda _: arrived.put(None))
 
         def work() -> None:
@@ -548,7 +648,7 @@ class EndpointModel(base.Model):
     async def _ask_all(
         self,
         questions: Iterator[base.GivenQuestion],
-        parameters: Mapping[str, Any],
+        fixed: Mapping[str, Any],
         most: int,
         arrived: queue.SimpleQueue[tuple[base.GivenQuestion, Reply | base.ClipError] | None],
     ) -> None:
@@ -559,7 +659,6 @@ class EndpointModel(base.Model):
         """
         failed: dict[int, Exception] = {}
         stopped, free, room = asyncio.Event(), asyncio.Semaphore(most), asyncio.Semaphore(2 * most)
-        fixed = {"model": self.address.model, "temperature": 0, "stream": False, **parameters}
         key = read_key()
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
         client = httpx2.AsyncClient(
@@ -630,7 +729,8 @@ class EndpointModel(base.Model):
             except base.ClipError as error:
                 return base.ClipError(error.reason, question.index)
             sound = base.resample(samples, rate, SAMPLE_RATE)[0]
-        message = {"role": "user", "content": content_of(question.prompt, sound, SAMPLE_RATE)}
+        content = content_of(question.prompt, sound, SAMPLE_RATE, self.options.audio_form)
+        message = {"role": "user", "content": content}
         body = json.dumps({**fixed, "messages": [message]}, allow_nan=False).encode()
         pace, clock, left = self._pace, self._clock, self.deadline
         tries, in_a_row, answered = 0, 0, pace.answered
@@ -704,12 +804,25 @@ class EndpointModel(base.Model):
             return self._too_late()
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
             return failure_of(error, key)
-        if not response.is_success:
-            return refusal_of(response, bytes(body), key)
+        status = response.status_code
+        if response.is_redirect:
+            reason = f"the server redirects ({status}), and nothing was sent to where"
+            return Failure(reason, "give the URL of the server that answers, up to /v1", status)
         try:
             parsed = json.loads(body)
         except (ValueError, RecursionError) as error:
-            return no_completion(first_line(error), key)
+            if response.is_success:
+                return no_completion(first_line(error), key)
+            # Pages of gateways are not shown.
+            parsed = "" if body.lstrip()[:1] in b"<[{" else body.decode("utf-8", "replace")
+        if not response.is_success:
+            return refusal_of(status, parsed, response.headers, key)
+        # OpenRouter passes on what goes wrong after it has answered 200: in the reply, or in its choice.
+        error = _at(parsed, "error") or _at(parsed, "choices", 0, "error")
+        if error or _at(parsed, "object") == "error":
+            code = str(_at(error or parsed, "code"))
+            number = int(code) if re.fullmatch("[1-5][0-9]{2}", code) else None
+            return refusal_of(number, {"error": error or parsed}, response.headers, key, is_within=True)
         return reply_of(parsed, key) or no_completion(server_words(parsed), key)
 
 
