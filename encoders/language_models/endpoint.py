@@ -26,22 +26,22 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
-from urllib.parse import quote
 
 import httpx2
 import numpy as np
 import soundfile
 from huggingface_hub import constants
 
-from audio_compositionality.support.errors import InputError, causes_of
+from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.loopback import is_loopback
-from audio_compositionality.support.retries import LONGEST_WAIT, WAITS, requested_wait
+from audio_compositionality.support.retries import LONGEST_WAIT, WAITS
 from audio_compositionality.support.spec import as_typed
-from audio_compositionality.support.text import first_line, plain, shortened
+from audio_compositionality.support.text import plain, shortened
 
 from .. import base
 from ..loading.names import KEY_VARIABLE, Address, parse_endpoint
 from ..options import DEFAULT_OPTIONS, EncoderOptions, LanguageOptions
+from . import endpoint_replies as replies
 
 SAMPLE_RATE = 32_000
 """Rate in Hz of the clips that are sent; clips at other rates are resampled."""
@@ -56,15 +56,6 @@ DEADLINE = 120.0
 MOST_BYTES = 1_000_000
 """Most bytes of a decompressed reply. An answer of 1,024 tokens with log-probabilities has a tenth of it."""
 
-RETRIED = frozenset({429, *range(500, 600)}) - {501, 505}
-"""Statuses, also of an error within a reply, after which the same question may still be answered: all but those of what
-a server does not implement."""
-
-TOO_MANY = 429
-
-LONGEST_WORDS = 200
-"""Most characters of a server's words in a message."""
-
 TOP_LOGPROBS = 20
 """First tokens to request for scoring by letters: the most that OpenAI gives, and vLLM by default."""
 
@@ -73,9 +64,6 @@ UNKNOWN = "unknown"
 
 _HELLO = "Answer with the letter A."
 """The question about a second of silence by which the server's model is identified."""
-
-_SPACES = " \t\n\r▁Ġ"
-"""Space, and its replacements in tokens of SentencePiece and of GPT-2."""
 
 _log = logging.getLogger(__name__)
 
@@ -93,10 +81,6 @@ class EndpointError(base.ModelError):
 
 
 # ----- The key
-
-
-_SHORTEST_SECRET = 8
-"""Length of the shortest key that is masked in a model's answers: shorter ones may be words, as vLLM's EMPTY."""
 
 
 class ServerKey(str):
@@ -123,33 +107,7 @@ def read_key() -> ServerKey | None:
     return ServerKey(key) if key else None
 
 
-def without_key(text: str, key: str | None) -> str:
-    """A server's text without the key, even where it is quoted as in URLs or in JSON."""
-    if key is None:
-        return text
-    for form in sorted({key, quote(key), quote(key, safe=""), json.dumps(key)[1:-1]}, key=len, reverse=True):
-        text = text.replace(form, "***")
-    return text
-
-
-# ----- Questions and replies
-
-
-@dataclass(frozen=True)
-class Reply:
-    """A server's answer to one question.
-
-    Attributes:
-        text: the answer as it is; empty where there is none.
-        facts: what the server says beside it, as JSON values; see `GivenAnswer`.
-        model: the model that the server states to run; None where it states none.
-        first_tokens: natural log-probabilities of the likeliest first tokens, by token; empty where there are none.
-    """
-
-    text: str
-    facts: Mapping[str, Any]
-    model: str | None
-    first_tokens: Mapping[str, float]
+# ----- Questions
 
 
 def wav_bytes(waveform: base.FloatArray, sample_rate: int) -> bytes:
@@ -161,19 +119,17 @@ def wav_bytes(waveform: base.FloatArray, sample_rate: int) -> bytes:
     return stream.getvalue()
 
 
-def content_of(
-    prompt: str, waveform: base.FloatArray | None, sample_rate: int, form: str = "base64"
-) -> str | list[dict[str, Any]]:
+def content_of(prompt: str, waveform: base.FloatArray | None, form: str) -> str | list[dict[str, Any]]:
     """The content of a question: the sound before the text, or the text alone where there is no sound.
 
     Args:
         prompt: the text.
-        waveform, sample_rate: see `wav_bytes`; None for no sound.
+        waveform: [samples] at `SAMPLE_RATE`, in [-1, 1]; None for no sound.
         form: of the sound, see `LanguageOptions.audio_form`.
     """
     if waveform is None:
         return prompt
-    data = base64.b64encode(wav_bytes(waveform, sample_rate)).decode("ascii")
+    data = base64.b64encode(wav_bytes(waveform, SAMPLE_RATE)).decode("ascii")
     url = f"data:audio/wav;base64,{data}"
     forms: dict[str, dict[str, Any]] = {
         "base64": {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}},
@@ -181,214 +137,6 @@ def content_of(
         "audio_url": {"type": "audio_url", "audio_url": {"url": url}},
     }
     return [forms[form], {"type": "text", "text": prompt}]
-
-
-def reply_of(content: Any, key: str | None) -> Reply | None:
-    """The answer in the JSON of a chat completion, however much of it the server has left out; None in any other."""
-
-    def text(value: Any) -> str | None:
-        if not isinstance(value, str):
-            return None
-        # JSON can have lone surrogates, which no file can.
-        value = value.encode("utf-8", "replace").decode()
-        return value if key is None or len(key) < _SHORTEST_SECRET else without_key(value, key)
-
-    choice = _at(content, "choices", 0)
-    message = _at(choice, "message")
-    if not isinstance(message, dict):
-        return None
-    said, refusal = message.get("content"), text(message.get("refusal"))
-    # vLLM renamed `reasoning_content`; of hidden reasoning OpenAI gives the number of tokens.
-    reasoning = message.get("reasoning") or message.get("reasoning_content")
-    reasoning = reasoning or _at(content, "usage", "completion_tokens_details", "reasoning_tokens")
-    if isinstance(said, list):
-        parts = [_at(one, "text") for one in said if not re.match("think|reason", str(_at(one, "type")))]
-        reasoning = reasoning or len(parts) < len(said)
-        said = "".join(part for part in parts if isinstance(part, str))
-    finish_reason, tokens = text(_at(choice, "finish_reason")), _at(content, "usage", "completion_tokens")
-    is_refused = refusal is not None or finish_reason == "content_filter"
-    said, only = text(said) or refusal or "", None
-    if not said.strip() and not is_refused:
-        transcript = text(_at(message, "audio", "transcript"))
-        others = {"transcript": transcript, "tool_calls": message.get("tool_calls"), "reasoning": reasoning}
-        only = next((name for name, value in others.items() if value), None)
-        said = transcript or said
-    facts = {
-        "finish_reason": finish_reason,
-        "tokens": tokens if type(tokens) is int else None,
-        "refused": is_refused or None,
-        "fingerprint": text(_at(content, "system_fingerprint")),
-        "only": only,
-    }
-    first, first_tokens = _at(choice, "logprobs", "content", 0), dict[str, float]()
-    likeliest = _at(first, "top_logprobs")
-    for entry in (first, *likeliest) if isinstance(likeliest, list) and likeliest else ():
-        token, value = _at(entry, "token"), _at(entry, "logprob")
-        # Of a whole number of hundreds of digits.
-        with suppress(OverflowError):
-            if isinstance(token, str) and isinstance(value, int | float) and not math.isnan(value):
-                first_tokens[token] = min(float(value), 0.0)
-    known = {name: value for name, value in facts.items() if value is not None}
-    return Reply(said, known, text(_at(content, "model")), first_tokens)
-
-
-def _at(value: Any, *path: str | int) -> Any:
-    """What stands at a path in JSON; None where there is nothing."""
-    for key in path:
-        try:
-            value = value[key]
-        except (LookupError, TypeError):
-            return None
-    return value
-
-
-def letter_scores(tokens: Mapping[str, float], count: int) -> tuple[list[float], int]:
-    """The log-likelihoods of the first `count` letters as first tokens, whose likeliest are given with their natural
-    log-probabilities, and how many of them are upper bounds."""
-    listed = [
-        [value for token, value in tokens.items() if token.strip(_SPACES) == letter] for letter in base.LETTERS[:count]
-    ]
-    left = 1.0 - math.fsum(map(math.exp, tokens.values()))
-    bound = min([*tokens.values(), *([math.log(left)] if left > 0 else [])])
-    # By rounding, the probabilities of a letter with and without a space may have a sum above 1.
-    scores = [min(float(np.logaddexp.reduce(values)), 0.0) if values else bound for values in listed]
-    return scores, sum(not values for values in listed)
-
-
-# ----- What goes wrong
-
-
-@dataclass(frozen=True)
-class Failure:
-    """The reason why a question has no answer, without the client's error, which holds the request and so the key.
-
-    Attributes:
-        reason, advice: in words, without the key: what is wrong, and what to do about it.
-        status: HTTP status of the server's answer, or the code of an error within it; None where there was none.
-        is_transient: whether the same question may be answered later.
-        requested_wait: seconds that the server asks to wait; None where it does not.
-    """
-
-    reason: str
-    advice: str
-    status: int | None = None
-    is_transient: bool = False
-    requested_wait: float | None = None
-
-
-_UP_TO_V1 = "check that the URL is that of an OpenAI-compatible server, up to /v1"
-
-
-def no_completion(what: str, key: str | None) -> Failure:
-    """The failure of a reply that is no answer, but `what`."""
-    what = shortened(without_key(what, key), LONGEST_WORDS)
-    return Failure(f"the server's answer is not a chat completion ({what})", _UP_TO_V1)
-
-
-def failure_of(error: Exception, key: str | None) -> Failure:
-    """The failure behind an error of the client."""
-    cause = tuple(causes_of(error))[-1]
-    # Of several, as of the addresses of one name, the first.
-    while isinstance(cause, BaseExceptionGroup):
-        cause = cause.exceptions[0]
-    words = first_line(cause)
-    if isinstance(cause, OSError) and cause.errno is not None and "Connect call failed" in str(cause):
-        # The words of asyncio, in place of the system's own reason.
-        words = os.strerror(cause.errno)
-    why = shortened(without_key(words, key), LONGEST_WORDS)
-    if isinstance(error, httpx2.DecodingError):
-        return no_completion(f"it cannot be decompressed: {why}", key)
-    if isinstance(error, httpx2.TransportError | ConnectionError):
-        reason = f"the server cannot be reached or broke the connection ({why})"
-        return Failure(reason, "check the URL, and whether the server runs", is_transient=True)
-    return Failure(f"the question could not be sent ({why})", "check the URL")
-
-
-REMEDIES = (
-    (
-        r"max_(completion_)?tokens.*(limit was reached|at least|too large|below)|context length",
-        "give shorter clips, or another limit on tokens (--set max_new_tokens=...)",
-    ),
-    (
-        "max_(completion_)?tokens",
-        "rename the limit on tokens (--set token_limit_name=max_completion_tokens or max_tokens), or send none "
-        "(token_limit_name=none)",
-    ),
-    ("temperature", "let the server choose (--set temperature=none), or give a temperature that it takes"),
-    (
-        "input content or output modality contain audio",
-        "this server wants sound in every question; leave out events-as-text: and heard-as-text:, which send text only",
-    ),
-    ("only supports? stream", "the server only streams its answers, which are not read here; choose another model"),
-    (r"support input audio|audio input", "choose a model, or a setup of the server, that takes sound"),
-    (
-        r"input_audio|audio_url|part type|content\[\]\.type|content blocks|base64|incorrect padding|provided url",
-        "send sound in another form (--set audio_form=base64, data_url or audio_url), or choose a model that takes it",
-    ),
-)
-"""By words in the error of a server, in any case, what to do about it; the first that are found count.
-
-The words are those of OpenAI and Azure (`max_tokens`, `temperature`, audio, content blocks), vLLM (context length, part
-type, padding), llama.cpp (audio input, `content[].type`), OpenRouter (support input audio), Gemini (audio input) and
-DashScope (stream, provided URL).
-"""
-
-
-def refusal_of(
-    status: int | None, content: Any, headers: Mapping[str, str], key: str | None, *, is_within: bool = False
-) -> Failure:
-    """The failure of a reply that is an error; it has the server's words, without the key.
-
-    Args:
-        status: of the reply, or the code of the error within it; None where that has none.
-        content: the reply, as JSON or as a text.
-        headers: of the reply.
-        key: the key.
-        is_within: whether the error came as the content of a reply with a status of success.
-    """
-    words = " ".join(server_words(content).split())
-    # The parameter at fault stands in the words or beside them.
-    param = _at(content, "error", "param")
-    told = f"{words[:2000]} {param[:80] if isinstance(param, str) else ''}"
-    remedy = next((advice for pattern, advice in REMEDIES if re.search(pattern, told, re.IGNORECASE)), None)
-    if status in (401, 403):
-        do = "set" if key is None else "check the key in"
-        advice = f"{do} the environment variable {KEY_VARIABLE}" + (" to a key for it" if key is None else "")
-    elif remedy is not None and status != TOO_MANY:
-        advice = remedy
-    elif status == 404:
-        advice = "check the model's name" + ("" if is_within else " and the URL, which goes up to /v1")
-    elif status in RETRIED:
-        advice = "run the same command later: it goes on from there"
-    else:
-        advice = "see the server's message; another model or shorter clips may work"
-    reason = "the server answered" + (" with an error" if is_within else "") + (f" {status}" if status else "")
-    # Cut only after masking: a part of the key could not be recognised.
-    reason += f" ({shortened(without_key(words, key), LONGEST_WORDS)})" if words else ""
-    return Failure(reason, advice, status, status in RETRIED, requested_wait(headers))
-
-
-def server_words(content: Any) -> str:
-    """The message within the JSON of an error: OpenAI's ``{"error": {"message"}}``, or one of the usual others.
-
-    OpenRouter's says only that a provider failed; that one's own error is in its ``metadata``, as a text.
-    """
-    while True:
-        raw = _at(content, "metadata", "raw")
-        if isinstance(raw, str):
-            content = raw
-            with suppress(ValueError, RecursionError):
-                content = json.loads(raw)
-        if isinstance(content, list) and content:
-            content = content[0]
-            continue
-        names = ("error", "message", "detail", "errors") if isinstance(content, dict) else ()
-        name = next((name for name in names if content.get(name)), None)
-        if name is None:
-            with suppress(RecursionError):
-                return str(content)
-            return ""
-        content = content[name]
 
 
 # ----- Questions under way
@@ -587,7 +335,7 @@ class EndpointModel(base.Model):
                     raise base.ModelError(
                         f"'{self.card.id}' cannot score by letters: the server {why}; score by the model's answers"
                     )
-                scores, bounds = letter_scores(reply.first_tokens, count)
+                scores, bounds = replies.letter_scores(reply.first_tokens, count)
                 yield question.index, (scores, {**facts, "unlisted": bounds} if bounds else facts)
 
     def identify(self, *, hears: bool = True) -> None:
@@ -598,29 +346,30 @@ class EndpointModel(base.Model):
         """
         clips = [base.GivenClip(np.zeros(SAMPLE_RATE, np.float32), SAMPLE_RATE)] if hears else []
         for _, reply in self._replies([base.GivenQuestion(0, clips, _HELLO)], self.new_tokens, {}, 1):
-            if isinstance(reply, Reply) and reply.model and reply.model != self.address.model:
+            if isinstance(reply, replies.Reply) and reply.model and reply.model != self.address.model:
                 self.card = replace(self.card, revision=shortened(reply.model, 100))
 
     def _replies(
-        self, questions: Iterable[base.GivenQuestion], tokens: int, more: Mapping[str, Any], most: int
-    ) -> Generator[tuple[base.GivenQuestion, Reply | base.ClipError], None, None]:
+        self, questions: Iterable[base.GivenQuestion], tokens: int | None, more: Mapping[str, Any], most: int
+    ) -> Generator[tuple[base.GivenQuestion, replies.Reply | base.ClipError], None, None]:
         """The server's replies to questions as they come, of at most so many tokens, and at most so many under way at a
         time; `more` are further fields of the questions.
 
         The event loop of one thread sends and receives everything. Only so does a question end at its deadline whatever
         it waits for, and only so do all end when nobody waits for them any more.
         """
-        arrived: queue.SimpleQueue[tuple[base.GivenQuestion, Reply | base.ClipError] | None] = queue.SimpleQueue()
+        arrived: queue.SimpleQueue[tuple[base.GivenQuestion, replies.Reply | base.ClipError] | None] = (
+            queue.SimpleQueue()
+        )
         loop = asyncio.new_event_loop()
         fields: dict[str | None, Any] = {
             "model": self.address.model,
             "stream": False,
             "temperature": self.options.temperature,
             self.options.token_limit_name: tokens,
-            **more,
         }
         fixed = {name: value for name, value in fields.items() if name is not None and value is not None}
-        asking = loop.create_task(self._ask_all(iter(questions), fixed, most, arrived))
+        asking = loop.create_task(self._ask_all(iter(questions), {**fixed, **more}, most, arrived))
         asking.add_done_callback(lambda _: arrived.put(None))
 
         def work() -> None:
@@ -650,7 +399,7 @@ class EndpointModel(base.Model):
         questions: Iterator[base.GivenQuestion],
         fixed: Mapping[str, Any],
         most: int,
-        arrived: queue.SimpleQueue[tuple[base.GivenQuestion, Reply | base.ClipError] | None],
+        arrived: queue.SimpleQueue[tuple[base.GivenQuestion, replies.Reply | base.ClipError] | None],
     ) -> None:
         """Ask all questions in order; after a failure no further ones.
 
@@ -709,7 +458,7 @@ class EndpointModel(base.Model):
         fixed: Mapping[str, Any],
         stopped: asyncio.Event,
         most: int,
-    ) -> Reply | base.ClipError | None:
+    ) -> replies.Reply | base.ClipError | None:
         """The server's reply; transient failures are retried, five tries in all. None where there is nothing more to
         ask.
 
@@ -729,8 +478,7 @@ class EndpointModel(base.Model):
             except base.ClipError as error:
                 return base.ClipError(error.reason, question.index)
             sound = base.resample(samples, rate, SAMPLE_RATE)[0]
-        content = content_of(question.prompt, sound, SAMPLE_RATE, self.options.audio_form)
-        message = {"role": "user", "content": content}
+        message = {"role": "user", "content": content_of(question.prompt, sound, self.options.audio_form)}
         body = json.dumps({**fixed, "messages": [message]}, allow_nan=False).encode()
         pace, clock, left = self._pace, self._clock, self.deadline
         tries, in_a_row, answered = 0, 0, pace.answered
@@ -742,7 +490,7 @@ class EndpointModel(base.Model):
             begun = time.monotonic()
             outcome = await self._try(client, key, body, left)
             left -= time.monotonic() - begun
-            if isinstance(outcome, Reply):
+            if isinstance(outcome, replies.Reply):
                 pace.answered += 1
                 if outcome.model:
                     self._served.add(outcome.model)
@@ -750,7 +498,7 @@ class EndpointModel(base.Model):
             tries += 1
             if left <= 0 and outcome.is_transient:
                 outcome = self._too_late()
-            if outcome.status == TOO_MANY and pace.answered != answered:
+            if outcome.status == replies.TOO_MANY and pace.answered != answered:
                 in_a_row, answered = 0, pace.answered
             wait = outcome.requested_wait or 0.0
             # Where a server admits one question at a time, each may be refused as often as there are others.
@@ -762,7 +510,7 @@ class EndpointModel(base.Model):
             seconds = max(WAITS[in_a_row], wait)
             in_a_row += 1
             moment = clock.now() + seconds
-            is_for_all = outcome.status == TOO_MANY or outcome.requested_wait is not None
+            is_for_all = outcome.status == replies.TOO_MANY or outcome.requested_wait is not None
             if not is_for_all or pace.resume <= clock.now():
                 who = "all questions wait" if is_for_all else "asked again after"
                 _log.warning("'%s': %s; %s %g s", self.card.id, outcome.reason, who, seconds)
@@ -771,16 +519,18 @@ class EndpointModel(base.Model):
             else:
                 await clock.wait_until(moment, stopped)
 
-    def _too_late(self) -> Failure:
+    def _too_late(self) -> replies.Failure:
         limit = f"{self.deadline:g} s, the limit of a question with all its tries"
         advice = "see whether the server is overloaded, or allow more (--set deadline=...)"
-        return Failure(f"there was no complete answer within {limit}", advice)
+        return replies.Failure(f"there was no complete answer within {limit}", advice)
 
-    async def _try(self, client: httpx2.AsyncClient, key: str | None, question: bytes, left: float) -> Reply | Failure:
+    async def _try(
+        self, client: httpx2.AsyncClient, key: str | None, question: bytes, left: float
+    ) -> replies.Reply | replies.Failure:
         """One try. The client's error ends here: an error raised from a `Failure` has no request in its context."""
         if constants.is_offline_mode() and not self._is_here:
             reason = "HF_HUB_OFFLINE is set, and the server is not on this machine: no question is sent"
-            return Failure(reason, "unset HF_HUB_OFFLINE")
+            return replies.Failure(reason, "unset HF_HUB_OFFLINE")
         headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
         body = bytearray()
         try:
@@ -795,7 +545,7 @@ class EndpointModel(base.Model):
                         if len(body) > MOST_BYTES:
                             status = response.status_code
                             reason = f"the server answered {status} with more than {MOST_BYTES / 1e6:g} MB"
-                            return Failure(f"{reason}, and no more of it was read", _UP_TO_V1, status)
+                            return replies.Failure(f"{reason}, and no more of it was read", replies.UP_TO_V1, status)
                 except httpx2.HTTPError:
                     # Of an error, what has come is told.
                     if response.is_success:
@@ -803,27 +553,8 @@ class EndpointModel(base.Model):
         except TimeoutError:
             return self._too_late()
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            return failure_of(error, key)
-        status = response.status_code
-        if response.is_redirect:
-            reason = f"the server redirects ({status}), and nothing was sent to where"
-            return Failure(reason, "give the URL of the server that answers, up to /v1", status)
-        try:
-            parsed = json.loads(body)
-        except (ValueError, RecursionError) as error:
-            if response.is_success:
-                return no_completion(first_line(error), key)
-            # Pages of gateways are not shown.
-            parsed = "" if body.lstrip()[:1] in b"<[{" else body.decode("utf-8", "replace")
-        if not response.is_success:
-            return refusal_of(status, parsed, response.headers, key)
-        # OpenRouter passes on what goes wrong after it has answered 200: in the reply, or in its choice.
-        error = _at(parsed, "error") or _at(parsed, "choices", 0, "error")
-        if error or _at(parsed, "object") == "error":
-            code = str(_at(error or parsed, "code"))
-            number = int(code) if re.fullmatch("[1-5][0-9]{2}", code) else None
-            return refusal_of(number, {"error": error or parsed}, response.headers, key, is_within=True)
-        return reply_of(parsed, key) or no_completion(server_words(parsed), key)
+            return replies.failure_of(error, key)
+        return replies.outcome_of(response, bytes(body), key)
 
 
 def load_endpoint(
