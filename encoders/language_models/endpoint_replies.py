@@ -140,7 +140,8 @@ def reply_of(content: Any, key: str | None) -> Reply | None:
         reasoning = reasoning or len(parts) < len(said)
         said = "".join(part for part in parts if isinstance(part, str))
     finish_reason, tokens = text(_at(choice, "finish_reason")), _at(content, "usage", "completion_tokens")
-    is_refused = refusal is not None or finish_reason == "content_filter"
+    # Gemini appends its reason: content_filter: RECITATION.
+    is_refused = refusal is not None or (finish_reason or "").startswith("content_filter")
     said, only = text(said) or refusal or "", None
     if not said.strip() and not is_refused:
         transcript = text(_at(message, "audio", "transcript"))

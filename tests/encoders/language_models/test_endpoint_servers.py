@@ -237,7 +237,7 @@ REPLIES: dict[str, tuple[Response, str, str | None]] = {
     ),
     "transcript and answer": (completion("A", message={"audio": {"transcript": "B."}}), "A", None),
     "refusal": (completion(None, message={"refusal": "No.", "reasoning": THOUGHT}), "No.", None),
-    "filtered": (completion(None, finish="content_filter", message={"reasoning": THOUGHT}), "", None),
+    "filtered": (completion(None, finish="content_filter: RECITATION", message={"reasoning": THOUGHT}), "", None),
     "nothing": (completion(None, message={"reasoning": "", "tool_calls": [], "audio": None}), "", None),
 }
 
@@ -248,6 +248,7 @@ def test_what_comes_in_place_of_a_text_is_known(server: LoopbackEndpoint, name: 
     server.faults = [reply]
     ((_, (said, facts)),) = model_of(server).answers(given_questions(each(clips_of(1)), prompts_of(1)), size=1)
     assert (said, facts.get("only")) == (text, only)
+    assert ("refused" in facts) == (name in ("refusal", "filtered"))
     assert only is None or only in WITHOUT_TEXT
 
 
