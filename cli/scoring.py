@@ -29,8 +29,11 @@ if TYPE_CHECKING:
     from audio_compositionality.tasks.base import Task
 
 
-_OF_ANSWERS = frozenset({"max_new_tokens", "deadline", "spread", "max_questions"})
+_OF_ANSWERS = frozenset({"max_new_tokens", "spread", "max_questions"})
 """Settings of models and of runs that only affect models that answer."""
+
+_OF_SERVERS = frozenset({"deadline", "token_limit_name", "temperature", "audio_form"})
+"""Settings of models that only affect those behind a server."""
 
 
 def add_scoring(parser: argparse.ArgumentParser, *, store: bool = True) -> None:
@@ -104,6 +107,7 @@ class Request:
         Raises:
             InputError: names the setting and its subject.
         """
+        from audio_compositionality.encoders.base import SERVER
         from audio_compositionality.encoders.loading.names import is_twin
         from audio_compositionality.evaluator.run.outputs import can_do
 
@@ -115,6 +119,9 @@ class Request:
         if not any("answer" in model.abilities for model in models):
             for name in sorted(self.of_models & _OF_ANSWERS):
                 raise InputError(f"{name} is about models that answer questions, and none of the named ones does")
+        if not any(model.device == SERVER for model in models):
+            for name in sorted(self.of_models & _OF_SERVERS):
+                raise InputError(f"{name} is about models behind a server, endpoint:MODEL@URL, and none is named")
         if "twin_seeds" in self.of_models and not any(is_twin(model.card.id) for model in models):
             raise InputError("twin_seeds is about twins, such as untrained:MODEL, and none is among these models")
 

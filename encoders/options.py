@@ -90,6 +90,22 @@ class LanguageOptions(EncoderOptions):
         description="Seconds that a question to a model behind a server may take, its tries together; None for its own "
         "number.",
     )
+    token_limit_name: Literal["max_tokens", "max_completion_tokens"] | None = Field(
+        "max_tokens",
+        description="Field that limits the tokens of an answer, in questions to a model behind a server; none sends no "
+        "limit.",
+    )
+    temperature: float | None = Field(
+        0,
+        ge=0,
+        description="Temperature in questions to a model behind a server; none leaves it to the server, whose answers "
+        "may then differ from run to run.",
+    )
+    audio_form: Literal["base64", "data_url", "audio_url"] = Field(
+        "base64",
+        description="Form of the sound in questions to a model behind a server: input_audio with base64 (OpenAI, vLLM, "
+        "llama.cpp, Gemini), input_audio with a data URL (DashScope), or audio_url with a data URL.",
+    )
 
     @property
     def of_encoder(self) -> EncoderOptions:

@@ -26,21 +26,22 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
-from urllib.parse import quote
 
 import httpx2
 import numpy as np
 import soundfile
 from huggingface_hub import constants
 
-from audio_compositionality.support.errors import InputError, causes_of
+from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.loopback import is_loopback
-from audio_compositionality.support.retries import LONGEST_WAIT, WAITS, requested_wait
-from audio_compositionality.support.text import first_line, plain, shortened
+from audio_compositionality.support.retries import LONGEST_WAIT, WAITS
+from audio_compositionality.support.spec import as_typed
+from audio_compositionality.support.text import plain, shortened
 
 from .. import base
 from ..loading.names import KEY_VARIABLE, Address, parse_endpoint
 from ..options import DEFAULT_OPTIONS, EncoderOptions, LanguageOptions
+from . import endpoint_replies as replies
 
 SAMPLE_RATE = 32_000
 """Rate in Hz of the clips that are sent; clips at other rates are resampled."""
@@ -55,14 +56,6 @@ DEADLINE = 120.0
 MOST_BYTES = 1_000_000
 """Most bytes of a decompressed reply. An answer of 1,024 tokens with log-probabilities has a tenth of it."""
 
-RETRIED = frozenset({429, 500, 502, 503, 504})
-"""Statuses after which the same question may still be answered."""
-
-TOO_MANY = 429
-
-LONGEST_WORDS = 200
-"""Most characters of a server's words in a message."""
-
 TOP_LOGPROBS = 20
 """First tokens to request for scoring by letters: the most that OpenAI gives, and vLLM by default."""
 
@@ -72,9 +65,6 @@ UNKNOWN = "unknown"
 _HELLO = "Answer with the letter A."
 """The question about a second of silence by which the server's model is identified."""
 
-_SPACES = " \t\n\r▁Ġ"
-"""Space, and its replacements in tokens of SentencePiece and of GPT-2."""
-
 _log = logging.getLogger(__name__)
 
 
@@ -82,7 +72,7 @@ class EndpointError(base.ModelError):
     """A question that a server does not answer, or that is not sent; the message does not show the key.
 
     Attributes:
-        status: HTTP status of the server's answer; None where there was none.
+        status: HTTP status of the server's answer, or the code of an error within it; None where there was none.
     """
 
     def __init__(self, text: str, status: int | None = None) -> None:
@@ -91,10 +81,6 @@ class EndpointError(base.ModelError):
 
 
 # ----- The key
-
-
-_SHORTEST_SECRET = 8
-"""Length of the shortest key that is masked in a model's answers: shorter ones may be words, as vLLM's EMPTY."""
 
 
 class ServerKey(str):
@@ -121,33 +107,7 @@ def read_key() -> ServerKey | None:
     return ServerKey(key) if key else None
 
 
-def without_key(text: str, key: str | None) -> str:
-    """A server's text without the key, even where it is quoted as in URLs or in JSON."""
-    if key is None:
-        return text
-    for form in sorted({key, quote(key), quote(key, safe=""), json.dumps(key)[1:-1]}, key=len, reverse=True):
-        text = text.replace(form, "***")
-    return text
-
-
-# ----- Questions and replies
-
-
-@dataclass(frozen=True)
-class Reply:
-    """A server's answer to one question.
-
-    Attributes:
-        text: the answer as it is; empty where there is none.
-        facts: what the server says beside it, as JSON values; see `GivenAnswer`.
-        model: the model that the server states to run; None where it states none.
-        first_tokens: natural log-probabilities of the likeliest first tokens, by token; empty where there are none.
-    """
-
-    text: str
-    facts: Mapping[str, Any]
-    model: str | None
-    first_tokens: Mapping[str, float]
+# ----- Questions
 
 
 def wav_bytes(waveform: base.FloatArray, sample_rate: int) -> bytes:
@@ -159,157 +119,24 @@ def wav_bytes(waveform: base.FloatArray, sample_rate: int) -> bytes:
     return stream.getvalue()
 
 
-def content_of(prompt: str, waveform: base.FloatArray | None, sample_rate: int) -> str | list[dict[str, Any]]:
-    """The content of a question: the sound before the text, or the text alone where there is no sound."""
+def content_of(prompt: str, waveform: base.FloatArray | None, form: str) -> str | list[dict[str, Any]]:
+    """The content of a question: the sound before the text, or the text alone where there is no sound.
+
+    Args:
+        prompt: the text.
+        waveform: [samples] at `SAMPLE_RATE`, in [-1, 1]; None for no sound.
+        form: of the sound, see `LanguageOptions.audio_form`.
+    """
     if waveform is None:
         return prompt
-    data = base64.b64encode(wav_bytes(waveform, sample_rate)).decode("ascii")
-    return [{"type": "input_audio", "input_audio": {"data": data, "format": "wav"}}, {"type": "text", "text": prompt}]
-
-
-def reply_of(content: Any, key: str | None) -> Reply | None:
-    """The answer in the JSON of a chat completion, however much of it the server has left out; None in any other."""
-
-    def text(value: Any) -> str | None:
-        if not isinstance(value, str):
-            return None
-        # JSON can have lone surrogates, which no file can.
-        value = value.encode("utf-8", "replace").decode()
-        return value if key is None or len(key) < _SHORTEST_SECRET else without_key(value, key)
-
-    choice = _at(content, "choices", 0)
-    message = _at(choice, "message")
-    if not isinstance(message, dict):
-        return None
-    said, refusal = message.get("content"), text(message.get("refusal"))
-    if isinstance(said, list):
-        said = "".join(part for part in (_at(one, "text") for one in said) if isinstance(part, str))
-    finish_reason, tokens = text(_at(choice, "finish_reason")), _at(content, "usage", "completion_tokens")
-    facts = {
-        "finish_reason": finish_reason,
-        "tokens": tokens if type(tokens) is int else None,
-        "refused": refusal is not None or finish_reason == "content_filter" or None,
-        "fingerprint": text(_at(content, "system_fingerprint")),
+    data = base64.b64encode(wav_bytes(waveform, SAMPLE_RATE)).decode("ascii")
+    url = f"data:audio/wav;base64,{data}"
+    forms: dict[str, dict[str, Any]] = {
+        "base64": {"type": "input_audio", "input_audio": {"data": data, "format": "wav"}},
+        "data_url": {"type": "input_audio", "input_audio": {"data": url, "format": "wav"}},
+        "audio_url": {"type": "audio_url", "audio_url": {"url": url}},
     }
-    first, first_tokens = _at(choice, "logprobs", "content", 0), dict[str, float]()
-    likeliest = _at(first, "top_logprobs")
-    for entry in (first, *likeliest) if isinstance(likeliest, list) and likeliest else ():
-        token, value = _at(entry, "token"), _at(entry, "logprob")
-        # Of a whole number of hundreds of digits.
-        with suppress(OverflowError):
-            if isinstance(token, str) and isinstance(value, int | float) and not math.isnan(value):
-                first_tokens[token] = min(float(value), 0.0)
-    known = {name: value for name, value in facts.items() if value is not None}
-    return Reply(text(said) or refusal or "", known, text(_at(content, "model")), first_tokens)
-
-
-def _at(value: Any, *path: str | int) -> Any:
-    """What stands at a path in JSON; None where there is nothing."""
-    for key in path:
-        try:
-            value = value[key]
-        except (LookupError, TypeError):
-            return None
-    return value
-
-
-def letter_scores(tokens: Mapping[str, float], count: int) -> tuple[list[float], int]:
-    """The log-likelihoods of the first `count` letters as first tokens, whose likeliest are given with their natural
-    log-probabilities, and how many of them are upper bounds."""
-    listed = [
-        [value for token, value in tokens.items() if token.strip(_SPACES) == letter] for letter in base.LETTERS[:count]
-    ]
-    left = 1.0 - math.fsum(map(math.exp, tokens.values()))
-    bound = min([*tokens.values(), *([math.log(left)] if left > 0 else [])])
-    # By rounding, the probabilities of a letter with and without a space may have a sum above 1.
-    scores = [min(float(np.logaddexp.reduce(values)), 0.0) if values else bound for values in listed]
-    return scores, sum(not values for values in listed)
-
-
-# ----- What goes wrong
-
-
-@dataclass(frozen=True)
-class Failure:
-    """The reason why a question has no answer, without the client's error, which holds the request and so the key.
-
-    Attributes:
-        reason, advice: in words, without the key: what is wrong, and what to do about it.
-        status: HTTP status of the server's answer; None where there was none.
-        is_transient: whether the same question may be answered later.
-        requested_wait: seconds that the server asks to wait; None where it does not.
-    """
-
-    reason: str
-    advice: str
-    status: int | None = None
-    is_transient: bool = False
-    requested_wait: float | None = None
-
-
-_UP_TO_V1 = "check that the URL is that of an OpenAI-compatible server, up to /v1"
-
-
-def no_completion(what: str, key: str | None) -> Failure:
-    """The failure of a reply that is no answer, but `what`."""
-    what = shortened(without_key(what, key), LONGEST_WORDS)
-    return Failure(f"the server's answer is not a chat completion ({what})", _UP_TO_V1)
-
-
-def failure_of(error: Exception, key: str | None) -> Failure:
-    """The failure behind an error of the client."""
-    cause = tuple(causes_of(error))[-1]
-    # Of several, as of the addresses of one name, the first.
-    while isinstance(cause, BaseExceptionGroup):
-        cause = cause.exceptions[0]
-    words = first_line(cause)
-    if isinstance(cause, OSError) and cause.errno is not None and "Connect call failed" in str(cause):
-        # The words of asyncio, in place of the system's own reason.
-        words = os.strerror(cause.errno)
-    why = shortened(without_key(words, key), LONGEST_WORDS)
-    if isinstance(error, httpx2.DecodingError):
-        return no_completion(f"it cannot be decompressed: {why}", key)
-    if isinstance(error, httpx2.TransportError | ConnectionError):
-        reason = f"the server cannot be reached or broke the connection ({why})"
-        return Failure(reason, "check the URL, and whether the server runs", is_transient=True)
-    return Failure(f"the question could not be sent ({why})", "check the URL")
-
-
-def refusal_of(response: httpx2.Response, body: bytes, key: str | None) -> Failure:
-    """The failure of a reply with another status than one of success; it has the server's words, without the key."""
-    status = response.status_code
-    if response.is_redirect:
-        reason = f"the server redirects ({status}), and nothing was sent to where"
-        return Failure(reason, "give the URL of the server that answers, up to /v1", status)
-    try:
-        words = server_words(json.loads(body))
-    except (ValueError, RecursionError):
-        # Pages of gateways are not shown.
-        words = "" if body.lstrip()[:1] in b"<[{" else body.decode("utf-8", "replace")
-    # Cut only after masking: a part of the key could not be recognised.
-    words = shortened(without_key(" ".join(words.split()), key), LONGEST_WORDS)
-    if status in (401, 403):
-        do = "set" if key is None else "check the key in"
-        advice = f"{do} the environment variable {KEY_VARIABLE}" + (" to a key for it" if key is None else "")
-    elif status == 404:
-        advice = "check the model's name and the URL, which goes up to /v1"
-    elif status in RETRIED:
-        advice = "run the same command later: it goes on from there"
-    else:
-        advice = "see the server's message; another model or shorter clips may work"
-    reason = f"the server answered {status}" + (f" ({words})" if words else "")
-    return Failure(reason, advice, status, status in RETRIED, requested_wait(response.headers))
-
-
-def server_words(content: Any) -> str:
-    """The message within the JSON of an error: OpenAI's ``{"error": {"message"}}``, or one of the usual others."""
-    while isinstance(content, list) and content:
-        content = content[0]
-    if isinstance(content, dict):
-        for name in ("error", "message", "detail", "errors"):
-            if content.get(name):
-                return server_words(content[name])
-    return str(content)
+    return [forms[form], {"type": "text", "text": prompt}]
 
 
 # ----- Questions under way
@@ -353,6 +180,16 @@ def completions_url(url: str) -> str:
     return url if url.endswith(suffix) else f"{url.removesuffix('/v1')}/v1{suffix}"
 
 
+def _id_of(address: Address, options: LanguageOptions) -> str:
+    """The id of a model: that of its address, and the options that change its answers."""
+    parts = [options.suffix.removeprefix("@")] if options.suffix else []
+    if options.token_limit_name is None:
+        parts = ["tokens=none"]
+    if options.temperature != 0:
+        parts.append(f"temperature={as_typed(options.temperature)}")
+    return address.id + (f"@{'+'.join(parts)}" if parts else "")
+
+
 class EndpointModel(base.Model):
     """A model behind a server; it answers, also prompts without a clip, and scores letters.
 
@@ -361,6 +198,7 @@ class EndpointModel(base.Model):
             the requested name, else ``unknown``.
         device: ``server``.
         address: of the server.
+        options: of the questions.
         deadline: seconds for a question with all its tries.
         concurrency: questions under way at a time.
         scorings: letters alone, since a server gives no likelihoods of given texts.
@@ -386,14 +224,14 @@ class EndpointModel(base.Model):
         asked = base.language_options(options, address.id)
         if asked.precision != LanguageOptions().precision or asked.spread:
             raise base.ModelError(f"'{address.id}' runs on a server, which knows of no precision and of no spreading")
-        self.address, self.new_tokens = address, asked.max_new_tokens
+        self.address, self.options, self.new_tokens = address, asked, asked.max_new_tokens
         self.deadline = DEADLINE if asked.deadline is None else asked.deadline
         self.concurrency = min(asked.batch_size or CONCURRENCY, MOST_AT_ONCE)
         self.batch_size = self.concurrency
         # Several times the number under way, so that clips are read for many questions at a time.
         self.questions_per_call = 8 * self.concurrency
         self.card = base.ModelCard(
-            id=address.id + asked.suffix,
+            id=_id_of(address, asked),
             revision=UNKNOWN,
             sample_rate=SAMPLE_RATE,
             output_dim=None,
@@ -421,10 +259,9 @@ class EndpointModel(base.Model):
         Raises:
             InputError: the count is no whole number of 1 or more.
         """
-        suffix = LanguageOptions(max_new_tokens=count).suffix
         model = copy.copy(self)
-        model.new_tokens = count
-        model.card = replace(self.card, id=self.address.id + suffix)
+        model.options, model.new_tokens = self.options.changed(max_new_tokens=count), count
+        model.card = replace(self.card, id=_id_of(self.address, model.options))
         return model
 
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
@@ -469,15 +306,15 @@ class EndpointModel(base.Model):
             ModelError: `by` is ``options``, or the server gives no log-probabilities.
             EndpointError: the first question in order that failed.
         """
-        parameters: dict[str, Any] = {"max_tokens": self.new_tokens}
+        tokens, more = self.new_tokens, dict[str, Any]()
         if by == "letters":
-            parameters = {"max_tokens": 1, "logprobs": True, "top_logprobs": TOP_LOGPROBS}
+            tokens, more = 1, {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
         elif by is not None:
             raise base.ModelError(
                 f"'{self.card.id}' cannot score by {by}: a server gives no likelihoods of given texts; score by "
                 "letters, or by the model's answers"
             )
-        for question, reply in self._replies(questions, parameters, min(size, self.concurrency)):
+        for question, reply in self._replies(questions, tokens, more, min(size, self.concurrency)):
             if isinstance(reply, base.ClipError):
                 yield question.index, reply
             elif by is None:
@@ -491,12 +328,14 @@ class EndpointModel(base.Model):
                 if "refused" in facts:
                     yield question.index, ([math.nan] * count, facts)
                     continue
-                if not reply.first_tokens:
+                reasons = reply.facts.get("only") == "reasoning"
+                if reasons or not reply.first_tokens:
+                    why = "gives no log-probabilities of first tokens (logprobs, top_logprobs)"
+                    why = "returned no final answer (reasoning only)" if reasons else why
                     raise base.ModelError(
-                        f"'{self.card.id}' cannot score by letters: the server gives no log-probabilities of first "
-                        "tokens (logprobs, top_logprobs); score by the model's answers"
+                        f"'{self.card.id}' cannot score by letters: the server {why}; score by the model's answers"
                     )
-                scores, bounds = letter_scores(reply.first_tokens, count)
+                scores, bounds = replies.letter_scores(reply.first_tokens, count)
                 yield question.index, (scores, {**facts, "unlisted": bounds} if bounds else facts)
 
     def identify(self, *, hears: bool = True) -> None:
@@ -506,21 +345,31 @@ class EndpointModel(base.Model):
         So a wrong key, URL or name shows at once, and not after the data are made.
         """
         clips = [base.GivenClip(np.zeros(SAMPLE_RATE, np.float32), SAMPLE_RATE)] if hears else []
-        for _, reply in self._replies([base.GivenQuestion(0, clips, _HELLO)], {"max_tokens": self.new_tokens}, 1):
-            if isinstance(reply, Reply) and reply.model and reply.model != self.address.model:
+        for _, reply in self._replies([base.GivenQuestion(0, clips, _HELLO)], self.new_tokens, {}, 1):
+            if isinstance(reply, replies.Reply) and reply.model and reply.model != self.address.model:
                 self.card = replace(self.card, revision=shortened(reply.model, 100))
 
     def _replies(
-        self, questions: Iterable[base.GivenQuestion], parameters: Mapping[str, Any], most: int
-    ) -> Generator[tuple[base.GivenQuestion, Reply | base.ClipError], None, None]:
-        """The server's replies to questions as they come, at most so many under way at a time.
+        self, questions: Iterable[base.GivenQuestion], tokens: int | None, more: Mapping[str, Any], most: int
+    ) -> Generator[tuple[base.GivenQuestion, replies.Reply | base.ClipError], None, None]:
+        """The server's replies to questions as they come, of at most so many tokens, and at most so many under way at a
+        time; `more` are further fields of the questions.
 
         The event loop of one thread sends and receives everything. Only so does a question end at its deadline whatever
         it waits for, and only so do all end when nobody waits for them any more.
         """
-        arrived: queue.SimpleQueue[tuple[base.GivenQuestion, Reply | base.ClipError] | None] = queue.SimpleQueue()
+        arrived: queue.SimpleQueue[tuple[base.GivenQuestion, replies.Reply | base.ClipError] | None] = (
+            queue.SimpleQueue()
+        )
         loop = asyncio.new_event_loop()
-        asking = loop.create_task(self._ask_all(iter(questions), parameters, most, arrived))
+        fields: dict[str | None, Any] = {
+            "model": self.address.model,
+            "stream": False,
+            "temperature": self.options.temperature,
+            self.options.token_limit_name: tokens,
+        }
+        fixed = {name: value for name, value in fields.items() if name is not None and value is not None}
+        asking = loop.create_task(self._ask_all(iter(questions), {**fixed, **more}, most, arrived))
         asking.add_done_callback(lambda _: arrived.put(None))
 
         def work() -> None:
@@ -548,9 +397,9 @@ class EndpointModel(base.Model):
     async def _ask_all(
         self,
         questions: Iterator[base.GivenQuestion],
-        parameters: Mapping[str, Any],
+        fixed: Mapping[str, Any],
         most: int,
-        arrived: queue.SimpleQueue[tuple[base.GivenQuestion, Reply | base.ClipError] | None],
+        arrived: queue.SimpleQueue[tuple[base.GivenQuestion, replies.Reply | base.ClipError] | None],
     ) -> None:
         """Ask all questions in order; after a failure no further ones.
 
@@ -559,7 +408,6 @@ class EndpointModel(base.Model):
         """
         failed: dict[int, Exception] = {}
         stopped, free, room = asyncio.Event(), asyncio.Semaphore(most), asyncio.Semaphore(2 * most)
-        fixed = {"model": self.address.model, "temperature": 0, "stream": False, **parameters}
         key = read_key()
         limits = httpx2.Limits(max_connections=None, max_keepalive_connections=None)
         client = httpx2.AsyncClient(
@@ -610,7 +458,7 @@ class EndpointModel(base.Model):
         fixed: Mapping[str, Any],
         stopped: asyncio.Event,
         most: int,
-    ) -> Reply | base.ClipError | None:
+    ) -> replies.Reply | base.ClipError | None:
         """The server's reply; transient failures are retried, five tries in all. None where there is nothing more to
         ask.
 
@@ -630,7 +478,7 @@ class EndpointModel(base.Model):
             except base.ClipError as error:
                 return base.ClipError(error.reason, question.index)
             sound = base.resample(samples, rate, SAMPLE_RATE)[0]
-        message = {"role": "user", "content": content_of(question.prompt, sound, SAMPLE_RATE)}
+        message = {"role": "user", "content": content_of(question.prompt, sound, self.options.audio_form)}
         body = json.dumps({**fixed, "messages": [message]}, allow_nan=False).encode()
         pace, clock, left = self._pace, self._clock, self.deadline
         tries, in_a_row, answered = 0, 0, pace.answered
@@ -642,7 +490,7 @@ class EndpointModel(base.Model):
             begun = time.monotonic()
             outcome = await self._try(client, key, body, left)
             left -= time.monotonic() - begun
-            if isinstance(outcome, Reply):
+            if isinstance(outcome, replies.Reply):
                 pace.answered += 1
                 if outcome.model:
                     self._served.add(outcome.model)
@@ -650,7 +498,7 @@ class EndpointModel(base.Model):
             tries += 1
             if left <= 0 and outcome.is_transient:
                 outcome = self._too_late()
-            if outcome.status == TOO_MANY and pace.answered != answered:
+            if outcome.status == replies.TOO_MANY and pace.answered != answered:
                 in_a_row, answered = 0, pace.answered
             wait = outcome.requested_wait or 0.0
             # Where a server admits one question at a time, each may be refused as often as there are others.
@@ -662,7 +510,7 @@ class EndpointModel(base.Model):
             seconds = max(WAITS[in_a_row], wait)
             in_a_row += 1
             moment = clock.now() + seconds
-            is_for_all = outcome.status == TOO_MANY or outcome.requested_wait is not None
+            is_for_all = outcome.status == replies.TOO_MANY or outcome.requested_wait is not None
             if not is_for_all or pace.resume <= clock.now():
                 who = "all questions wait" if is_for_all else "asked again after"
                 _log.warning("'%s': %s; %s %g s", self.card.id, outcome.reason, who, seconds)
@@ -671,16 +519,18 @@ class EndpointModel(base.Model):
             else:
                 await clock.wait_until(moment, stopped)
 
-    def _too_late(self) -> Failure:
+    def _too_late(self) -> replies.Failure:
         limit = f"{self.deadline:g} s, the limit of a question with all its tries"
         advice = "see whether the server is overloaded, or allow more (--set deadline=...)"
-        return Failure(f"there was no complete answer within {limit}", advice)
+        return replies.Failure(f"there was no complete answer within {limit}", advice)
 
-    async def _try(self, client: httpx2.AsyncClient, key: str | None, question: bytes, left: float) -> Reply | Failure:
+    async def _try(
+        self, client: httpx2.AsyncClient, key: str | None, question: bytes, left: float
+    ) -> replies.Reply | replies.Failure:
         """One try. The client's error ends here: an error raised from a `Failure` has no request in its context."""
         if constants.is_offline_mode() and not self._is_here:
             reason = "HF_HUB_OFFLINE is set, and the server is not on this machine: no question is sent"
-            return Failure(reason, "unset HF_HUB_OFFLINE")
+            return replies.Failure(reason, "unset HF_HUB_OFFLINE")
         headers = {"Content-Type": "application/json", **({"Authorization": f"Bearer {key}"} if key else {})}
         body = bytearray()
         try:
@@ -695,7 +545,7 @@ class EndpointModel(base.Model):
                         if len(body) > MOST_BYTES:
                             status = response.status_code
                             reason = f"the server answered {status} with more than {MOST_BYTES / 1e6:g} MB"
-                            return Failure(f"{reason}, and no more of it was read", _UP_TO_V1, status)
+                            return replies.Failure(f"{reason}, and no more of it was read", replies.UP_TO_V1, status)
                 except httpx2.HTTPError:
                     # Of an error, what has come is told.
                     if response.is_success:
@@ -703,14 +553,8 @@ class EndpointModel(base.Model):
         except TimeoutError:
             return self._too_late()
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            return failure_of(error, key)
-        if not response.is_success:
-            return refusal_of(response, bytes(body), key)
-        try:
-            parsed = json.loads(body)
-        except (ValueError, RecursionError) as error:
-            return no_completion(first_line(error), key)
-        return reply_of(parsed, key) or no_completion(server_words(parsed), key)
+            return replies.failure_of(error, key)
+        return replies.outcome_of(response, bytes(body), key)
 
 
 def load_endpoint(

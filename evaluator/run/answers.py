@@ -19,6 +19,7 @@ import numpy as np
 from audio_compositionality.dataset_builder.data import PAUSE, Clip, Row
 from audio_compositionality.encoders.base import (
     LETTERS,
+    WITHOUT_TEXT,
     By,
     ClipError,
     GivenAnswer,
@@ -283,7 +284,12 @@ def checked_answer(given: GivenAnswer, options: Sequence[str], card: ModelCard) 
 
 def _cut(card: ModelCard, content: AnswerShard) -> int | None:
     """Number of answers that reached the limit of tokens, and so may not state a choice, with a warning; None where no
-    reason for ending is known."""
+    reason for ending is known. A further warning counts the replies of a server without a text."""
+    only = [facts["only"] for facts in content.facts if "only" in facts]
+    for name, words in WITHOUT_TEXT.items():
+        if name in only:
+            count = f"{only.count(name):,} of {len(content.answers):,}"
+            warnings.warn(f"'{card.id}': {words.format(count=count)}", stacklevel=3)
     reasons = [facts["finish_reason"] for facts in content.facts if "finish_reason" in facts]
     cut = reasons.count("length")
     if cut:

@@ -436,8 +436,8 @@ class AnswerShard:
         errors: by place in the shard, the reason for a missing answer.
         facts: facts about each answer beside its text, as JSON values by name: ``log_likelihoods`` of the options,
             from a server also how many of them are only upper bounds (``unlisted``), whether it marks the answer as
-            ``refused`` and its ``fingerprint``, ``finish_reason`` and ``tokens``, the number of written tokens;
-            empty where no answer has any.
+            ``refused`` and its ``fingerprint``, ``finish_reason``, ``tokens``, the number of written tokens, and
+            ``only``, see `WITHOUT_TEXT` of the models; empty where no answer has any.
     """
 
     answers: tuple[str, ...]

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -121,6 +122,38 @@ def test_faults_are_passed_over_and_the_key_is_nowhere(server, evaluate, tmp_pat
     (tmp_path / "out").rename(tmp_path / "earlier")
     assert evaluate("--set", "max_questions=0") == 0
     assert len(questions(server)) == QUESTIONS + 3
+
+
+def test_replies_without_a_text_are_counted_also_where_they_are_kept(server, evaluate, tmp_path, capsys):
+    thought = completion(None, finish="length", message={"reasoning_content": "A bell? The answer is A."})
+    call = completion(None, message={"tool_calls": [{"function": {"name": "answer", "arguments": "{}"}}]})
+    spoken = completion(None, message={"audio": {"transcript": "A"}})
+    server.faults = [completion(), thought, call, spoken, thought]
+    warned = (
+        "the server returned no final answer (reasoning only) to 2 of 25 questions, which count as wrong; raise the "
+        "limit on tokens: --set max_new_tokens=4096",
+        "the server returned a tool call without text to 1 of 25 questions, which count as wrong; set it up without",
+        "the server returned speech without text to 1 of 25 questions; its transcript is the answer",
+    )
+    for place in ("first", "again"):
+        with warnings.catch_warnings():
+            # Else one process gives the same warning once.
+            warnings.simplefilter("always")
+            assert evaluate() == 0
+        said = " ".join(capsys.readouterr().err.split())
+        assert [said.count(words) for words in warned] == [1, 1, 1]
+        (path,) = (tmp_path / "out").rglob("polybench.json")
+        assert load_result(path)[0].measures["unparsed"] == 3
+        (tmp_path / "out").rename(tmp_path / place)
+    assert len(questions(server)) == QUESTIONS
+
+
+def test_a_server_that_wants_sound_ends_the_control_without_it_in_one_line(server, evaluate, capsys):
+    words = "This model requires that either input content or output modality contain audio."
+    server.respond = lambda request: refusal(400, words) if isinstance(request.content, str) else completion("A")
+    assert evaluate(name=f"events-as-text:{server.name}") == 2
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("error: ")]
+    assert f"answered 400 ({words}); this server wants sound in every question; leave out events-as-text:" in line
 
 
 @pytest.mark.slow
