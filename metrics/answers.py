@@ -69,7 +69,7 @@ class _Options:
     folded: tuple[tuple[str, ...], ...]
     pattern: re.Pattern[str]
     yes_no: dict[str, int]
-    intervals: tuple[tuple[float, ...], ...]
+    intervals: tuple[tuple[float | None, ...], ...]
     counts: tuple[str, ...]
     symbols: bool
 
@@ -311,8 +311,7 @@ def _letters(text: str, form: _Options) -> Iterator[_Mention]:
             continue
         told = re.match(r"[)\]:.,'\" ]{1,4}([^\n]{1,300})", text[end:])
         whole = told and form.pattern.match(text, end + told.start(1))
-        own = bool(whole) and option in _same_texts(whole, form)
-        if own:
+        if whole and option in _same_texts(whole, form):
             end = whole.end()
         elif told and not whole and form.texts[option].casefold().startswith(told[1].casefold().rstrip(" .")):
             # "C. No rain": the beginning of its text.
@@ -647,11 +646,11 @@ def _read(answer: str, form: _Options) -> Match:
         sentence = re.split(r"[.!?\n;]\s+|\n|\bbut\b|\bhowever\b", stripped)[-1]
         late = frozenset().union(*(one.options for one in affirmed if one.end > len(stripped) - len(sentence)))
         # "D: absent" ends a review, "D. dog" a list, and "The dog" a text that is cut off.
-        after = answer[affirmed[-1].end :]
-        in_list = re.match(r"[)\]]?\s*[:\-]", after) or (
-            len({one.options for one in lines}) > 1 and not re.search(r"\w", after)
+        rest = answer[affirmed[-1].end :]
+        in_list = re.match(r"[)\]]?\s*[:\-]", rest) or (
+            len({one.options for one in lines}) > 1 and not re.search(r"\w", rest)
         )
-        cut_off = re.match(r"\W*(?:\w+, )?the\b", sentence, re.I) and not re.search(r"\w|[.!?]", after)
+        cut_off = re.match(r"\W*(?:\w+, )?the\b", sentence, re.I) and not re.search(r"\w|[.!?]", rest)
         if len(late) == 1 and len(sentence) < len(answer) - 3 and not in_list and not cut_off:
             return Match(min(late), "last sentence")
         return Match(None, "conflict" if any(len(one.options) > 1 for one in affirmed) else "several")

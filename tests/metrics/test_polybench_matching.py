@@ -172,7 +172,8 @@ would year you young your I option answer choice
 
 @pytest.mark.slow
 def test_random_words_are_hardly_ever_parsed() -> None:
-    rng, vocabulary = random.Random(0), COMMON.split()
+    # The words of numbers name options that are numbers.
+    rng, vocabulary = random.Random(0), [word for word in COMMON.split() if word not in ("one", "once", "two")]
     for options in OPTION_SETS[:6]:
         parsed = 0
         for _ in range(2000):
@@ -226,15 +227,10 @@ def of_options(options: Sequence[str]) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
-    [
-        *(PETS, YES_NO, SECONDS),
-        *(
-            pytest.param(options, marks=pytest.mark.slow)
-            for options in (*(TIMES, CHINESE, ("0", "00", "0.0"), CLOCKS, ALIKE, LONG_TEXTS),)
-        ),
-    ],
+    [PETS, YES_NO, SECONDS, TIMES, CHINESE, ("0", "00", "0.0"), CLOCKS, ALIKE, LONG_TEXTS],
     ids=lambda options: ", ".join(options)[:30],
 )
 def test_no_string_takes_long(options: Sequence[str]) -> None:

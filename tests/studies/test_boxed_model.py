@@ -43,7 +43,7 @@ def test_what_is_no_training_is_refused(tmp_path):
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_training_lands_within_its_spread(tmp_path, one_thread):
     """The whole training, which takes minutes."""
     assert main(["train", "--seed", "0", "--out", str(tmp_path / "trained")]) == 0
