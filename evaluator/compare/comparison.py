@@ -21,8 +21,11 @@ from audio_compositionality.support.text import nearest, shortened
 from audio_compositionality.tasks.base import Measure, Samples, Task, TaskInfo
 from audio_compositionality.tasks.registry import load_task
 
-from .loading import ComparedResult, GivenResults, load_results
+from .loading import ComparedResult, GivenResults, ModelKind, load_results
 from .statistics import Interval, PairedTest, compact_letters, compare_pairs, mean_intervals
+
+MOST_UNREAD = 0.5
+"""Share of answers without a choice above which a score measures the format of answers, not perception."""
 
 Floats = NDArray[np.float64]
 
@@ -148,12 +151,27 @@ class Comparison:
     def views(self) -> Mapping[str, View]:
         """The measures that all results have by sample, by name; the one that the task ranks by is first."""
         measures = sorted(self.info.sampled, key=lambda measure: measure.name != self.info.ranks_by)
-        columns = {measure.name: [result.column(measure) for result in self.results] for measure in measures}
+        columns = {
+            measure.name: [self._answered(result, result.column(measure)) for result in self.results]
+            for measure in measures
+        }
         return {
             measure.name: View(measure, self.labels, np.stack([c for c in parts if c is not None], 1), self.clusters)
             for measure in measures
             if (parts := columns[measure.name]) and all(part is not None for part in parts)
         }
+
+    def _answered(self, result: ComparedResult, column: Floats | None) -> Floats | None:
+        """The column of a result; of a control in a task that asks about listening, the mean of the questions that it
+        answers stands for those that it does not, where it answers most: a refusal is no wrong answer, since who
+        refuses without the sound would gain by it."""
+        choice = None if self.info.profile is None else result.samples.columns.get(self.info.profile.choices)
+        if not self.info.ability or result.kind is not ModelKind.CONTROL or column is None or choice is None:
+            return column
+        answers = choice >= 0
+        if len(choice) != len(column) or answers.mean() < 1 - MOST_UNREAD:
+            return column
+        return np.where(answers, column, column[answers].mean())
 
     @property
     def recommended(self) -> tuple[View, ...]:

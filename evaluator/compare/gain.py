@@ -1,10 +1,11 @@
 """The gain from listening: a model's score with the sound, less the best of what needs none of it.
 
 Without the sound are the same model on silence, on noise and on another clip, answerers that read the texts alone, and
-chance: a model that refuses to answer without sound gains nothing by it. Which of them is best is chosen by the same
-answers, so the gain is the smallest of all differences, and its p the largest of all paired tests: an
-intersection–union test, which needs no correction (Berger 1982, "Multiparameter hypothesis testing and acceptance
-sampling").
+chance. A control is scored by the questions that it answers, where it answers most of them: who refuses without the
+sound gains nothing by it. Who refuses most of them under every control cannot be judged, see `TaskVerdict`. Which
+control is best is chosen by the same answers, so the gain is the smallest of all differences, and its p the largest of
+all paired tests: an intersection–union test, which needs no correction (Berger 1982, "Multiparameter hypothesis testing
+and acceptance sampling").
 """
 
 from __future__ import annotations
@@ -133,8 +134,8 @@ def gain_table(comparison: Comparison, *, with_ids: bool = True) -> Table | None
         + (f"{', '.join(texts)}: answerers that read the texts alone. " if texts else "")
         + ("Quarters, and stretches in disorder: how much of the sound is needed. " if parts else "")
         + "Gain: the score with the sound less the best score without, "
-        "chance among them, with its 95 % interval over independent samples: refusing to answer without sound gains "
-        "nothing.",
+        "chance among them, with its 95 % interval over independent samples. A control that answers most questions is "
+        "scored by those.",
         needs_no_ears_sentence(comparison, rows[0].place) if with_ids else "",
     )
     lines = []

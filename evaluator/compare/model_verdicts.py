@@ -2,7 +2,8 @@
 
 The sentence about a model follows from the standing of each of its deciding tasks (`TaskVerdict`), by these rules:
 
-1. Where most answers to a task name no option, this comes first: such a score tells how a model writes.
+1. Where most answers to a task name no option, with the sound or under every control without it, this comes first: such
+   a score tells how a model writes, or that it knows its clips, and not what it hears.
 2. A model with the same score as its twin in every sample is equal to it; of an untrained twin the question is whether
    these weights are trained, and it comes last.
 3. Above all baselines of a task: "above" and the baselines.
@@ -173,7 +174,13 @@ def tasks_sentence(titles: Sequence[str], tasks: Sequence[TaskVerdict]) -> str:
     groups: dict[tuple[int, str, str], list[str]] = {}
     for title, task in zip(titles, tasks, strict=True):
         # A question comes last.
-        rank = -1 if task.unread else len(Standing) if task.is_same_as_twin else list(Standing).index(task.standing)
+        rank = (
+            -1
+            if task.unread or task.refuses
+            else len(Standing)
+            if task.is_same_as_twin
+            else list(Standing).index(task.standing)
+        )
         groups.setdefault((rank, *_clause(task)), []).append(title)
     said = "; ".join(f"{before} by {listed(by)}{after}" for (_, before, after), by in sorted(groups.items()))
     return said if said.endswith("?") else f"{said}."
@@ -183,6 +190,8 @@ def _clause(task: TaskVerdict) -> tuple[str, str]:
     """The standing of a model in one task: the words before the task's title and those after it."""
     if task.unread:
         return "not to be judged", f", where most answers name no option ({task.unread})"
+    if task.standing is Standing.UNKNOWN and task.refuses:
+        return "not to be judged", ", which it refuses without the right sound; whether it reads the sound is not shown"
     baselines = task.baselines
     if task.is_same_as_twin:
         twin = baselines[TWIN][0].words
@@ -319,6 +328,7 @@ class Verdicts:
                         "task_verdict": task.standing.value,
                         "flags": list(task.flags),
                         "unread": task.unread,
+                        "refuses": task.refuses,
                         "bar": name,
                         "reference": row.words,
                         "standing": standing.value,

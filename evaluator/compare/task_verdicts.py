@@ -19,7 +19,7 @@ from audio_compositionality.encoders.loading.twins import UNTRAINED
 from audio_compositionality.support.text import listed, number_text, shortened
 from audio_compositionality.tasks.base import ENERGY, Measure, TaskInfo, least_of
 
-from .comparison import Comparison, View
+from .comparison import MOST_UNREAD, Comparison, View
 from .loading import ComparedResult, ModelKind, description_names, descriptions_in, level_names, levels_in
 from .statistics import MIN_SAMPLES, SIGNIFICANT, Interval, mean_intervals, paired_t_test
 
@@ -32,9 +32,6 @@ ASSUMED_SOURCES = 10
 
 LONGEST_NAME = 60
 """Characters of a stranger's name in a sentence."""
-
-MOST_UNREAD = 0.5
-"""Share of answers without a choice above which a score measures the format of answers, not perception."""
 
 TWIN, DESCRIPTION, FLOOR = "twin", "description", "floor"
 """Names of the baselines that every task has."""
@@ -180,6 +177,7 @@ class TaskVerdict:
         rows: against the twin, plain descriptions and the floor; then the further baselines that have results.
         flags: meanings of the flags that count against the model.
         unread: the number of answers that name no option, in words, where most do; else empty.
+        refuses: whether most answers name no option under each control without the right sound.
         comparison: of the results of the task; None where it is not kept.
     """
 
@@ -188,6 +186,7 @@ class TaskVerdict:
     rows: tuple[VerdictRow, ...]
     flags: tuple[str, ...] = ()
     unread: str = ""
+    refuses: bool = False
     comparison: Comparison | None = None
 
     @property
@@ -203,11 +202,12 @@ class TaskVerdict:
 
     @property
     def standing(self) -> Standing:
-        """Against all baselines, the worst of them; a flag shows nothing, and where most answers are unread nothing can
-        be told."""
+        """Against all baselines, the worst of them; a flag shows nothing, and where most answers are unread, or the
+        model refuses whatever is not the right sound, being above cannot be told."""
         if self.unread:
             return Standing.UNKNOWN
-        return worst([*self.standings.values(), *(Standing.NOT_SHOWN for _ in self.flags)])
+        refused = [Standing.UNKNOWN] if self.refuses else []
+        return worst([*self.standings.values(), *(Standing.NOT_SHOWN for _ in self.flags), *refused])
 
     @property
     def is_same_as_twin(self) -> bool:
@@ -233,15 +233,21 @@ def twins_of(comparison: Comparison, place: int) -> list[int]:
 
 def task_verdict(info: TaskInfo, result: ComparedResult, rows: Sequence[VerdictRow]) -> TaskVerdict:
     """The verdict from some rows, with what counts against a result whatever the rows are."""
-    measures, unread = result.result.measures, ""
-    raised = [one for one in info.measures if measures.get(one.name) is True]
+    raised = [one for one in info.measures if result.result.measures.get(one.name) is True]
+    flags = tuple(one.meaning.removeprefix("whether ") for one in raised)
+    return TaskVerdict(
+        label=result.label, info=info, rows=tuple(rows), flags=flags, unread=_mostly_unread(info, result)
+    )
+
+
+def _mostly_unread(info: TaskInfo, result: ComparedResult) -> str:
+    """The number of answers of a result that name no option, in words, where most do; else empty."""
     # The first share counts all answers that name no option, refusals among them.
     for name, total in () if info.profile is None else info.profile.shares[:1]:
-        part, every = measures.get(name), measures.get(total)
+        part, every = result.result.measures.get(name), result.result.measures.get(total)
         if part and every and part > every * MOST_UNREAD:
-            unread = f"{part:,.0f} of {every:,.0f}"
-    flags = tuple(one.meaning.removeprefix("whether ") for one in raised)
-    return TaskVerdict(label=result.label, info=info, rows=tuple(rows), flags=flags, unread=unread)
+            return f"{part:,.0f} of {every:,.0f}"
+    return ""
 
 
 def task_verdicts(comparison: Comparison) -> tuple[TaskVerdict, ...]:
@@ -298,7 +304,10 @@ def task_verdicts(comparison: Comparison) -> tuple[TaskVerdict, ...]:
             for k, other in enumerate(results):
                 if other.result.model.id == wanted and k != place:
                     rows += _paired_rows(comparison, place, k, name, words, words)
-        verdicts.append(replace(task_verdict(info, result, rows), comparison=comparison))
+        of_model = {name + result.result.model.id for name in (prefix, *info.bars) if name.endswith(":")}
+        controls = [other for other in results if info.ability and other.result.model.id in of_model]
+        refuses = bool(controls) and all(_mostly_unread(info, other) for other in controls)
+        verdicts.append(replace(task_verdict(info, result, rows), refuses=refuses, comparison=comparison))
     return tuple(verdicts)
 
 

@@ -112,7 +112,6 @@ CLIP_QUESTIONS: dict[str, Any] = QUESTIONS | {
     ),
     "ability": "listen",
     "described_by": ("blind",),  # who is below a description of the sound may listen all the same
-    # Who refuses without sound gains nothing.
     "bars": {"noise-audio:": "itself on noise", "other-audio:": "itself on another clip"},
 }
 """Facts of the tasks of tables of questions, of stated kinds or of none."""
