@@ -104,7 +104,8 @@ def test_only_who_hears_is_said_to_listen(table, tmp_path):
         "clips": "cannot tell",
         "some": "listens",
     }
-    assert "refuses without the right sound; whether it reads the sound is not shown" in verdicts.text
+    said = "which it refuses without the right sound; whether it reads the sound is not shown"
+    assert [said in model.sentence for model in verdicts.models] == [model.label != "some" for model in verdicts.models]
     # All of silence is refused, which gains nothing: on another clip it has its guesses.
     of_some = next(gain for gain in gains(comparison) if gain.label == "some")
     assert 0.15 < of_some.without["other-audio:"] < 0.35
