@@ -33,6 +33,7 @@ class PosedQuestion:
         options: in the order of the prompt; none where answers are free.
         group: what the row shares its sounds with; scores within a group are not independent.
         about: ids of the clips that are heard.
+        instead_of: ids of its own clips, where others take their place; else empty.
         free: the task that scores free answers; None where there are options.
     """
 
@@ -42,6 +43,7 @@ class PosedQuestion:
     options: tuple[str, ...]
     group: str
     about: tuple[str, ...]
+    instead_of: tuple[str, ...] = ()
     free: FreeAnswerTask | None = None
 
     @property
@@ -99,7 +101,12 @@ class PosedTask:
         Raises:
             ClipError: a clip is unusable.
         """
-        (clip,) = clips_about(self.opened, [question.about], keep_invalid=True)
+        (clip,) = clips_about(
+            self.opened,
+            [question.about],
+            keep_invalid=True,
+            instead_of=[question.instead_of] if question.instead_of else (),
+        )
         if clip.problem is not None:
             raise ClipError(clip.problem, 0, clip.id)
         change = self.control.clips if self.control else None
@@ -150,7 +157,9 @@ def pose(
         raise InputError(f"{control!r} is no control that changes sound; {nearest(control, list(controls))}")
     opened = open_task(load_task(name), open_data(data), {"prompt": prompt, "orders": orders})
     free = opened.task if isinstance(opened.task, FreeAnswerTask) else None
-    about = iter(other_clips(opened) if kind is not None and kind.moves else opened.asked_about)
+    is_moved = kind is not None and kind.moves
+    about = iter(other_clips(opened) if is_moved else opened.asked_about)
+    own = iter(opened.asked_about)
     questions: dict[str, PosedQuestion] = {}
     for row, one in zip(opened.rows, opened.inputs, strict=True):
         group = one.group or str(row["group"] or row["id"])
@@ -158,5 +167,7 @@ def pose(
             zip(one.prompts, one.options or ((),) * len(one.prompts), strict=True)
         ):
             id = f"{row['id']}?{number}" if len(one.prompts) > 1 else str(row["id"])
-            questions[id] = PosedQuestion(id, row, text, options, group, next(about), free)
+            questions[id] = PosedQuestion(
+                id, row, text, options, group, next(about), next(own) if is_moved else (), free
+            )
     return PosedTask(opened, kind, questions)

@@ -297,8 +297,8 @@ CONTROLS = {
         ControlKind("loudest-fragment-audio", "the loudest quarter of every clip", clips=loudest_fragments),
         ControlKind(
             "other-audio",
-            "every question asked about a clip of another group, so that question and sound are unrelated; for models "
-            "that answer",
+            "every question asked about a clip of another group, as long and as loud as its own, so that question and "
+            "sound are unrelated; for models that answer",
             moves=True,
         ),
         ControlKind(

@@ -248,7 +248,13 @@ def _questions(
             # The model has no audio input, so no clip is read for it.
             clips = [Clip("", nothing, rate)] * len(call)
         else:
-            clips = clips_about(opened, [about[place] for place in call], skip_invalid, longest_asked(model, opened))
+            clips = clips_about(
+                opened,
+                [about[place] for place in call],
+                skip_invalid,
+                longest_asked(model, opened),
+                [opened.asked_about[place] for place in call] if model.asks_about_others else (),
+            )
         for place, clip in zip(call, clips, strict=True):
             if refused:
                 return
@@ -361,7 +367,11 @@ def _clips_to_learn(
 
 
 def clips_about(
-    opened: OpenedTask, about: Sequence[tuple[str, ...]], keep_invalid: bool, longest: float | None = None
+    opened: OpenedTask,
+    about: Sequence[tuple[str, ...]],
+    keep_invalid: bool,
+    longest: float | None = None,
+    instead_of: Sequence[tuple[str, ...]] = (),
 ) -> list[Clip]:
     """The sound of questions; each clip is read once.
 
@@ -370,21 +380,36 @@ def clips_about(
         about: ids of the clips of each question; of several, one sound is made, see `put_together`.
         keep_invalid: give an unusable clip, with its `Clip.problem`.
         longest: seconds after which a sound is cut; None for no limit.
+        instead_of: ids of the clips whose place each takes, at their rate, length and loudness (see `in_place_of`).
 
     Raises:
         ClipError: one cannot be used, and ``keep_invalid`` is not given.
     """
     places = {id: place for place, id in enumerate(opened.configuration.clip_ids)}
-    wanted = (places[id] for ids in about for id in ids)
+    wanted = (places[id] for ids in (*about, *instead_of) for id in ids)
     clips = {clip.id: clip for clip in clips_at(opened.configuration, wanted).values()}
     sounds = []
     for place, ids in enumerate(about):
         sound = put_together([clips[id] for id in ids])
+        if instead_of:
+            sound = in_place_of(put_together([clips[id] for id in instead_of[place]]), sound)
         if sound.problem is not None and not keep_invalid:
             raise ClipError(f"{sound.problem}; --skip-invalid leaves it out", place, sound.id)
         most = len(sound.waveform) if longest is None else int(longest * sound.sample_rate)
         sounds.append(sound if len(sound.waveform) <= most else replace(sound, waveform=sound.waveform[:most]))
     return sounds
+
+
+def in_place_of(own: Clip, other: Clip) -> Clip:
+    """Another clip at the rate, length and loudness of one: repeated or cut, and scaled to its root mean square, as far
+    as no sample passes full scale. The unusable one where one is."""
+    if own.problem is not None or other.problem is not None:
+        return own if other.problem is None else other
+    waveform = resample(other.waveform[None], other.sample_rate, own.sample_rate)[0]
+    waveform = np.resize(waveform, len(own.waveform))
+    wanted, loudness = (float(np.sqrt(np.mean(np.square(one, dtype=np.float64)))) for one in (own.waveform, waveform))
+    scale = min(wanted / loudness, 1 / float(np.abs(waveform).max())) if loudness else 1.0
+    return replace(other, waveform=(waveform * scale).astype(np.float32), sample_rate=own.sample_rate)
 
 
 def put_together(clips: Sequence[Clip]) -> Clip:

@@ -100,15 +100,16 @@ def test_only_who_hears_is_said_to_listen(table, tmp_path):
     (comparison,) = compare_results([tmp_path], data=table)
     verdicts = verdicts_of([comparison])
     assert {model.label: model.word for model in verdicts.models} == {
-        "lengths": "cannot tell",
+        "lengths": "not shown to listen",
         "clips": "cannot tell",
         "some": "listens",
     }
     said = "which it refuses without the right sound; whether it reads the sound is not shown"
-    assert [said in model.sentence for model in verdicts.models] == [model.label != "some" for model in verdicts.models]
-    # All of silence is refused, which gains nothing: on another clip it has its guesses.
-    of_some = next(gain for gain in gains(comparison) if gain.label == "some")
-    assert 0.15 < of_some.without["other-audio:"] < 0.35
+    assert [model.label for model in verdicts.models if said in model.sentence] == ["clips"]
+    without = {gain.label: gain.without["other-audio:"] for gain in gains(comparison)}
+    # Another clip of the right length is answered by heart; who refuses silence alone has its guesses there.
+    assert without["lengths"] == pytest.approx(0.7, abs=0.1)
+    assert without["some"] == pytest.approx(0.25, abs=0.1)
 
 
 def test_refusing_some_of_a_control_gains_nothing(table, tmp_path):

@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from audio_compositionality.dataset_builder.data import Clip
 from audio_compositionality.encoders.base import ClipError, Model, ModelCard, ModelError
 from audio_compositionality.encoders.controls import CONTROLS, Controlled
+from audio_compositionality.evaluator.run.answers import in_place_of
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.tasks.base import TaskError
@@ -108,12 +110,26 @@ def test_a_model_that_is_told_labels_is_given_the_rows_and_no_sound():
     assert data.read == []
 
 
+class HearsShape(Hears):
+    """Says the number of a clip of `shaped_questions`, however loud it is."""
+
+    def answer(self, clips, prompts):
+        return [f"{round(1_000 * clip.waveform[1] / clip.waveform[0])}" for (clip,) in clips]
+
+
+def shaped_questions(**options):
+    """Questions whose clips say their number by their second sample, as a part of the first."""
+    data = Questions(**options)
+    data.sound = lambda number: (np.tile(np.array([0.5, number / 2_000], np.float32), 4), 8)
+    return data
+
+
 class TestOtherAudio:
     def test_is_the_clip_of_another_group_whatever_the_batch(self):
-        data = Questions(asked=200)
+        data = shaped_questions(asked=200)
         heard = {}
         for size in (1, 7, 64):
-            model = Controlled(Hears(), CONTROLS["other-audio"])
+            model = Controlled(HearsShape(), CONTROLS["other-audio"])
             _, heard[size] = scored(model, data, OPTIONS.changed(batch_size=size))
         assert heard[1] == heard[7] == heard[64]
         asked = data.of("test")
@@ -122,10 +138,21 @@ class TestOtherAudio:
         assert len(set(heard[1])) > 190
         assert set(heard[1]) <= {row["id"][1:] for row in asked}
 
+    def test_has_the_rate_the_length_and_the_loudness_of_the_clip_whose_place_it_takes(self):
+        own = Clip("own", 0.1 * np.sin(np.arange(3_000)).astype(np.float32), 8_000)
+        other = Clip("other", 0.5 * np.sign(np.sin(np.arange(1_000) / 40)).astype(np.float32), 16_000)
+        placed = in_place_of(own, other)
+        assert (placed.id, placed.sample_rate, len(placed.waveform)) == ("other", 8_000, 3_000)
+        assert np.mean(placed.waveform**2) == pytest.approx(np.mean(own.waveform**2), rel=1e-5)
+        # As loud as full scale allows, where the other has peaks.
+        click = Clip("click", np.eye(1, 3_000, dtype=np.float32)[0], 8_000)
+        assert np.abs(in_place_of(own, click).waveform).max() == pytest.approx(1)
+        assert not in_place_of(own, Clip("nothing", np.zeros(5, np.float32), 8_000)).waveform.any()
+
     def test_has_nothing_to_do_with_the_order_of_the_rows(self):
         """As an answer may have: distances between a question and its clip are as those by chance."""
-        data = Questions(asked=400)
-        _, heard = scored(Controlled(Hears(), CONTROLS["other-audio"]), data)
+        data = shaped_questions(asked=400)
+        _, heard = scored(Controlled(HearsShape(), CONTROLS["other-audio"]), data)
         asked = [int(row["id"][1:]) for row in data.rows if row["split"] == "test"]
         distance = np.subtract([int(number) for number in heard], asked)
         assert 100 < np.abs(distance).mean() < 170
@@ -133,17 +160,19 @@ class TestOtherAudio:
 
     def test_wants_two_groups(self):
         with pytest.raises(TaskError, match="all clips are of one group"):
-            scored(Controlled(Hears(), CONTROLS["other-audio"]), Questions(asked=1))
+            scored(Controlled(HearsShape(), CONTROLS["other-audio"]), shaped_questions(asked=1))
 
     def test_a_damaged_clip_is_named_and_the_question_left_out(self):
-        data = Questions()
-        _, heard = scored(Controlled(Hears(), CONTROLS["other-audio"]), data)
+        data = shaped_questions()
+        _, heard = scored(Controlled(HearsShape(), CONTROLS["other-audio"]), data)
         data.damaged = f"r{heard[0]}/audio"
-        model = Controlled(Hears(), CONTROLS["other-audio"])
+        model = Controlled(HearsShape(), CONTROLS["other-audio"])
         with pytest.raises(ClipError, match=data.damaged):
             scored(model, data)
         (result,), left = scored(model, data, OPTIONS.changed(skip_invalid=True))
-        assert left == [number for number in heard if number != heard[0]]
+        # The question about the damaged clip itself has no length or loudness to be asked at.
+        own = [row["id"][1:] for row in data.of("test")]
+        assert left == [number for number, asked in zip(heard, own, strict=True) if heard[0] not in (number, asked)]
         assert "r35/audio" in {clip.id for clip in result.skipped}
 
 
