@@ -48,7 +48,9 @@ _SPELLED = (
     "five fünf cinq cinco cinque пять 五|six 六|seven 七|eight 八|nine 九|ten 十|eleven|twelve"
 )
 _NUMERALS = {word: str(count) for count, words in enumerate(_SPELLED.split("|")) for word in words.split()}
-_ARTICLES = ("a", "an", "the")
+_KEY = re.compile(r"\b([A-G])[ -]?(?:(sharp)|flat)(?= (?:major|minor)\b)", re.I)
+# In "A minor" it is a note.
+_ARTICLE = re.compile(r"[\W_]*(?:the|an|a(?!\s+(?:(?:flat|sharp|major|minor|chord|key|scale)\b\W*)+$))\s+\w", re.I)
 
 
 @dataclass(frozen=True)
@@ -74,20 +76,20 @@ class _Options:
     symbols: bool
 
 
+@functools.lru_cache(maxsize=512)
 def folded_words(text: str) -> tuple[str, ...]:
     """Return the words of a text for comparison: case, a leading article and the spelling of numbers do not matter."""
     words = []
     for word in _WORD.findall(_plain(text).casefold()):
         value = _value(word) if word[0].isdigit() else None
         words.append(_NUMERALS.get(word, word.removesuffix("'s")) if value is None else f"{value:.12g}")
-    # "A." is a letter.
-    has_article = len(words) > 1 and words[0] in _ARTICLES and re.match(r"[\W_]*(?:an?|the)\s+\w", text, re.I)
-    return tuple(words[1:] if has_article else words)
+    return tuple(words[1:] if _ARTICLE.match(text) else words)
 
 
 def _plain(text: str) -> str:
-    """A text without characters that do not affect its meaning."""
+    """A text without characters that do not affect its meaning; "C sharp minor" becomes "C# minor"."""
     text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text.translate(_SAME)).translate(_SAME))
+    text = _KEY.sub(lambda key: f"{key[1]}{'#' if key[2] else 'b'}", text)
     return re.sub(r"\b([^\W\d_])\.(?=[^\W\d_]\b)", r"\1", text).strip()
 
 
@@ -129,11 +131,8 @@ def _text_pattern(folded: Sequence[Sequence[str]]) -> re.Pattern[str]:
             plural = "(?:s|es)?" if word.isascii() and len(word) > 2 and word.isalpha() else ""
             spelled.append(f"(?:{'|'.join(forms)}){plural}(?:'s)?")
         before = "" if re.match(f"[{_UNSPACED}]", words[0]) else r"(?<![^\W_])(?<!\d[.,:])"
-        after = (
-            ""
-            if re.match(f"[{_UNSPACED}]", words[-1][-1])
-            else r"(?![^\W_]|[#+](?!\w)|[.,:]\d| (?:major|minor|flat|sharp)\b)"
-        )
+        after = r"(?![^\W_]|[#+](?!\w)|[.,:]\d| (?:major|minor|flat|sharp)\b)"
+        after = "" if re.match(f"[{_UNSPACED}]", words[-1][-1]) else after
         article = r"(?:\b(?:an?|the)\s+)?"
         phrase = r"[^\w#]{0,5}_?".join(spelled)
         groups.append(f"(?P<o{place}>{before}{article}{phrase}{after})")
@@ -149,8 +148,8 @@ _SPECIAL = re.compile(
     r"<\|(?:im_end|eot_id|endoftext|end|return|eos)[^|<>]{0,40}\|>|</?s>|<(?:eos|bos|pad|end_of_turn)>"
 )
 _THOUGHT = r"(?:seed:)?(?:think|thinking|thoughts?|reason|reasoning|analysis|cot|reflection|scratchpad)"
-_THOUGHT_END = re.compile(rf"<\s?/\s?{_THOUGHT}\s?>|\[/THINK\]|◁/think▷", re.I)
-_THOUGHT_START = re.compile(rf"<\s?{_THOUGHT}\s?>|\[THINK\]|◁think▷", re.I)
+_THOUGHT_END = re.compile(rf"<\s?/\s?{_THOUGHT}\s?>|\[/THINK\]|◁/think▷|<\|end_(?:of_thought|thinking)\|>", re.I)
+_THOUGHT_START = re.compile(rf"<\s?{_THOUGHT}\s?>|\[THINK\]|◁think▷|<\|(?:begin_of_thought|start_thinking)\|>", re.I)
 _CHANNEL = re.compile(r"<\|(?:channel|start|message)\|>")
 _FINAL = re.compile(r"<\|channel\|>\s?final\b[^<]{0,40}<\|message\|>|^analysis\b[\s\S]*assistantfinal:?")
 _NEXT_TURN = re.compile(
@@ -160,7 +159,10 @@ _TAGGED = re.compile(r"<\s?(?:final[ _]?)?(?:answer|choice|option|response)\s?>"
 _TAG_END = re.compile(r"<\s?/[^<>]{0,20}>|<\s?/\s?(?:answer)?$", re.I)
 _BOXED = re.compile(r"\\f?boxed\s{0,3}\{((?:[^{}]|\{[^{}]{0,300}\}){0,300})")
 _COMMAND = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|mbox)\s{0,3}\{([^{}]*)\}?")
-_READ_FIELDS = ("final_answer", "answer", "choice", "option", "prediction", "response", "content", "text", "output")
+_READ_FIELDS = (
+    *("final_answer", "answer", "correct_answer", "choice", "option", "selected_option", "letter", "prediction"),
+    *("response", "content", "text", "generated_text", "output"),
+)
 
 
 def _parts(value: Any) -> list[str]:
@@ -198,7 +200,7 @@ def _final_parts(text: str) -> list[str]:
     turn = _NEXT_TURN.search(text)
     if turn and re.search(r"\w", text[: turn.start()]):
         text = text[: turn.start()]
-    text = _THOUGHT_START.split(_THOUGHT_END.split(_SPECIAL.sub(" ", text))[-1])[0]
+    text = _SPECIAL.sub(" ", _THOUGHT_START.split(_THOUGHT_END.split(text)[-1])[0])
     parts = [_TAG_END.split(part)[0] for part in _TAGGED.split(text)[:0:-1]]
     return [*_BOXED.findall(text)[-1:], *parts[:4], text]
 
@@ -253,8 +255,7 @@ _OTHER_LETTERS = re.compile(
     re.I,
 )
 _AFTER_ARTICLE = re.compile(
-    r" (?!(?:is|was|because|and|or|since|as|for|would|seems|but|fits|I|\w\b)\b)"
-    rf"[^\W_{_UNSPACED}]"
+    rf" (?!(?:is|was|because|and|or|since|as|for|would|seems|but|fits|I|\w\b)\b)[^\W_{_UNSPACED}]"
 )
 
 
@@ -293,12 +294,8 @@ def _letters(text: str, form: _Options) -> Iterator[_Mention]:
         marked = bool(re.search(r"[)\].:>]", match["after"])) or not rest.strip() or rest.startswith("\n")
         option = _option_of_letter(letter, form)
         place = LETTERS.find(letter.upper())
-        if (
-            form.symbols
-            and place < len(form.texts)
-            and re.match(rf"[)\].: ]{{1,3}}{re.escape(form.texts[place])}(?!\w)", text[start + 1 :])
-        ):
-            option = place
+        own = re.escape(form.texts[place]) if form.symbols and place < len(form.texts) else "(?!)"
+        option = place if re.match(rf"[)\].: ]{{1,3}}{own}(?!\w)", text[start + 1 :]) else option
         own_line = not re.search(r"\w", before.rpartition("\n")[2])
         if option is None or _OTHER_LETTERS.search(before):
             continue
@@ -368,22 +365,20 @@ def _counts(text: str, form: _Options) -> Iterator[_Mention]:
     """Numbers with the unit of their option; without one, or with a noun of events, where they are all there is."""
     found: list[tuple[bool, _Mention]] = []
     for match in _WORD.finditer(text):
-        rest, before = text[match.end() :], text[: match.start()]
+        rest, before = text[match.end() : match.end() + 40], text[max(0, match.start() - 12) : match.start()]
         word = folded_words(match[0])[:1]
-        if (
-            not word
-            or word[0] not in form.counts
-            or re.search(r"\d[.:,/]$", before[-2:])
-            or re.match(r"[:/.,]\d", rest)
-        ):
+        if not word or word[0] not in form.counts:
+            continue
+        if re.search(r"\d[.:,/]$", before) or re.match(r"[:/.,]\d", rest):
             continue
         place = form.counts.index(word[0])
-        if match[0].casefold() in _ONE and (rest.startswith(" of ") or _PRONOUN.search(before[-12:])):
+        if match[0].casefold() in _ONE and (rest.startswith(" of ") or _PRONOUN.search(before)):
             continue
-        if (match[0] == "一" and rest[:1] in "共起样直些") or _ABOUT.search(before[-12:]):
+        if (match[0] == "一" and rest[:1] in "共起样直些") or _ABOUT.search(before):
             continue
         unit = form.folded[place][1:]
-        own = folded_words(rest[:40])[: len(unit)] == unit if unit else not re.match(_EVENTS, rest, re.I)
+        said = rest[: len(" ".join(unit)) + 4]
+        own = folded_words(said)[: len(unit)] == unit if unit else not re.match(_EVENTS, rest, re.I)
         if re.match(_UNIT, rest, re.I) and (not own if unit else all(len(number) < 3 for number in form.counts)):
             continue
         found.append((own, _Mention(match.start(), match.end(), frozenset([place]))))
@@ -422,11 +417,8 @@ def _affirmed(text: str, mentions: Sequence[_Mention]) -> list[_Mention]:
     kept = [True] * len(mentions)
     for place, one in enumerate(mentions):
         between = text[mentions[place - 1].end : one.start] if place else ""
-        if (
-            place
-            and not kept[place - 1]
-            and re.fullmatch(r"\W{0,3}(?:n?or|(?<!,)\band)\s+(?:an?|the)?\W{0,3}", between)
-        ):
+        goes_on = re.fullmatch(r"\W{0,3}(?:n?or|(?<!,)\band)\s+(?:an?|the)?\W{0,3}", between)
+        if place and not kept[place - 1] and goes_on:
             kept[place] = False
             continue
         clause = _CLAUSE.split(text[max(0, one.start - 40) : one.start])[-1]
@@ -544,7 +536,11 @@ def match_answer(text: str, options: Sequence[str]) -> Match:
     form = _prepared(tuple(options))
     parts = _structured(text)
     if parts is not None:
-        found = [match_answer(part, options) for part in parts[:LONGEST]]
+        found = [
+            match_answer(part, options)
+            for place, part in enumerate(parts[:LONGEST])
+            if sum(map(len, parts[:place])) < READ_CHARACTERS[1]
+        ]
         named = {match.option for match in found} - {None}
         if len(named) > 1:
             return Match(None, "conflict")
@@ -627,9 +623,11 @@ def _read(answer: str, form: _Options) -> Match:
         return _decided(_side_by_side(answer, affirmed), "letter first")
     if _NONE.search(answer):
         return Match(None, "none of them")
-    refusals = [one for one in _REFUSAL.finditer(answer) if not any(m.start <= one.start() < m.end for m in mentions)]
+    refusals = [one.span() for one in _REFUSAL.finditer(answer)]
+    # "I'm not sure" is an answer where an option is "Not sure".
+    refusals = [(start, end) for start, end in refusals if all(m.end <= start or end <= m.start for m in mentions)]
     if refusals:
-        start, end = refusals[-1].span()
+        start, end = refusals[-1]
         hedged = affirmed and re.search(r"\b(?:though|although|while)\W*$", answer[:start], re.I)
         turned = re.search(r"\b(?:but|however|maybe|probably|though|if i had to)\b", answer[end:], re.I)
         if not hedged and not (turned and affirmed and affirmed[-1].start > end):
@@ -684,7 +682,8 @@ def _reworded(answer: str, form: _Options) -> Match:
     near = [
         place
         for place, words in enumerate(form.folded)
-        if len(words) == len(spelled) <= 4
+        # "Unhappy" is no "happy" that is misspelt.
+        if len(words) <= 4 and [word[0] for word in words] == [word[0] for word in spelled]
         if all(SequenceMatcher(None, one, other).ratio() > 0.81 for one, other in zip(words, spelled, strict=True))
     ]
     return Match(near[0], "mention") if len(near) == 1 else Match(None, "nothing")

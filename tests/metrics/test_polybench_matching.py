@@ -124,6 +124,70 @@ def test_a_yes_to_the_request_is_a_refusal(text: str, rule: str) -> None:
     assert match_answer(text, YES_NO).rule == rule
 
 
+# Options, and answers with the letter that they name, or "-".
+MISREAD: dict[tuple[str, ...], dict[str, str]] = {
+    ("A quiet kitchen", "A busy street", "A tram stop", "An office"): {
+        'The correct answer is: "A tram stop".': "C",
+        "The correct answer is: A tram stop.": "C",
+        "Therefore, the answer is 'A tram stop'.": "C",
+        "(C) A tram stop": "C",
+        'Of the choices, "A tram stop" fits best.': "C",
+        "C. A": "C",
+    },
+    ("A television playing", "A baby crying", "A car honking"): {"A telephone playing": "-"},
+    ("An alarm ticking at intervals", "Rain", "Speech"): {"A church bell rings at intervals": "-"},
+    ("Their tutor", "I don't know", "Their sister", "Their boss"): {
+        'The correct answer is **D. Their boss**. The speaker says: "And no, I have not told him."': "D",
+        'The correct answer is **D**.\n\nIn the clip one says, "Oh, and I meant to ask, is there a class?"': "D",
+    },
+    ("Not loud enough", "Too loud", "Not at all", "It was late"): {"A. Not loud": "A", "C. Not at": "C"},
+    ("Rain at night", "Rain by day", "No rain was heard", "Snow"): {"C. No rain": "C"},
+    ("Yes, it is the second sound.", "Yes, it is the first sound.", "No, it is not present."): {
+        "There is no dog. Therefore, the answer is 'No, it is not present.'.": "C"
+    },
+    ("Yes", "No", "Not sure"): {"I'm not sure.": "C", "I'm sorry, I can't tell.": "-"},
+    ("Rain", "Wind", "Thunder"): {"<rain>": "A", "Therefore the answer is <Rain>.": "A"},
+    ("six", "one", "five"): {"It appears < five > times.": "C", "The answer is <one>.": "B"},
+    ("F#m7", "Bm", "C#m", "E"): {"C#m": "C", "The answer is C#m.": "C"},
+    ("A#:hdim7(11)/1", "E:(1,5)/1", "G#:min7(4,*5)/1"): {"The answer is G#:min7(4,*5)/1.": "C"},
+    ("Bm", "F#m", "G6", "D"): {"['Bm', 'F#m']": "-", "D minor": "-"},
+    ("A minor", "E minor", "C# major", "D"): {
+        "The piece is in A minor.": "A",
+        "The answer is B. E minor": "B",
+        "C sharp major": "C",
+        "C♯ major": "C",
+        "G minor": "-",
+        "Bb major": "-",
+    },
+    ("R", "G", "PG-13", "a"): {"R": "A", "a": "D", "C": "C"},
+    ("3/4", "4/4", "6/8", "2/4"): {
+        "I count four beats. It is a 4/4 time signature, so the answer is 4/4. </answer>": "B"
+    },
+    ("2", "3", "4", "5"): {"We hear the bell 4 times.": "C"},
+    ("158.0", "120.0", "90.0", "75.0"): {"The tempo is 75.0 bpm.": "D"},
+    ("Al and Jo", "Nan and Mo", "Su and Mo", "Ed and Di"): {
+        "* A. Al and Jo: no team.\n* B. Nan and Mo: a team.\n* D. Ed and Di: a team.\n\n**B. Nan and Mo**": "B"
+    },
+    ("Harp", "Flute", "Drum"): {
+        "The answer to 'Which one? Choices: (A) Harp (B) Flute (C) Drum' is: B": "B",
+        "<|channel|>analysis<|message|>A<|end|><|start|>assistant<|channel|>final<|message|>B": "B",
+        "<|channel|>analysis<|message|>The answer is A.": "-",
+        "<seed:think>The answer is A.</seed:think>B": "B",
+        "<|begin_of_thought|>A<|end_of_thought|>B": "B",
+        "<|START_THINKING|>The answer is A.": "-",
+        '[{"type": "thinking", "text": "A"}, {"type": "text", "text": "B"}]': "B",
+        '{"letter": "B"}': "B",
+    },
+    ("happy", "sad", "angry"): {"unhappy": "-", "hapy": "A"},
+}
+
+
+@pytest.mark.parametrize("options", MISREAD, ids=" ".join)
+def test_kinds_of_answers_that_were_misread(options: tuple[str, ...]) -> None:
+    for text, letter in MISREAD[options].items():
+        assert match_answer(text, options).option == (None if letter == "-" else LETTERS.index(letter)), text
+
+
 STYLES: dict[str, Callable[[str, str], str]] = {
     "letter": lambda letter, text: letter,
     "small letter in brackets": lambda letter, text: f"({letter.lower()})",
