@@ -234,12 +234,11 @@ def _rows_in(path: Path, value: Any) -> tuple[str, Sequence[Any]]:
     """
     if isinstance(value, list):
         return "a list in JSON", value
-    # Results of a run stand below a name, beside its settings and scores.
-    for name in ("details", "results", "predictions", "answers", "responses", "outputs", "data", "samples"):
-        if isinstance(value, dict) and isinstance(value.get(name), dict) and value[name]:
-            value = value[name]
-            break
+    names = ("details", "results", "predictions", "answers", "responses", "outputs", "data", "samples")
     held = value if isinstance(value, dict) else {}
+    # Results of a run stand below a name, beside its settings and scores: in a list, or else by id.
+    if not any(isinstance(held.get(name), list) for name in names):
+        held = next((held[name] for name in names if isinstance(held.get(name), dict) and held[name]), held)
     lists = [name for name, rows in held.items() if isinstance(rows, list) and dict in map(type, rows)]
     if len(lists) == 1:
         return f"a list in JSON below {lists[0]!r}", held[lists[0]]
