@@ -506,7 +506,7 @@ def match_answer(text: str, options: Sequence[str]) -> Match:
     2. An answer that is marked: the content of the last ``\\boxed{}`` or ``<answer>``, the value of a JSON answer, the
        only bold line that names an option.
     3. What "answer is", "I choose" and so on introduce (*answer is*), or "so", "therefore", "must be" (*conclusion*);
-       the last one counts, since "wait" and "actually" withdraw what stands before them.
+       the last one counts, since "wait" and "actually" withdraw what comes before them.
     4. A letter in front of all (*letter first*), or Yes or No (*yes or no*).
     5. The only option that is mentioned and not denied (*mention*); of several the only one in the last sentence (*last
        sentence*). An option may be mentioned by its letter, its text, "the second option", a number, two times or, in a

@@ -123,7 +123,7 @@ def test_structured_answers_have_their_texts(value, texts):
         # AudioBench's logs, rows and answers by id, and one row.
         (
             "x.json",
-            '{"results": {"x": {"score": 1}}, "details": [{"id": "q1", "question": "What?\\n Choices:\\n(A) dog (B) rain ", '
+            '{"results": {"x": {"a": 1}}, "details": [{"id": "q1", "question": "What?\\n Choices:\\n(A) dog (B) rain", '
             '"reference": "rain", "model_prediction": "B. rain", "judge_response": "Rating: 1", "rate_score": 1.0}]}',
         ),
         (
