@@ -536,10 +536,11 @@ def match_answer(text: str, options: Sequence[str]) -> Match:
     form = _prepared(tuple(options))
     parts = _structured(text)
     if parts is not None:
+        parts, (first, last) = parts[-LONGEST:], READ_CHARACTERS
         found = [
             match_answer(part, options)
-            for place, part in enumerate(parts[:LONGEST])
-            if sum(map(len, parts[:place])) < READ_CHARACTERS[1]
+            for place, part in enumerate(parts)
+            if len("".join(parts[:place])) < first or len("".join(parts[place + 1 :])) < last
         ]
         named = {match.option for match in found} - {None}
         if len(named) > 1:

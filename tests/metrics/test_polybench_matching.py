@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -343,3 +344,8 @@ def test_a_long_reasoning_is_read_at_its_end() -> None:
     noise = "The dog barks, and the cat is heard. " * 1000
     assert match_answer(f"{noise}\nThe answer is C.", PETS).option == 2
     assert match_answer(f"C. rain\n{noise}", PETS).option == 2
+    # Likewise of a list of parts: all of them would take as long as a text that is read to its end.
+    parts = [noise[:2000], "The answer is A.", noise[:2000]]
+    assert match_answer(json.dumps([*parts, "The answer is C."]), PETS).option == 2
+    assert match_answer(json.dumps(["C. rain", *parts]), PETS).option == 2
+    assert match_answer(json.dumps(parts[:2]), PETS).option == 0
