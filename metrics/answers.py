@@ -571,7 +571,8 @@ def _exact(answer: str, form: _Options) -> Match:
         option = _option_of_letter(lone[1], form)
         return Match(option, "no such letter" if option is None else "letter")
     labelled = re.fullmatch(r"[^\w#+]*([A-Z])[)\].:]+\s+(.+)", answer)
-    if labelled and form.folded[option := _option_of_letter(labelled[1], form) or 0] == folded_words(labelled[2]):
+    option = _option_of_letter(labelled[1], form) if labelled else None
+    if labelled and option is not None and form.folded[option] == folded_words(labelled[2]):
         return Match(option, "letter")
     words = folded_words(answer)
     if words and form.folded.count(words) == 1:
