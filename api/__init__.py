@@ -13,6 +13,7 @@ from audio_compositionality.support.torchaudio_build import leave_out_unfit_torc
 
 if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.open_data import open_data
+    from audio_compositionality.encoders.adapters.custom import wrap
     from audio_compositionality.encoders.loading.names import list_models
     from audio_compositionality.encoders.loading.registry import load_model
     from audio_compositionality.evaluator.compare.compared import compare
@@ -32,6 +33,7 @@ _MODULES = {
     "load_model": "encoders.loading.registry",
     "open_data": "dataset_builder.open_data",
     "report": "evaluator.report.page",
+    "wrap": "encoders.adapters.custom",
 }
 
 __all__ = [
@@ -44,6 +46,7 @@ __all__ = [
     "load_model",
     "open_data",
     "report",
+    "wrap",
 ]
 
 

@@ -8,7 +8,7 @@
 
 A task scores a model of mteb as `evaluate` scores ``mteb:NAME``, so that the numbers are the same. The main score is
 the measure that the task ranks by, on the split ``test``. Beside it stand the other measures; their ``intervals``; and
-the ``controls``, the score of each baseline, and of the untrained twin of a model of ours.
+the ``controls``, the score of each baseline, and of the untrained twin of a model of ours that was given by name.
 
 ``python -m audio_compositionality.bridges.mteb OUT --path ORG/REPOSITORY --revision SHA`` writes what a pull request to
 mteb asks for: metadata, descriptive statistics and results, a file each, by task.
@@ -47,7 +47,7 @@ KEPT = "audio_compositionality"
 """Key, in the scores of mteb, of our results as JSON text."""
 
 model = MtebModel
-"""``model(NAME)``: a model of ours for mteb."""
+"""``model(NAME)``: a model of ours for mteb; or ``model(OBJECT)``, see `load_model`."""
 
 
 def task(name: str, data: str = "mini", *, path: str = PATH, revision: str = REVISION) -> Any:
@@ -192,7 +192,8 @@ def _scores(given: Any, opened: OpenedTask, data: Data, batch_size: int) -> dict
     encoder = given.encoder if is_ours else as_encoder(given)
     options = RunOptions(batch_size=batch_size, progress=False)
     (result,) = evaluate_models([encoder], data, [opened.task], options)
-    beside = [*_baselines(opened, data), *(_twins(encoder, opened.task, data, options) if is_ours else ())]
+    twins = _twins(given.name, encoder, opened.task, data, options) if is_ours and given.name else []
+    beside = [*_baselines(opened, data), *twins]
     beside = [one for one in beside if one.model.id != result.model.id]
     kept = (result, *beside)
     tables = []
@@ -227,9 +228,8 @@ def _baselines(opened: OpenedTask, data: Data) -> list[Result]:
     return _SCORED_BASELINES[key]
 
 
-def _twins(encoder: Model, ours: Task, data: Data, options: RunOptions) -> list[Result]:
-    """The results of the twins of a model that has any."""
-    name = encoder.card.id
+def _twins(name: str, encoder: Model, ours: Task, data: Data, options: RunOptions) -> list[Result]:
+    """The results of the twins of a model that has any, by the name that it was loaded by."""
     plan = planned([Named(name, (encoder,))], [ours], is_named=True, is_judged=False)
     twins = [load_model(twin) for twin in plan.beside.get(name, ())]
     return evaluate_models(twins, data, [ours], options) if twins else []

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -178,6 +180,29 @@ def add_org(parser: argparse.ArgumentParser) -> None:
 def add_dry_run(parser: argparse.ArgumentParser) -> None:
     """Add `options.dry_run`."""
     parser.add_argument("--dry-run", action="store_true", help="print what would be sent and its size; send nothing")
+
+
+def next_line(options: argparse.Namespace, command: str, *words: str, kept: Collection[str] | None = None) -> str:
+    """The line at the end of a command that names the next one, quoted, with the typed options that it takes too.
+
+    Args:
+        options: of the typed command.
+        command: the next one.
+        words: its first words after the name; an option among them replaces the typed one.
+        kept: the typed options that mean the same there, by their names in `options`; None for all.
+    """
+    parser = argparse.ArgumentParser(add_help=False)
+    import_module(f"{__package__}.{command}").COMMAND.add_arguments(parser)
+    line = ["audio-compositionality", command, *words]
+    for action in parser._actions:
+        value = getattr(options, action.dest, None)
+        if not value or not action.option_strings or (kept is not None and action.dest not in kept):
+            continue
+        option = action.option_strings[0]
+        if option not in words:
+            given = value if isinstance(value, list) else [value]
+            line += [option] if value is True else [word for one in given for word in (option, str(one))]
+    return f"Next: {shlex.join(line)}"
 
 
 def add_traceback(parser: argparse.ArgumentParser) -> None:

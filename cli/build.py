@@ -52,6 +52,7 @@ def run(options: argparse.Namespace) -> None:
     """Build the data set, and print how to read it."""
     arguments.check_output(options.out, "--out")
     from audio_compositionality.dataset_builder.build import build_dataset, build_sizes
+    from audio_compositionality.tasks.registry import scored_recipes
 
     data = _rendered(options)
     if options.out is None:
@@ -77,6 +78,9 @@ def run(options: argparse.Namespace) -> None:
     print(f"{folder} is built. To load it from its parent folder:")
     for recipe in data.recipes:
         print(f'  load_dataset("{folder.name}", "{recipe}")')
+    is_scored = any(recipe in scored_recipes() for recipe in data.recipes)
+    words = ("run", "--data", str(folder)) if is_scored else ("train", "--data", str(folder), "--out", "model")
+    print(arguments.next_line(options, *words, kept=()))
 
 
 def _print_sizes(sizes: Sequence[BuiltSize]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 from collections.abc import Collection
 
 from audio_compositionality.support.table import print_table
@@ -38,11 +37,11 @@ def run(options: argparse.Namespace) -> int:
     print_table(check_table(checks, options.model))
     if not all_passed(checks):
         return 1
-    print(f"Next: {shlex.join(_next_command(options, {check.name for check in checks}))}")
+    print(_next_line(options, {check.name for check in checks}))
     return 0
 
 
-def _next_command(options: argparse.Namespace, checked: Collection[str]) -> list[str]:
+def _next_line(options: argparse.Namespace, checked: Collection[str]) -> str:
     """The command that judges the model by the tasks that need most of its abilities, from the names of its checks; of
     several such benchmarks by one of which it can do all tasks."""
     from audio_compositionality.tasks.registry import list_tasks
@@ -56,10 +55,7 @@ def _next_command(options: argparse.Namespace, checked: Collection[str]) -> list
     possible = [info for info in every if info.needs <= abilities]
     info = max(possible, key=lambda info: (len(info.needs), info.benchmark not in mixed))
     benchmark = ["--benchmark", info.benchmark] if info.on_request else []
-    layer = [] if options.layer is None else ["--layer", options.layer]
-    values = [word for text in options.set for word in ("--set", text)]
-    device = [] if options.device is None else ["--device", options.device]
-    return ["audio-compositionality", "run", options.model, *benchmark, *layer, *values, *device]
+    return arguments.next_line(options, "run", options.model, *benchmark)
 
 
 _SHOWN_BY = {"audio": "embeds", "text": "texts", "answer": "answers"}

@@ -12,7 +12,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import write_whole
 from audio_compositionality.support.table import Column, Table, print_table, rows_of
 
-from . import data_options
+from . import arguments, data_options
 from .arguments import Command, add_settings, data_groups, divided
 
 if TYPE_CHECKING:
@@ -38,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Open the data and describe them; write a description file where one is requested."""
     from audio_compositionality.dataset_builder.data_spec import recognised
+    from audio_compositionality.dataset_builder.open_data import settable
     from audio_compositionality.dataset_builder.sounds.published.question_tables import ReadQuestions
     from audio_compositionality.dataset_builder.texts.label_questions import NothingAskedError
     from audio_compositionality.tasks.registry import list_tasks, scored_recipes
@@ -58,7 +59,8 @@ def run(options: argparse.Namespace) -> None:
         _write(options.write, spec.changed(settings={**spec.settings, **changes}), reading.kind)
         print(f"{options.write} is written: --data {options.write} takes it.", flush=True)
     # Questions with a fault are what an audit is for: they are named, and the others are looked at.
-    options.skip_invalid = options.skip_invalid or reading.kind in ("questions", "benchmark")
+    typed = options.skip_invalid
+    options.skip_invalid = typed or reading.kind in ("questions", "benchmark")
     try:
         opened = data_options.open_with_notes(options, spec, changes, recipes)
     except NothingAskedError as error:
@@ -80,14 +82,14 @@ def run(options: argparse.Namespace) -> None:
             rows.append((task.info.name, cost.rows, cost.clips, cost.seconds / 60, "yes"))
     _print_tasks(rows)
     print()
-    name = str(options.write or options.data)
+    options.skip_invalid = typed
     if isinstance(opened.data, ReadQuestions):
         from audio_compositionality.evaluator.run.item_audit import audit_tables
 
         for table in audit_tables(opened.data.configuration(opened.data.recipes[0]).rows, opened.data.digests):
             print_table(table)
             print()
-        name += " --skip-invalid" if opened.data.faults else ""
+        options.skip_invalid = typed or bool(opened.data.faults)
     if not costs:
         return
     from audio_compositionality.encoders.loading.registry import load_encoder
@@ -101,7 +103,18 @@ def run(options: argparse.Namespace) -> None:
         f"In total {clips:,} clips, {minutes:,.0f} min of sound. {BASELINE} takes about {max(seconds, 1):,.0f} s "
         f"here, measured on a few clips, and {stored_megabytes(model, list(costs.values())):,.1f} MB of embeddings."
     )
-    print(f"Next: audio-compositionality run MODEL --data {name}")
+    print("The next command scores the baselines; the names of models go after `run`.")
+    if options.write is None:
+        words = ["--data", options.data]
+        if not changes.keys() <= data_groups(spec, data_options.wanted_recipes(spec, None))[-1].fields().keys():
+            # Of tasks on request, which `run` scores only by name.
+            infos = [one.info for one in list_tasks() if one.info.recipe in costs]
+            having = [info.name for info in infos if changes.keys() & settable(spec, (info.recipe,)).keys()]
+            words += ["--tasks", ",".join(having)]
+        print(arguments.next_line(options, "run", *words))
+    else:
+        # Preset and settings stand in the file.
+        print(arguments.next_line(options, "run", "--data", str(options.write), kept=("skip_invalid",)))
 
 
 def _print_tasks(rows: Sequence[Sequence[float | str | None]]) -> None:

@@ -230,7 +230,7 @@ def _compare(options: argparse.Namespace, settings: TrainingSettings, learnt: Le
     if join_training(options.device).is_main:
         print_table(table)
         results = options.out / RESULTS
-        print(f"Next: {shlex.join(['audio-compositionality', 'report', str(results)])}")
+        print(arguments.next_line(options, "report", str(results), kept=()))
 
 
 def _learnt_from(options: argparse.Namespace) -> LearntFrom:
@@ -351,8 +351,8 @@ def _lines(trained: TrainingRun, options: argparse.Namespace, learnt: LearntFrom
         model = out if position.best_step == position.total else out / "best"
     # --set may change the training rows; the test items have other settings.
     typed = learnt.typed(made=False) if learnt.are_made else []
-    command = ["audio-compositionality", "run", str(model), "--benchmark", BENCHMARK, *typed]
-    return [*lines, f"Next: {shlex.join(command)}"]
+    words = (str(model), "--benchmark", BENCHMARK, *typed)
+    return [*lines, arguments.next_line(options, "run", *words, kept=("device",))]
 
 
 COMMAND = Command(

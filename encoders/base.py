@@ -75,6 +75,10 @@ def kind_name(needs: frozenset[str]) -> str:
     return _KINDS.get(needs, f"model that can {verbs}")
 
 
+OBJECT = "object-"
+"""First part of the revision of a model that is an object of a Python session and states no revision."""
+
+
 @dataclass(frozen=True)
 class ModelCard:
     """The exact identity of a model as it is run.
@@ -105,6 +109,11 @@ class ModelCard:
     trained_on: str | None = None
     front_end_version: int = 1
     options: EncoderOptions = field(default=DEFAULT_OPTIONS)
+
+    @property
+    def is_reusable(self) -> bool:
+        """Whether an equal card means an equal model, so that stored embeddings and results may be reused."""
+        return not self.revision.startswith(OBJECT)
 
 
 class ModelError(AudioCompositionalityError):
@@ -636,8 +645,8 @@ def check_embeddings(embeddings: NDArray[Any], encoder: Model, count: int | None
     """
     array, dim = np.asarray(embeddings), output_dim_of(encoder)
     rows = len(array) if count is None and array.ndim else count
-    if array.shape != (rows, dim):
-        expected = f"[{'n' if count is None else count}, {dim}]"
+    if array.shape != (rows, dim) or dim < 1:
+        expected = f"[{'n' if count is None else count}, {dim if dim > 0 else 'dim'}]"
         raise ModelError(f"encoder '{encoder.card.id}' returned shape {array.shape}, but must return {expected}")
     if not np.issubdtype(array.dtype, np.floating):
         raise ModelError(f"encoder '{encoder.card.id}' returned {array.dtype}, but must return floating embeddings")

@@ -23,8 +23,10 @@ from audio_compositionality.support.table import Cell, Column, Row, Table
 from audio_compositionality.support.text import first_line
 
 from . import check_sounds
+from .adapters.custom import ModelCodeError
 from .base import ClipError, GivenClip, Model, ModelError, StagedEncoder, output_dim_of
 from .inference import allowed_in_company, relative_difference
+from .loading.names import parse_name
 from .loading.registry import load_model
 from .options import DEFAULT_OPTIONS, EncoderOptions
 
@@ -173,12 +175,12 @@ class Session:
 
 
 def check_model(
-    model: str | Model, *, device: str | torch.device | None = None, options: EncoderOptions = DEFAULT_OPTIONS
+    model: object, *, device: str | torch.device | None = None, options: EncoderOptions = DEFAULT_OPTIONS
 ) -> list[ModelCheck]:
     """Check a model: its embeddings, and its answers.
 
     Args:
-        model: a name as for `load_model`, or a loaded model.
+        model: a name or an object as for `load_model`, or a loaded model.
         device: torch device to load on; by default CUDA where there is one.
         options: layer, pooling, precision, compilation to load with.
 
@@ -187,13 +189,13 @@ def check_model(
     """
     memory = check_sounds.memory_growth()
     checks = []
-    if isinstance(model, str):
+    if not isinstance(model, Model):
         try:
             loaded = load_model(model, device=device, options=options)
             if not loaded.abilities & {"audio", "answer"}:
                 raise ModelError(f"'{model}' is a {type(loaded).__name__}, which neither embeds sound nor answers")
         except Exception as error:
-            return [ModelCheck("loads", "fail", message_of(error), _LOADS)]
+            return [ModelCheck("loads", "fail", message_of(error), _why_not_loaded(model, error))]
         model, card = loaded, loaded.card
         values = "answers" if card.output_dim is None else f"{card.output_dim} values"
         checks.append(ModelCheck("loads", "pass", f"{card.id}, {card.sample_rate:,} Hz, {values}, {card.revision}"))
@@ -235,10 +237,33 @@ def check_table(checks: Sequence[ModelCheck], name: str) -> Table:
     return Table(f"Checks of {name}", columns, rows, tuple(f"{c.name}: {c.hint}" for c in checks if c.hint))
 
 
-_LOADS = (
-    "A name that is not listed, files that are not there or incomplete, or an error in the class's own __init__. The "
-    "message says which; `audio-compositionality models` lists the names."
+_CAUSES = (
+    (ImportError, "A package that the code of the model imports is not installed, or cannot be imported."),
+    (
+        FileNotFoundError,
+        "A file that the code of the model reads is not there. A relative path starts at the folder of the command.",
+    ),
+    (MemoryError, "The model needs more memory than there is."),
+    (ModelCodeError, "The code of the model itself raised an error, at the line that the message names."),
 )
+"""Usual causes of a failure to load, by the error or its cause; the first that fits."""
+
+
+def _why_not_loaded(model: object, error: Exception) -> str:
+    """The usual cause of a failure to load: first by the error, then by what was to be loaded."""
+    errors = [error, *([] if error.__cause__ is None else [error.__cause__])]
+    for kind, cause in _CAUSES:
+        if any(isinstance(one, kind) for one in errors):
+            return cause
+    if not isinstance(model, str) or parse_name(model).form in ("file", "installed"):
+        return (
+            "The name of a class in its file, or its interface: it needs sample_rate and embed(waveforms, "
+            "sample_rate), which returns [n, dim]; docs/models.md has all of it."
+        )
+    return (
+        "The files of the model are not there, are incomplete or of an architecture that is not known here, or it does "
+        "not take these options."
+    )
 
 
 def _embeds(session: Session) -> Finding:

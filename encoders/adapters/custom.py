@@ -1,8 +1,8 @@
-"""Models of users: a class in a Python file, or one that an installed package offers.
+"""Models of users: a class in a Python file, one that an installed package offers, or an object.
 
 A class needs `sample_rate` and `embed(waveforms, sample_rate)`, no more, and `embed_text(texts)` where it embeds texts
 too. One that answers needs `answer(clips, prompts)`, of one clip a prompt, beside or instead. `CustomModel` does the
-rest.
+rest, and `wrap` makes such an object of a bare torch module.
 Loading one runs its code, as importing any Python module does.
 """
 
@@ -14,7 +14,7 @@ import inspect
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.files import sha256_of, sha256_of_file
-from audio_compositionality.support.text import first_line, nearest
+from audio_compositionality.support.text import first_line, nearest, with_article
 
 from .. import base
 from ..inference import inference
@@ -47,10 +47,11 @@ class Embedder(Protocol):
     dim] and the seconds from a frame to the next, it gives frames; see `Model.embed_frames`.
 
     It may also have `id` (default: the name of the class), `revision` (default: of a file its digest, of a package
-    its version, either with the digest of the weights of its torch modules), `output_dim` (default: learnt from a
-    second of noise), `device`, and `to(device)`, which is called when a device is requested. Its `paradigm` (how it was
-    trained), `trained_on` (the data) and `licence` (of its weights) stand in its results. For `network` and
-    `untrained()` see `custom_loading`.
+    its version, of an object see `object_source`, each with the digest of the weights of its torch modules),
+    `output_dim` (default: learnt from a second of noise), ``pooling = "mean"`` where `embed` returns frames,
+    [n, frames, output_dim], of which the mean is wanted, `device`, and `to(device)`, which is called when a device is
+    requested. Its `paradigm` (how it was trained), `trained_on` (the data) and `licence` (of its weights) stand in its
+    results. For `network` and `untrained()` see `custom_loading`.
 
     Attributes:
         sample_rate: rate in Hz of the clips that `embed` is given; they are resampled to it before.
@@ -67,6 +68,10 @@ class Embedder(Protocol):
         ...
 
 
+MEAN = "mean"
+"""The pooling of frames that an object may state."""
+
+
 class CustomModel(base.WaveformEncoder):
     """A user's object run as a model with the object's abilities.
 
@@ -77,13 +82,14 @@ class CustomModel(base.WaveformEncoder):
         made: the object.
     """
 
-    def __init__(self, made: Any, *, name: str, source: str) -> None:
+    def __init__(self, made: Any, *, name: str, source: str | None) -> None:
         """Read the object's attributes; where it embeds, embed a second of noise.
 
         Args:
             made: the object.
             name: for messages.
-            source: identity of its code, the revision where it states none.
+            source: identity of its code, the revision where it states none; None for an object that was not made from
+                a name.
 
         Raises:
             ModelError: if it lacks `sample_rate`, or neither embeds nor answers, or `embed` returns no embeddings.
@@ -103,21 +109,33 @@ class CustomModel(base.WaveformEncoder):
         )
         for attribute in ("sample_rate", "embed") if embeds else ("sample_rate",):
             if not hasattr(made, attribute):
-                raise base.ModelError(f"'{name}' has no {attribute}; {needs}")
+                bare = "; a bare torch.nn.Module becomes one by ac.wrap(module, sample_rate=16_000)"
+                raise base.ModelError(f"'{name}' has no {attribute}; {needs}{bare if _torch_modules(made) else ''}")
         if embeds and not callable(made.embed):
             raise base.ModelError(f"'{name}': embed is not a method; it must be embed(waveforms, sample_rate)")
         self.device = device_of(made)
-        self.card = stated_card(made, name, source)
+        self.card = stated_card(made, name, object_source(made) if source is None else source)
         if embeds:
             output_dim = getattr(made, "output_dim", None)
             if output_dim is None:
-                noise = np.random.default_rng(0).normal(0, 0.1, (1, self.card.sample_rate)).astype(np.float32)
-                shape = self._embed(noise).shape
-                if len(shape) != 2 or shape[0] != 1:
+                rate = self.card.sample_rate
+                probe = f"a second of noise, [1, {rate}], as a probe to learn the length of its embeddings"
+                try:
+                    embedding = self._embed(np.random.default_rng(0).normal(0, 0.1, (1, rate)).astype(np.float32))
+                except ModelCodeError as error:
+                    raise ModelCodeError(
+                        f"{error}; embed was given {probe}. An encoder that takes clips of one length alone states "
+                        "output_dim, and gets no probe"
+                    ) from error.__cause__
+                if embedding.ndim != 2 or len(embedding) != 1 or not embedding.size:
                     raise base.ModelError(
-                        f"'{name}': embed returned shape {shape} for one clip, but must return [1, dim]"
+                        f"'{name}': embed returned shape {embedding.shape} for one clip, but must return [1, dim]; it "
+                        f"was given {probe}"
                     )
-                output_dim = shape[1]
+                output_dim = embedding.shape[1]
+                if source is None and not hasattr(made, "revision"):
+                    revision = source_revision(object_source(made, embedding), self.card.weights_sha256)
+                    self.card = replace(self.card, revision=revision)
             self.card = replace(self.card, output_dim=int(output_dim))
 
     @property
@@ -209,10 +227,80 @@ class CustomModel(base.WaveformEncoder):
 
     def _embed(self, clips: base.FloatArray) -> np.ndarray[Any, Any]:
         with inference(self.device), user_code(self._name):
-            return to_array(self.made.embed(clips, self.card.sample_rate), self._name)
+            array = to_array(self.made.embed(clips, self.card.sample_rate), self._name)
+        if array.ndim != 3:
+            return array
+        if getattr(self.made, "pooling", None) != MEAN or 0 in array.shape:
+            raise base.ModelError(
+                f"'{self._name}': embed returned shape {array.shape}, but must return [{len(clips)}, dim]; for frames, "
+                f'[{len(clips)}, frames, dim], state pooling = "{MEAN}" in the class, or in ac.wrap, to take their mean'
+            )
+        pooled: base.FloatArray = array.mean(axis=1, dtype=np.float32)
+        return pooled
 
     def _run_model(self, features: base.FloatArray) -> base.FloatArray:
         return base.check_embeddings(self._embed(features), self, len(features))
+
+
+class WrappedModule:
+    """A torch module as an encoder, made by `wrap`; its attributes are those of `Embedder`."""
+
+    network = "module"
+
+    def __init__(self, module: torch.nn.Module, sample_rate: int, pooling: str | None) -> None:
+        """Take the arguments of `wrap`, which checks them."""
+        self.module, self.sample_rate, self.pooling = module, sample_rate, pooling
+        self.id = type(module).__name__
+
+    @property
+    def device(self) -> str:
+        """The device of the module's first weight."""
+        return device_of(self.module)
+
+    def to(self, device: torch.device) -> None:
+        """Move the module."""
+        self.module.to(device)
+
+    def embed(self, waveforms: base.FloatArray, sample_rate: int) -> torch.Tensor:
+        """The module's output in evaluation mode; afterwards each part is in its former mode."""
+        import torch
+
+        modes = {part: part.training for part in self.module.modules()}
+        self.module.eval()
+        try:
+            output = self.module(torch.from_numpy(waveforms).to(self.device))
+        finally:
+            for part, mode in modes.items():
+                part.training = mode
+        if not isinstance(output, torch.Tensor):
+            raise base.ModelError(
+                f"forward of {self.id} returned a {type(output).__name__}, but must return a tensor, [batch, dim] or "
+                "[batch, frames, dim]; wrap a module that returns only that"
+            )
+        return output
+
+
+def wrap(module: torch.nn.Module, *, sample_rate: int, pooling: str | None = None) -> WrappedModule:
+    """A bare torch module as an encoder: for `load_model` and `evaluate`, or returned by a function of a file, whose
+    name as a model is ``path/to/file.py:function``.
+
+    Args:
+        module: its ``forward`` takes clips, float32 [batch, samples] at `sample_rate` on the module's device, and
+            returns [batch, dim] or [batch, frames, dim].
+        sample_rate: Hz; clips are resampled to it.
+        pooling: ``mean`` averages frames; None for a module that returns none.
+
+    Raises:
+        ModelError: it is no torch module, or an argument is invalid.
+    """
+    import torch
+
+    if not isinstance(module, torch.nn.Module):
+        got = f"the class {module.__name__}" if isinstance(module, type) else with_article(type(module).__name__)
+        raise base.ModelError(f"wrap was given {got}; it takes a torch.nn.Module, such as an object of its class")
+    if pooling not in (None, MEAN):
+        raise base.ModelError(f"pooling is {pooling!r}; it is '{MEAN}' for a module that returns frames, or None")
+    return WrappedModule(module, base.check_sample_rate(sample_rate), pooling)
 
 
 def stated_card(made: Any, name: str, source: str) -> base.ModelCard:
@@ -428,6 +516,24 @@ def _torch_modules(embedder: Any) -> dict[str, torch.nn.Module]:
 def source_digest(path: Path) -> str:
     """``source-`` and the first 16 hexadecimal digits of the SHA-256 of a file."""
     return f"source-{sha256_of_file(path)[:16]}"
+
+
+def object_source(made: Any, embedding: np.ndarray[Any, Any] | None = None) -> str:
+    """`OBJECT` and 16 hexadecimal digits that tell objects apart: of the source of its class, its numbers and texts,
+    those of the parts of its torch modules, and its embedding of the probe. No more than a name, since functions that
+    it calls are not seen: what is computed for such a revision is never reused.
+    """
+    digest = hashlib.sha256(b"" if embedding is None else embedding.tobytes())
+    modules = _torch_modules(made).values()
+    for one in (made, *modules):
+        # A class that was typed at a prompt may have no source.
+        with suppress(OSError, TypeError):
+            digest.update(inspect.getsource(type(one)).encode())
+    for part in (made, *(part for module in modules for part in module.modules())):
+        attributes = getattr(part, "__dict__", {}).items()
+        plain = [(name, value) for name, value in attributes if isinstance(value, (int, float, str, tuple))]
+        digest.update(repr([pair for pair in plain if pair[0] != "training"]).encode())
+    return f"{base.OBJECT}{digest.hexdigest()[:16]}"
 
 
 def source_revision(source: str, weights_sha256: str | None) -> str:

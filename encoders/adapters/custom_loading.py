@@ -12,7 +12,7 @@ import inspect
 import random
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -145,14 +145,15 @@ def _seeded(seed: int) -> Iterator[None]:
 
 def _identity(made: Any, name: str) -> str | None:
     """A digest of the weights of an object; without torch modules, of its embedding of a second of noise; None where it
-    has neither."""
+    has neither, or does not take such a clip."""
     digest = custom.weights_digest(made)
     if digest is not None or not callable(getattr(made, "embed", None)):
         return digest
     rate = int(getattr(made, "sample_rate", 0)) or made.card.sample_rate
     noise = np.random.default_rng(0).normal(0, 0.1, (1, rate)).astype(np.float32)
-    with custom.user_code(name):
+    with suppress(custom.ModelCodeError), custom.user_code(name):
         return sha256_of(custom.to_array(made.embed(noise, rate), name).tobytes())
+    return None
 
 
 def _named_network(made: Any) -> tuple[str | None, Any]:
@@ -219,22 +220,17 @@ def load_custom(spec: str, device: torch.device | None, options: EncoderOptions,
         raise ModelError(
             f"'{spec}' embeds by its own code: it takes no layer, pooling, precision or compilation; set them there"
         )
-    made = custom.call_without_arguments(_class_of(spec), spec)
+    made = _with_card(custom.call_without_arguments(_class_of(spec), spec), spec)
     if is_file(spec):
         source = custom.source_digest(split_file(spec)[0])
     else:
         package = installed_classes()[spec].dist
         source = package.version if package is not None else "unknown"
-    if isinstance(made, Model) and not hasattr(made, "card"):
-        raise ModelError(f"'{spec}' has no card; a Model sets its ModelCard itself")
     card: ModelCard | None = None
     if twin is not None:
         card = made.card if isinstance(made, Model) else custom.stated_card(made, spec, source)
         made = _twin_of(made, spec, twin)
-    if device is not None and callable(getattr(made, "to", None)):
-        with custom.user_code(spec):
-            made.to(device)
-    model = made if isinstance(made, Model) else custom.CustomModel(made, name=spec, source=source)
+    model = _model_of(made, spec, source, device)
     if twin is not None and card is not None:
         twin_card = replace(
             model.card,
@@ -247,12 +243,51 @@ def load_custom(spec: str, device: torch.device | None, options: EncoderOptions,
     return model
 
 
-def class_has_twins(spec: str, kind: TwinKind) -> bool:
-    """Whether a class declares twins of a kind; nothing is made, but its file is run, or its package imported.
+def load_object(made: Any, device: torch.device | None, options: EncoderOptions) -> Model:
+    """The model that an object is; a `Model` is used as it is.
+
+    Args:
+        made: the object, which is moved to the device.
+        device: which the user named; None for none.
+        options: those by default, since the object runs itself.
+
+    Raises:
+        ModelError: it is no model, or on options.
+        ModelCodeError: its code raises an error.
+    """
+    if isinstance(made, type):
+        raise ModelError(f"{made.__name__} is a class; give an object of it, such as {made.__name__}()")
+    name = str(getattr(made, "id", type(made).__name__))
+    if options != DEFAULT_OPTIONS:
+        raise ModelError(
+            f"'{name}' embeds by its own code: it takes no layer, pooling, precision or compilation; set them there"
+        )
+    return _model_of(_with_card(made, name), name, None, device)
+
+
+def _with_card(made: Any, name: str) -> Any:
+    """The object, known to have a card where it is a `Model`."""
+    if isinstance(made, Model) and not hasattr(made, "card"):
+        raise ModelError(f"'{name}' has no card; a Model sets its ModelCard itself")
+    return made
+
+
+def _model_of(made: Any, name: str, source: str | None, device: torch.device | None) -> Model:
+    """An object as a model on a device; see `custom.CustomModel`."""
+    if device is not None and callable(getattr(made, "to", None)):
+        with custom.user_code(name):
+            made.to(device)
+    return made if isinstance(made, Model) else custom.CustomModel(made, name=name, source=source)
+
+
+def class_has_twins(spec: str, kind: TwinKind, loaded: Sequence[Model] = ()) -> bool:
+    """Whether a class declares twins of a kind, or what a function has made has them; nothing is made, but its file is
+    run, or its package imported.
 
     Args:
         spec: see `load_custom`; a function that makes the object declares nothing before it is called.
         kind: of the twins.
+        loaded: its models, where they are loaded already.
     """
     try:
         factory = _class_of(spec)
@@ -261,11 +296,13 @@ def class_has_twins(spec: str, kind: TwinKind) -> bool:
         return False
     # No class is derived from a module that has not been imported.
     torch = sys.modules.get("torch")
-    has_network = isinstance(factory, type) and (
-        isinstance(getattr(factory, _NAMES_NETWORK, None), str)
-        or (torch is not None and issubclass(factory, torch.nn.Module))
+    made = [model.made if isinstance(model, custom.CustomModel) else model for model in loaded]
+    classes = [factory] if isinstance(factory, type) else [type(one) for one in made]
+    has_network = any(
+        isinstance(getattr(one, _NAMES_NETWORK, None), str) or (torch is not None and issubclass(one, torch.nn.Module))
+        for one in classes
     )
-    return has_network or (kind.is_fresh and callable(getattr(factory, _OWN_WAY, None)))
+    return has_network or (kind.is_fresh and any(callable(getattr(one, _OWN_WAY, None)) for one in [factory, *classes]))
 
 
 def _class_of(spec: str) -> Any:

@@ -18,6 +18,7 @@ from functools import cached_property
 from importlib import import_module
 from importlib.metadata import version
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import torch
@@ -172,7 +173,7 @@ class MtebModel:
 
     def __init__(
         self,
-        model_name: str,
+        model_name: object,
         revision: str | None = None,
         *,
         device: str | None = None,
@@ -183,7 +184,7 @@ class MtebModel:
         """Load an encoder.
 
         Args:
-            model_name: its name, as `load_model` takes it.
+            model_name: its name, or an object, as `load_model` takes them.
             revision: the revision that it must have; None for any.
             device: torch device; by default CUDA where there is one.
             options: layer, pooling, precision.
@@ -193,20 +194,24 @@ class MtebModel:
             ModelError: if there is no such encoder, or it has another revision.
         """
         self.encoder = load_encoder(model_name, device=device, options=options)
+        self.name = model_name if isinstance(model_name, str) else None
         self.max_seconds = max_seconds
         if revision is not None and revision != self.encoder.card.revision:
+            card = self.encoder.card
             raise base.ModelError(
-                f"'{model_name}' has the revision {self.encoder.card.revision}, but {revision} is asked for"
+                f"'{self.name or card.id}' has the revision {card.revision}, but {revision} is asked for"
             )
 
     @cached_property
     def mteb_model_meta(self) -> Any:
-        """The `ModelMeta` that mteb files results under; the organisation is "audio-compositionality"."""
+        """The `ModelMeta` that mteb files results under; the organisation is "audio-compositionality". mteb reuses
+        results of equal name and revision: a card that is not reusable gets a revision that occurs once."""
         import_mteb()
+        once = "" if self.encoder.card.is_reusable else f"-{uuid4().hex[:8]}"
         return import_module("mteb.models").ModelMeta(
             loader=None,
             name="audio-compositionality/" + re.sub(r"[^\w.=@+-]+", "__", self.encoder.card.id),
-            revision=self.encoder.card.revision,
+            revision=self.encoder.card.revision + once,
             release_date=None,
             languages=None,
             n_parameters=self.encoder.card.parameters,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     import torch
 
 
-def has_twins(name: str, prefix: str = UNTRAINED) -> bool:
-    """Whether the prefix of one of `TWINS` may stand in front of a name.
+def has_twins(name: str, prefix: str = UNTRAINED, loaded: Sequence[Model] = ()) -> bool:
+    """Whether the prefix of one of `TWINS` may stand in front of a name, whose models may be loaded already.
 
     Twins, controls, baselines, models behind a server and those in the form of another suite have none. A user's class
     has twins where it declares them, or has a network (`adapters.custom_loading`); for a class in a file this runs the
-    file.
+    file. What a function of a file makes is known only from the loaded model.
     """
     try:
         parsed = parse_name(name)
@@ -40,12 +40,12 @@ def has_twins(name: str, prefix: str = UNTRAINED) -> bool:
     if parsed.form in ("file", "installed"):
         from ..adapters.custom_loading import class_has_twins
 
-        return class_has_twins(parsed.model, TWINS[prefix.removesuffix(":")])
+        return class_has_twins(parsed.model, TWINS[prefix.removesuffix(":")], loaded)
     return parsed.form not in ("endpoint", "adapter")
 
 
 def load_model(
-    name: str,
+    name: object,
     *,
     device: str | torch.device | None = None,
     options: EncoderOptions = DEFAULT_OPTIONS,
@@ -78,9 +78,14 @@ def load_model(
     `without-audio:NAME`, `noise-audio:NAME`, `without-text:NAME`, and for a model that answers `other-audio:NAME` and
     `events-as-text:NAME`.
 
+    Instead of a name, an object: a `Model`, one with `sample_rate` and `embed` (`adapters.custom.Embedder`), or a torch
+    module in `adapters.custom.wrap`. An object that is no `Model` and states no `revision` has one that begins with
+    ``object-``: nothing that is computed with it is read from, or kept in, a store or a folder of earlier results.
+
     Args:
-        name: of the model.
-        device: torch device of the model; by default CUDA where there is one, else the CPU.
+        name: of the model, or an object.
+        device: torch device of the model; by default CUDA where there is one, else the CPU; an object stays where it
+            is.
         options: layer, pooling, precision, compilation; `LanguageOptions` for a model that answers, also accepted for
             one that embeds.
         seed: seed of the weights of a twin; every other model is fixed and ignores it.
@@ -89,19 +94,24 @@ def load_model(
         ModelError: if there is no such model (with the nearest listed name), its files cannot be had or are
             incomplete, the model is of a kind that cannot be run here, or cannot be run with the options.
     """
-    return _load(parse_name(name), device, options, seed)
+    return _load(name, device, options, seed)
 
 
 def _load(
-    name: ModelName,
+    given: object,
     device: str | torch.device | None,
     options: EncoderOptions,
     seed: int,
     *,
     hears_only: bool = False,
 ) -> Model:
-    """From a parsed name to its model, one branch for each form; `hears_only` takes the audio encoder of a model that
-    answers."""
+    """From a name to its model, one branch for each form, or from an object; `hears_only` takes the audio encoder of a
+    model that answers."""
+    if not isinstance(given, (str, ModelName)):
+        from ..adapters.custom_loading import load_object
+
+        return load_object(given, None if device is None else resolve_device(device), encoder_options(options))
+    name = given if isinstance(given, ModelName) else parse_name(given)
     name.check()
     plain, form, listing, path = name.model, name.form, name.listing, name.path
     twin = None if name.twin is None else Twin(name.twin, seed)
@@ -229,7 +239,7 @@ def load_layers(
 
 
 def load_encoder(
-    name: str,
+    name: object,
     *,
     device: str | torch.device | None = None,
     options: EncoderOptions = DEFAULT_OPTIONS,
@@ -240,7 +250,8 @@ def load_encoder(
     Raises:
         ModelError: as `load_model`, or if the model embeds no sound.
     """
-    model = _load(parse_name(name), device, options, seed, hears_only=True)
+    model = _load(name, device, options, seed, hears_only=True)
     if "audio" not in model.abilities:
-        raise ModelError(f"'{name}' embeds no sound, and an audio encoder is needed here")
+        shown = name if isinstance(name, str) else model.card.id
+        raise ModelError(f"'{shown}' embeds no sound, and an audio encoder is needed here")
     return model

@@ -32,7 +32,7 @@ from audio_compositionality.evaluator.results.result import (
 )
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of
-from audio_compositionality.support.text import listed, nearest, shortened, with_article
+from audio_compositionality.support.text import listed, nearest, shortened
 from audio_compositionality.tasks.base import Outputs, Samples, Scores, Task, TaskError
 from audio_compositionality.tasks.registry import default_tasks, load_tasks, settings_of_tasks
 
@@ -50,7 +50,7 @@ Report = Callable[[Result], None]
 
 
 def evaluate(
-    model: Model | str,
+    model: object,
     data: Data | Path | str = "mini",
     *,
     tasks: Sequence[str] | None = None,
@@ -59,7 +59,7 @@ def evaluate(
     """Evaluate one model.
 
     Args:
-        model: a model, or anything that `load_model` takes.
+        model: a model, or anything that `load_model` takes: a name, or an object with `sample_rate` and `embed`.
         data: opened data, or anything that `open_data` takes: a preset, a built folder, a Hub id.
         tasks: names of tasks; by default all that the data and the model allow, less those on request.
         options: run options.
@@ -72,17 +72,16 @@ def evaluate(
             embedded, an earlier result in the way, or a failure of another process.
     """
     options = options or RunOptions()
-    if isinstance(model, str):
-        from audio_compositionality.encoders.loading.registry import load_model
+    from audio_compositionality.encoders.adapters.custom import CustomModel
+    from audio_compositionality.encoders.loading.registry import load_model
 
+    if isinstance(model, CustomModel) and not model.card.is_reusable:
+        # The object may have changed since it was loaded.
+        model = model.made
+    if not isinstance(model, Model):
         processes = join_processes()
         with processes.one_first():
             model = load_model(model, device=processes.device(options.device))
-    if not isinstance(model, Model):
-        raise InputError(
-            f"{with_article(type(model).__name__)} is not a model: derive its class from "
-            "audio_compositionality.encoders.base.Model, or pass path/to/file.py:ClassName"
-        )
     if isinstance(data, (str, Path)):
         from audio_compositionality.dataset_builder.open_data import open_data
 
@@ -121,6 +120,20 @@ def evaluate_models(
         AudioCompositionalityError: see `evaluate`.
     """
     processes = join_processes()
+    fleeting = [model.card.id for model in models if not model.card.is_reusable]
+    if fleeting and processes.count > 1:
+        raise InputError(
+            f"'{fleeting[0]}' is an object without a revision, whose embeddings are not stored, so that several "
+            "processes cannot share them: give it a revision, or name it as path/to/file.py:NAME"
+        )
+    if fleeting:
+        if options.store is not None:
+            warnings.warn(
+                f"'{fleeting[0]}' is an object without a revision: its embeddings are not stored, and earlier results "
+                "are computed again",
+                stacklevel=3,
+            )
+        options = options.changed(store=None, force=True)
     if options.store is None and processes.count > 1:
         options = options.changed(store=store_root())
     options = options.changed(progress=options.progress and processes.is_main)

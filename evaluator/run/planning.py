@@ -56,7 +56,7 @@ class Named:
         Warns where a twin cannot be drawn.
         """
         if prefix not in _OF_INPUT:
-            if not has_twins(self.name, prefix):
+            if not has_twins(self.name, prefix, self.loaded):
                 return False
             # Where nothing says how its weights are initialised.
             problem = next(filter(None, (twin_problem(model, prefix) for model in self.loaded)), None)

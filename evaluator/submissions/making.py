@@ -82,6 +82,12 @@ def make_submission(
     result = local.model_copy(update={"dataset": dataset, "model": model})
     submission = Submission({}, result, samples, None, local)
     if with_outputs:
+        if not model.card().is_reusable:
+            raise ResultError(
+                f"{path}: its model was an object of a Python session, which nobody else can run: score it as "
+                "path/to/file.py:NAME, or give the object a revision; without embeddings or answers the result can be "
+                "submitted, and stays self-reported"
+            )
         if opened.prompts:
             answers = RawAnswers.of(question_ids(opened), stored_answers(result, opened, store))
             submission = replace(submission, files={ANSWERS: answers.dumps()}, answers=answers)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,6 +27,18 @@ def _quick(one_thread: None) -> None:
 def run() -> Run:
     """The command line in this process: returns the exit status."""
     return lambda *arguments: main([str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def next_of(run: Run) -> Callable[[str], str]:
+    """Function of what a command printed: the command that it names at the end, which is run without scoring."""
+
+    def next_of(printed: str) -> str:
+        command = printed.rstrip().splitlines()[-1].removeprefix("Next: audio-compositionality ")
+        assert run(*shlex.split(command), "--dry-run") == 0
+        return command
+
+    return next_of
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import datasets
 import pytest
 
 
-def test_what_is_only_learnt_from_is_built_where_it_is_named(tmp_path, monkeypatch, run):
+def test_what_is_only_learnt_from_is_built_where_it_is_named(tmp_path, monkeypatch, run, capsys):
     built = []
     monkeypatch.setattr(
         "audio_compositionality.dataset_builder.build.build_dataset",
@@ -18,6 +18,9 @@ def test_what_is_only_learnt_from_is_built_where_it_is_named(tmp_path, monkeypat
     assert "comp_a_train" not in by_default
     assert {"a_coat", "comp_a_order", "factors"} <= set(by_default)
     assert named == ("comp_a_train",)
+    assert capsys.readouterr().out.endswith(
+        f"\nNext: audio-compositionality train --data {tmp_path / 'data'} --out model\n"
+    )
 
 
 def test_no_row_is_drawn_before_what_is_asked_for_is_known_to_be_right(tmp_path, monkeypatch, run, capsys):
@@ -39,9 +42,10 @@ def test_without_a_folder_it_says_the_sizes_and_what_to_type(tmp_path, monkeypat
     assert not list(tmp_path.iterdir())
 
 
-def test_the_sizes_come_first_and_are_those_of_what_is_written(tmp_path, run, capsys):
+def test_the_sizes_come_first_and_are_those_of_what_is_written(tmp_path, run, capsys, next_of):
     assert run("build", "--recipes", "a_coat", "--set", "quadruples=8", "--out", tmp_path / "data") == 0
     shown = capsys.readouterr().out
+    assert next_of(shown) == f"run --data {tmp_path / 'data'}"
     assert shown.index("In all 32 clips, 5 min of sound") < shown.index("is built")
     (said,) = re.findall(r"about (\d+) MB", shown)
     written = sum(path.stat().st_size for path in tmp_path.rglob("*.parquet")) / 1e6

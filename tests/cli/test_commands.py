@@ -1,7 +1,6 @@
 """The commands that evaluate, from arguments to files and what is printed."""
 
 import argparse
-import shlex
 import shutil
 from pathlib import Path
 
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from audio_compositionality.cli.check_model import _next_command, add_arguments
+from audio_compositionality.cli.check_model import _next_line, add_arguments
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.encoders.base import language_options
 from audio_compositionality.encoders.loading.names import list_models
@@ -135,11 +134,11 @@ def test_tasks_lists_every_task_with_its_question_and_its_warning(run, capsys):
 
 
 @pytest.mark.slow
-def test_check_model_passes_a_sound_one_and_fails_a_broken_one(tmp_path, run, capsys):
+def test_check_model_passes_a_sound_one_and_fails_a_broken_one(tmp_path, run, capsys, next_of):
     assert run("check-model", EXAMPLE) == 0
     printed = capsys.readouterr().out
     assert " fail " not in printed
-    assert printed.endswith(f"\nNext: audio-compositionality run {EXAMPLE}\n")
+    assert next_of(printed) == f"run {EXAMPLE}"
     (tmp_path / "broken.py").write_text(
         "import numpy as np\n"
         "class Broken:\n"
@@ -163,8 +162,8 @@ def test_check_model_passes_a_sound_one_and_fails_a_broken_one(tmp_path, run, ca
 def test_check_model_ends_with_the_command_for_the_abilities(checked, typed, expected):
     parser = argparse.ArgumentParser()
     add_arguments(parser)
-    command = _next_command(parser.parse_args(["my.py:M", *typed]), checked)
-    assert shlex.join(command) == f"audio-compositionality {expected}"
+    line = _next_line(parser.parse_args(["my.py:M", *typed]), checked)
+    assert line == f"Next: audio-compositionality {expected}"
 
 
 def test_verify_prints_no_legend_below_an_error_alone(tmp_path, run, capsys):

@@ -43,7 +43,7 @@ def scored(printed):
     return rows
 
 
-def test_recordings_are_said_to_be_so_with_what_they_serve_and_cost(animals, run, capsys):
+def test_recordings_are_said_to_be_so_with_what_they_serve_and_cost(animals, run, capsys, next_of):
     assert run("data", animals, *FEW) == 0
     captured = capsys.readouterr()
     assert captured.out.startswith("animals is read as a folder of recordings.\n")
@@ -53,10 +53,13 @@ def test_recordings_are_said_to_be_so_with_what_they_serve_and_cost(animals, run
     assert rows["invariance"].split()[0] == str(len(data.configuration("transforms").rows))
     assert "labels" in rows["a_coat_instances"]
     assert "captions" in rows["audio_text_retrieval"]
-    last = captured.out.strip().splitlines()[-3:]
-    text = " ".join(" ".join(last).split())
-    assert re.search(r"In total [\d,]+ clips, [\d,]+ min of sound\. log-mel-statistics takes about", text)
-    assert text.endswith("Next: audio-compositionality run MODEL --data animals")
+    assert re.search(r"In total [\d,]+ clips, [\d,]+ min of sound\. log-mel-statistics takes about", captured.out)
+    # What is named at the end is the same data, quoted.
+    animals.rename("my animals")
+    assert run("data", "my animals", *FEW, "--preset", "mini", "--skip-invalid") == 0
+    assert next_of(capsys.readouterr().out) == (
+        "run --data 'my animals' --preset mini --set transforms=gain --set bases=12 --skip-invalid"
+    )
 
 
 def test_a_folder_that_was_built(folder, run, capsys):
@@ -69,13 +72,18 @@ def test_a_folder_that_was_built(folder, run, capsys):
 
 
 @pytest.mark.slow
-def test_a_preset(run, capsys):
+def test_a_preset(run, capsys, next_of):
     sizes = {"quadruples": 6, "quadruple_candidates": 50, "scene_candidates": 200, "train_scenes": 20, "items": 12}
     sizes |= {"validation_scenes": 2, "test_scenes": 2, "bases": 12, "blocks": 4, "train_sets": 1, "test_sets": 1}
     assert run("data", "mini", *(word for size in sizes.items() for word in ("--set", "{}={}".format(*size)))) == 0
     printed = capsys.readouterr().out
     assert printed.startswith("mini is read as the preset mini.")
     assert {"a_coat", "a_tre", "polybench", "comp_a_order"} <= set(scored(printed))
+    # Tasks on request are named where their settings are.
+    assert run("data", "mini", "--set", "bases=12") == 0
+    named = next_of(capsys.readouterr().out)
+    assert named.startswith("run --data mini --tasks invariance,")
+    assert named.endswith(" --set bases=12")
 
 
 def test_what_is_left_out_of_recordings_is_told(animals, run, capsys):
@@ -86,11 +94,12 @@ def test_what_is_left_out_of_recordings_is_told(animals, run, capsys):
     assert "note: 1 recording of animals is left out: dog/text.wav" in capsys.readouterr().err
 
 
-def test_a_description_is_written_with_all_that_could_be_said_and_read_again(animals, run, capsys, tmp_path):
+def test_a_description_is_written_with_all_that_could_be_said_and_read_again(animals, run, capsys, tmp_path, next_of):
     assert run("data", animals, *FEW, "--write", tmp_path / "animals.yaml") == 0
     printed = capsys.readouterr().out
     assert f"{tmp_path / 'animals.yaml'} is written: --data {tmp_path / 'animals.yaml'} takes it." in printed
-    assert printed.strip().endswith(f"--data {tmp_path / 'animals.yaml'}")
+    assert next_of(printed) == f"run --data {tmp_path / 'animals.yaml'}"
+    capsys.readouterr()
     text = (tmp_path / "animals.yaml").read_text()
     for name in FIELDS["recordings"]:
         assert re.search(rf"^# {name}: ", text, re.MULTILINE), name

@@ -33,7 +33,7 @@ def rows(tmp_path_factory):
     return build_dataset(data, tmp_path_factory.mktemp("rows") / "built", progress=False)
 
 
-def test_train_makes_a_model_and_goes_on_only_with_the_same_settings(run, rows, tmp_path, capsys, monkeypatch):
+def test_train_makes_a_model_and_goes_on_only_with_the_same_settings(run, rows, tmp_path, capsys, monkeypatch, next_of):
     monkeypatch.setenv("AUDIO_COMPOSITIONALITY_CACHE", str(tmp_path / "cache"))
     out = tmp_path / "my-clap"
     train = ("train", "--data", rows, "--out", out, "--device", "cpu", *FEW)
@@ -41,8 +41,9 @@ def test_train_makes_a_model_and_goes_on_only_with_the_same_settings(run, rows, 
     captured = capsys.readouterr()
     assert captured.out.splitlines() == [
         f"{out} holds the model of step 4.",
-        f"Next: audio-compositionality run {out} --benchmark comp_a",
+        f"Next: audio-compositionality run {out} --benchmark comp_a --device cpu",
     ]
+    next_of(captured.out)
     assert load_model(str(out), device="cpu").embed_text(["a bell"]).shape[0] == 1
     assert json.loads((out / "training.json").read_text())["finished"]
     # The same again does nothing, also where the state is gone, which nobody needs any more.

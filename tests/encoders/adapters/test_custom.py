@@ -11,7 +11,13 @@ import torch
 from scipy.signal import resample_poly
 
 from audio_compositionality.dataset_builder.data import Clip
-from audio_compositionality.encoders.adapters.custom import ModelCodeError, count_parameters, device_of, weights_digest
+from audio_compositionality.encoders.adapters.custom import (
+    ModelCodeError,
+    count_parameters,
+    device_of,
+    weights_digest,
+    wrap,
+)
 from audio_compositionality.encoders.base import GivenClip, ModelError
 from audio_compositionality.encoders.check import check_model
 from audio_compositionality.encoders.loading.names import list_models
@@ -186,6 +192,17 @@ class Mine:
     assert len({e.card.revision for e in (first, second, changed)}) == 3
 
 
+UNPOOLED = """
+import numpy as np
+
+class Mine:
+    sample_rate = 8_000
+
+    def embed(self, waveforms, sample_rate):
+        frames = waveforms.reshape(len(waveforms), -1, 100)
+        return np.stack([frames.mean(axis=2), frames.std(axis=2)], axis=2)
+"""
+NO_FRAMES = r"shape \(1, 80, 2\), but must return \[1, dim\]; for frames, .* pooling = \"mean\" in the class, or in ac"
 UNFILLED = "class A:\n    def __init__(self, path, *, size, rate=3): pass"
 NO_ARRAY = "class A:\n    sample_rate = 8000\n    def embed(self, w, r): return [[1.0]]"
 
@@ -203,12 +220,104 @@ NO_ARRAY = "class A:\n    sample_rate = 8000\n    def embed(self, w, r): return 
         (MINIMAL.replace("8_000", "'fast'"), "Mine", "sample_rate is 'fast', but must be a positive whole number"),
         (MINIMAL.replace("8_000", "-1"), "Mine", "sample_rate is -1, but must be"),
         (MINIMAL.replace("axis=1)\n", "axis=1)[0]\n"), "Mine", r"embed returned shape \(3,\) for one clip"),
+        (MINIMAL.replace("axis=1)\n", "axis=1)[:, :0]\n"), "Mine", r"embed returned shape \(1, 0\) for one clip"),
+        (UNPOOLED, "Mine", NO_FRAMES),
+        (
+            MINIMAL.replace("self.seen =", "waveforms.reshape(-1, 24_000); self.seen ="),
+            "Mine",
+            r"cannot reshape .*; embed was given a second of noise, \[1, 8000\], as a probe .* states output_dim",
+        ),
         (NO_ARRAY, "A", "mine.py:A' returned a list, but must return a NumPy array or a torch tensor"),
     ],
 )
 def test_a_class_that_is_no_encoder(text: str, name: str, message: str, write: Write) -> None:
     with pytest.raises(ValueError, match=message):
         load_model(write(text, name))
+
+
+class Net(torch.nn.Module):
+    """A bare module: two values of each frame of 100 samples, in training one of them dropped."""
+
+    def __init__(self, size: int = 100) -> None:
+        super().__init__()
+        self.size, self.layer, self.dropout = size, torch.nn.Linear(size, 2), torch.nn.Dropout(0.5)
+
+    def forward(self, waveforms: torch.Tensor) -> torch.Tensor:
+        return self.dropout(self.layer(waveforms.unflatten(1, (-1, self.size))))
+
+
+def test_frames_are_averaged_where_the_class_or_the_wrapper_says_so(write: Write) -> None:
+    noise = np.random.default_rng(1).normal(0, 0.1, (3, 1_600)).astype(np.float32)
+    frames = noise.reshape(3, -1, 100)
+    expected = np.stack([frames.mean(axis=2).mean(axis=1), frames.std(axis=2).mean(axis=1)], axis=1)
+    pooled = load_model(write(UNPOOLED + '    pooling = "mean"\n'))
+    assert pooled.embed(noise, 8_000) == pytest.approx(expected, abs=1e-6)
+    net = Net()
+    net.dropout.eval()
+    net.layer.train()
+    with torch.no_grad():
+        expected = net.layer(torch.from_numpy(noise).unflatten(1, (-1, 100))).mean(dim=1).numpy()
+    net.train()
+    net.layer.eval()
+    wrapped = load_model(wrap(net, sample_rate=8_000, pooling="mean"))
+    assert (wrapped.card.id, wrapped.card.output_dim, wrapped.card.parameters) == ("Net", 2, 202)
+    assert wrapped.embed(noise, 8_000) == pytest.approx(expected, abs=1e-6)
+    # Each part is in the mode that it had.
+    assert [part.training for part in net.modules()] == [True, False, True]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: wrap(Net, sample_rate=8_000), "wrap was given the class Net; it takes a torch.nn.Module"),
+        (lambda: wrap(Net(), sample_rate=8_000, pooling="max"), "pooling is 'max'; it is 'mean' for a module"),
+        (lambda: wrap(Net(), sample_rate=0), "sample rate 0 must be a positive"),
+        (lambda: wrap(torch.nn.LSTM(8_000, 2), sample_rate=8_000), "forward of LSTM returned a tuple, but must return"),
+        (lambda: wrap(Net(), sample_rate=8_000), NO_FRAMES),
+        (Net, r"'Net' has no sample_rate; .* a bare torch\.nn\.Module becomes one by ac\.wrap\(module"),
+        (lambda: Net, r"Net is a class; give an object of it, such as Net\(\)"),
+    ],
+)
+def test_an_object_that_is_no_encoder(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        load_model(make())
+    with pytest.raises(ValueError, match="embeds by its own code: it takes no layer"):
+        load_model(wrap(Net(), sample_rate=8_000, pooling="mean"), options=EncoderOptions(pooling="max"))
+
+
+def test_objects_that_differ_have_other_revisions() -> None:
+    def revision(net: Net, rate: int = 8_000) -> str:
+        return load_model(wrap(net, sample_rate=rate, pooling="mean")).card.revision
+
+    torch.manual_seed(0)
+    net = Net()
+    assert revision(net) == revision(net.eval())
+    seen = {revision(net), revision(Net()), revision(Net(50)), revision(net, 16_000)}
+    net.dropout.p = 0.1
+    assert len({*seen, revision(net)}) == 5
+    assert all(one.startswith("object-") for one in seen)
+
+
+def test_a_function_of_a_file_returns_a_model_that_has_twins(write: Write) -> None:
+    text = """
+import torch
+import audio_compositionality as ac
+
+def make():
+    torch.manual_seed(1)
+    return ac.wrap(torch.nn.Linear(800, 3), sample_rate=800)
+"""
+    name = write(text, "make")
+    model, again, twin = (load_model(one) for one in (name, name, f"untrained:{name}"))
+    assert (model.card.id, twin.card.id) == ("Linear", "untrained:Linear")
+    assert model.card == again.card
+    assert model.card.revision.startswith("source-")
+    noise = np.random.default_rng(0).normal(0, 0.1, (2, 800)).astype(np.float32)
+    assert not np.allclose(model.embed(noise, 800), twin.embed(noise, 800))
+    assert not has_twins(name)
+    assert has_twins(name, loaded=[model])
+    assert not has_twins(f"untrained:{name}", loaded=[twin])
+    assert not has_twins(write(MINIMAL + "\ndef make(): return Mine()", "make"), loaded=[load_model(write(MINIMAL))])
 
 
 def test_output_that_is_no_embedding(write: Write) -> None:

@@ -11,7 +11,7 @@ import pytest
 from audio_compositionality.dataset_builder.data import digest_of_rows
 from audio_compositionality.dataset_builder.rendered import RenderedConfiguration, RenderedData, rendered_preset
 from audio_compositionality.dataset_builder.sounds.tones import default_voices
-from audio_compositionality.encoders.base import ClipError, Model, ModelCard, StagedEncoder
+from audio_compositionality.encoders.base import ClipError, Model, ModelCard, ModelError, StagedEncoder
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.evaluator.compare.comparison import compare_results
@@ -23,6 +23,7 @@ from audio_compositionality.evaluator.results.result import ResultError, load_re
 from audio_compositionality.evaluator.run.evaluate import differences, evaluate, evaluate_models
 from audio_compositionality.evaluator.run.opened import open_task
 from audio_compositionality.evaluator.run.options import RunOptions
+from audio_compositionality.evaluator.submissions.making import make_submission
 from audio_compositionality.metrics.a_coat import a_coat_scores
 from audio_compositionality.metrics.a_tre import a_tre
 from audio_compositionality.support.errors import AudioCompositionalityError, InputError
@@ -300,10 +301,52 @@ def test_a_task_that_is_not_for_this_kind_of_model_is_refused_before_anything_is
         evaluate_models([Talker()], small_data, None, RunOptions(progress=False))
 
 
+class Spread:
+    """An object with the spread of the first seconds of a clip."""
+
+    sample_rate = 8_000
+
+    def __init__(self, seconds=1):
+        self.seconds, self.seen = seconds, []
+
+    def embed(self, waveforms, sample_rate):
+        self.seen.append(len(waveforms))
+        clips = waveforms[:, : sample_rate * self.seconds]
+        return np.stack([clips.std(axis=1), clips.mean(axis=1), np.abs(clips).mean(axis=1)], axis=1)
+
+
+def test_nothing_of_an_object_without_a_revision_is_kept_or_reused(small_data, tmp_path):
+    how = RunOptions(progress=False, store=tmp_path / "store", out=tmp_path / "out")
+    spread = Spread()
+    model = load_model(spread)
+    with pytest.warns(UserWarning, match="'Spread' is an object without a revision: its embeddings are not stored"):
+        (first,) = evaluate(model, small_data, tasks=["a_coat"], options=how)
+    embedded = sum(spread.seen)
+    with pytest.warns(UserWarning, match="earlier results are computed again"):
+        (again,) = evaluate(model, small_data, tasks=["a_coat"], options=how)
+    assert sum(spread.seen) > 1.9 * embedded
+    assert again.model == first.model
+    assert not (tmp_path / "store").exists()
+    # A change to the object is seen although it was loaded before.
+    spread.seconds = 4
+    with pytest.warns(UserWarning, match="not stored"):
+        (longer,) = evaluate(model, small_data, tasks=["a_coat"], options=how)
+    assert longer.model.revision != first.model.revision
+    assert longer.measures["a_coat"] != first.measures["a_coat"]
+    with pytest.raises(ResultError, match=r"an object of a Python session.*file\.py:NAME, or give the object"):
+        make_submission(next((tmp_path / "out").rglob("a_coat.json")), small_data, store=tmp_path / "store")
+    # With a revision it is kept as any other model.
+    spread.revision = "1"
+    (kept,) = evaluate(spread, small_data, tasks=["a_coat"], options=how)
+    embedded = sum(spread.seen)
+    evaluate(spread, small_data, tasks=["a_coat"], options=how)
+    assert sum(spread.seen) == embedded + 1
+    assert (kept.model.revision, kept.measures) == ("1", longer.measures)
+    assert (tmp_path / "store").exists()
+
+
 def test_an_object_that_is_no_model_is_refused_with_what_to_do(small_data):
-    with pytest.raises(
-        InputError, match=r"a dict is not a model: derive its class from .*\.Model, or pass path/to/file"
-    ):
+    with pytest.raises(ModelError, match="'dict' has no sample_rate; an encoder needs sample_rate and embed"):
         evaluate({}, small_data)
 
 
