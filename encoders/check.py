@@ -255,11 +255,19 @@ def _why_not_loaded(model: object, error: Exception) -> str:
     for kind, cause in _CAUSES:
         if any(isinstance(one, kind) for one in errors):
             return cause
-    if not isinstance(model, str) or parse_name(model).form in ("file", "installed"):
+    form = "file"
+    if isinstance(model, str):
+        try:
+            form = parse_name(model).form
+        except ModelError:
+            form = "unknown"
+    if form in ("file", "installed"):
         return (
             "The name of a class in its file, or its interface: it needs sample_rate and embed(waveforms, "
             "sample_rate), which returns [n, dim]; docs/models.md has all of it."
         )
+    if form == "unknown":
+        return "Nothing has that name; `audio-compositionality models` lists the names."
     return (
         "The files of the model are not there, are incomplete or of an architecture that is not known here, or it does "
         "not take these options."

@@ -280,7 +280,7 @@ class WrappedModule:
         return output
 
 
-def wrap(module: torch.nn.Module, *, sample_rate: int, pooling: str | None = None) -> WrappedModule:
+def wrap(module: object, *, sample_rate: int, pooling: str | None = None) -> WrappedModule:
     """A bare torch module as an encoder: for `load_model` and `evaluate`, or returned by a function of a file, whose
     name as a model is ``path/to/file.py:function``.
 

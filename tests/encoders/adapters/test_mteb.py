@@ -69,6 +69,20 @@ def test_a_revision_is_checked() -> None:
         adapter.MtebModel("downsample", "v0")
 
 
+def test_an_object_is_a_model_of_mteb() -> None:
+    class Levels:
+        sample_rate = 16_000
+
+        def embed(self, waveforms: Any, sample_rate: int) -> Any:
+            return np.stack([waveforms.std(axis=1), np.abs(waveforms).max(axis=1)], axis=1)
+
+    model = adapter.MtebModel(Levels())
+    clips = np.stack(different_clips(16_000, 1))
+    embeddings = model.encode([{"audio": [item(clip, 16_000) for clip in clips]}])
+    np.testing.assert_allclose(embeddings, Levels().embed(clips, 16_000), atol=1e-6)
+    assert (model.name, adapter.MtebModel("downsample").name) == (None, "downsample")
+
+
 class Theirs:
     """A model of mteb: mean and root mean square of each clip."""
 
