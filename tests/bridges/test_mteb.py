@@ -8,7 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from audio_compositionality.bridges.mteb import KEPT, descriptive_statistics, from_mteb, task, tasks
+from audio_compositionality.bridges.mteb import KEPT, _scores, descriptive_statistics, from_mteb, model, task, tasks
 from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.compare.compared import compare
@@ -66,6 +66,21 @@ def test_descriptive_statistics_count_clips(data):
     assert audio["total_duration_seconds"] == pytest.approx(sum(len(one.waveform) / one.sample_rate for one in clips))
     assert audio["unique_audios"] == len({one.waveform.tobytes() for one in clips})
     assert "text_statistics" not in statistics
+
+
+def test_a_model_of_a_file_has_its_twin_beside_it_and_an_object_has_none(data, tmp_path):
+    (tmp_path / "mine.py").write_text(
+        "import torch\n"
+        "import audio_compositionality as ac\n\n"
+        "def make():\n"
+        "    torch.manual_seed(1)\n"
+        "    return ac.wrap(torch.nn.Sequential(torch.nn.Unflatten(1, (-1, 100)), torch.nn.Linear(100, 4)), "
+        "sample_rate=8_000, pooling='mean')\n"
+    )
+    name, opened = f"{tmp_path}/mine.py:make", open_task(load_task("a_coat"), data)
+    by_name, as_object = (_scores(model(one), opened, data, 8) for one in (name, load_model(name).made))
+    assert by_name["controls"].keys() - as_object["controls"].keys() == {"untrained:Sequential"}
+    assert by_name["a_coat"] == as_object["a_coat"]
 
 
 def test_tasks_that_ask_questions_are_refused():

@@ -325,6 +325,9 @@ def test_output_that_is_no_embedding(write: Write) -> None:
     model = load_model(write(text.replace("return np.stack", "return np.zeros((1, 3)) if 1 else np.stack")))
     with pytest.raises(ValueError, match=r"'Mine' returned shape \(1, 3\), but must return \[2, 3\]"):
         model.embed(np.zeros((2, 80)), 8_000)
+    empty = load_model(write(text.replace("8_000, 3", "8_000, 0").replace("axis=1)\n", "axis=1)[:, :0]\n")))
+    with pytest.raises(ValueError, match=r"'Mine' returned shape \(2, 0\), but must return \[2, dim\]"):
+        empty.embed(np.zeros((2, 80)), 8_000)
 
 
 def test_names_and_options_that_a_file_does_not_have(
