@@ -82,7 +82,7 @@ def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
     monkeypatch.setattr(
         "audio_compositionality.encoders.loading.registry.load_model",
         lambda name, *, device, options, seed: SimpleNamespace(
-            name=name, abilities=ENCODER, card=SimpleNamespace(id=name)
+            name=name, abilities=ENCODER, card=SimpleNamespace(id=name), device=device
         ),
     )
     for command in ("run", "evaluate"):
