@@ -187,6 +187,7 @@ def test_every_room_has_its_place_in_the_arrows():
     assert {folder.rpartition(".")[2] for folder in FOLDERS} - {PACKAGE} == set(FOLDERS.values()) - {"api"}
 
 
+@pytest.mark.slow
 def test_nothing_of_the_product_imports_what_is_not_installed():
     wrong = [
         f"{where(path, line)} imports {name}"

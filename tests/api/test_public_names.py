@@ -26,6 +26,7 @@ def test_an_unknown_name_is_an_attribute_error():
         _ = ac.nothing_of_the_kind
 
 
+@pytest.mark.slow
 def test_importing_it_imports_no_torch():
     """Nor do the names that ask for none; one after the other in one process, so that the first to be named is at
     fault."""

@@ -73,6 +73,7 @@ def test_the_files_lead_to_the_scores_of_the_task(table, capsys):
     } == {metric["metric"]: metric["higher_is_better"] for metric in config["metric_list"]}
 
 
+@pytest.mark.slow
 def test_a_yaml_is_written_for_each_recipe_of_questions(table, capsys):
     assert command.main([]) == 0
     folder = command.Path(capsys.readouterr().out.strip())

@@ -68,6 +68,7 @@ def test_descriptive_statistics_count_clips(data):
     assert "text_statistics" not in statistics
 
 
+@pytest.mark.slow
 def test_a_model_of_a_file_has_its_twin_beside_it_and_an_object_has_none(data, tmp_path):
     (tmp_path / "mine.py").write_text(
         "import torch\n"

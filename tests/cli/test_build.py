@@ -42,6 +42,7 @@ def test_without_a_folder_it_says_the_sizes_and_what_to_type(tmp_path, monkeypat
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_the_sizes_come_first_and_are_those_of_what_is_written(tmp_path, run, capsys, next_of):
     assert run("build", "--recipes", "a_coat", "--set", "quadruples=8", "--out", tmp_path / "data") == 0
     shown = capsys.readouterr().out

@@ -94,6 +94,7 @@ def test_what_is_left_out_of_recordings_is_told(animals, run, capsys):
     assert "note: 1 recording of animals is left out: dog/text.wav" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_description_is_written_with_all_that_could_be_said_and_read_again(animals, run, capsys, tmp_path, next_of):
     assert run("data", animals, *FEW, "--write", tmp_path / "animals.yaml") == 0
     printed = capsys.readouterr().out

@@ -29,6 +29,7 @@ def table(tmp_path, monkeypatch):
     return ["--set", "columns=question=ask", "--store", "store", "--out", "results"]
 
 
+@pytest.mark.slow
 def test_later_commands_leave_them_out_too(table, run, refused, capsys):
     assert "--set columns=question=HEADING" in refused("run", "listener.py:Listener", "--data", "questions.csv")
     wanted = ("run", "listener.py:Listener", "--data", "questions.csv", *table)

@@ -33,6 +33,7 @@ def rows(tmp_path_factory):
     return build_dataset(data, tmp_path_factory.mktemp("rows") / "built", progress=False)
 
 
+@pytest.mark.slow
 def test_train_makes_a_model_and_goes_on_only_with_the_same_settings(run, rows, tmp_path, capsys, monkeypatch, next_of):
     monkeypatch.setenv("AUDIO_COMPOSITIONALITY_CACHE", str(tmp_path / "cache"))
     out = tmp_path / "my-clap"

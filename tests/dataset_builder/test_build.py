@@ -187,6 +187,7 @@ build_dataset(data, folder, progress=False)
 """
 
 
+@pytest.mark.slow
 def test_a_killed_build_is_finished_by_a_second_run(tiny_data, tmp_path):
     """Killed without a chance to clean up, in one of its shards; the second run ends with the same bytes."""
     killed, data = tmp_path / "killed", tiny_data.only(["a_tre"])

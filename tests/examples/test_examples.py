@@ -235,6 +235,7 @@ class EmbeddingNet(torch.nn.Module):
 """
 
 
+@pytest.mark.slow
 def test_aisfx_reads_the_network_out_of_the_checkpoint(package: MakePackage, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = package("aisfx", "aisfx/models")
     (folder / "cnn2d.py").write_text(EMBEDDING_NET)

@@ -91,6 +91,7 @@ def test_both_plots_of_what_is_picked(board, plots, drawn, of_mini):
     assert comparison.views["a_coat"].means[1] == pytest.approx(entries[0].result.score)
 
 
+@pytest.mark.slow
 def test_nothing_is_fetched_or_drawn_twice(board, plots, drawn, of_mini):
     one, two = board.add("org/one", 0, **of_mini), board.add("org/two", 2, **of_mini)
     first = plots.draw("c", [one, two], "a_coat")

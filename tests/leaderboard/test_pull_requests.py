@@ -161,6 +161,7 @@ def _raise(error):
     raise error
 
 
+@pytest.mark.slow
 def test_what_a_function_returns_arrives_and_a_process_that_dies_or_takes_too_long_is_told_of():
     started = time.monotonic()
     with pytest.raises(OverdueError, match="ended after 1 s"):

@@ -45,6 +45,7 @@ def loudness_of(event):
     return dict(zip(event["dimensions"], event["attributes"], strict=True)).get("dynamics")
 
 
+@pytest.mark.slow
 def test_items_of_loudness_have_sounds_with_a_word_alone(half_filled):
     rows = rows_of(half_filled, "comp_a_attribute", items=24)
     assert {row["swapped"] for row in rows} == {"dynamics", "pitch"}

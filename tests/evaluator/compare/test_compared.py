@@ -21,6 +21,7 @@ def evaluated(data, out=None):
     return [one for name in names for one in ac.evaluate(load_model(name), data=data, **how)]
 
 
+@pytest.mark.slow
 def test_results_in_memory_compare_as_their_files(tiny_data, tmp_path, one_thread, monkeypatch):
     # Figures and spectrograms take most of the time of a report.
     monkeypatch.setattr(sections, "described_figures", lambda _: ())

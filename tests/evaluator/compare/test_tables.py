@@ -279,6 +279,7 @@ def test_too_few_samples_say_so(tmp_path, write_results, small_data):
     assert tre.view("a_tre").intervals == [None, None]
 
 
+@pytest.mark.slow
 def test_many_pairs_are_left_to_csv_and_json_and_of_one_model_there_are_none(tmp_path, write_results):
     write_results(tmp_path, [f"model-{number}" for number in range(11)], tasks=["a_coat"])
     (coat,) = compare_results([tmp_path])

@@ -170,6 +170,7 @@ def test_what_hears_only_how_much_is_not_above_energy(judged, name):
     assert all(task.standings["floor"] is not Standing.ABOVE for task in model.tasks)
 
 
+@pytest.mark.slow
 def test_the_page_praises_none_though_the_raw_scores_would_have_been_praised(results, data, answer):
     coat, _ = compare_results([results], data=data)
     raw = dict(zip(coat.labels, coat.view(coat.info.score.name).means, strict=True))

@@ -191,6 +191,7 @@ def test_groups_of_questions_are_told_by_plain_shares(compared):
     assert "[1.000, 1.000]" in row.cells[counting].notes
 
 
+@pytest.mark.slow
 def test_the_page(results, data, monkeypatch, tmp_path):
     monkeypatch.setattr(comparison_module, "reopened_data", lambda source: data)
     page = write_report([results], tmp_path / "page.html", data="mini", progress=False).read_text()

@@ -10,6 +10,7 @@ from studies.validity import count_instances as counting
 from studies.validity.count_instances import LadderMaterial
 
 
+@pytest.mark.slow
 def test_what_must_hold_holds_and_a_metric_that_takes_ties_for_order_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(counting, "LUCKY", 8)
     data = LadderMaterial(80, 5)
