@@ -88,6 +88,7 @@ def test_questions_that_need_no_ears_are_those_with_telling_words(comparison):
     table = gain_table(comparison)
     assert [row.cells[0].value for row in table.rows] == [gain.label for gain in gains(comparison)]
     assert any("questions need no ears" in line for line in table.legend)
+    assert any("Quarters, and stretches in disorder: how much" in line for line in table.legend)
 
 
 class Memory(Model):
