@@ -275,7 +275,8 @@ def _mentions(text: str, form: _Options) -> list[_Mention]:
     for one in sorted(found, key=lambda one: (one.start, -one.end)):
         if not kept or one.start >= kept[-1].end:
             kept.append(one)
-    return kept
+    # More of them in so short a text are a model that does not stop.
+    return kept[-200:]
 
 
 def _same_texts(match: re.Match[str], form: _Options) -> frozenset[int]:
