@@ -169,6 +169,8 @@ def compute_answers(model: Model, opened: OpenedTask, options: RunOptions, proce
     title = f"{model.card.id}, {store.key.recipe}"
     if processes.count > 1:
         title += f" (process 1 of {processes.count}, its share)"
+    for shard in filter(store.has, share):
+        store.forget_begun(shard)
     missing = [shard for shard in share if not store.has(shard)]
     answers = {place: answer for shard in missing for place, answer in store.begun(shard).items()}
     left = [place for shard in missing for place in store.items(shard) if place not in answers]

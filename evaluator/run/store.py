@@ -540,14 +540,15 @@ class AnswerStore(ShardStore[AnswerShard]):
     def write(self, shard: int, content: AnswerShard, *, checked: bool = True) -> None:
         """See `ShardStore.write`."""
         super().write(shard, content, checked=checked)
-        self._forget_begun(shard)
+        self.forget_begun(shard)
 
     def discard(self, shard: int) -> None:
         """See `ShardStore.discard`; also deletes the answers of an unfinished shard."""
         super().discard(shard)
-        self._forget_begun(shard)
+        self.forget_begun(shard)
 
-    def _forget_begun(self, shard: int) -> None:
+    def forget_begun(self, shard: int) -> None:
+        """Delete the answers that `add` kept; a process killed while it finishes a shard leaves them beside it."""
         path = self._begun_path(shard)
         if path is not None:
             try:
