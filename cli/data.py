@@ -37,7 +37,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Open the data and describe them; write a description file where one is requested."""
-    from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.open_data import settable
     from audio_compositionality.dataset_builder.sounds.published.question_tables import ReadQuestions
     from audio_compositionality.dataset_builder.texts.label_questions import NothingAskedError
@@ -50,7 +49,7 @@ def run(options: argparse.Namespace) -> None:
     if options.write is not None and not options.write.parent.is_dir():
         raise InputError(f"--write is {str(options.write)!r}, and there is no folder {str(options.write.parent)!r}")
     spec = data_options.data_spec(options)
-    reading = recognised(spec.data)
+    reading = spec.reading
     print(f"{reading.source} is read as {reading.what}.", flush=True)
     possible = data_options.possible_recipes(spec)
     recipes = None if possible is None else [recipe for recipe in possible if recipe in scored_recipes()]

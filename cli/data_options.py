@@ -54,7 +54,7 @@ def data_spec(options: argparse.Namespace) -> DataSpec:
         InputError: a value is invalid for its field, or a preset is named twice.
         DatasetError: there are no such data, or a ``data.yaml`` is wrong.
     """
-    from audio_compositionality.dataset_builder.data_spec import DataSpec, described, recognised
+    from audio_compositionality.dataset_builder.data_spec import DataSpec, described
     from audio_compositionality.dataset_builder.open_data import check_described
     from audio_compositionality.support.spec import read_values
 
@@ -75,7 +75,7 @@ def data_spec(options: argparse.Namespace) -> DataSpec:
     # A preset's name is checked below, with the nearest name as a hint.
     if options.data is None and not values:
         return DataSpec(data=f"preset:{data}")
-    if "preset" in values and recognised(spec.data).kind == "preset":
+    if "preset" in values and spec.reading.kind == "preset":
         raise InputError(f"--data {options.data} is a preset, and --preset {values['preset']} another one; give one")
     return spec
 
@@ -86,11 +86,10 @@ def possible_recipes(spec: DataSpec) -> tuple[str, ...] | None:
     Raises:
         DatasetError: there are no such data.
     """
-    from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.open_data import recipes_for
     from audio_compositionality.dataset_builder.rendered import opened_preset
 
-    reading = recognised(spec.data)
+    reading = spec.reading
     return opened_preset(reading.source).recipes if reading.kind == "preset" else recipes_for(spec)
 
 
@@ -101,12 +100,11 @@ def wanted_recipes(spec: DataSpec, tasks: Sequence[Task] | None) -> list[str] | 
     Raises:
         DatasetError: there are no such data.
     """
-    from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.open_data import recipes_for
     from audio_compositionality.tasks.registry import default_tasks
 
     makes = recipes_for(spec)
-    if tasks is None and recognised(spec.data).kind == "preset":
+    if tasks is None and spec.reading.kind == "preset":
         tasks = default_tasks(possible_recipes(spec) or ())
     if tasks is None:
         return None
@@ -128,7 +126,6 @@ def opened_request_data(
         InputError: a named task cannot score such data, or no task can.
         DatasetError: there are no such data, or they are unusable.
     """
-    from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.open_data import SOUNDS, recipes_for
     from audio_compositionality.tasks.registry import default_tasks, list_tasks
 
@@ -140,12 +137,12 @@ def opened_request_data(
         # The content of a Hub id is known now; recordings have their own tasks.
         if opened.reading.kind not in SOUNDS:
             wanted = default_tasks(opened.data.recipes) if tasks is None else tasks
-            is_sure = is_named or (tasks is None and recognised(spec.data).kind == "preset")
+            is_sure = is_named or (tasks is None and spec.reading.kind == "preset")
             return opened.data, wanted if is_sure else scorable(opened.data, wanted)
         makes = recipes_for(spec.changed(data=f"{opened.reading.kind}:{spec.data}")) or ()
         possible = _possible(options, list_tasks() if tasks is None else tasks, makes, opened.reading.what)
     else:
-        possible = _possible(options, list_tasks() if tasks is None else tasks, makes, recognised(spec.data).what)
+        possible = _possible(options, list_tasks() if tasks is None else tasks, makes, spec.reading.what)
         recipes = list(dict.fromkeys(task.info.recipe for task in possible))
         opened = open_with_notes(options, spec, changes, recipes, required=recipes if is_named else ())
     reasons = {task.info.name: opened.left_out.get(task.info.recipe) for task in possible}

@@ -480,10 +480,13 @@ def _format(spec: DataSpec) -> tuple[str | None, ReadOptions]:
         if field in columns:
             raise InputError(f"columns has {field!r} twice; a field stands in one column")
         columns[field] = heading
-    if columns and spec.format not in (None, "table"):
-        raise InputError(f"columns applies to the format table; the columns of {spec.format} are fixed")
-    options = ReadOptions(durations=spec.durations, resolution=spec.resolution, columns=columns, names=spec.names)
-    return spec.format or ("table" if columns else None), options
+    if columns and spec.format not in (None, "table", "raven"):
+        raise InputError(f"columns applies to the formats table and raven; the columns of {spec.format} are fixed")
+    options = ReadOptions(
+        durations=spec.durations, resolution=spec.resolution, columns=columns, names=spec.names, encoding=spec.encoding
+    )
+    # Raven's tables have their own columns of times.
+    return spec.format or ("table" if "onset" in columns else None), options
 
 
 def left_out_notes(reasons: Mapping[str, str | None]) -> list[str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.text import listed, nearest
 
+from ..tables import first_heading, folded_heading, heading_of
 from .entries import spoken
 from .recordings import Candidate, SoundError, SoundFile, numbers_of, printable, read_header
 
@@ -176,6 +177,14 @@ def captions_in(
     return [tuple(dict.fromkeys(filter(None, of_row))) for of_row in captions]
 
 
+def _heading(source: str, name: str, columns: Sequence[str]) -> str:
+    """The column that a name means; see `heading_of`."""
+    found = heading_of(name, columns)
+    if found is None:
+        raise SoundError(f"{source} has no column {name!r}; {nearest(name, columns)}")
+    return found
+
+
 def split_captions(text: str, separator: str | None) -> tuple[str, ...]:
     """The captions in a text: without a separator, the text itself."""
     parts = (text,) if separator is None else text.split(separator)
@@ -190,14 +199,11 @@ def caption_columns(source: str, columns: Sequence[str], requested: Sequence[str
         SoundError: there is no such column.
     """
     if requested is not None:
-        for name in requested:
-            if name not in columns:
-                raise SoundError(f"{source} has no column {name!r}; {nearest(name, columns)}")
-        return tuple(requested)
-    matches = {name: match for name in columns if (match := _CAPTIONS.fullmatch(name))}
-    for name in ("captions", "caption"):
-        if name in matches:
-            return (name,)
+        return tuple(_heading(source, name, columns) for name in requested)
+    matches = {name: match for name in columns if (match := _CAPTIONS.fullmatch(folded_heading(name)))}
+    usual = first_heading(("captions", "caption"), matches)
+    if usual is not None:
+        return (usual,)
     return tuple(sorted(matches, key=lambda name: int(matches[name][1])))
 
 
@@ -217,14 +223,13 @@ def word_columns(source: str, columns: Sequence[str], requested: Sequence[str] |
         SoundError: there is no such column, or two are of one attribute.
     """
     if requested is None:
-        pairs = [(name, name.removeprefix(WORD).strip()) for name in columns if name.startswith(WORD)]
+        pairs = [(name, name[len(WORD) :].strip()) for name in columns if folded_heading(name).startswith(WORD)]
     else:
         parts = (text.partition("=") for text in requested)
         pairs = [(name.strip(), attribute.strip()) for name, _, attribute in parts]
     attributes: dict[str, str] = {}
     for name, attribute in pairs:
-        if name not in columns:
-            raise SoundError(f"{source} has no column {name!r}; {nearest(name, columns)}")
+        name = _heading(source, name, columns)
         attribute = attribute or name.removeprefix(WORD).strip()
         if not attribute or attribute in attributes.values():
             raise SoundError(
@@ -335,17 +340,15 @@ def counted_column(source: str, label: str | None, columns: Sequence[str]) -> st
     name, equals, column = (label or "").partition("=")
     if label in columns or name.strip() != WORDS_PER_SECOND:
         return None
-    if equals and column.strip() in columns:
-        return column.strip()
     if equals:
-        raise SoundError(f"{source} has no column {column.strip()!r}; {nearest(column.strip(), columns)}")
-    usual = [one for one in TRANSCRIPTS if one in columns]
-    if not usual:
+        return _heading(source, column.strip(), columns)
+    usual = first_heading(TRANSCRIPTS, columns)
+    if usual is None:
         raise SoundError(
             f"{source} has no column {', '.join(TRANSCRIPTS)} in which words can be counted; name one: "
             f"--set label={WORDS_PER_SECOND}=COLUMN, of {', '.join(columns)}"
         )
-    return usual[0]
+    return usual
 
 
 def counted_labels(source: str, column: str, said: Sequence[Any], sound: Callable[[int], SoundFile]) -> Labels:

@@ -27,6 +27,7 @@ from audio_compositionality.support.files import sha256_of, sha256_of_file
 from audio_compositionality.support.text import shown
 
 from ..data import DatasetError
+from ..tables import number_of
 from .entries import LONGEST_RECORDING, LOUDNESS, Sound, Sounds, fingerprint_of_entries
 from .splits import copies_of, sound_fault
 
@@ -36,14 +37,8 @@ AUDIO_SUFFIXES = (
 )
 """Endings of sound files; other files are skipped."""
 
-FILE_COLUMNS = ("file_name", "file", "filename", "path", "audio")
-"""Headings of the files in a table of recordings; the first of them that a table has."""
-
-
-def delimiter_of(header: str) -> str:
-    """The character between the fields of a table of recordings, by its first line: a tab where it has one, else a
-    semicolon where it has more of them than commas."""
-    return "\t" if "\t" in header else ";" if header.count(";") > header.count(",") else ","
+FILE_COLUMNS = ("file_name", "file", "filename", "path", "audio", "slice_file_name", "fname")
+"""Headings of the files in a table of recordings, the first that a table has; two are UrbanSound8K's and FSD50K's."""
 
 
 LONGEST_HOURS = 24
@@ -76,36 +71,6 @@ class Header:
     rate: int
     frames: int
     lossy: bool
-
-
-def sound_files(folder: Path) -> list[Path]:
-    """The sound files in a folder and the folders below it, in the order of their paths.
-
-    Symbolic links, hidden files and files of other endings than `AUDIO_SUFFIXES` are skipped.
-
-    Raises:
-        SoundError: there is no such folder, or no sound file in it.
-    """
-    check_folder(folder)
-    paths = []
-    for root, folders, names in os.walk(folder, followlinks=False):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in names:
-            path = Path(root, name)
-            if not name.startswith(".") and path.suffix.lower() in AUDIO_SUFFIXES and is_regular(path):
-                paths.append(path)
-    if not paths:
-        raise SoundError(
-            f"{str(folder)!r} holds no sound file; looked for are {', '.join(AUDIO_SUFFIXES)}, at any depth, symbolic "
-            "links not followed"
-        )
-    return sorted(paths)
-
-
-def check_folder(folder: Path) -> None:
-    """Refuse a path that is not a folder."""
-    if not folder.is_dir():
-        raise SoundError(f"{str(folder)!r} is not a folder; recordings are in one that holds sound files")
 
 
 def is_regular(path: Path) -> bool:
@@ -225,7 +190,7 @@ _SEVERAL = "holds several sounds, or unknown ones: left out except where a clip 
 _SHOWN = 3
 """Recordings that an error names."""
 
-_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+_NUMBER = re.compile(r"\s*[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 
 
 _HEARD = -35.0
@@ -402,8 +367,12 @@ def numbers_of(labels: Sequence[str]) -> list[float] | None:
     """Labels as numbers, where all are numbers and one has a decimal point: whole numbers are names of classes."""
     if not labels or not all(_NUMBER.fullmatch(label) for label in labels):
         return None
-    numbers = [float(label) for label in labels]
-    return numbers if any("." in label for label in labels) and all(map(math.isfinite, numbers)) else None
+    numbers = [*map(number_of, labels)]
+    return (
+        numbers
+        if any(mark in label for label in labels for mark in ".,") and all(map(math.isfinite, numbers))
+        else None
+    )
 
 
 def first_of(problems: Mapping[str, str]) -> str:

@@ -22,6 +22,7 @@ from audio_compositionality.support.files import sha256_of
 from audio_compositionality.support.text import shown
 
 from .annotations import ROUNDING, SURE, Annotation, AnnotationError, LabelledEvent, joined_events, polyphony, relations
+from .files import check_folder, sound_files
 from .formats import check_format, format_of, read_annotations
 from .formats.audioset_strong import AUDIOSET, ONTOLOGY, related_labels, video_of
 from .formats.parsing import Problems, ReadOptions, left_out_text
@@ -29,12 +30,10 @@ from .recordings import (
     Candidate,
     ReadRecordings,
     SoundError,
-    check_folder,
     decoded,
     each_read,
     printable,
     read_header,
-    sound_files,
 )
 from .splits import SHORTEST_RECORDING, copies_of, is_silent
 
@@ -173,7 +172,8 @@ def read_labels(
         raise InputError("there are no files of labels")
     if format is not None:
         check_format(format)
-    formats = dict.fromkeys([format] if format is not None else [format_of(path) for path in paths])
+    encoding = options.encoding if options else None
+    formats = dict.fromkeys([format] if format is not None else [format_of(path, encoding) for path in paths])
     if len(formats) > 1:
         raise AnnotationError(f"the files of labels are in several formats: {', '.join(map(str, formats))}; give one")
     name = str(next(iter(formats)))
