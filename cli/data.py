@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -30,6 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_settings(parser)
     data_options.add_skip_invalid(parser)
+    parser.add_argument("--json", action="store_true", help="print what was read and left out as JSON alone")
     parser.add_argument(
         "--write", type=Path, metavar="FILE", help="write a commented data.yaml with every setting of these data"
     )
@@ -50,13 +52,15 @@ def run(options: argparse.Namespace) -> None:
         raise InputError(f"--write is {str(options.write)!r}, and there is no folder {str(options.write.parent)!r}")
     spec = data_options.data_spec(options)
     reading = spec.reading
-    print(f"{reading.source} is read as {reading.what}.", flush=True)
+    if not options.json:
+        print(f"{reading.source} is read as {reading.what}.", flush=True)
     possible = data_options.possible_recipes(spec)
     recipes = None if possible is None else [recipe for recipe in possible if recipe in scored_recipes()]
     _, changes = divided(options.set, data_groups(spec, recipes))
     if options.write is not None:
         _write(options.write, spec.changed(settings={**spec.settings, **changes}), reading.kind)
-        print(f"{options.write} is written: --data {options.write} takes it.", flush=True)
+        if not options.json:
+            print(f"{options.write} is written: --data {options.write} takes it.", flush=True)
     # Questions with a fault are what an audit is for: they are named, and the others are looked at.
     typed = options.skip_invalid
     options.skip_invalid = typed or reading.kind in ("questions", "benchmark")
@@ -64,8 +68,14 @@ def run(options: argparse.Namespace) -> None:
         opened = data_options.open_with_notes(options, spec, changes, recipes)
     except NothingAskedError as error:
         helps = "; --set least_clips=N makes do with N clips of a count, at least 1" if error.lacks_clips else ""
+        if options.json:
+            raise
         names = [task.info.name for task in list_tasks() if recipes is None or task.info.recipe in recipes]
         _print_tasks([(name, None, None, None, f"{error}{helps}") for name in names])
+        return
+    if options.json:
+        values = {} if opened.account is None else opened.account.values()
+        print(json.dumps({"data": reading.source, "kind": reading.kind, **values}, ensure_ascii=False, indent=2))
         return
     from audio_compositionality.evaluator.run.planning import cost_of, seconds_per_clip, stored_megabytes
 

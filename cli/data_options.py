@@ -160,7 +160,7 @@ def open_with_notes(
     *,
     sounds: bool = True,
 ) -> Opened:
-    """Open data, and print their terms of use and the parts left out; see `dataset_builder.open_data`."""
+    """Open data, and print what was read and left out, and their terms of use; see `dataset_builder.open_data`."""
     from audio_compositionality.dataset_builder.open_data import opened_data as opened_with
 
     opened = opened_with(
@@ -172,6 +172,8 @@ def open_with_notes(
         sounds=sounds,
         progress=sys.stderr.isatty(),
     )
+    if opened.account is not None and not getattr(options, "json", False) and int(os.environ.get("RANK", 0)) == 0:
+        print("\n".join(map(plain, opened.account.lines())), flush=True)
     for text in opened.notes:
         note(text)
     return opened

@@ -201,7 +201,10 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "built": ("revision",),
     "recordings": (*_OF_TABLES, *COLUMNS, *_MADE, "labels", *_OF_LABELS),
     "table": ("audio", *_OF_TABLES, *COLUMNS, *_MADE),
-    "labels": ("audio", "encoding", "labels", *_OF_LABELS, "window", "negatives_labels", "negatives_audio"),
+    "labels": (
+        *("audio", "follow_links", "encoding", "labels", *_OF_LABELS),
+        *("window", "negatives_labels", "negatives_audio"),
+    ),
     "dataset": (*COLUMNS, *_MADE, "split", "config", "revision"),
     "benchmark": ("audio", "split", "revision"),
     "texts": ("audio",),
@@ -384,7 +387,14 @@ def _first_files(folder: Path) -> dict[str, Path]:
     """The first file of each suffix in a folder and below it, among the files that are looked at."""
     firsts: dict[str, Path] = {}
     seen = 0
-    for root, folders, names in os.walk(folder):
+    # A folder of links is one of recordings, too: each place is looked at once.
+    places: set[str] = set()
+    for root, folders, names in os.walk(folder, followlinks=True):
+        there = os.path.realpath(root)
+        if there in places:
+            folders.clear()
+            continue
+        places.add(there)
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             if not name.startswith("."):

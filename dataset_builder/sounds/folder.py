@@ -62,13 +62,18 @@ def folder_recordings(
         raise SoundError(f"{str(folder)!r} is a data set that was built, and no folder of recordings")
     files = FoundFiles(folder, follow_links=spec.follow_links)
     left_out: dict[str, str] = {}
+    columns_used: dict[str, str] = {}
+    others = dict(files.left_out)
     labelling = f"put them into folders, LABEL/file.wav, or write a {METADATA} with the column {LABEL}"
     file = folder / METADATA if table is None else Path(table)
     if file.is_file():
         rows = open_table(file, encoding=spec.encoding)
         if not rows.lines:
             raise SoundError(f"{file.name} has no row below its first line, which names the columns: {FILE}, {LABEL}")
-        candidates, left_out = _by_table(files, rows, spec)
+        candidates, left_out, columns_used = _by_table(files, rows, spec)
+        read = {candidate.id for candidate in candidates}
+        others |= dict.fromkeys(map(files.name, files.sounds), f"has no row in {file.name}")
+        others = {name: why for name, why in others.items() if name not in read and name not in left_out}
         columns = [printable(column) for column in rows.headings if column != _file_column(rows, spec)]
         labelling = f"--set label=COLUMN names a column of {file.name}, which has {', '.join(columns)}"
     elif any(getattr(spec, name) is not None for name in labels.COLUMNS):
@@ -91,20 +96,27 @@ def folder_recordings(
             name = printable(place.as_posix())
             candidates.append(Candidate(name, label, None, group, group, partial(Path, folder / place)))
     suggested = folder / SETTINGS
+    for path, why in ((file, "is the table that describes the sounds"), (suggested, "has settings for the sounds")):
+        if path.is_relative_to(folder) and files.name(path) in others:
+            others[files.name(path)] = why
     return ReadRecordings(
         printable(str(folder)),
         candidates,
         suggested=values_in_yaml(suggested, SETTINGS) if suggested.is_file() else {},
         labelling=labelling,
         left_out=left_out,
+        beside=others,
+        columns=columns_used,
         skip_invalid=skip_invalid,
         progress=progress,
     )
 
 
-def _by_table(files: FoundFiles, table: ReadTable, spec: DataSpec) -> tuple[list[Candidate], dict[str, str]]:
-    """The recordings of a table, and the rows that are left out, with reasons; a file that is missing or outside the
-    folder is reported when it is read."""
+def _by_table(
+    files: FoundFiles, table: ReadTable, spec: DataSpec
+) -> tuple[list[Candidate], dict[str, str], dict[str, str]]:
+    """The recordings of a table; the rows that are left out, with reasons; and the use of each column. A file that is
+    missing or outside the folder is reported when it is read."""
     file_column = _file_column(table, spec)
     counted = labels.counted_column(table.name, spec.label, table.headings)
     # The heading of each field: the stated one, or else the usual one where the table has it.
@@ -157,7 +169,10 @@ def _by_table(files: FoundFiles, table: ReadTable, spec: DataSpec) -> tuple[list
         [text for value in of_row for text in (value if isinstance(value, list) else [value])] for of_row in captions
     ]
     attributes = labels.word_columns(table.name, table.headings, spec.words)
-    return labels.candidates_of(
+    used = {heading: name for name, heading in headings.items() if heading}
+    used |= {counted or "": "words_per_second", file_column: "file"} | dict.fromkeys(of_captions, "captions")
+    used |= {column: f"words of {attribute}" for column, attribute in attributes.items()}
+    candidates, left_out = labels.candidates_of(
         names,
         read,
         file,
@@ -168,6 +183,7 @@ def _by_table(files: FoundFiles, table: ReadTable, spec: DataSpec) -> tuple[list
         ],
         words=labels.words_by_row([[row[name] for name in attributes] for row in rows], attributes.values()),
     )
+    return candidates, left_out, {heading: used.get(heading, "") for heading in table.headings}
 
 
 def _file_column(table: ReadTable, spec: DataSpec) -> str:

@@ -26,6 +26,7 @@ from tqdm.auto import tqdm
 from audio_compositionality.support.files import sha256_of, sha256_of_file
 from audio_compositionality.support.text import shown
 
+from ..account import Account, counts_of
 from ..data import DatasetError
 from ..tables import number_of
 from .entries import LONGEST_RECORDING, LOUDNESS, Sound, Sounds, fingerprint_of_entries
@@ -49,6 +50,15 @@ MOST_CHANNELS = 16
 
 _LOSSY = ("VORBIS", "OPUS", "MPEG")
 """Beginnings of the names of formats whose samples differ by rounding from one decoder to the next."""
+
+_CLAIMED = re.compile(r"^ *(?:data|SSND|Data Size|riff|Riff size) *: (\d+) \(should be (\d+)\)", re.MULTILINE)
+"""Lines of libsndfile's log about the bytes that a header claims and that there are: WAV, AIFF, AU, W64, RF64."""
+
+_UNKNOWN = 0x7FFFF000
+"""Bytes from which on a claim stands for an unknown length."""
+
+_UNFINISHED = re.compile(r"Ogg ?: (Last page lacks an end-of-stream bit|Junk after the last page)")
+"""A line of the log about an Ogg file that was cut."""
 
 SoundFile = Path | io.BytesIO
 """A file, or the content of one."""
@@ -91,6 +101,14 @@ def read_header(file: SoundFile) -> Header:
     """
     with _reasons("cannot be read"):
         info = soundfile.info(_opened(file))
+    for claim, there in _CLAIMED.findall(info.extra_info):
+        # A program that writes into a pipe cannot know the length, and claims the most that a header holds.
+        if int(there) < int(claim) < _UNKNOWN:
+            raise SoundError(
+                f"is damaged: it ends after {int(there):,} of {int(claim):,} bytes, as an interrupted download does"
+            )
+    if _UNFINISHED.search(info.extra_info):
+        raise SoundError("is damaged: it ends before its last page, as an interrupted download does")
     rate, frames, channels = int(info.samplerate), int(info.frames), int(info.channels)
     if rate < 1 or not 0 <= frames <= LONGEST_HOURS * 3_600 * rate:
         raise SoundError(f"claims {frames:,} samples at {rate:,} Hz, more than {LONGEST_HOURS} hours; is it damaged?")
@@ -254,6 +272,7 @@ class ReadRecordings:
         skipped: the id of each recording that was left out, with the reason; also those that only `complete` has.
         suggested: settings of recipes that suit them.
         labelling: the way to state labels where there are none, for messages.
+        account: what became of every file and row.
     """
 
     def __init__(
@@ -264,6 +283,8 @@ class ReadRecordings:
         suggested: Mapping[str, Any] | None = None,
         labelling: str = "",
         left_out: Mapping[str, str] | None = None,
+        beside: Mapping[str, str] | None = None,
+        columns: Mapping[str, str] | None = None,
         skip_invalid: bool = False,
         progress: bool = True,
     ) -> None:
@@ -275,6 +296,8 @@ class ReadRecordings:
             suggested: as `Sounds.suggested`.
             labelling: see above.
             left_out: the id of each recording that is no candidate, with the reason: `skipped` begins with them.
+            beside: files that are no recordings, with the reason; see `Account`.
+            columns: of the table; see `Account`.
             skip_invalid: leave out unusable recordings.
             progress: show a progress bar.
 
@@ -300,6 +323,19 @@ class ReadRecordings:
         if problems and not skip_invalid:
             raise SoundError(f"{source}: {first_of(problems)}; --skip-invalid leaves them out")
         usable = _contrasted(source, [pair for pair in usable if pair[0].id not in problems])
+        # Copies with other captions are read too, as one recording.
+        kept = tuple(one.id for one, read in pairs if not isinstance(read, str) and one.id not in problems)
+        labels = [label for one, _ in usable for label in (one.labels or (one.label,))]
+        self.account = Account(
+            source,
+            len(candidates) + len(left_out) + len(beside or {}),
+            kept,
+            {**left_out, **problems, **(beside or {})},
+            {} if any(one.number is not None for one, _ in usable) else counts_of(labels),
+            counts_of(one.group for one, _ in usable),
+            counts_of(one.condition for one, _ in usable),
+            columns or {},
+        )
         if not usable:
             raise SoundError(f"{source} has no recording that can be used: {first_of(dict(self.skipped))}")
         self._hold(usable)

@@ -85,7 +85,8 @@ def read_annotations(path: str | Path, format: str, options: ReadOptions | None 
     return FORMATS[format].read(Path(path), options or ReadOptions())
 
 
-_SUFFIXES = (".jams", ".json", ".tsv", ".csv", ".txt", ".ann", ".lab")
+SUFFIXES = (".jams", ".json", ".tsv", ".csv", ".txt", ".ann", ".lab")
+"""Endings of files of labels."""
 _SEGMENTS = ("segment_id", "start_time_seconds", "end_time_seconds", "label")
 _IDS = ("/m/", "/g/", "/t/")
 
@@ -100,7 +101,7 @@ def format_of(path: str | Path, encoding: str | None = None) -> str:
         AnnotationError: the format is ambiguous or unknown; lists all formats.
     """
     path = Path(path)
-    file = files_in(path, _SUFFIXES)[0]
+    file = files_in(path, SUFFIXES)[0]
     name = _guess(file, encoding, is_folder=path.is_dir())
     if name is None:
         formats = ", ".join(f"{name} ({format.meaning})" for name, format in FORMATS.items())

@@ -416,11 +416,12 @@ class LabelReading:
             why = "no table says how long it is, nor does its sound, which is not there or empty"
             problems.add(self.drafts[key].where or str(source), why, self.drafts[key].recording)
         if missing and problems.left_out is None:
-            problems.add(
-                str(source),
-                f"the durations of {len(missing):,} recordings are missing ({shown(missing)}): no table says how long "
-                "they are, nor does their sound, which is not there or empty",
-            )
+            what = f"the durations of {len(missing):,} recordings are missing ({shown(missing)})"
+            if self.options.sounds:
+                count = f"{len(missing):,} of {len(self.drafts):,} recordings"
+                what = f"{count} have no file in the folder ({shown(missing)})"
+            why = "no table says how long they are, nor does their sound, which is not there or empty"
+            problems.add(str(source), f"{what}: {why}", missing[0])
         annotations = []
         for key, draft in sorted(self.drafts.items()):
             if draft.empty and draft.events:

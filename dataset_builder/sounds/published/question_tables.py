@@ -23,6 +23,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of, sha256_of_file
 from audio_compositionality.support.text import counted, first_line, listed, nearest, shown
 
+from ...account import Account
 from ...data import DatasetError, HeldData, Row
 from ...rendered import HUB_ID
 from ...tables import heading_of, open_table, read_text, value_of
@@ -113,6 +114,7 @@ class ReadQuestions(HeldData[ReadConfiguration]):
         notes: rows that were left out, and the facts of a published benchmark: sentences without a full stop.
         faults: of rows that were left out: the reason by id.
         digests: SHA-256 of the files of each row, in the order of the rows.
+        account: of the rows and columns.
     """
 
     def __init__(
@@ -121,11 +123,13 @@ class ReadQuestions(HeldData[ReadConfiguration]):
         notes: Sequence[str],
         faults: Mapping[str, str],
         digests: Sequence[tuple[str, ...]],
+        account: Account,
     ) -> None:
         super().__init__(configuration.source, {RECIPE: configuration})
         self.digests = tuple(digests)
         self.notes = tuple(notes)
         self.faults = dict(faults)
+        self.account = account
 
 
 def open_questions(
@@ -376,7 +380,11 @@ def valid_questions(
             + ("None is left" if skip_invalid else "Correct them, or leave them out: --skip-invalid")
         )
     left_out = [f"{len(faults):,} of {len(drafts):,} questions of {source} are left out: {told}"] if faults else []
-    return ReadQuestions(ReadConfiguration(RECIPE, source, rows, clips), [*notes, *left_out], faults, digests)
+    used = {heading: field for field, of_field in headings.items() for heading in of_field}
+    columns = {name: used.get(name, "") for name in dict.fromkeys(name for record in records for name in record)}
+    kept = tuple(str(row["id"]) for row in rows)
+    account = Account(source, len(drafts), kept, faults, columns=columns, unit="questions")
+    return ReadQuestions(ReadConfiguration(RECIPE, source, rows, clips), [*notes, *left_out], faults, digests, account)
 
 
 def _headings(source: str, records: Sequence[Record], said: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
