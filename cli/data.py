@@ -17,7 +17,8 @@ from . import arguments, data_options
 from .arguments import Command, add_settings, data_groups, divided
 
 if TYPE_CHECKING:
-    from audio_compositionality.dataset_builder.data_spec import DataSpec
+    from audio_compositionality.dataset_builder.account import Account
+    from audio_compositionality.dataset_builder.data_spec import DataSpec, Reading
 
 BASELINE = "log-mel-statistics"
 """The model for measuring time."""
@@ -69,13 +70,13 @@ def run(options: argparse.Namespace) -> None:
     except NothingAskedError as error:
         helps = "; --set least_clips=N makes do with N clips of a count, at least 1" if error.lacks_clips else ""
         if options.json:
-            raise
+            _print_json(reading, error.account)
+            return
         names = [task.info.name for task in list_tasks() if recipes is None or task.info.recipe in recipes]
         _print_tasks([(name, None, None, None, f"{error}{helps}") for name in names])
         return
     if options.json:
-        values = {} if opened.account is None else opened.account.values()
-        print(json.dumps({"data": reading.source, "kind": reading.kind, **values}, ensure_ascii=False, indent=2))
+        _print_json(reading, opened.account)
         return
     from audio_compositionality.evaluator.run.planning import cost_of, seconds_per_clip, stored_megabytes
 
@@ -124,6 +125,11 @@ def run(options: argparse.Namespace) -> None:
     else:
         # Preset and settings stand in the file.
         print(arguments.next_line(options, "run", "--data", str(options.write), kept=("skip_invalid",)))
+
+
+def _print_json(reading: Reading, account: Account | None) -> None:
+    values = {} if account is None else account.values()
+    print(json.dumps({"data": reading.source, "kind": reading.kind, **values}, ensure_ascii=False, indent=2))
 
 
 def _print_tasks(rows: Sequence[Sequence[float | str | None]]) -> None:

@@ -14,6 +14,7 @@ from audio_compositionality.support.text import listed, plain
 from .arguments import add_settings, data_fields, typed_pairs
 
 if TYPE_CHECKING:
+    from audio_compositionality.dataset_builder.account import Account
     from audio_compositionality.dataset_builder.data import Data
     from audio_compositionality.dataset_builder.data_spec import DataSpec
     from audio_compositionality.dataset_builder.open_data import Opened
@@ -161,22 +162,32 @@ def open_with_notes(
     sounds: bool = True,
 ) -> Opened:
     """Open data, and print what was read and left out, and their terms of use; see `dataset_builder.open_data`."""
+    from audio_compositionality.dataset_builder.data import DatasetError
     from audio_compositionality.dataset_builder.open_data import opened_data as opened_with
 
-    opened = opened_with(
-        spec,
-        recipes=recipes,
-        required=required,
-        changes=changes,
-        skip_invalid=getattr(options, "skip_invalid", False),
-        sounds=sounds,
-        progress=sys.stderr.isatty(),
-    )
-    if opened.account is not None and not getattr(options, "json", False) and int(os.environ.get("RANK", 0)) == 0:
-        print("\n".join(map(plain, opened.account.lines())), flush=True)
+    try:
+        opened = opened_with(
+            spec,
+            recipes=recipes,
+            required=required,
+            changes=changes,
+            skip_invalid=getattr(options, "skip_invalid", False),
+            sounds=sounds,
+            progress=sys.stderr.isatty(),
+        )
+    except DatasetError as error:
+        _print_account(options, error.account)
+        raise
+    _print_account(options, opened.account)
     for text in opened.notes:
         note(text)
     return opened
+
+
+def _print_account(options: argparse.Namespace, account: Account | None) -> None:
+    """Print what was read and left out, once for several processes."""
+    if account is not None and not getattr(options, "json", False) and os.environ.get("RANK", "0") == "0":
+        print("\n".join(map(plain, account.lines())), flush=True)
 
 
 def note_left_out(reasons: Mapping[str, str | None]) -> None:

@@ -47,7 +47,7 @@ _LABEL_FILES = (".jams", ".txt", ".tsv", ".csv", ".json", ".ann", ".lab")
 
 _YAML = (".yaml", ".yml")
 
-PATHS = ("data", "audio", "labels", "durations", "names", "negatives_labels", "negatives_audio", "prompts")
+PATHS = ("data", "audio", "labels", "durations", "names", "hierarchy", "negatives_labels", "negatives_audio", "prompts")
 """Fields that can hold paths."""
 
 _HEAD = 2**16
@@ -99,6 +99,11 @@ class DataSpec(Spec):
     )
     separator: str | None = Field(
         None, description="Separator between several labels of a recording; not needed for lists."
+    )
+    hierarchy: str | None = Field(
+        None,
+        description="Labels above others, where recordings have several: AudioSet's ontology.json, or labels, a label "
+        "being above those that never occur without it; by default none is above another.",
     )
     words: tuple[str, ...] | None = Field(
         None, description="Columns with a word each, COLUMN or COLUMN=ATTRIBUTE; by default word:ATTRIBUTE."
@@ -338,6 +343,7 @@ def _unchanged_folder(folder: str, _place: str, _changed: int) -> tuple[Reading,
 
 def _in_folder(folder: Path) -> Iterator[Reading]:
     from .sounds.formats import format_of
+    from .sounds.formats.parsing import labelled_recording
 
     if (folder / MANIFEST_NAME).is_file():
         yield Reading("built", str(folder), "data that were built")
@@ -371,7 +377,10 @@ def _in_folder(folder: Path) -> Iterator[Reading]:
     # Beside sound, labels are in files of the same names.
     if said is not None and (
         sound is None
-        or (said.suffix != ".csv" and any(said.with_suffix(suffix).is_file() for suffix in AUDIO_SUFFIXES))
+        or (
+            said.suffix != ".csv"
+            and any(said.with_name(labelled_recording(said) + suffix).is_file() for suffix in AUDIO_SUFFIXES)
+        )
     ):
         yield Reading("labels", str(folder), "strong labels, a file a recording")
     if sound is None and said is None:

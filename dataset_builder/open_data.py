@@ -334,7 +334,11 @@ def _of_sounds(
     data = spec.changed(data=f"{reading.kind}:{reading.source}")
     sounds = open_recordings(data, skip_invalid=skip_invalid, progress=progress)
     notes += _skipped(sounds.source, sounds.skipped)
-    offer = offered(sounds, preset=spec.preset, recipes=recipes, required=required, **changes)
+    try:
+        offer = offered(sounds, preset=spec.preset, recipes=recipes, required=required, **changes)
+    except DatasetError as error:
+        error.account = sounds.account
+        raise
     return Opened(offer.data, reading, offer.left_out, notes, sounds.account)
 
 
@@ -445,7 +449,12 @@ def _of_labels(
         *((WARNING,) if spec.negatives_labels else ()),
         *_skipped(recordings.source, [*recordings.left_out.items()]),
     )
-    return Opened(data, reading, {}, (*notes, *notes_of(data)), recordings.account)
+    try:
+        notes += notes_of(data)
+    except DatasetError as error:
+        error.account = recordings.account
+        raise
+    return Opened(data, reading, {}, notes, recordings.account)
 
 
 def notes_of(data: RenderedData) -> tuple[str, ...]:

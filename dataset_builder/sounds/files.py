@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 from collections import defaultdict
 from collections.abc import Mapping
@@ -11,7 +12,7 @@ from pathlib import Path, PurePosixPath
 
 from audio_compositionality.support.text import first_line, shown
 
-from .recordings import AUDIO_SUFFIXES, SoundError, printable
+from .recordings import AUDIO_SUFFIXES, FOREIGN_SUFFIXES, SoundError, printable
 
 MOST_FILES = 2_000_000
 """Files and folders that are looked at; links can lead to the same ones again and again."""
@@ -42,6 +43,7 @@ class FoundFiles:
         # Folders that wait, each with the true places of those above it.
         waiting: list[tuple[Path, tuple[Path, ...]]] = [(self.folder, (self._home,))]
         seen = 0
+        read = (*AUDIO_SUFFIXES, *(FOREIGN_SUFFIXES if shutil.which("ffmpeg") else ()))
         while waiting:
             folder, above = waiting.pop()
             try:
@@ -75,7 +77,7 @@ class FoundFiles:
                     waiting.append((path, (*above, true)))
                 elif not stat.S_ISREG(mode):
                     left_out[self.name(path)] = "is no regular file"
-                elif path.suffix.lower() in AUDIO_SUFFIXES:
+                elif path.suffix.lower() in read:
                     sounds.append(path)
                 else:
                     left_out[self.name(path)] = _why_not_read(path)
@@ -149,10 +151,6 @@ def _why_not_read(path: Path) -> str:
     if suffix in FOREIGN_SUFFIXES:
         return f"ends in {suffix}, which is read where FFmpeg is installed"
     return f"ends in {suffix}, which is no sound file that is read" if suffix else "has no ending"
-
-
-FOREIGN_SUFFIXES = (".m4a", ".mp4", ".aac", ".webm", ".amr", ".gsm", ".wma", ".3gp", ".mka")
-"""Endings of sound that libsndfile does not read, and FFmpeg does."""
 
 
 def sound_files(folder: str | Path) -> list[Path]:

@@ -153,11 +153,12 @@ def _by_table(
     if counted is not None:
         read = labels.counted_labels(table.name, counted, [row[counted] for row in rows], file)
     elif said and all(isinstance(value, list) for value in lists):
-        read = labels.several_labels([[str(label).strip() for label in value] for value in lists])
+        each = [[str(label).strip() for label in value] for value in lists]
+        read = labels.several_labels(each, hierarchy=spec.hierarchy)
     elif spec.separator is None or not headings[LABEL]:
         read = labels.single_labels(said)
     else:
-        read = labels.several_labels([labels.split_labels(text, spec.separator) for text in said])
+        read = labels.several_labels([labels.split_labels(text, spec.separator) for text in said], (), spec.hierarchy)
     if counted is None and headings[LABEL] and not all(said):
         row = said.index("")
         raise SoundError(

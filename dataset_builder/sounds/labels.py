@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 from audio_compositionality.support.text import listed, nearest
 
 from ..tables import first_heading, folded_heading, heading_of
-from .entries import spoken
+from .entries import label_text, spoken
 from .recordings import Candidate, SoundError, SoundFile, numbers_of, printable, read_header
 
 if TYPE_CHECKING:
     import datasets
 
 
-COLUMNS = ("label", "group", "condition", "captions", "separator", "words")
+COLUMNS = ("label", "group", "condition", "captions", "separator", "hierarchy", "words")
 """Fields of a `DataSpec` that say what the columns of a table or data set hold."""
 
 SUPPORT = 10
@@ -33,8 +33,46 @@ def split_labels(text: str, separator: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, (label.strip() for label in text.split(separator)))))
 
 
-def specific_labels(labels_of_each: Sequence[Sequence[str]], support: int = SUPPORT) -> list[str | None]:
-    """The label of each recording of a single thing, None for the others.
+OF_LABELS = "labels"
+"""The hierarchy that the labels of all recordings show; see `counted_hierarchy`."""
+
+
+def _key(label: str) -> str:
+    """A label as hierarchies are compared: FSD50K writes ``Wind_instrument_and_woodwind_instrument``."""
+    return label_text(label).replace(", ", " and ").casefold()
+
+
+def specific_labels(labels_of_each: Sequence[Sequence[str]], hierarchy: str | None = None) -> list[str | None]:
+    """The label of each recording of a single thing, None for the others: its only label, or with a hierarchy the one
+    that all its others are above.
+
+    That labels occur together does not make one of them more general: a hierarchy is stated.
+
+    Args:
+        labels_of_each: the labels of each recording.
+        hierarchy: AudioSet's ontology, a file; or `OF_LABELS`.
+
+    Raises:
+        DatasetError: the file is no ontology.
+    """
+    if hierarchy == OF_LABELS:
+        return counted_hierarchy(labels_of_each)
+    above: dict[str, set[str]] = {}
+    if hierarchy is not None:
+        from .formats.audioset_strong import labels_above
+
+        every = labels_above(hierarchy)
+        above = {_key(label): set(map(_key, uppers)) for label, uppers in every.items()}
+    single: list[str | None] = []
+    for labels in labels_of_each:
+        keys = {label: _key(label) for label in labels}
+        lowest = [label for label in keys if {*keys.values()} - {keys[label]} <= above.get(keys[label], set())]
+        single.append(lowest[0] if len(lowest) == 1 else None)
+    return single
+
+
+def counted_hierarchy(labels_of_each: Sequence[Sequence[str]], support: int = SUPPORT) -> list[str | None]:
+    """As `specific_labels`, with the hierarchy that the labels themselves show.
 
     Where each recording also has the labels above its own (``Guitar,Plucked string instrument,Music``), a label is
     above another where every recording of the other has it. A recording is of a single thing where one of its labels is
@@ -126,10 +164,12 @@ def single_labels(texts: Sequence[str], without: Sequence[str] = ()) -> Labels:
     )
 
 
-def several_labels(labels: Sequence[Sequence[str]], without: Sequence[str] = ()) -> Labels:
-    """The labels of rows that have several each; rows without any are left out."""
+def several_labels(
+    labels: Sequence[Sequence[str]], without: Sequence[str] = (), hierarchy: str | None = None
+) -> Labels:
+    """The labels of rows that have several each (see `specific_labels`); rows without any are left out."""
     kept = [tuple(dict.fromkeys(label for label in of_row if label and label not in without)) for of_row in labels]
-    single = [one or "" if of_row else None for one, of_row in zip(specific_labels(kept), kept, strict=True)]
+    single = [one or "" if of_row else None for one, of_row in zip(specific_labels(kept, hierarchy), kept, strict=True)]
     left_out = {row: _no_class(labels[row]) for row, of_row in enumerate(kept) if not of_row}
     return Labels(single, None, kept, left_out)
 
@@ -141,14 +181,19 @@ def _no_class(labels: Sequence[str]) -> str:
 
 
 def labels_in(
-    source: str, rows: datasets.Dataset, column: str, separator: str | None, without: Sequence[str]
+    source: str,
+    rows: datasets.Dataset,
+    column: str,
+    separator: str | None,
+    without: Sequence[str],
+    hierarchy: str | None = None,
 ) -> Labels:
     """The labels in a column of a data set: one a row, or several, separated or in lists."""
     if is_list(rows.features[column]):
-        return several_labels(lists_in(source, rows, column), without)
+        return several_labels(lists_in(source, rows, column), without, hierarchy)
     texts = texts_in(source, rows, column)
     if separator is not None:
-        return several_labels([split_labels(text, separator) for text in texts], without)
+        return several_labels([split_labels(text, separator) for text in texts], without, hierarchy)
     empty = next((index for index, text in enumerate(texts) if not text), None)
     if empty is not None:
         raise SoundError(f"{source}: row {empty} has no {column}; leave out what has none")

@@ -7,7 +7,9 @@ import io
 import math
 import os
 import re
+import shutil
 import stat
+import subprocess
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -37,6 +39,9 @@ AUDIO_SUFFIXES = (
     *(".aif", ".aiff", ".aifc", ".au", ".caf", ".rf64", ".w64"),
 )
 """Endings of sound files; other files are skipped."""
+
+FOREIGN_SUFFIXES = (".m4a", ".mp4", ".aac", ".webm", ".amr", ".gsm", ".wma", ".3gp", ".mka")
+"""Endings of files that libsndfile does not read, and FFmpeg does where it is installed."""
 
 FILE_COLUMNS = ("file_name", "file", "filename", "path", "audio", "slice_file_name", "fname")
 """Headings of the files in a table of recordings, the first that a table has; two are UrbanSound8K's and FSD50K's."""
@@ -114,7 +119,8 @@ def read_header(file: SoundFile) -> Header:
         raise SoundError(f"claims {frames:,} samples at {rate:,} Hz, more than {LONGEST_HOURS} hours; is it damaged?")
     if channels > MOST_CHANNELS:
         raise SoundError(f"claims {channels:,} channels; the limit is {MOST_CHANNELS}")
-    return Header(rate, frames, info.subtype.startswith(_LOSSY))
+    is_foreign = isinstance(file, Path) and file.suffix.lower() in FOREIGN_SUFFIXES
+    return Header(rate, frames, is_foreign or info.subtype.startswith(_LOSSY))
 
 
 def read_samples(file: SoundFile, frames: int, start: int) -> NDArray[np.float32]:
@@ -186,12 +192,40 @@ def _reasons(what: str) -> Iterator[None]:
 
 
 def _opened(file: SoundFile) -> bytes | io.BytesIO:
+    if isinstance(file, Path) and file.suffix.lower() in FOREIGN_SUFFIXES:
+        return io.BytesIO(_transcoded(file))
     if isinstance(file, Path):
         # As bytes: a name need not be valid UTF-8.
         return os.fsencode(file)
     file.seek(0)
     return file
 
+
+def _transcoded(path: Path) -> bytes:
+    """The sound of a file that libsndfile does not read, as WAV; FFmpeg opens no other file and no network for it."""
+    program = shutil.which("ffmpeg")
+    if program is None:
+        raise SoundError(f"ends in {path.suffix.lower()}, which is read where FFmpeg is installed")
+    quiet = (program, "-nostdin", "-v", "error", "-xerror", "-protocol_whitelist", "file,pipe")
+    sound = ("-vn", "-map", "0:a:0", "-c:a", "pcm_f32le", "-fs", str(_LARGEST_SOUND), "-f", "wav", "pipe:1")
+    command = [*quiet, "-i", os.fsencode(f"file:{path}"), *sound]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_LONGEST_WAIT, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SoundError(f"cannot be decoded by FFmpeg: {type(error).__name__}") from error
+    if done.returncode:
+        reason = printable((done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason"])[-1])
+        raise SoundError(f"cannot be decoded by FFmpeg: {reason}")
+    if len(done.stdout) >= _LARGEST_SOUND - 2**16:
+        raise SoundError(f"has more than {_LARGEST_SOUND // 2**20} MiB of samples: convert it to WAV or FLAC")
+    return done.stdout
+
+
+_LARGEST_SOUND = 2**30
+"""Bytes of the samples that FFmpeg may give."""
+
+_LONGEST_WAIT = 300
+"""Seconds that FFmpeg may take for a file."""
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")

@@ -26,7 +26,7 @@ FAULTS = {
     "short": lambda path, seed: write(path, seconds=0.1, seed=seed),
     "silent": lambda path, seed: write(path, samples=np.zeros(RATE)),
     "no sound": lambda path, seed: path.write_text("no sound"),
-    "ending": lambda path, seed: path.with_suffix(".m4a").write_bytes(b"x"),
+    "ending": lambda path, seed: path.with_suffix(".xyz").write_bytes(b"x"),
     "no ending": lambda path, seed: path.with_suffix("").write_bytes(b"x"),
     "hidden": lambda path, seed: path.with_name(f".{path.name}").write_bytes(b"x"),
     "link out": lambda path, seed: path.symlink_to("/etc/hostname"),
@@ -112,6 +112,27 @@ def test_a_file_that_ends_before_its_header_says_is_damaged(tmp_path, name, form
         path.write_bytes(whole[: int(share * len(whole))])
         with pytest.raises(SoundError, match=r"is damaged: it ends|malformed|cannot be read"):
             read_header(path)
+
+
+def test_other_endings_are_read_by_ffmpeg_where_it_is_installed_and_named_where_not(tmp_path, monkeypatch):
+    for number in range(4):
+        write(tmp_path / "s" / "dog" / f"{number}.wav", seed=number)
+    (tmp_path / "s" / "dog" / "3.wav").rename(tmp_path / "s" / "dog" / "3.m4a")
+    monkeypatch.setenv("PATH", "/nowhere")
+    account = open_recordings(tmp_path / "s", progress=False).account
+    assert account.left_out == {"dog/3.m4a": "ends in .m4a, which is read where FFmpeg is installed"}
+    # A program in its place that gives the file as it is, and fails on any other.
+    (tmp_path / "bin").mkdir()
+    program = tmp_path / "bin" / "ffmpeg"
+    program.write_text(
+        '#!/bin/sh\nfor word; do case "$word" in file:*) name="${word#file:}";; esac; done\n'
+        'case "$name" in *bad*) echo "bad file" >&2; exit 1;; esac\nexec /bin/cat "$name"\n'
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    (tmp_path / "s" / "dog" / "bad.m4a").write_bytes(b"x")
+    account = open_recordings(tmp_path / "s", skip_invalid=True, progress=False).account
+    assert (len(account.read), account.left_out) == (4, {"dog/bad.m4a": "cannot be decoded by FFmpeg: bad file"})
 
 
 def test_a_length_that_the_writer_did_not_know_is_no_damage(tmp_path):

@@ -99,8 +99,8 @@ def _ontology(path: Path) -> list[dict[str, Any]]:
     return list(entries)
 
 
-def related_labels(ontology: str | Path) -> Mapping[str, frozenset[str]]:
-    """For each label its ancestors and descendants, with which it cannot be an option of one question.
+def labels_above(ontology: str | Path) -> Mapping[str, frozenset[str]]:
+    """For each label of a hierarchy those above it.
 
     Args:
         ontology: AudioSet's ``ontology.json``.
@@ -111,7 +111,7 @@ def related_labels(ontology: str | Path) -> Mapping[str, frozenset[str]]:
     entries = _ontology(Path(ontology))
     names = {entry["id"]: label_text(entry["name"]) for entry in entries}
     children = {entry["id"]: [child for child in entry["child_ids"] if child in names] for entry in entries}
-    related: dict[str, set[str]] = {name: set() for name in names.values()}
+    above: dict[str, set[str]] = {name: set() for name in names.values()}
     for id, name in names.items():
         waiting, seen = list(children[id]), {id}
         while waiting:
@@ -119,6 +119,12 @@ def related_labels(ontology: str | Path) -> Mapping[str, frozenset[str]]:
             if child not in seen:
                 seen.add(child)
                 waiting += children[child]
-                related[name].add(names[child])
-                related[names[child]].add(name)
-    return {name: frozenset(relatives) for name, relatives in related.items()}
+                above[names[child]].add(name)
+    return {name: frozenset(uppers) for name, uppers in above.items()}
+
+
+def related_labels(ontology: str | Path) -> Mapping[str, frozenset[str]]:
+    """For each label its ancestors and descendants, with which it cannot be an option of one question; see
+    `labels_above`."""
+    above = labels_above(ontology)
+    return {name: uppers | {one for one in above if name in above[one]} for name, uppers in above.items()}
