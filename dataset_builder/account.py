@@ -55,10 +55,10 @@ class Account:
         lines = [f"{self.unit.capitalize()} of {self.source}: {counts}."]
         for why, (first, *more) in self.reasons().items():
             lines.append(f"  left out {1 + len(more):,}: {first} {why}" + (f" (and {shown(more, 3)})" if more else ""))
-        for what, counts in (("labels", self.labels), ("groups", self.groups), ("conditions", self.conditions)):
-            if counts:
-                said = [f"{name or '(none)'} {count:,}" for name, count in counts.items()]
-                lines.append(f"  {what} {len(counts):,}: {shown(said, _SHOWN)}")
+        for what, of_what in (("labels", self.labels), ("groups", self.groups), ("conditions", self.conditions)):
+            if of_what:
+                said = [f"{name or '(none)'} {count:,}" for name, count in of_what.items()]
+                lines.append(f"  {what} {len(of_what):,}: {shown(said, _SHOWN)}")
         used = [f"{heading} (as {use})" if heading != use else heading for heading, use in self.columns.items() if use]
         unused = [heading for heading, use in self.columns.items() if not use]
         if self.columns:

@@ -126,7 +126,7 @@ def _by_table(
         if name != LABEL or counted is None
     }
     rows = table.records()
-    paths: dict[int, SoundFile] = {}
+    paths: dict[int, Path] = {}
     missing: dict[int, str] = {}
     for number, row in enumerate(rows):
         try:
@@ -160,9 +160,9 @@ def _by_table(
     else:
         read = labels.several_labels([labels.split_labels(text, spec.separator) for text in said], (), spec.hierarchy)
     if counted is None and headings[LABEL] and not all(said):
-        row = said.index("")
+        number = said.index("")
         raise SoundError(
-            f"{table.lines[row].where}: the {headings[LABEL]} of {names[row]!r} is empty; leave out what has none"
+            f"{table.lines[number].where}: the {headings[LABEL]} of {names[number]!r} is empty; leave out what has none"
         )
     of_captions = labels.caption_columns(table.name, table.headings, spec.captions)
     captions = [[value_of(row[column]) for column in of_captions] for row in rows]

@@ -206,7 +206,7 @@ def _transcoded(path: Path) -> bytes:
     program = shutil.which("ffmpeg")
     if program is None:
         raise SoundError(f"ends in {path.suffix.lower()}, which is read where FFmpeg is installed")
-    quiet = (program, "-nostdin", "-v", "error", "-xerror", "-protocol_whitelist", "file,pipe")
+    quiet: tuple[str | bytes, ...] = (program, "-nostdin", "-v", "error", "-xerror", "-protocol_whitelist", "file,pipe")
     sound = ("-vn", "-map", "0:a:0", "-c:a", "pcm_f32le", "-fs", str(_LARGEST_SOUND), "-f", "wav", "pipe:1")
     command = [*quiet, "-i", os.fsencode(f"file:{path}"), *sound]
     try:

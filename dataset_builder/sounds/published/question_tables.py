@@ -641,8 +641,8 @@ class _Folder:
             try:
                 path = self._found.named(clip)
             except SoundError as error:
-                fault = f"a file is not there: {printable(clip)} {error}"
-                return _Sound(name, clip, 0.0, partial(_missing, clip), fault)
+                why = f"a file is not there: {printable(clip)} {error}"
+                return _Sound(name, clip, 0.0, partial(_missing, clip), why)
             clip = Embedded(name, partial(Path, path))
         try:
             file = clip.read()
