@@ -424,12 +424,12 @@ def data_groups(spec: DataSpec, recipes: Iterable[str] | None = None) -> list[Gr
         spec: of the data.
         recipes: names of the wanted recipes.
     """
-    from audio_compositionality.dataset_builder.data_spec import FIELDS, recognised
+    from audio_compositionality.dataset_builder.data_spec import FIELDS
     from audio_compositionality.dataset_builder.open_data import settable
 
     names = None if recipes is None else tuple(recipes)
     return [
-        Group("the data", data_fields, FIELDS[recognised(spec.data).kind]),
+        Group("the data", data_fields, FIELDS[spec.reading.kind]),
         Group("the recipes", lambda: settable(spec, names)),
     ]
 

@@ -106,12 +106,12 @@ def _size_text(sizes: Sequence[BuiltSize]) -> str:
 
 def _rendered(options: argparse.Namespace) -> RenderedData:
     """The data, with the texts of a language model where one is named; prints how many of these were accepted."""
-    from audio_compositionality.dataset_builder.data_spec import BuildSpec, recognised
+    from audio_compositionality.dataset_builder.data_spec import BuildSpec
     from audio_compositionality.dataset_builder.rendered import RenderedData
     from audio_compositionality.tasks.registry import scored_recipes
 
     spec = data_options.data_spec(options)
-    reading = recognised(spec.data)
+    reading = spec.reading
     named = arguments.names_of(options, "recipes")
     recipes = named
     if named is None and reading.kind != "labels":

@@ -96,12 +96,11 @@ def _captions(options: argparse.Namespace) -> Iterator[tuple[str, list[str]]]:
         for path in options.files:
             yield str(path), read_captions(path)
         return
-    from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.recipes import load_recipe
     from audio_compositionality.dataset_builder.rendered import opened_preset
 
     spec = data_options.data_spec(options)
-    reading = recognised(spec.data)
+    reading = spec.reading
     recipes = None
     if reading.kind == "preset":
         # Those with captions, including recipes for training alone.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +17,8 @@ from . import arguments, data_options
 from .arguments import Command, add_settings, data_groups, divided
 
 if TYPE_CHECKING:
-    from audio_compositionality.dataset_builder.data_spec import DataSpec
+    from audio_compositionality.dataset_builder.account import Account
+    from audio_compositionality.dataset_builder.data_spec import DataSpec, Reading
 
 BASELINE = "log-mel-statistics"
 """The model for measuring time."""
@@ -30,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_settings(parser)
     data_options.add_skip_invalid(parser)
+    parser.add_argument("--json", action="store_true", help="print what was read and left out as JSON alone")
     parser.add_argument(
         "--write", type=Path, metavar="FILE", help="write a commented data.yaml with every setting of these data"
     )
@@ -37,7 +40,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Open the data and describe them; write a description file where one is requested."""
-    from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.open_data import settable
     from audio_compositionality.dataset_builder.sounds.published.question_tables import ReadQuestions
     from audio_compositionality.dataset_builder.texts.label_questions import NothingAskedError
@@ -50,14 +52,16 @@ def run(options: argparse.Namespace) -> None:
     if options.write is not None and not options.write.parent.is_dir():
         raise InputError(f"--write is {str(options.write)!r}, and there is no folder {str(options.write.parent)!r}")
     spec = data_options.data_spec(options)
-    reading = recognised(spec.data)
-    print(f"{reading.source} is read as {reading.what}.", flush=True)
+    reading = spec.reading
+    if not options.json:
+        print(f"{reading.source} is read as {reading.what}.", flush=True)
     possible = data_options.possible_recipes(spec)
     recipes = None if possible is None else [recipe for recipe in possible if recipe in scored_recipes()]
     _, changes = divided(options.set, data_groups(spec, recipes))
     if options.write is not None:
         _write(options.write, spec.changed(settings={**spec.settings, **changes}), reading.kind)
-        print(f"{options.write} is written: --data {options.write} takes it.", flush=True)
+        if not options.json:
+            print(f"{options.write} is written: --data {options.write} takes it.", flush=True)
     # Questions with a fault are what an audit is for: they are named, and the others are looked at.
     typed = options.skip_invalid
     options.skip_invalid = typed or reading.kind in ("questions", "benchmark")
@@ -65,8 +69,14 @@ def run(options: argparse.Namespace) -> None:
         opened = data_options.open_with_notes(options, spec, changes, recipes)
     except NothingAskedError as error:
         helps = "; --set least_clips=N makes do with N clips of a count, at least 1" if error.lacks_clips else ""
+        if options.json:
+            _print_json(reading, error.account)
+            return
         names = [task.info.name for task in list_tasks() if recipes is None or task.info.recipe in recipes]
         _print_tasks([(name, None, None, None, f"{error}{helps}") for name in names])
+        return
+    if options.json:
+        _print_json(reading, opened.account)
         return
     from audio_compositionality.evaluator.run.planning import cost_of, seconds_per_clip, stored_megabytes
 
@@ -115,6 +125,11 @@ def run(options: argparse.Namespace) -> None:
     else:
         # Preset and settings stand in the file.
         print(arguments.next_line(options, "run", "--data", str(options.write), kept=("skip_invalid",)))
+
+
+def _print_json(reading: Reading, account: Account | None) -> None:
+    values = {} if account is None else account.values()
+    print(json.dumps({"data": reading.source, "kind": reading.kind, **values}, ensure_ascii=False, indent=2))
 
 
 def _print_tasks(rows: Sequence[Sequence[float | str | None]]) -> None:

@@ -14,6 +14,7 @@ from audio_compositionality.support.text import listed, plain
 from .arguments import add_settings, data_fields, typed_pairs
 
 if TYPE_CHECKING:
+    from audio_compositionality.dataset_builder.account import Account
     from audio_compositionality.dataset_builder.data import Data
     from audio_compositionality.dataset_builder.data_spec import DataSpec
     from audio_compositionality.dataset_builder.open_data import Opened
@@ -54,7 +55,7 @@ def data_spec(options: argparse.Namespace) -> DataSpec:
         InputError: a value is invalid for its field, or a preset is named twice.
         DatasetError: there are no such data, or a ``data.yaml`` is wrong.
     """
-    from audio_compositionality.dataset_builder.data_spec import DataSpec, described, recognised
+    from audio_compositionality.dataset_builder.data_spec import DataSpec, described
     from audio_compositionality.dataset_builder.open_data import check_described
     from audio_compositionality.support.spec import read_values
 
@@ -75,7 +76,7 @@ def data_spec(options: argparse.Namespace) -> DataSpec:
     # A preset's name is checked below, with the nearest name as a hint.
     if options.data is None and not values:
         return DataSpec(data=f"preset:{data}")
-    if "preset" in values and recognised(spec.data).kind == "preset":
+    if "preset" in values and spec.reading.kind == "preset":
         raise InputError(f"--data {options.data} is a preset, and --preset {values['preset']} another one; give one")
     return spec
 
@@ -86,11 +87,10 @@ def possible_recipes(spec: DataSpec) -> tuple[str, ...] | None:
     Raises:
         DatasetError: there are no such data.
     """
-    from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.open_data import recipes_for
     from audio_compositionality.dataset_builder.rendered import opened_preset
 
-    reading = recognised(spec.data)
+    reading = spec.reading
     return opened_preset(reading.source).recipes if reading.kind == "preset" else recipes_for(spec)
 
 
@@ -101,12 +101,11 @@ def wanted_recipes(spec: DataSpec, tasks: Sequence[Task] | None) -> list[str] | 
     Raises:
         DatasetError: there are no such data.
     """
-    from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.open_data import recipes_for
     from audio_compositionality.tasks.registry import default_tasks
 
     makes = recipes_for(spec)
-    if tasks is None and recognised(spec.data).kind == "preset":
+    if tasks is None and spec.reading.kind == "preset":
         tasks = default_tasks(possible_recipes(spec) or ())
     if tasks is None:
         return None
@@ -128,7 +127,6 @@ def opened_request_data(
         InputError: a named task cannot score such data, or no task can.
         DatasetError: there are no such data, or they are unusable.
     """
-    from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.open_data import SOUNDS, recipes_for
     from audio_compositionality.tasks.registry import default_tasks, list_tasks
 
@@ -140,12 +138,12 @@ def opened_request_data(
         # The content of a Hub id is known now; recordings have their own tasks.
         if opened.reading.kind not in SOUNDS:
             wanted = default_tasks(opened.data.recipes) if tasks is None else tasks
-            is_sure = is_named or (tasks is None and recognised(spec.data).kind == "preset")
+            is_sure = is_named or (tasks is None and spec.reading.kind == "preset")
             return opened.data, wanted if is_sure else scorable(opened.data, wanted)
         makes = recipes_for(spec.changed(data=f"{opened.reading.kind}:{spec.data}")) or ()
         possible = _possible(options, list_tasks() if tasks is None else tasks, makes, opened.reading.what)
     else:
-        possible = _possible(options, list_tasks() if tasks is None else tasks, makes, recognised(spec.data).what)
+        possible = _possible(options, list_tasks() if tasks is None else tasks, makes, spec.reading.what)
         recipes = list(dict.fromkeys(task.info.recipe for task in possible))
         opened = open_with_notes(options, spec, changes, recipes, required=recipes if is_named else ())
     reasons = {task.info.name: opened.left_out.get(task.info.recipe) for task in possible}
@@ -163,21 +161,33 @@ def open_with_notes(
     *,
     sounds: bool = True,
 ) -> Opened:
-    """Open data, and print their terms of use and the parts left out; see `dataset_builder.open_data`."""
+    """Open data, and print what was read and left out, and their terms of use; see `dataset_builder.open_data`."""
+    from audio_compositionality.dataset_builder.data import DatasetError
     from audio_compositionality.dataset_builder.open_data import opened_data as opened_with
 
-    opened = opened_with(
-        spec,
-        recipes=recipes,
-        required=required,
-        changes=changes,
-        skip_invalid=getattr(options, "skip_invalid", False),
-        sounds=sounds,
-        progress=sys.stderr.isatty(),
-    )
+    try:
+        opened = opened_with(
+            spec,
+            recipes=recipes,
+            required=required,
+            changes=changes,
+            skip_invalid=getattr(options, "skip_invalid", False),
+            sounds=sounds,
+            progress=sys.stderr.isatty(),
+        )
+    except DatasetError as error:
+        _print_account(options, error.account)
+        raise
+    _print_account(options, opened.account)
     for text in opened.notes:
         note(text)
     return opened
+
+
+def _print_account(options: argparse.Namespace, account: Account | None) -> None:
+    """Print what was read and left out, once for several processes."""
+    if account is not None and not getattr(options, "json", False) and os.environ.get("RANK", "0") == "0":
+        print("\n".join(map(plain, account.lines())), flush=True)
 
 
 def note_left_out(reasons: Mapping[str, str | None]) -> None:

@@ -47,14 +47,13 @@ def run(options: argparse.Namespace) -> None:
     request = scoring.read_request(options, options.out)
     # Imported after the arguments are checked: it takes seconds.
     from audio_compositionality.dataset_builder.data import HeldData
-    from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.dataset_builder.open_data import recipes_for
     from audio_compositionality.evaluator.run.evaluate import evaluate_models
     from audio_compositionality.evaluator.run.planning import Named, planned
     from audio_compositionality.tasks.registry import first_look, list_tasks
 
     processes = arguments.processes_of_run()
-    is_preset = recognised(request.data.data).kind == "preset"
+    is_preset = request.data.reading.kind == "preset"
     is_first_look = not options.models and is_preset and request.tasks is None
     given = [Named(name) for name in ([BOXED] if is_first_look else dict.fromkeys(options.models))]
     if given and request.tasks is None and recipes_for(request.data) is not None:

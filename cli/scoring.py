@@ -140,7 +140,6 @@ def read_request(options: argparse.Namespace, out: Path | None = None, *, scores
         TaskError: there is no such task.
         DatasetError: there are no such data.
     """
-    from audio_compositionality.dataset_builder.data_spec import recognised
     from audio_compositionality.evaluator.run.options import RunOptions
     from audio_compositionality.evaluator.run.store import store_root
     from audio_compositionality.support.spec import read_values
@@ -177,7 +176,7 @@ def read_request(options: argparse.Namespace, out: Path | None = None, *, scores
     arguments.check_output(getattr(options, "store", None), "--store")
     typed = frozenset({*of_model, *of_run})
     # The protocol of a preset: ``paper`` of ``paper-mini``.
-    reading = recognised(spec.data)
+    reading = spec.reading
     preset = reading.source.partition(" with ")[0] if reading.kind == "preset" else spec.preset
     of_preset, dash, _ = preset.partition("-")
     protocol = of_run.pop("protocol", None) or (of_preset if dash else None)

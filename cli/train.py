@@ -111,9 +111,8 @@ class LearntFrom:
     @cached_property
     def kind(self) -> str:
         """Their format; empty for rendered or built data."""
-        from audio_compositionality.dataset_builder.data_spec import recognised
 
-        return "" if self.spec is None else recognised(self.spec.data).kind
+        return "" if self.spec is None else self.spec.reading.kind
 
     @property
     def are_made(self) -> bool:
@@ -123,11 +122,10 @@ class LearntFrom:
     @property
     def tables(self) -> list[str]:
         """Paths of the tables of texts; for a ``data.yaml``, the table that it names."""
-        from audio_compositionality.dataset_builder.data_spec import recognised
 
         if self.spec is None:
             return []
-        return [recognised(self.spec.data).source, *self.options.data.split(",")[1:]]
+        return [self.spec.reading.source, *self.options.data.split(",")[1:]]
 
     def groups(self) -> list[Group]:
         """The settings: of the data, of the recipes made from them, of the training."""
@@ -239,7 +237,7 @@ def _learnt_from(options: argparse.Namespace) -> LearntFrom:
     Raises:
         DatasetError: there are no such data.
     """
-    from audio_compositionality.dataset_builder.data_spec import described, recognised
+    from audio_compositionality.dataset_builder.data_spec import described
     from audio_compositionality.dataset_builder.recipes import list_recipes
 
     if options.data is None and options.settings is not None:
@@ -248,7 +246,7 @@ def _learnt_from(options: argparse.Namespace) -> LearntFrom:
         return LearntFrom(options, None)
     # Several tables of texts are separated by commas, and are of one kind.
     spec = described(options.data.partition(",")[0])
-    kind = recognised(spec.data).kind
+    kind = spec.reading.kind
     fields = data_fields()
     stated = any(name in fields for name in typed_pairs(options))
     if kind in ("preset", "built", "benchmark") or (kind == "hub" and not stated):
@@ -266,7 +264,7 @@ def _data_of_settings(file: Path) -> str | None:
         InputError: they are not there.
     """
     from audio_compositionality.dataset_builder.data import DatasetError
-    from audio_compositionality.dataset_builder.data_spec import described, recognised
+    from audio_compositionality.dataset_builder.data_spec import described
     from audio_compositionality.dataset_builder.recipes import list_recipes
     from audio_compositionality.support.spec import read_yaml
 
@@ -275,7 +273,7 @@ def _data_of_settings(file: Path) -> str | None:
         # A value that is no text is refused with the other settings.
         return None
     try:
-        recognised(described(data.partition(",")[0]).data)
+        _ = described(data.partition(",")[0]).reading
     except DatasetError as error:
         raise InputError(f"{file} has the data {data!r}: {error}; --data SPEC says where they are") from error
     return data

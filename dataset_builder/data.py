@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from audio_compositionality.support.table import Table
 
+    from .account import Account
+
 
 Waveform = NDArray[np.float32]
 Pcm16 = NDArray[np.int16]
@@ -29,7 +31,13 @@ Row = dict[str, Any]
 
 
 class DatasetError(AudioCompositionalityError):
-    """Unusable data: names the file, row or value, the problem, and the rule."""
+    """Unusable data: names the file, row or value, the problem, and the rule.
+
+    Attributes:
+        account: what was read of the data before; None where nothing was.
+    """
+
+    account: Account | None = None
 
 
 @dataclass(frozen=True)

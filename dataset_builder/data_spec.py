@@ -6,7 +6,6 @@ labels and so on, as ``--data`` and ``--set`` or a ``data.yaml`` have them.
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 import re
@@ -27,7 +26,8 @@ from .data import DatasetError
 from .manifest import CARD_NAME, MANIFEST_NAME
 from .rendered import HUB_ID, is_preset, preset_names, setting_names
 from .sounds.labels import COLUMNS
-from .sounds.recordings import AUDIO_SUFFIXES, FILE_COLUMNS, delimiter_of
+from .sounds.recordings import AUDIO_SUFFIXES, FILE_COLUMNS
+from .tables import first_heading, folded_heading, head_of, heading_of
 
 KINDS: Mapping[str, str] = {
     "preset": "a preset, rendered on the fly",
@@ -47,7 +47,7 @@ _LABEL_FILES = (".jams", ".txt", ".tsv", ".csv", ".json", ".ann", ".lab")
 
 _YAML = (".yaml", ".yml")
 
-PATHS = ("data", "audio", "labels", "durations", "names", "negatives_labels", "negatives_audio", "prompts")
+PATHS = ("data", "audio", "labels", "durations", "names", "hierarchy", "negatives_labels", "negatives_audio", "prompts")
 """Fields that can hold paths."""
 
 _HEAD = 2**16
@@ -59,7 +59,7 @@ _TEXTS = ("path", "caption", "dataset", "split_name")
 _SAID = re.compile(r"labels?|captions?(_\d+)?|class|category|tags?|text|description")
 """Headings of columns that describe a whole recording."""
 
-_TIMES = re.compile(r"onset|offset|start|stop|begin|end|time", re.ASCII)
+_TIMES = re.compile(r"(?<![^\W_])(onset|offset|start|stop|begin|end|time)(?![^\W_])", re.ASCII)
 """Parts of headings of strong labels."""
 
 _MOST_FILES = 50_000
@@ -77,6 +77,15 @@ class DataSpec(Spec):
         "mini", description="Preset for data made from your own sounds: mini or full, or another one of a recipe."
     )
     audio: str | None = Field(None, description="Folder with the sound files that a table names.")
+    encoding: str | None = Field(
+        None, description="Encoding of tables that are not in UTF-8, such as cp1252, cp949, gb18030 or shift_jis."
+    )
+    file: str | None = Field(
+        None, description="Column with the file of each recording; by default file_name, file, filename, path or audio."
+    )
+    follow_links: bool = Field(
+        False, description="Whether symbolic links that lead out of the folder of the sound files are followed."
+    )
     label: str | None = Field(
         None,
         description="Column with labels; words_per_second, or words_per_second=COLUMN, is the rate of a transcript.",
@@ -90,6 +99,11 @@ class DataSpec(Spec):
     )
     separator: str | None = Field(
         None, description="Separator between several labels of a recording; not needed for lists."
+    )
+    hierarchy: str | None = Field(
+        None,
+        description="Labels above others, where recordings have several: AudioSet's ontology.json, or labels, a label "
+        "being above those that never occur without it; by default none is above another.",
     )
     words: tuple[str, ...] | None = Field(
         None, description="Columns with a word each, COLUMN or COLUMN=ATTRIBUTE; by default word:ATTRIBUTE."
@@ -108,7 +122,7 @@ class DataSpec(Spec):
     format: str | None = Field(
         None,
         description="Format of strong labels: audioset-strong, audiotime, desed, jams, maestro, maestro-soft "
-        "(development.csv), table or text; by default recognised from the files.",
+        "(development.csv), raven, table or text; by default recognised from the files.",
     )
     durations: str | None = Field(
         None, description="Table with the duration of each recording in seconds, for strong labels."
@@ -136,6 +150,17 @@ class DataSpec(Spec):
     negatives_audio: str | None = Field(None, description="Folder with the sound of negatives_labels.")
     settings: dict[str, Any] = Field({}, description="Settings of the recipes, by name; in a data.yaml.")
 
+    @field_validator("encoding")
+    @classmethod
+    def _of_text(cls, value: str | None) -> str | None:
+        try:
+            "".encode(value or "utf-8")
+        except LookupError:
+            raise InputError(
+                f"encoding is {value!r}; it takes the name of one, such as cp1252, cp949 or utf-16"
+            ) from None
+        return value
+
     @field_validator("audio", "labels", "durations", "names", "negatives_labels", "negatives_audio", "prompts")
     @classmethod
     def _at_home(cls, value: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
@@ -147,7 +172,7 @@ class DataSpec(Spec):
     @cached_property
     def reading(self) -> Reading:
         """The reading of the data, found once; see `recognised`."""
-        return recognised(self.data)
+        return recognised(self.data, self.given())
 
     def given(self) -> dict[str, Any]:
         """The fields that are set, beside the data themselves, by name."""
@@ -174,17 +199,21 @@ class BuildSpec(Spec):
 
 _MADE = ("preset", "prompts")
 _OF_LABELS = ("format", "durations", "columns", "resolution", "names")
+_OF_TABLES = ("follow_links", "encoding", "file")
 
 FIELDS: Mapping[str, tuple[str, ...]] = {
     "preset": (),
     "built": ("revision",),
-    "recordings": (*COLUMNS, *_MADE, "labels", *_OF_LABELS),
-    "table": ("audio", *COLUMNS, *_MADE),
-    "labels": ("audio", "labels", *_OF_LABELS, "window", "negatives_labels", "negatives_audio"),
+    "recordings": (*_OF_TABLES, *COLUMNS, *_MADE, "labels", *_OF_LABELS),
+    "table": ("audio", *_OF_TABLES, *COLUMNS, *_MADE),
+    "labels": (
+        *("audio", "follow_links", "encoding", "labels", *_OF_LABELS),
+        *("window", "negatives_labels", "negatives_audio"),
+    ),
     "dataset": (*COLUMNS, *_MADE, "split", "config", "revision"),
     "benchmark": ("audio", "split", "revision"),
     "texts": ("audio",),
-    "questions": ("audio", "columns", "answers", "split", "config", "revision"),
+    "questions": ("audio", "encoding", "columns", "answers", "split", "config", "revision"),
     "hub": (*COLUMNS, *_MADE, "split", "config", "revision"),
 }
 """Fields of a `DataSpec` that apply to each kind of data."""
@@ -205,13 +234,14 @@ class Reading:
     what: str
 
 
-def recognised(data: str | Path) -> Reading:
+def recognised(data: str | Path, given: Mapping[str, Any] = {}) -> Reading:
     """The data that a text names: found from known names, and from the file or folder at a path.
 
     Args:
         data: ``NAME``, ``PATH``, ``ORG/NAME`` of the Hub, ``NAME:PATH`` of a published benchmark, or any of them with
             ``KIND:`` in front (`KINDS`), which is not looked at further. A `Path`, and a text that begins with ``.``,
             ``/`` or ``~``, is no name.
+        given: further fields of a `DataSpec`: those that name columns say what a table of unknown headings is.
 
     Raises:
         DatasetError: there is nothing of that name, or several things: states the unambiguous name of each.
@@ -226,7 +256,7 @@ def recognised(data: str | Path) -> Reading:
     named = [] if is_path else list(_named(text))
     is_benchmark = any(reading.kind == "benchmark" for reading in named)
     path = Path(text).expanduser()
-    there = [] if is_benchmark else _at(path)
+    there = [] if is_benchmark else _at(path, given)
     if is_path:
         there = [replace(reading, source=_no_name(path)) for reading in there]
     readings = [*named, *there]
@@ -292,7 +322,7 @@ def _named(text: str) -> Iterator[Reading]:
         yield Reading("benchmark", text, reader[0].meaning)
 
 
-def _at(path: Path) -> list[Reading]:
+def _at(path: Path, given: Mapping[str, Any]) -> list[Reading]:
     """The readings of a path; empty where there is nothing."""
     try:
         if path.is_dir():
@@ -300,7 +330,7 @@ def _at(path: Path) -> list[Reading]:
             if time.time() - changed / 1e9 < _SETTLED:
                 return list(_in_folder(path))
             return list(_unchanged_folder(str(path), str(path.absolute()), changed))
-        return [_in_file(path)] if path.is_file() else []
+        return [_in_file(path, given)] if path.is_file() else []
     except OSError as error:
         raise DatasetError(f"{str(path)!r} cannot be read: {first_line(error)}") from error
 
@@ -313,6 +343,7 @@ def _unchanged_folder(folder: str, _place: str, _changed: int) -> tuple[Reading,
 
 def _in_folder(folder: Path) -> Iterator[Reading]:
     from .sounds.formats import format_of
+    from .sounds.formats.parsing import labelled_recording
 
     if (folder / MANIFEST_NAME).is_file():
         yield Reading("built", str(folder), "data that were built")
@@ -346,7 +377,10 @@ def _in_folder(folder: Path) -> Iterator[Reading]:
     # Beside sound, labels are in files of the same names.
     if said is not None and (
         sound is None
-        or (said.suffix != ".csv" and any(said.with_suffix(suffix).is_file() for suffix in AUDIO_SUFFIXES))
+        or (
+            said.suffix != ".csv"
+            and any(said.with_name(labelled_recording(said) + suffix).is_file() for suffix in AUDIO_SUFFIXES)
+        )
     ):
         yield Reading("labels", str(folder), "strong labels, a file a recording")
     if sound is None and said is None:
@@ -362,7 +396,14 @@ def _first_files(folder: Path) -> dict[str, Path]:
     """The first file of each suffix in a folder and below it, among the files that are looked at."""
     firsts: dict[str, Path] = {}
     seen = 0
-    for root, folders, names in os.walk(folder):
+    # A folder of links is one of recordings, too: each place is looked at once.
+    places: set[str] = set()
+    for root, folders, names in os.walk(folder, followlinks=True):
+        there = os.path.realpath(root)
+        if there in places:
+            folders.clear()
+            continue
+        places.add(there)
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):
             if not name.startswith("."):
@@ -391,31 +432,55 @@ def _parquet_columns(path: Path) -> tuple[str, ...]:
     return tuple(open_parquet(path.name, path).schema_arrow.names)
 
 
-def _in_file(path: Path) -> Reading:
-    if path.suffix.lower() in AUDIO_SUFFIXES:
+def _in_file(path: Path, given: Mapping[str, Any]) -> Reading:
+    suffix = path.suffix.lower()
+    if suffix in AUDIO_SUFFIXES:
         raise DatasetError(f"{str(path)!r} is a sound file; give the folder that it lies in, or a table of recordings")
+    if suffix in _YAML:
+        raise DatasetError(f"{str(path)!r} is a description of data, and no data: give it by itself, --data {path}")
     columns = _columns_of(path)
     if _is_of_questions(columns):
         return Reading("questions", str(path), KINDS["questions"])
     if set(_TEXTS) <= set(columns):
         return Reading("texts", str(path), "a table of captions for training")
-    names = [column.lower() for column in columns]
-    says_of_all = any(map(_SAID.fullmatch, names)) and not any(map(_TIMES.search, names))
-    suffix = path.suffix.lower()
-    # A table may describe whole recordings without a column of their files.
-    if FILE_COLUMNS[0] in columns or (suffix in (".csv", ".tsv") and says_of_all):
-        return Reading("table", str(path), "a table of recordings")
-    if suffix in _LABEL_FILES:
-        return Reading("labels", str(path), "strong labels of recordings")
-    if suffix in _YAML:
-        raise DatasetError(f"{str(path)!r} is a description of data, and no data: give it by itself, --data {path}")
     if suffix == ".parquet":
         raise DatasetError(
             f"{str(path)!r} is a part of a data set; give the folder that it lies in, --data {path.parent}"
         )
+    strong, table = (
+        Reading("labels", str(path), "strong labels of recordings"),
+        Reading("table", str(path), "a table of recordings"),
+    )
+    if suffix not in (".csv", ".tsv"):
+        if first_heading(FILE_COLUMNS[:1], columns):
+            return table
+        if suffix in _LABEL_FILES:
+            return strong
+        raise DatasetError(
+            f"{str(path)!r} is not data: data are a preset, a folder, a Hub id, a table (.csv, .tsv) or strong labels "
+            f"({', '.join(_LABEL_FILES)}); labels:{path} reads it as strong labels"
+        )
+    from .sounds.formats import holds_events
+
+    if {"format", "columns"} & given.keys() or holds_events(head_of(path)):
+        return strong
+    # A table may describe whole recordings without a column of their files; UrbanSound8K has the times of its clips.
+    names = [*map(folded_heading, columns)]
+    is_file, has_times = first_heading(FILE_COLUMNS, columns), any(map(_TIMES.search, names))
+    if {"file", "label"} & given.keys() or is_file == "slice_file_name":
+        return table
+    if has_times:
+        return strong
+    if is_file or any(map(_SAID.fullmatch, names)):
+        return table
+    found = f"none of its columns ({shown(columns, 12)}) is recognised" if columns else "it has no columns"
+    one = (
+        "" if len(columns) > 1 else "; its first line is one column (fields are divided by comma, tab, semicolon or |)"
+    )
     raise DatasetError(
-        f"{str(path)!r} is not data: data are a preset, a folder, a Hub id, a table (.csv, .tsv) or strong labels "
-        f"({', '.join(_LABEL_FILES)}); labels:{path} reads it as strong labels"
+        f"cannot tell what {str(path)!r} contains: {found}{one}. Recordings need {FILE_COLUMNS[0]} (or --set "
+        "file=COLUMN), questions need question and options, strong labels need file, label, start and stop (or "
+        "--set columns=recording=COLUMN,onset=COLUMN,offset=COLUMN,label=COLUMN)"
     )
 
 
@@ -438,23 +503,18 @@ def _columns_of(path: Path) -> tuple[str, ...]:
     """Names of the columns of a table, or the keys of the first row of JSON; empty for any other file."""
     if path.suffix.lower() == ".parquet":
         return _parquet_columns(path)
-    try:
-        with path.open(encoding="utf-8-sig") as stream:
-            head = stream.read(_HEAD)
-    except ValueError:
-        raise DatasetError(
-            f"{str(path)!r} is not UTF-8 text; data are a folder, a table, a preset or a Hub id"
-        ) from None
-    first = head.split("\n", 1)[0]
-    if path.suffix.lower() == ".jsonl":
-        try:
-            row = json.loads(first)
-        except ValueError:
-            return ()
-        return tuple(row) if isinstance(row, dict) else ()
+    lines = head_of(path)
+    if path.suffix.lower() not in (".json", ".jsonl"):
+        return lines[0].fields if lines else ()
+    with path.open(encoding="utf-8-sig", errors="replace") as stream:
+        head = stream.read(_HEAD)
     if path.suffix.lower() == ".json":
         return tuple(dict.fromkeys(re.findall(r'"(\w+)"\s*:', head)))
-    return tuple(name.strip() for name in next(csv.reader([first], delimiter=delimiter_of(first)), ()))
+    try:
+        row = json.loads(head.partition("\n")[0])
+    except ValueError:
+        return ()
+    return tuple(row) if isinstance(row, dict) else ()
 
 
 def described(data: str | Path, **given: Any) -> DataSpec:
@@ -543,27 +603,32 @@ def with_sound(spec: DataSpec, reading: Reading) -> DataSpec:
     """The spec with the folder of a table or of strong labels as that of the sound, where the sound lies in it."""
     if spec.audio is not None or reading.kind not in ("table", "labels"):
         return spec
+    from .sounds.files import FoundFiles
+    from .sounds.formats.parsing import labelled_recording, recording_name
+
     path = Path(reading.source).expanduser()
     folder = path if path.is_dir() else path.parent
     try:
         if reading.kind == "table":
             # The first file that it names.
-            with path.open(encoding="utf-8-sig", newline="") as stream:
-                first = stream.readline()
-                stream.seek(0)
-                row = next(csv.DictReader(stream, delimiter=delimiter_of(first)), {})
-            name = next((row[column] for column in FILE_COLUMNS if row.get(column)), "")
-            is_there = bool(name) and (folder / name).is_file()
+            lines = head_of(path)
+            columns = lines[0].fields if lines else ()
+            column = heading_of(spec.file, columns) if spec.file else first_heading(FILE_COLUMNS, columns)
+            names = [dict(zip(columns, line.fields, strict=False)).get(column or "", "") for line in lines[1:]]
+            is_there = (
+                bool(names)
+                and bool(names[0])
+                and FoundFiles(folder, follow_links=spec.follow_links).named(names[0]).is_file()
+            )
         else:
             # A sound file that labels name, or beside a file of labels of the same name.
-            sounds = [file for file in folder.iterdir() if file.suffix.lower() in AUDIO_SUFFIXES]
-            if path.is_dir():
-                is_there = any(sound.with_suffix(suffix).is_file() for sound in sounds for suffix in _LABEL_FILES)
-            else:
-                with path.open(encoding="utf-8-sig") as stream:
-                    named = set(re.findall(r"[\w.-]+", stream.read(_HEAD))) if sounds else set()
-                is_there = any({sound.name, sound.stem} & named or path.stem == sound.stem for sound in sounds)
-    except (OSError, ValueError, csv.Error):
+            sounds = {file.stem for file in folder.iterdir() if file.suffix.lower() in AUDIO_SUFFIXES}
+            files = [path] if path.is_file() else [file for file in folder.iterdir() if file.suffix in _LABEL_FILES]
+            is_there = any(labelled_recording(file) in sounds for file in files)
+            if not is_there and sounds and path.is_file():
+                fields = [field for line in head_of(path) for field in line.fields]
+                is_there = not sounds.isdisjoint(map(recording_name, fields))
+    except (OSError, DatasetError):
         # Errors of the table are raised when it is read.
         return spec
     return spec.changed(audio=str(folder)) if is_there else spec

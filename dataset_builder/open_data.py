@@ -15,6 +15,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.spec import check_values
 from audio_compositionality.support.text import listed, nearest, shown
 
+from .account import Account
 from .data import Data, DatasetError, HeldData
 from .data_spec import FIELDS, KINDS, DataSpec, Reading, check_fields, described, with_sound
 from .recipes import list_recipes
@@ -37,12 +38,14 @@ class Opened:
         reading: their kind, source and description.
         left_out: requested recipes that the data cannot serve: the reason by name.
         notes: sentences for the user, without a full stop: terms of use, and the data that were left out.
+        account: what became of every file and row of a user's recordings; None for other data.
     """
 
     data: Data
     reading: Reading
     left_out: Mapping[str, str]
     notes: tuple[str, ...] = ()
+    account: Account | None = None
 
 
 def open_data(
@@ -253,7 +256,7 @@ def opened_data(
         return _of_sounds(spec, reading, wanted, required, changes, skip_invalid=skip_invalid, progress=progress)
     _refuse_changes(changes, reading)
     data = _stored(spec, reading, {"skip_invalid": skip_invalid, "sounds": sounds, "progress": progress})
-    return Opened(data, reading, {}, getattr(data, "notes", ()))
+    return Opened(data, reading, {}, getattr(data, "notes", ()), getattr(data, "account", None))
 
 
 def _refuse_changes(changes: Mapping[str, Any], reading: Reading) -> None:
@@ -331,8 +334,12 @@ def _of_sounds(
     data = spec.changed(data=f"{reading.kind}:{reading.source}")
     sounds = open_recordings(data, skip_invalid=skip_invalid, progress=progress)
     notes += _skipped(sounds.source, sounds.skipped)
-    offer = offered(sounds, preset=spec.preset, recipes=recipes, required=required, **changes)
-    return Opened(offer.data, reading, offer.left_out, notes)
+    try:
+        offer = offered(sounds, preset=spec.preset, recipes=recipes, required=required, **changes)
+    except DatasetError as error:
+        error.account = sounds.account
+        raise
+    return Opened(offer.data, reading, offer.left_out, notes, sounds.account)
 
 
 def open_recordings(
@@ -388,7 +395,9 @@ def open_recordings(
             if getattr(spec, name) is not None:
                 raise InputError(f"{name} does not apply: strong labels describe each event by themselves")
         format, options = _format(spec)
-        return strong_recordings(reading.source, spec.labels, format, options=options, **how)
+        return strong_recordings(
+            reading.source, spec.labels, format, options=options, follow_links=spec.follow_links, **how
+        )
     from .sounds.folder import SETTINGS, folder_recordings
 
     folder, table = (reading.source, None) if reading.kind == "recordings" else (spec.audio or "", reading.source)
@@ -432,6 +441,7 @@ def _of_labels(
         skip_invalid=skip_invalid,
         negatives=spec.negatives_labels or (),
         negatives_audio=spec.negatives_audio,
+        follow_links=spec.follow_links,
         progress=progress,
     )
     data = annotated_data(recordings, recipes=names, changes=changes)
@@ -439,7 +449,12 @@ def _of_labels(
         *((WARNING,) if spec.negatives_labels else ()),
         *_skipped(recordings.source, [*recordings.left_out.items()]),
     )
-    return Opened(data, reading, {}, (*notes, *notes_of(data)))
+    try:
+        notes += notes_of(data)
+    except DatasetError as error:
+        error.account = recordings.account
+        raise
+    return Opened(data, reading, {}, notes, recordings.account)
 
 
 def notes_of(data: RenderedData) -> tuple[str, ...]:
@@ -480,10 +495,13 @@ def _format(spec: DataSpec) -> tuple[str | None, ReadOptions]:
         if field in columns:
             raise InputError(f"columns has {field!r} twice; a field stands in one column")
         columns[field] = heading
-    if columns and spec.format not in (None, "table"):
-        raise InputError(f"columns applies to the format table; the columns of {spec.format} are fixed")
-    options = ReadOptions(durations=spec.durations, resolution=spec.resolution, columns=columns, names=spec.names)
-    return spec.format or ("table" if columns else None), options
+    if columns and spec.format not in (None, "table", "raven"):
+        raise InputError(f"columns applies to the formats table and raven; the columns of {spec.format} are fixed")
+    options = ReadOptions(
+        durations=spec.durations, resolution=spec.resolution, columns=columns, names=spec.names, encoding=spec.encoding
+    )
+    # Raven's tables have their own columns of times.
+    return spec.format or ("table" if "onset" in columns else None), options
 
 
 def left_out_notes(reasons: Mapping[str, str | None]) -> list[str]:

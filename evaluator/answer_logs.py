@@ -13,8 +13,6 @@ MMAU (``model_output``), MMAR (``answer_prediction``) and MMSU (``response``) sc
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -23,14 +21,13 @@ from pathlib import Path
 from typing import Any
 
 from audio_compositionality.dataset_builder.data import DatasetError, Row
-from audio_compositionality.dataset_builder.sounds.published import LARGEST_FILE, LARGEST_TABLE, ZippedFiles, text_of
+from audio_compositionality.dataset_builder.sounds.published import LARGEST_FILE, LARGEST_TABLE, ZippedFiles
 from audio_compositionality.dataset_builder.sounds.published.question_tables import (
     lettered_options,
     numbered_headings,
     options_of,
-    workbook_rows,
 )
-from audio_compositionality.dataset_builder.sounds.recordings import delimiter_of
+from audio_compositionality.dataset_builder.tables import open_table, workbook_rows
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.text import first_line, nearest, shown
 from audio_compositionality.tasks.registry import task_names
@@ -149,7 +146,7 @@ def read_logs(
             with path.open("rb") as stream:
                 is_archive = stream.read(4) == b"PK\x03\x04"
             logs = [_of_archive(path, column) if is_archive else _of_text(path, column)]
-        except (DatasetError, OSError, csv.Error) as error:
+        except (DatasetError, OSError) as error:
             raise LogError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error
     if not logs[0].answers:
         raise LogError(f"{path} is {logs[0].format} without a single answer")
@@ -215,9 +212,8 @@ def _of_text(path: Path, column: str | None) -> AnswerLog:
             f"{path} has {size:,} bytes; JSON is read up to {LARGEST_FILE:,}, a table up to {LARGEST_TABLE:,}"
         )
     if not is_json:
-        text = text_of(path.read_bytes())
-        rows = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter_of(text.partition("\n")[0]))
-        return _of_table(path, "a table", rows, column)
+        rows = open_table(path, otherwise="cp1252", ragged="cut")
+        return _of_table(path, "a table", rows.records(), column)
     if is_lines:
         return _of_table(path, "JSON Lines", _lines(path), column)
     value = _parsed(path.read_bytes(), str(path))

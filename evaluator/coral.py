@@ -22,12 +22,12 @@ from tqdm.auto import tqdm
 
 from audio_compositionality.dataset_builder.data import Clip, Configuration, Data, check_range
 from audio_compositionality.dataset_builder.open_data import open_data
+from audio_compositionality.dataset_builder.sounds.files import sound_files
 from audio_compositionality.dataset_builder.sounds.recordings import (
     SoundError,
     printable,
     read_header,
     read_samples,
-    sound_files,
 )
 from audio_compositionality.encoders.base import ENCODER, Model, ModelCard
 from audio_compositionality.encoders.inference import resolve_device

@@ -101,7 +101,7 @@ def values_of(kind: Any, limits: dict[str, float]) -> st.SearchStrategy[Any]:
         return st.floats(
             low, high, exclude_min="gt" in limits, exclude_max="lt" in limits, allow_nan=False, allow_infinity=False
         )
-    return st.booleans() if kind is bool else st.sampled_from(["mini", "a b", "Straße"])
+    return st.booleans() if kind is bool else st.sampled_from(["mini", "a b", "Straße", "cp949"])
 
 
 def step_over(kind: type, name: str, bound: float) -> float:
@@ -151,7 +151,7 @@ def other_values(spec: Spec, name: str, field: FieldInfo) -> list[Any]:
     if kind in (int, float):
         steps = ((own or 0) + 1, (own or 0) - 1, (own or 0) + 2, (own or 0) / 2, (own or 0) / 2 + 0.5, *limits.values())
         return [kind(one) for one in steps if kind(one) != own]
-    return [one for one in get_args(kind) or ((not own,) if kind is bool else ("a b",)) if one != own]
+    return [one for one in get_args(kind) or ((not own,) if kind is bool else ("a b", "cp949")) if one != own]
 
 
 def test_there_are_specs_in_every_room_that_has_settings():

@@ -7,10 +7,7 @@ matched with one of theirs by the end of its path.
 
 from __future__ import annotations
 
-import ast
-import csv
 import hashlib
-import io
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,8 +20,10 @@ from audio_compositionality.dataset_builder.data import Clip, Configuration, Dat
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
 from audio_compositionality.dataset_builder.rendered import preset_names, rendered_preset
-from audio_compositionality.dataset_builder.sounds.published import ReadClip, ReadConfiguration, text_of
-from audio_compositionality.dataset_builder.sounds.recordings import printable, sound_files
+from audio_compositionality.dataset_builder.sounds.files import sound_files
+from audio_compositionality.dataset_builder.sounds.published import ReadClip, ReadConfiguration
+from audio_compositionality.dataset_builder.sounds.recordings import printable
+from audio_compositionality.dataset_builder.tables import heading_of, open_table, value_of
 from audio_compositionality.support.text import listed, shown
 
 from .settings import TrainingError
@@ -392,16 +391,13 @@ def read_training_texts(table: str | Path) -> Iterator[TrainingTexts]:
     table = Path(table)
     if not table.is_file():
         raise DatasetError(f"{printable(str(table))} is not a file")
-    lines = csv.DictReader(io.StringIO(text_of(table.read_bytes()), newline=""))
-    columns = lines.fieldnames or ()
-    missing = [name for name in _COLUMNS if name not in columns]
-    if missing:
-        raise DatasetError(
-            f"{printable(str(table))} has no column {missing[0]!r}; it has {', '.join(columns) or 'none'}"
-        )
-    counted = all(name in columns for name in _COUNTS)
-    for number, row in enumerate(lines, 2):
-        where = f"{printable(table.name)}, row {number}"
+    read = open_table(table, otherwise="cp1252", ragged="fill")
+    columns = {name: read.column(name) for name in _COLUMNS}
+    counts = {name: heading for name in _COUNTS if (heading := heading_of(name, read.headings)) is not None}
+    counted = len(counts) == len(_COUNTS)
+    for line, record in zip(read.lines, read.records(), strict=True):
+        where = line.where
+        row = {name: record[heading] for name, heading in (*columns.items(), *counts.items())}
         first, *texts = (one.strip() for one in (row["caption"] or "").split(_SEPARATOR))
         positives = 0
         if counted:
@@ -436,12 +432,8 @@ def _captions(where: str, text: str) -> tuple[str, ...]:
     """The caption, or the captions of a list in Python's notation."""
     if not text:
         raise DatasetError(f"{where}: the caption is empty")
-    if not text.startswith("["):
-        return (text,)
-    try:
-        values = ast.literal_eval(text)
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        # A sentence that begins with a bracket.
+    values = value_of(text)
+    if isinstance(values, str):
         return (text,)
     if not isinstance(values, list) or not values or not all(isinstance(one, str) and one.strip() for one in values):
         raise DatasetError(f"{where}: the caption is {text!r}; a list has texts")

@@ -16,6 +16,7 @@ rounding, it would leave a trace to a reader that amplifies.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
@@ -41,6 +42,9 @@ NUMBERS = ("one", "two", "three", "four", "five")
 """Words of the counts."""
 
 MOST = len(NUMBERS)
+
+_NEVER = 10**9
+"""Draws of a sound that is not drawn again while there is another of its label."""
 
 SHORTEST = 0.1
 """Seconds of a sound at least: a third of it still has a beginning and an end of 10 ms."""
@@ -133,20 +137,32 @@ class CountInstances(Recipe[CountSpec]):
         A single event has no density and no span, so that counts are 1 to 5 where energy is held, and 2 to 5 elsewhere.
 
         Raises:
-            DatasetError: a sound is silent, or shorter than `SHORTEST`.
+            DatasetError: a sound is silent, or all of a label are shorter than `SHORTEST`; others are left out.
         """
         pool, events = SlotPool(sounds), EventSounds(sounds, spec.sample_rate)
         uses = {held: Use() for held in HELD}
+        too_short: set[int] = set()
         for number in range(spec.ladders):
             rng, held = self.random(spec, number), HELD[number % len(HELD)]
-            (entry,) = pool.draw_recordings(pool.draw_names(1, uses[held], rng), uses[held], rng)
-            # An event is no longer than the sound once, or one period of a loop.
-            once = min(spec.event_samples, events.period(entry), events.length(entry) or spec.event_samples)
-            if once < SHORTEST * spec.sample_rate:
-                raise DatasetError(
-                    f"{pool.source}: recording {pool.entries[entry].id!r} lasts {once / spec.sample_rate:.2f} s; a "
-                    f"sound that is counted lasts {SHORTEST:g} s or more: leave it out"
+            labels = pool.draw_names(1, uses[held], rng)
+            while True:
+                (entry,) = pool.draw_recordings(labels, uses[held], rng)
+                # An event is no longer than the sound once, or one period of a loop.
+                once = min(spec.event_samples, events.period(entry), events.length(entry) or spec.event_samples)
+                if once >= SHORTEST * spec.sample_rate:
+                    break
+                waveform, rate = sounds.waveform(entry)
+                why = (
+                    f"{pool.source}: the sound in {pool.entries[entry].id!r} is {once / spec.sample_rate:.2f} s long "
+                    f"(recording: {len(waveform) / rate:.2f} s; trimmed at {events.silence:g} dB); a sound that is "
+                    f"counted lasts {SHORTEST:g} s or more"
                 )
+                if entry in too_short:
+                    raise DatasetError(f"{why}; its label has no other: leave it out")
+                warnings.warn(f"{why}; it is left out of {self.name}", stacklevel=2)
+                too_short.add(entry)
+                for use in uses.values():
+                    use.recordings[entry] = _NEVER
             counts = range(1 if held == "energy" else 2, MOST + 1)
             clips = [_clip(events, entry, once, count, held, spec, rng) for count in counts]
             said = pool.said(entry)

@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-from collections import Counter
-from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from audio_compositionality.support.text import first_line, nearest
+from audio_compositionality.support.text import nearest
 
 from ..manifest import MANIFEST_NAME
+from ..tables import ReadTable, first_heading, heading_of, open_table, value_of
 from . import labels
+from .files import FoundFiles, check_folder, check_sounds
 from .hub import values_in_yaml
-from .recordings import (
-    FILE_COLUMNS,
-    Candidate,
-    ReadRecordings,
-    SoundError,
-    check_folder,
-    delimiter_of,
-    is_regular,
-    printable,
-    sound_files,
-)
+from .recordings import FILE_COLUMNS, Candidate, ReadRecordings, SoundError, SoundFile, printable
 
 if TYPE_CHECKING:
     from ..data_spec import DataSpec
@@ -39,9 +28,6 @@ FILE = FILE_COLUMNS[0]
 
 LABEL, GROUP, CONDITION = "label", "group", "condition"
 """Default names of the other columns."""
-
-_LARGEST_TABLE = 64 * 2**20
-"""Largest table, in bytes."""
 
 
 def folder_recordings(
@@ -74,13 +60,21 @@ def folder_recordings(
     check_folder(folder)
     if (folder / MANIFEST_NAME).is_file():
         raise SoundError(f"{str(folder)!r} is a data set that was built, and no folder of recordings")
+    files = FoundFiles(folder, follow_links=spec.follow_links)
     left_out: dict[str, str] = {}
+    columns_used: dict[str, str] = {}
+    others = dict(files.left_out)
     labelling = f"put them into folders, LABEL/file.wav, or write a {METADATA} with the column {LABEL}"
     file = folder / METADATA if table is None else Path(table)
     if file.is_file():
-        rows = _table(file)
-        candidates, left_out = _by_table(folder, file.name, rows, spec)
-        columns = [printable(column) for column in rows[0] if column != _file_column(rows)]
+        rows = open_table(file, encoding=spec.encoding)
+        if not rows.lines:
+            raise SoundError(f"{file.name} has no row below its first line, which names the columns: {FILE}, {LABEL}")
+        candidates, left_out, columns_used = _by_table(files, rows, spec)
+        read = {candidate.id for candidate in candidates}
+        others |= dict.fromkeys(map(files.name, files.sounds), f"has no row in {file.name}")
+        others = {name: why for name, why in others.items() if name not in read and name not in left_out}
+        columns = [printable(column) for column in rows.headings if column != _file_column(rows, spec)]
         labelling = f"--set label=COLUMN names a column of {file.name}, which has {', '.join(columns)}"
     elif any(getattr(spec, name) is not None for name in labels.COLUMNS):
         raise SoundError(
@@ -88,7 +82,8 @@ def folder_recordings(
             "without it the folders in it are the labels, and the folders in these the conditions"
         )
     else:
-        places = [path.relative_to(folder) for path in sound_files(folder)]
+        check_sounds(files)
+        places = [path.relative_to(folder) for path in files.sounds]
         beside = [place for place in places if len(place.parts) == 1]
         if beside and len(beside) < len(places):
             raise SoundError(
@@ -101,100 +96,105 @@ def folder_recordings(
             name = printable(place.as_posix())
             candidates.append(Candidate(name, label, None, group, group, partial(Path, folder / place)))
     suggested = folder / SETTINGS
+    for path, why in ((file, "is the table that describes the sounds"), (suggested, "has settings for the sounds")):
+        if path.is_relative_to(folder) and files.name(path) in others:
+            others[files.name(path)] = why
     return ReadRecordings(
         printable(str(folder)),
         candidates,
         suggested=values_in_yaml(suggested, SETTINGS) if suggested.is_file() else {},
         labelling=labelling,
         left_out=left_out,
+        beside=others,
+        columns=columns_used,
         skip_invalid=skip_invalid,
         progress=progress,
     )
 
 
 def _by_table(
-    folder: Path, table: str, rows: Sequence[Mapping[str, str]], spec: DataSpec
-) -> tuple[list[Candidate], dict[str, str]]:
-    """The recordings of a table, and the rows that are left out, with reasons; a file that is missing or outside the
-    folder is reported when it is read."""
-    columns, file_column = list(rows[0]), _file_column(rows)
-    counted = labels.counted_column(table, spec.label, columns)
-    if file_column not in columns:
-        raise SoundError(
-            f"{table} has no column {FILE!r} with the files (nor {', '.join(FILE_COLUMNS[1:])}); "
-            f"{nearest(FILE, columns)}"
-        )
-    for column in (spec.label if counted is None else None, spec.group, spec.condition):
-        if column is not None and column not in columns:
-            raise SoundError(f"{table} has no column {column!r}; {nearest(column, columns)}")
-    names = [printable(Path(row[file_column]).as_posix()) for row in rows]
-    twice = next((name for name, count in Counter(names).items() if count > 1), None)
-    if twice is not None:
-        raise SoundError(f"{table} names {twice!r} twice; a recording has one line")
+    files: FoundFiles, table: ReadTable, spec: DataSpec
+) -> tuple[list[Candidate], dict[str, str], dict[str, str]]:
+    """The recordings of a table; the rows that are left out, with reasons; and the use of each column. A file that is
+    missing or outside the folder is reported when it is read."""
+    file_column = _file_column(table, spec)
+    counted = labels.counted_column(table.name, spec.label, table.headings)
+    # The heading of each field: the stated one, or else the usual one where the table has it.
+    headings = {
+        name: table.column(getattr(spec, name)) if getattr(spec, name) else heading_of(name, table.headings)
+        for name in (LABEL, GROUP, CONDITION)
+        if name != LABEL or counted is None
+    }
+    rows = table.records()
+    paths: dict[int, Path] = {}
+    missing: dict[int, str] = {}
+    for number, row in enumerate(rows):
+        try:
+            paths[number] = files.named(row[file_column])
+        except SoundError as error:
+            missing[number] = str(error)
+    names = [
+        files.name(paths[number]) if number in paths else printable(row[file_column]) for number, row in enumerate(rows)
+    ]
+    first = dict[str, str]()
+    for name, line in zip(names, table.lines, strict=True):
+        if first.setdefault(name, line.where) != line.where:
+            raise SoundError(f"{line.where} names {name!r}, as {first[name]} does; a recording has one line")
 
-    def file(row: int) -> Path:
-        return _file_below(folder, rows[row][file_column])
+    def file(number: int) -> SoundFile:
+        if number in missing:
+            raise SoundError(missing[number])
+        return paths[number]
 
-    names_of_labels, groups, conditions = (
-        [printable(row.get(column, "").strip()) for row in rows]
-        for column in (spec.label or LABEL, spec.group or GROUP, spec.condition or CONDITION)
+    said, groups, conditions = (
+        [printable(row.get(headings.get(name) or "", "")) for row in rows] for name in (LABEL, GROUP, CONDITION)
     )
-    has_labels = (spec.label or LABEL) in columns
+    lists = [value_of(text) for text in said]
     if counted is not None:
-        read = labels.counted_labels(table, counted, [row.get(counted, "") for row in rows], file)
-    elif spec.separator is None or not has_labels:
-        read = labels.single_labels(names_of_labels)
+        read = labels.counted_labels(table.name, counted, [row[counted] for row in rows], file)
+    elif said and all(isinstance(value, list) for value in lists):
+        each = [[str(label).strip() for label in value] for value in lists]
+        read = labels.several_labels(each, hierarchy=spec.hierarchy)
+    elif spec.separator is None or not headings[LABEL]:
+        read = labels.single_labels(said)
     else:
-        read = labels.several_labels([labels.split_labels(text, spec.separator) for text in names_of_labels])
-    if counted is None and has_labels and not all(names_of_labels):
-        line = names_of_labels.index("")
+        read = labels.several_labels([labels.split_labels(text, spec.separator) for text in said], (), spec.hierarchy)
+    if counted is None and headings[LABEL] and not all(said):
+        number = said.index("")
         raise SoundError(
-            f"{table}: the {spec.label or LABEL} of {names[line]!r} (line {line + 2}) is empty; leave out what has none"
+            f"{table.lines[number].where}: the {headings[LABEL]} of {names[number]!r} is empty; leave out what has none"
         )
-    of_captions = labels.caption_columns(table, columns, spec.captions)
-    captions = [[printable(row[column].strip()) for column in of_captions] for row in rows]
-    attributes = labels.word_columns(table, columns, spec.words)
-    return labels.candidates_of(
+    of_captions = labels.caption_columns(table.name, table.headings, spec.captions)
+    captions = [[value_of(row[column]) for column in of_captions] for row in rows]
+    flat = [
+        [text for value in of_row for text in (value if isinstance(value, list) else [value])] for of_row in captions
+    ]
+    attributes = labels.word_columns(table.name, table.headings, spec.words)
+    used = {heading: name for name, heading in headings.items() if heading}
+    used |= {counted or "": "words_per_second", file_column: "file"} | dict.fromkeys(of_captions, "captions")
+    used |= {column: f"words of {attribute}" for column, attribute in attributes.items()}
+    candidates, left_out = labels.candidates_of(
         names,
         read,
         file,
         groups=groups,
         conditions=conditions,
-        captions=[tuple(filter(None, dict.fromkeys(of_row))) for of_row in captions],
+        captions=[
+            tuple(filter(None, dict.fromkeys(printable(str(text)).strip() for text in of_row))) for of_row in flat
+        ],
         words=labels.words_by_row([[row[name] for name in attributes] for row in rows], attributes.values()),
     )
+    return candidates, left_out, {heading: used.get(heading, "") for heading in table.headings}
 
 
-def _file_column(rows: Sequence[Mapping[str, str]]) -> str:
-    return next((column for column in FILE_COLUMNS if column in rows[0]), FILE)
-
-
-def _table(path: Path) -> list[dict[str, str]]:
-    """The rows of a table, at least one, all with the same columns."""
-    if path.stat().st_size > _LARGEST_TABLE:
-        raise SoundError(f"{path.name} has more than {_LARGEST_TABLE // 2**20} MiB; is it a table of recordings?")
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            first = stream.readline()
-            stream.seek(0)
-            rows = list(csv.DictReader(stream, delimiter=delimiter_of(first), strict=True))
-    except (OSError, ValueError, csv.Error) as error:
-        raise SoundError(f"{path.name} cannot be read as a table (CSV in UTF-8): {first_line(error)}") from error
-    if not rows:
-        raise SoundError(f"{path.name} has no row below its first line, which names the columns: {FILE}, {LABEL}")
-    for line, row in enumerate(rows, 2):
-        if None in row or None in row.values():
-            raise SoundError(f"{path.name}: row {line} has not as many fields as the first, which names the columns")
-    return rows
-
-
-def _file_below(folder: Path, name: str) -> Path:
-    """The file of a name; a table must not lead outside the folder."""
-    path = folder / name
-    try:
-        inside = path.resolve().is_relative_to(folder.resolve())
-        if inside and is_regular(path):
-            return path
-    except (OSError, ValueError, RuntimeError) as error:
-        raise SoundError(f"cannot be read: {first_line(error)}") from error
-    raise SoundError("is not a file in the folder of the table; links are not followed")
+def _file_column(table: ReadTable, spec: DataSpec) -> str:
+    """The heading of the files."""
+    if spec.file is not None:
+        return table.column(spec.file)
+    column = first_heading(FILE_COLUMNS, table.headings)
+    if column is None:
+        raise SoundError(
+            f"{table.name} has no column {FILE!r} with the files (nor {', '.join(FILE_COLUMNS[1:])}); "
+            f"{nearest(FILE, table.headings)}: name it, --set file=COLUMN{table.one_column()}"
+        )
+    return column

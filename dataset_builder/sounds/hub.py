@@ -53,6 +53,7 @@ class NamedSet(Spec):
     audio: str | None = Field(None, description="Column with sound, where there are several or the files declare none.")
     separator: str | None = Field(None, description="Separator between several labels of a recording.")
     captions: tuple[str, ...] | None = Field(None, description="Columns with captions.")
+    hierarchy: str | None = Field(None, description="Hierarchy of several labels, as of `DataSpec`.")
     caption_separator: str | None = Field(None, description="Separator between several captions in one text.")
     words: tuple[str, ...] | None = Field(None, description="Columns with words: ATTRIBUTE, or COLUMN=ATTRIBUTE.")
     condition: str | None = Field(
@@ -362,7 +363,12 @@ def hub_recordings(
         # Excluded labels and separators belong to the column that the data set states.
         its_own = spec.label in (None, named.label)
         without = named.without if its_own else ()
-        stated = ["split", "config", "revision", *(name for name in labels.COLUMNS if its_own or name != "separator")]
+        stated = [
+            "split",
+            "config",
+            "revision",
+            *(name for name in labels.COLUMNS if its_own or name not in ("separator", "hierarchy")),
+        ]
         spec = spec.changed(**{name: getattr(named, name) for name in stated if getattr(spec, name) is None})
         if Path(where).is_dir():
             check_copy(named, spec)
@@ -384,7 +390,7 @@ def hub_recordings(
     elif counted is not None:
         of_rows = labels.counted_labels(source, counted, rows[counted], sounds.file)
     else:
-        of_rows = labels.labels_in(source, rows, spec.label, spec.separator, without)
+        of_rows = labels.labels_in(source, rows, spec.label, spec.separator, without, spec.hierarchy)
     groups, conditions = (
         [""] * count if column is None else labels.texts_in(source, rows, column)
         for column in (spec.group, spec.condition)

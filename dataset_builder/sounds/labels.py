@@ -13,14 +13,15 @@ from typing import TYPE_CHECKING, Any
 
 from audio_compositionality.support.text import listed, nearest
 
-from .entries import spoken
+from ..tables import first_heading, folded_heading, heading_of
+from .entries import label_text, spoken
 from .recordings import Candidate, SoundError, SoundFile, numbers_of, printable, read_header
 
 if TYPE_CHECKING:
     import datasets
 
 
-COLUMNS = ("label", "group", "condition", "captions", "separator", "words")
+COLUMNS = ("label", "group", "condition", "captions", "separator", "hierarchy", "words")
 """Fields of a `DataSpec` that say what the columns of a table or data set hold."""
 
 SUPPORT = 10
@@ -32,8 +33,46 @@ def split_labels(text: str, separator: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, (label.strip() for label in text.split(separator)))))
 
 
-def specific_labels(labels_of_each: Sequence[Sequence[str]], support: int = SUPPORT) -> list[str | None]:
-    """The label of each recording of a single thing, None for the others.
+OF_LABELS = "labels"
+"""The hierarchy that the labels of all recordings show; see `counted_hierarchy`."""
+
+
+def _key(label: str) -> str:
+    """A label as hierarchies are compared: FSD50K writes ``Wind_instrument_and_woodwind_instrument``."""
+    return label_text(label).replace(", ", " and ").casefold()
+
+
+def specific_labels(labels_of_each: Sequence[Sequence[str]], hierarchy: str | None = None) -> list[str | None]:
+    """The label of each recording of a single thing, None for the others: its only label, or with a hierarchy the one
+    that all its others are above.
+
+    That labels occur together does not make one of them more general: a hierarchy is stated.
+
+    Args:
+        labels_of_each: the labels of each recording.
+        hierarchy: AudioSet's ontology, a file; or `OF_LABELS`.
+
+    Raises:
+        DatasetError: the file is no ontology.
+    """
+    if hierarchy == OF_LABELS:
+        return counted_hierarchy(labels_of_each)
+    above: dict[str, set[str]] = {}
+    if hierarchy is not None:
+        from .formats.audioset_strong import labels_above
+
+        every = labels_above(hierarchy)
+        above = {_key(label): set(map(_key, uppers)) for label, uppers in every.items()}
+    single: list[str | None] = []
+    for labels in labels_of_each:
+        keys = {label: _key(label) for label in labels}
+        lowest = [label for label in keys if {*keys.values()} - {keys[label]} <= above.get(keys[label], set())]
+        single.append(lowest[0] if len(lowest) == 1 else None)
+    return single
+
+
+def counted_hierarchy(labels_of_each: Sequence[Sequence[str]], support: int = SUPPORT) -> list[str | None]:
+    """As `specific_labels`, with the hierarchy that the labels themselves show.
 
     Where each recording also has the labels above its own (``Guitar,Plucked string instrument,Music``), a label is
     above another where every recording of the other has it. A recording is of a single thing where one of its labels is
@@ -125,10 +164,12 @@ def single_labels(texts: Sequence[str], without: Sequence[str] = ()) -> Labels:
     )
 
 
-def several_labels(labels: Sequence[Sequence[str]], without: Sequence[str] = ()) -> Labels:
-    """The labels of rows that have several each; rows without any are left out."""
+def several_labels(
+    labels: Sequence[Sequence[str]], without: Sequence[str] = (), hierarchy: str | None = None
+) -> Labels:
+    """The labels of rows that have several each (see `specific_labels`); rows without any are left out."""
     kept = [tuple(dict.fromkeys(label for label in of_row if label and label not in without)) for of_row in labels]
-    single = [one or "" if of_row else None for one, of_row in zip(specific_labels(kept), kept, strict=True)]
+    single = [one or "" if of_row else None for one, of_row in zip(specific_labels(kept, hierarchy), kept, strict=True)]
     left_out = {row: _no_class(labels[row]) for row, of_row in enumerate(kept) if not of_row}
     return Labels(single, None, kept, left_out)
 
@@ -140,14 +181,19 @@ def _no_class(labels: Sequence[str]) -> str:
 
 
 def labels_in(
-    source: str, rows: datasets.Dataset, column: str, separator: str | None, without: Sequence[str]
+    source: str,
+    rows: datasets.Dataset,
+    column: str,
+    separator: str | None,
+    without: Sequence[str],
+    hierarchy: str | None = None,
 ) -> Labels:
     """The labels in a column of a data set: one a row, or several, separated or in lists."""
     if is_list(rows.features[column]):
-        return several_labels(lists_in(source, rows, column), without)
+        return several_labels(lists_in(source, rows, column), without, hierarchy)
     texts = texts_in(source, rows, column)
     if separator is not None:
-        return several_labels([split_labels(text, separator) for text in texts], without)
+        return several_labels([split_labels(text, separator) for text in texts], without, hierarchy)
     empty = next((index for index, text in enumerate(texts) if not text), None)
     if empty is not None:
         raise SoundError(f"{source}: row {empty} has no {column}; leave out what has none")
@@ -176,6 +222,14 @@ def captions_in(
     return [tuple(dict.fromkeys(filter(None, of_row))) for of_row in captions]
 
 
+def _heading(source: str, name: str, columns: Sequence[str]) -> str:
+    """The column that a name means; see `heading_of`."""
+    found = heading_of(name, columns)
+    if found is None:
+        raise SoundError(f"{source} has no column {name!r}; {nearest(name, columns)}")
+    return found
+
+
 def split_captions(text: str, separator: str | None) -> tuple[str, ...]:
     """The captions in a text: without a separator, the text itself."""
     parts = (text,) if separator is None else text.split(separator)
@@ -190,14 +244,11 @@ def caption_columns(source: str, columns: Sequence[str], requested: Sequence[str
         SoundError: there is no such column.
     """
     if requested is not None:
-        for name in requested:
-            if name not in columns:
-                raise SoundError(f"{source} has no column {name!r}; {nearest(name, columns)}")
-        return tuple(requested)
-    matches = {name: match for name in columns if (match := _CAPTIONS.fullmatch(name))}
-    for name in ("captions", "caption"):
-        if name in matches:
-            return (name,)
+        return tuple(_heading(source, name, columns) for name in requested)
+    matches = {name: match for name in columns if (match := _CAPTIONS.fullmatch(folded_heading(name)))}
+    usual = first_heading(("captions", "caption"), matches)
+    if usual is not None:
+        return (usual,)
     return tuple(sorted(matches, key=lambda name: int(matches[name][1])))
 
 
@@ -217,14 +268,13 @@ def word_columns(source: str, columns: Sequence[str], requested: Sequence[str] |
         SoundError: there is no such column, or two are of one attribute.
     """
     if requested is None:
-        pairs = [(name, name.removeprefix(WORD).strip()) for name in columns if name.startswith(WORD)]
+        pairs = [(name, name[len(WORD) :].strip()) for name in columns if folded_heading(name).startswith(WORD)]
     else:
         parts = (text.partition("=") for text in requested)
         pairs = [(name.strip(), attribute.strip()) for name, _, attribute in parts]
     attributes: dict[str, str] = {}
     for name, attribute in pairs:
-        if name not in columns:
-            raise SoundError(f"{source} has no column {name!r}; {nearest(name, columns)}")
+        name = _heading(source, name, columns)
         attribute = attribute or name.removeprefix(WORD).strip()
         if not attribute or attribute in attributes.values():
             raise SoundError(
@@ -335,17 +385,15 @@ def counted_column(source: str, label: str | None, columns: Sequence[str]) -> st
     name, equals, column = (label or "").partition("=")
     if label in columns or name.strip() != WORDS_PER_SECOND:
         return None
-    if equals and column.strip() in columns:
-        return column.strip()
     if equals:
-        raise SoundError(f"{source} has no column {column.strip()!r}; {nearest(column.strip(), columns)}")
-    usual = [one for one in TRANSCRIPTS if one in columns]
-    if not usual:
+        return _heading(source, column.strip(), columns)
+    usual = first_heading(TRANSCRIPTS, columns)
+    if usual is None:
         raise SoundError(
             f"{source} has no column {', '.join(TRANSCRIPTS)} in which words can be counted; name one: "
             f"--set label={WORDS_PER_SECOND}=COLUMN, of {', '.join(columns)}"
         )
-    return usual[0]
+    return usual
 
 
 def counted_labels(source: str, column: str, said: Sequence[Any], sound: Callable[[int], SoundFile]) -> Labels:

@@ -7,7 +7,9 @@ import io
 import math
 import os
 import re
+import shutil
 import stat
+import subprocess
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -26,7 +28,9 @@ from tqdm.auto import tqdm
 from audio_compositionality.support.files import sha256_of, sha256_of_file
 from audio_compositionality.support.text import shown
 
+from ..account import Account, counts_of
 from ..data import DatasetError
+from ..tables import number_of
 from .entries import LONGEST_RECORDING, LOUDNESS, Sound, Sounds, fingerprint_of_entries
 from .splits import copies_of, sound_fault
 
@@ -36,14 +40,11 @@ AUDIO_SUFFIXES = (
 )
 """Endings of sound files; other files are skipped."""
 
-FILE_COLUMNS = ("file_name", "file", "filename", "path", "audio")
-"""Headings of the files in a table of recordings; the first of them that a table has."""
+FOREIGN_SUFFIXES = (".m4a", ".mp4", ".aac", ".webm", ".amr", ".gsm", ".wma", ".3gp", ".mka")
+"""Endings of files that libsndfile does not read, and FFmpeg does where it is installed."""
 
-
-def delimiter_of(header: str) -> str:
-    """The character between the fields of a table of recordings, by its first line: a tab where it has one, else a
-    semicolon where it has more of them than commas."""
-    return "\t" if "\t" in header else ";" if header.count(";") > header.count(",") else ","
+FILE_COLUMNS = ("file_name", "file", "filename", "path", "audio", "slice_file_name", "fname")
+"""Headings of the files in a table of recordings, the first that a table has; two are UrbanSound8K's and FSD50K's."""
 
 
 LONGEST_HOURS = 24
@@ -54,6 +55,15 @@ MOST_CHANNELS = 16
 
 _LOSSY = ("VORBIS", "OPUS", "MPEG")
 """Beginnings of the names of formats whose samples differ by rounding from one decoder to the next."""
+
+_CLAIMED = re.compile(r"^ *(?:data|SSND|Data Size|riff|Riff size) *: (\d+) \(should be (\d+)\)", re.MULTILINE)
+"""Lines of libsndfile's log about the bytes that a header claims and that there are: WAV, AIFF, AU, W64, RF64."""
+
+_UNKNOWN = 0x7FFFF000
+"""Bytes from which on a claim stands for an unknown length."""
+
+_UNFINISHED = re.compile(r"Ogg ?: (Last page lacks an end-of-stream bit|Junk after the last page)")
+"""A line of the log about an Ogg file that was cut."""
 
 SoundFile = Path | io.BytesIO
 """A file, or the content of one."""
@@ -78,36 +88,6 @@ class Header:
     lossy: bool
 
 
-def sound_files(folder: Path) -> list[Path]:
-    """The sound files in a folder and the folders below it, in the order of their paths.
-
-    Symbolic links, hidden files and files of other endings than `AUDIO_SUFFIXES` are skipped.
-
-    Raises:
-        SoundError: there is no such folder, or no sound file in it.
-    """
-    check_folder(folder)
-    paths = []
-    for root, folders, names in os.walk(folder, followlinks=False):
-        folders[:] = [name for name in folders if not name.startswith(".")]
-        for name in names:
-            path = Path(root, name)
-            if not name.startswith(".") and path.suffix.lower() in AUDIO_SUFFIXES and is_regular(path):
-                paths.append(path)
-    if not paths:
-        raise SoundError(
-            f"{str(folder)!r} holds no sound file; looked for are {', '.join(AUDIO_SUFFIXES)}, at any depth, symbolic "
-            "links not followed"
-        )
-    return sorted(paths)
-
-
-def check_folder(folder: Path) -> None:
-    """Refuse a path that is not a folder."""
-    if not folder.is_dir():
-        raise SoundError(f"{str(folder)!r} is not a folder; recordings are in one that holds sound files")
-
-
 def is_regular(path: Path) -> bool:
     """Whether an existing path is a regular file: a link leads elsewhere, and opening a pipe waits for ever."""
     return stat.S_ISREG(path.lstat().st_mode)
@@ -126,12 +106,21 @@ def read_header(file: SoundFile) -> Header:
     """
     with _reasons("cannot be read"):
         info = soundfile.info(_opened(file))
+    for claim, there in _CLAIMED.findall(info.extra_info):
+        # A program that writes into a pipe cannot know the length, and claims the most that a header holds.
+        if int(there) < int(claim) < _UNKNOWN:
+            raise SoundError(
+                f"is damaged: it ends after {int(there):,} of {int(claim):,} bytes, as an interrupted download does"
+            )
+    if _UNFINISHED.search(info.extra_info):
+        raise SoundError("is damaged: it ends before its last page, as an interrupted download does")
     rate, frames, channels = int(info.samplerate), int(info.frames), int(info.channels)
     if rate < 1 or not 0 <= frames <= LONGEST_HOURS * 3_600 * rate:
         raise SoundError(f"claims {frames:,} samples at {rate:,} Hz, more than {LONGEST_HOURS} hours; is it damaged?")
     if channels > MOST_CHANNELS:
         raise SoundError(f"claims {channels:,} channels; the limit is {MOST_CHANNELS}")
-    return Header(rate, frames, info.subtype.startswith(_LOSSY))
+    is_foreign = isinstance(file, Path) and file.suffix.lower() in FOREIGN_SUFFIXES
+    return Header(rate, frames, is_foreign or info.subtype.startswith(_LOSSY))
 
 
 def read_samples(file: SoundFile, frames: int, start: int) -> NDArray[np.float32]:
@@ -203,12 +192,40 @@ def _reasons(what: str) -> Iterator[None]:
 
 
 def _opened(file: SoundFile) -> bytes | io.BytesIO:
+    if isinstance(file, Path) and file.suffix.lower() in FOREIGN_SUFFIXES:
+        return io.BytesIO(_transcoded(file))
     if isinstance(file, Path):
         # As bytes: a name need not be valid UTF-8.
         return os.fsencode(file)
     file.seek(0)
     return file
 
+
+def _transcoded(path: Path) -> bytes:
+    """The sound of a file that libsndfile does not read, as WAV; FFmpeg opens no other file and no network for it."""
+    program = shutil.which("ffmpeg")
+    if program is None:
+        raise SoundError(f"ends in {path.suffix.lower()}, which is read where FFmpeg is installed")
+    quiet: tuple[str | bytes, ...] = (program, "-nostdin", "-v", "error", "-xerror", "-protocol_whitelist", "file,pipe")
+    sound = ("-vn", "-map", "0:a:0", "-c:a", "pcm_f32le", "-fs", str(_LARGEST_SOUND), "-f", "wav", "pipe:1")
+    command = [*quiet, "-i", os.fsencode(f"file:{path}"), *sound]
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_LONGEST_WAIT, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SoundError(f"cannot be decoded by FFmpeg: {type(error).__name__}") from error
+    if done.returncode:
+        reason = printable((done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason"])[-1])
+        raise SoundError(f"cannot be decoded by FFmpeg: {reason}")
+    if len(done.stdout) >= _LARGEST_SOUND - 2**16:
+        raise SoundError(f"has more than {_LARGEST_SOUND // 2**20} MiB of samples: convert it to WAV or FLAC")
+    return done.stdout
+
+
+_LARGEST_SOUND = 2**30
+"""Bytes of the samples that FFmpeg may give."""
+
+_LONGEST_WAIT = 300
+"""Seconds that FFmpeg may take for a file."""
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -225,7 +242,7 @@ _SEVERAL = "holds several sounds, or unknown ones: left out except where a clip 
 _SHOWN = 3
 """Recordings that an error names."""
 
-_NUMBER = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+_NUMBER = re.compile(r"\s*[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 
 
 _HEARD = -35.0
@@ -289,6 +306,7 @@ class ReadRecordings:
         skipped: the id of each recording that was left out, with the reason; also those that only `complete` has.
         suggested: settings of recipes that suit them.
         labelling: the way to state labels where there are none, for messages.
+        account: what became of every file and row.
     """
 
     def __init__(
@@ -299,6 +317,8 @@ class ReadRecordings:
         suggested: Mapping[str, Any] | None = None,
         labelling: str = "",
         left_out: Mapping[str, str] | None = None,
+        beside: Mapping[str, str] | None = None,
+        columns: Mapping[str, str] | None = None,
         skip_invalid: bool = False,
         progress: bool = True,
     ) -> None:
@@ -310,6 +330,8 @@ class ReadRecordings:
             suggested: as `Sounds.suggested`.
             labelling: see above.
             left_out: the id of each recording that is no candidate, with the reason: `skipped` begins with them.
+            beside: files that are no recordings, with the reason; see `Account`.
+            columns: of the table; see `Account`.
             skip_invalid: leave out unusable recordings.
             progress: show a progress bar.
 
@@ -335,6 +357,19 @@ class ReadRecordings:
         if problems and not skip_invalid:
             raise SoundError(f"{source}: {first_of(problems)}; --skip-invalid leaves them out")
         usable = _contrasted(source, [pair for pair in usable if pair[0].id not in problems])
+        # Copies with other captions are read too, as one recording.
+        kept = tuple(one.id for one, read in pairs if not isinstance(read, str) and one.id not in problems)
+        labels = [label for one, _ in usable for label in (one.labels or (one.label,))]
+        self.account = Account(
+            source,
+            len(candidates) + len(left_out) + len(beside or {}),
+            kept,
+            {**left_out, **problems, **(beside or {})},
+            {} if any(one.number is not None for one, _ in usable) else counts_of(labels),
+            counts_of(one.group for one, _ in usable),
+            counts_of(one.condition for one, _ in usable),
+            columns or {},
+        )
         if not usable:
             raise SoundError(f"{source} has no recording that can be used: {first_of(dict(self.skipped))}")
         self._hold(usable)
@@ -402,8 +437,12 @@ def numbers_of(labels: Sequence[str]) -> list[float] | None:
     """Labels as numbers, where all are numbers and one has a decimal point: whole numbers are names of classes."""
     if not labels or not all(_NUMBER.fullmatch(label) for label in labels):
         return None
-    numbers = [float(label) for label in labels]
-    return numbers if any("." in label for label in labels) and all(map(math.isfinite, numbers)) else None
+    numbers = [*map(number_of, labels)]
+    return (
+        numbers
+        if any(mark in label for label in labels for mark in ".,") and all(map(math.isfinite, numbers))
+        else None
+    )
 
 
 def first_of(problems: Mapping[str, str]) -> str:

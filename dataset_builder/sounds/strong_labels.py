@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -21,20 +21,20 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of
 from audio_compositionality.support.text import shown
 
+from ..account import Account, counts_of
 from .annotations import ROUNDING, SURE, Annotation, AnnotationError, LabelledEvent, joined_events, polyphony, relations
-from .formats import check_format, format_of, read_annotations
+from .files import FoundFiles, check_sounds
+from .formats import SUFFIXES, check_format, format_of, read_annotations
 from .formats.audioset_strong import AUDIOSET, ONTOLOGY, related_labels, video_of
-from .formats.parsing import Problems, ReadOptions, left_out_text
+from .formats.parsing import Problems, ReadOptions, files_in, left_out_text
 from .recordings import (
     Candidate,
     ReadRecordings,
     SoundError,
-    check_folder,
     decoded,
     each_read,
     printable,
     read_header,
-    sound_files,
 )
 from .splits import SHORTEST_RECORDING, copies_of, is_silent
 
@@ -48,6 +48,7 @@ def strong_recordings(
     format: str | None = None,
     *,
     options: ReadOptions | None = None,
+    follow_links: bool = False,
     skip_invalid: bool = False,
     progress: bool = True,
 ) -> ReadRecordings:
@@ -61,6 +62,7 @@ def strong_recordings(
         labels: files or folders of labels, all in one format.
         format: of the labels, see `open_annotated`.
         options: facts that the files leave open.
+        follow_links: see `FoundFiles`.
         skip_invalid: leave out recordings with unusable labels or sound.
         progress: show progress bars.
 
@@ -69,14 +71,14 @@ def strong_recordings(
         DatasetError: the labels are unusable, or no label is present alone in a file of the folder.
     """
     folder = Path(folder)
-    check_folder(folder)
-    read = read_labels(labels, folder, format, options, leave_out=True)
-    files = files_by_name(folder)
+    found = FoundFiles(folder, follow_links=follow_links)
+    read = read_labels(labels, found, format, options, leave_out=True)
+    files = files_by_name(found)
     absent = {name: "is not in the folder" for name in read.names if not files_of(name, read.format, files)}
     # The stated length of a recording does not matter here, but all its events have to lie in the file.
     ends = [replace(one, duration=max(event.offset for event in one.events)) for one in read.heard]
     left_out = {name: why for name, why in read.left_out.items() if name not in absent}
-    paths = sound_paths([one for one in ends if one.recording not in absent], folder, left_out)
+    paths = sound_paths([one for one in ends if one.recording not in absent], found, left_out)
     if left_out and not skip_invalid:
         raise SoundError(f"{printable(str(folder))}: {left_out_text(left_out)}; --skip-invalid leaves them out")
     candidates = []
@@ -93,13 +95,59 @@ def strong_recordings(
     if not candidates:
         missing = f"; not in the folder are {shown(sorted(map(printable, absent)))}" if absent else ""
         raise SoundError(f"{source}: no label is present alone in any of {len(read.names):,} recordings{missing}")
-    return ReadRecordings(
+    recordings = ReadRecordings(
         source,
         candidates,
         left_out={printable(name): why for name, why in {**absent, **left_out}.items()},
         skip_invalid=skip_invalid,
         progress=progress,
     )
+    stretches = recordings.account
+    names = {name.rpartition("@")[0] for name in stretches.read}
+    used = {path for path in paths.values() if found.name(path) in names}
+    why = {**dict.fromkeys(paths, "has no stretch with one label alone that can be used"), **left_out}
+    recordings.account = replace(account_of(source, found, read, labels, used, why), labels=stretches.labels)
+    return recordings
+
+
+def account_of(
+    source: str,
+    found: FoundFiles,
+    read: ReadLabels,
+    labels: str | Path | Sequence[str | Path],
+    used: Collection[Path],
+    why: Mapping[str, str],
+) -> Account:
+    """What became of the files in a folder with strong labels, and of the recordings without a file.
+
+    Args:
+        source: the data.
+        found: the files.
+        read: the labels.
+        labels: the files of labels.
+        used: the sound files that are used.
+        why: the reason against each other recording, by name.
+    """
+    files = files_by_name(found)
+    left_out, named = dict(found.left_out), dict[Path, str]()
+    missing = 0
+    for name in read.names:
+        of_name = files_of(name, read.format, files)
+        if not of_name:
+            left_out[f"recording {printable(name)}"] = "is in the labels, and has no file in the folder"
+            missing += 1
+        for path in of_name:
+            named.setdefault(path, name)
+    for path in found.sounds:
+        if path not in used:
+            left_out[found.name(path)] = why.get(named[path], "has no event") if path in named else "has no labels"
+    for path in map(Path, [labels] if isinstance(labels, str | Path) else labels):
+        for file in files_in(path, SUFFIXES):
+            if file.is_relative_to(found.folder) and found.name(file) in left_out:
+                left_out[found.name(file)] = "holds the labels"
+    kept = tuple(found.name(path) for path in found.sounds if path in used)
+    counts = counts_of(label for one in read.heard for label in one.labels)
+    return Account(source, len(found.sounds) + len(found.left_out) + missing, kept, left_out, counts)
 
 
 def isolated(annotation: Annotation) -> list[LabelledEvent]:
@@ -148,7 +196,7 @@ class ReadLabels:
 
 def read_labels(
     labels: str | Path | Sequence[str | Path],
-    folder: Path,
+    found: FoundFiles,
     format: str | None,
     options: ReadOptions | None,
     *,
@@ -158,6 +206,7 @@ def read_labels(
 
     Args:
         labels: files or folders, all in one format.
+        found: the files of the folder with the sound.
         folder: with the sound files.
         format: of the labels; by default recognised from the files, see `format_of`.
         options: facts that the files leave open. Where nothing states the duration of a recording, its sound does.
@@ -173,11 +222,12 @@ def read_labels(
         raise InputError("there are no files of labels")
     if format is not None:
         check_format(format)
-    formats = dict.fromkeys([format] if format is not None else [format_of(path) for path in paths])
+    encoding = options.encoding if options else None
+    formats = dict.fromkeys([format] if format is not None else [format_of(path, encoding) for path in paths])
     if len(formats) > 1:
         raise AnnotationError(f"the files of labels are in several formats: {', '.join(map(str, formats))}; give one")
     name = str(next(iter(formats)))
-    lengths = durations_in(folder)
+    lengths = durations_in(found)
     # Files of AudioSet may have a Y before their name.
     sounds = {**{stem[1:]: s for stem, s in lengths.items() if stem.startswith("Y")}, **lengths}
     left_out: dict[str, str] = {}
@@ -207,14 +257,15 @@ def read_labels(
     return ReadLabels(name, heard, names, left_out, related)
 
 
-def durations_in(folder: str | Path) -> dict[str, float]:
+def durations_in(found: FoundFiles) -> dict[str, float]:
     """Seconds of each sound file in a folder and below it, by its name without ending; unreadable files are left out.
 
     Raises:
         SoundError: there is no such folder, or no sound in it.
     """
     durations = {}
-    for path in sound_files(Path(folder)):
+    check_sounds(found)
+    for path in found.sounds:
         try:
             header = read_header(path)
         except SoundError:
@@ -224,10 +275,11 @@ def durations_in(folder: str | Path) -> dict[str, float]:
     return durations
 
 
-def files_by_name(folder: Path) -> Mapping[str, list[Path]]:
+def files_by_name(found: FoundFiles) -> Mapping[str, list[Path]]:
     """The sound files in a folder and below it, by their names without ending."""
     by_stem: dict[str, list[Path]] = defaultdict(list)
-    for path in sound_files(folder):
+    check_sounds(found)
+    for path in found.sounds:
         by_stem[path.stem].append(path)
     return by_stem
 
@@ -247,13 +299,13 @@ def files_of(recording: str, format: str, files: Mapping[str, list[Path]]) -> li
 
 
 def sound_paths(
-    annotations: Iterable[Annotation], folder: str | Path, left_out: dict[str, str] | None = None
+    annotations: Iterable[Annotation], found: FoundFiles, left_out: dict[str, str] | None = None
 ) -> dict[str, Path]:
     """The sound file of each recording, found by its name without ending.
 
     Args:
         annotations: of recordings; files of AudioSet may have a ``Y`` before their name, or the name of their video.
-        folder: with sound files, at any depth.
+        found: the files of the folder with the sound.
         left_out: gets the recordings with unusable sound, with the reason; None: they are an error.
 
     Raises:
@@ -261,8 +313,8 @@ def sound_paths(
         AnnotationError: files are missing, empty, shorter than their labels by more than 0.1 s, or there are two of one
             name; all are listed.
     """
-    folder = Path(folder)
-    by_name = files_by_name(folder)
+    folder = found.folder
+    by_name = files_by_name(found)
     lengths: dict[str, float] = {}
     formats: dict[str, str] = {}
     for annotation in annotations:
@@ -374,7 +426,7 @@ def audiotime_negatives(
             f"own are {shown(theirs)}"
         )
     alone = [clip for clip in shared if polyphony(clip) == 1 and set(relations(clip).values()) <= {"apart"}]
-    paths = sound_paths(alone, audio)
+    paths = sound_paths(alone, FoundFiles(audio))
     source = heard[0].source_name
     named = [
         replace(clip, recording=f"{AUDIOTIME}/{clip.recording}", source_name=source, negative=True) for clip in alone
@@ -422,7 +474,10 @@ class AnnotatedRecordings:
         related: for each label, its more general and more specific ones; see `QuestionSettings`.
         fingerprint: of labels, names of recordings, and samples, independent of the files' places.
         left_out: unusable recordings, by name with the reason; empty where they are refused.
+        account: what became of every file; None where they were not opened by `open_annotated`.
     """
+
+    account: Account | None = None
 
     def __init__(
         self,
@@ -529,6 +584,7 @@ def open_annotated(
     skip_invalid: bool = False,
     negatives: Sequence[str | Path] = (),
     negatives_audio: str | Path | None = None,
+    follow_links: bool = False,
     progress: bool = False,
 ) -> AnnotatedRecordings:
     """Open recordings with strong labels.
@@ -545,6 +601,7 @@ def open_annotated(
         negatives: labels of AudioTime, whose monophonic clips then serve questions of concurrency without overlap, as
             in arXiv 2603.05128; see `audiotime_negatives`. Never the default.
         negatives_audio: folder with their sound.
+        follow_links: see `FoundFiles`.
         progress: show a progress bar.
 
     Raises:
@@ -558,9 +615,11 @@ def open_annotated(
         raise InputError(f"the folder with the sound is {str(folder)!r}, and there is no such folder")
     if not 0 < window <= LONGEST_WINDOW:
         raise InputError(f"windows last {window:g} s; they must last more than 0 and at most {LONGEST_WINDOW:g} s")
-    read = read_labels(labels, folder, format, options, leave_out=skip_invalid)
+    found = FoundFiles(folder, follow_links=follow_links)
+    read = read_labels(labels, found, format, options, leave_out=skip_invalid)
     left_out = read.left_out if skip_invalid else None
-    files = sound_paths(read.heard, folder, left_out)
+    files = sound_paths(read.heard, found, left_out)
+    of_labels = set(files.values())
     heard = [annotation for annotation in read.heard if annotation.recording in files]
     if not heard and left_out:
         raise AnnotationError(f"{folder}: no recording can be used: {left_out_text(left_out)}")
@@ -576,7 +635,7 @@ def open_annotated(
     if negatives_audio is not None and heard:
         more, more_files = audiotime_negatives(negatives, negatives_audio, heard)
         files |= more_files
-    return AnnotatedRecordings(
+    recordings = AnnotatedRecordings(
         f"{folder} with {read.format} labels",
         read.format,
         [*windows(heard, window), *more],
@@ -585,6 +644,9 @@ def open_annotated(
         left_out=left_out,
         progress=progress,
     )
+    used = of_labels & {stretch.path for stretch in recordings.sounds}
+    recordings.account = account_of(recordings.source, found, read, labels, used, recordings.left_out)
+    return recordings
 
 
 def _stretch(annotation: Annotation, path: Path) -> Stretch | str:

@@ -22,8 +22,9 @@ import yaml
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
+from audio_compositionality.dataset_builder.sounds.files import sound_files
 from audio_compositionality.dataset_builder.sounds.folder import SETTINGS
-from audio_compositionality.dataset_builder.sounds.recordings import SoundError, printable, sound_files
+from audio_compositionality.dataset_builder.sounds.recordings import SoundError, printable
 from audio_compositionality.support.files import sha256_of, sha256_of_file
 from audio_compositionality.support.text import first_line
 

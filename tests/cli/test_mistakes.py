@@ -133,7 +133,7 @@ DATA = [
     ("build --data pictures", "'pictures' holds cat.png: no sound files"),
     ("evaluate random --data clip.wav", "is a sound file; give the folder that it lies in"),
     ("data notes.txt --set audio=animals", "notes.txt does not say which format it is in"),
-    ("data binary.csv", "is not UTF-8 text"),
+    ("data binary.csv", "cannot tell what 'binary.csv' contains: none of its columns"),
     ("data both", "'both' can be read in 2 ways; say which: recordings:./both"),
     ("data street.csv", "its sound is elsewhere: give the folder, --set audio=FOLDER"),
     ("data street.csv --set audio=animals", "street.csv:2: 'dog' lasts from 0.5 to 0.1 s"),

@@ -35,14 +35,14 @@ from .texts.labelled import write_audiotime, write_domestic
 
 def some_value(kind: str) -> object:
     """A value of a type, as a field states it, which is no default."""
-    return ("a=b",) if "tuple" in kind else 0.5 if "float" in kind else "full"
+    return ("a=b",) if "tuple" in kind else 0.5 if "float" in kind else True if "bool" in kind else "full"
 
 
 VALUES = {
     name: some_value(str(field.annotation))
     for name, field in DataSpec.model_fields.items()
     if name not in ("data", "settings")
-}
+} | {"encoding": "cp949"}
 """Of each field a value that is not its default."""
 
 
@@ -206,7 +206,7 @@ def test_what_is_no_data_is_told(here):
         ("empty", "'empty' holds nothing: no sound files, no Parquet"),
         ("pictures", "'pictures' holds cat.png: no sound files"),
         ("a.wav", "'a.wav' is a sound file; give the folder that it lies in"),
-        ("binary.csv", "'binary.csv' is not UTF-8 text"),
+        ("binary.csv", "cannot tell what 'binary.csv' contains: it has no columns"),
         ("model.py", r"'model.py' is not data: data are a preset, .*labels:model.py reads it as strong labels"),
         ("one.yaml", "'one.yaml' is a description of data, and no data"),
         ("set/a.parquet", "'set/a.parquet' is a part of a data set; give the folder"),
@@ -270,7 +270,10 @@ def test_tables_call_their_files_as_people_do(here):
         data = open_data("clips/m.tsv", recipes=["transforms"], transforms=("gain",), bases=12)
         assert len(data.settings["transforms"].sounds.entries) == 16
     (here / "clips" / "m.tsv").write_text("\n".join(["wav\tlabel", *lines]) + "\n")
-    with pytest.raises(DatasetError, match=r"no column 'file_name' with the files \(nor file, filename, path, audio\)"):
+    with pytest.raises(
+        DatasetError,
+        match=r"no column 'file_name' with the files \(nor file, filename, path, audio, .*--set file=COLUMN",
+    ):
         open_data("clips/m.tsv", audio="clips")
 
 

@@ -195,7 +195,7 @@ class TestHostileFiles:
             (b"[1]", "no object"),
             (b'{"x": [\n[]]}', "no list of answers"),
             (b'{"x": [{"id": 1}],\n"y": [{"id": 1}]}', "several lists: x, y"),
-            (b"", "without a single answer"),
+            (b"", "is empty; the first line of a table names its columns"),
             (b"id,answer\nq1," + b"x" * 200_000, "field larger than field limit"),
             (b"PK\x03\x04 and so on", "zip"),
         ],

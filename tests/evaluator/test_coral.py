@@ -521,7 +521,11 @@ class TestRecordings:
         write(folder / "1.wav", seconds=0.5)
         few = r"holds 8 clips .*files shorter than 1 s: 1, damaged ones: 1\); a covariance needs 10 or more"
         for path, options, message in (
-            (tmp_path / "text", {}, r"holds no sound file; looked for are \.wav, \.flac, .*links not followed"),
+            (
+                tmp_path / "text",
+                {},
+                r"holds no sound file; looked for are \.wav, \.flac, .*'notes\.txt' ends in \.txt, which is no sound",
+            ),
             (folder / "nowhere", {}, r"nowhere' is not a folder; recordings are in one"),
             (folder / "0.wav", {}, r"0\.wav' is not a folder"),
             (folder, {"skip_invalid": True}, few),

@@ -222,19 +222,19 @@ def test_lists_are_read_and_never_run(tmp_path):
     (row,) = rows_of_table(tmp_path, f'{PLAIN}a.wav,"{code}",clotho,dev\n')
     assert row.captions == (code,)
     assert not (tmp_path / "ran").exists()
-    with pytest.raises(DatasetError, match=r"x\.csv, row 2: the caption is '\[1\]'; a list has texts"):
+    with pytest.raises(DatasetError, match=r"x\.csv:2: the caption is '\[1\]'; a list has texts"):
         rows_of_table(tmp_path, f"{PLAIN}a.wav,[1],clotho,dev\n")
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (f"{COUNTED}a.wav,x;y;z,1,2,s,t\n", r"row 2: 2 texts behind the caption, and 1 positives and 2 negatives"),
-        (f"{COUNTED}a.wav,x,-1,0,s,t\n", "row 2: num_of_pos is '-1'; it is a whole number"),
-        (f"{COUNTED}a.wav,x,0,many,s,t\n", "row 2: num_of_neg is 'many'"),
-        (f"{COUNTED}a.wav,,0,0,s,t\n", "row 2: the caption is empty"),
-        ("path,text\n", "has no column 'caption'; it has path, text"),
-        ("", "has no column 'path'; it has none"),
+        (f"{COUNTED}a.wav,x;y;z,1,2,s,t\n", r":2: 2 texts behind the caption, and 1 positives and 2 negatives"),
+        (f"{COUNTED}a.wav,x,-1,0,s,t\n", ":2: num_of_pos is '-1'; it is a whole number"),
+        (f"{COUNTED}a.wav,x,0,many,s,t\n", ":2: num_of_neg is 'many'"),
+        (f"{COUNTED}a.wav,,0,0,s,t\n", ":2: the caption is empty"),
+        ("path,text\n", "has no column 'caption'; .*Valid: path, text"),
+        ("", "is empty; the first line of a table names its columns"),
     ],
 )
 def test_what_is_wrong_is_told(tmp_path, text, message):

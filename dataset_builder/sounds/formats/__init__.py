@@ -6,17 +6,19 @@ here.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from audio_compositionality.support.text import nearest
 
+from ...tables import Line, folded_heading, read_lines, read_text, time_of
 from ..annotations import Annotation, AnnotationError
 from .audioset_strong import AUDIOSET, read_audioset
 from .json_files import read_audiotime, read_jams
-from .parsing import PLAIN_COLUMNS, STRONG_COLUMNS, ReadOptions, files_in, parsed_json, read_lines, read_text
-from .tables import read_desed, read_maestro, read_maestro_soft, read_table, read_text_files
+from .parsing import PLAIN_COLUMNS, RAVEN_COLUMNS, STRONG_COLUMNS, ReadOptions, files_in, parsed_json
+from .tables import read_desed, read_maestro, read_maestro_soft, read_raven, read_table, read_text_files
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,10 @@ FORMATS: Mapping[str, Format] = {
         read_maestro_soft,
         "MAESTRO Real, soft labels: a folder of files with onset, offset, label, confidence; or DCASE's table",
     ),
+    "raven": Format(
+        read_raven,
+        "Raven's selection tables: Begin Time (s), End Time (s) and a label, a file a recording or Begin File",
+    ),
     "table": Format(
         read_table, "any CSV or TSV with a header, with the heading of each column; or with file, label, start and stop"
     ),
@@ -79,12 +85,13 @@ def read_annotations(path: str | Path, format: str, options: ReadOptions | None 
     return FORMATS[format].read(Path(path), options or ReadOptions())
 
 
-_SUFFIXES = (".jams", ".json", ".tsv", ".csv", ".txt", ".ann", ".lab")
+SUFFIXES = (".jams", ".json", ".tsv", ".csv", ".txt", ".ann", ".lab")
+"""Endings of files of labels."""
 _SEGMENTS = ("segment_id", "start_time_seconds", "end_time_seconds", "label")
 _IDS = ("/m/", "/g/", "/t/")
 
 
-def format_of(path: str | Path) -> str:
+def format_of(path: str | Path, encoding: str | None = None) -> str:
     """The name of the format of a file, or of the first file of a folder.
 
     Hard labels of MAESTRO and those of DESED have the same columns. A table with times within a second is DESED's; a
@@ -94,8 +101,8 @@ def format_of(path: str | Path) -> str:
         AnnotationError: the format is ambiguous or unknown; lists all formats.
     """
     path = Path(path)
-    file = files_in(path, _SUFFIXES)[0]
-    name = _guess(file, is_folder=path.is_dir())
+    file = files_in(path, SUFFIXES)[0]
+    name = _guess(file, encoding, is_folder=path.is_dir())
     if name is None:
         formats = ", ".join(f"{name} ({format.meaning})" for name, format in FORMATS.items())
         raise AnnotationError(
@@ -114,33 +121,40 @@ def check_format(name: str) -> None:
         raise AnnotationError(f"there is no format of labels {name!r}; {nearest(name, FORMATS)}")
 
 
-def _guess(file: Path, *, is_folder: bool) -> str | None:
+def _guess(file: Path, encoding: str | None, *, is_folder: bool) -> str | None:
     if file.suffix.lower() == ".jams":
         return "jams"
     if file.suffix.lower() == ".json":
         content = parsed_json(read_text(file), file.name)
         entry = next(iter(content.values()), None) if isinstance(content, dict) else None
         return "audiotime" if isinstance(entry, dict) and isinstance(entry.get("event"), dict) else None
-    lines = read_lines(file)
-    first = lines[0].fields
+    lines = read_lines(file, encoding)
+    first = tuple(map(folded_heading, lines[0].fields))
     if set(STRONG_COLUMNS.values()) <= set(first):
         if "confidence" in first:
             return "maestro-soft"
         places = [first.index(STRONG_COLUMNS[field]) for field in ("onset", "offset")]
         spans = [[line.fields[place] for place in places] for line in lines[1:] if len(line.fields) > max(places)]
-        times = [[float(text) for text in span] for span in spans if _are_times(span)]
+        times = [[time_of(text) for text in span] for span in spans if _are_times(span)]
         if any(time % 1 for span in times for time in span):
             return "desed"
         whole_seconds = bool(times) and all(offset - onset == 1 for onset, offset in times)
         return "maestro" if whole_seconds and file.suffix.lower() == ".csv" else None
-    if set(PLAIN_COLUMNS.values()) <= set(first):
-        return "table"
+    return _format_of_lines(lines, is_folder=is_folder)
+
+
+def _format_of_lines(lines: Sequence[Line], *, is_folder: bool) -> str | None:
+    """The format of rows that do not have DESED's columns."""
+    first = tuple(map(folded_heading, lines[0].fields))
+    for format, columns in (("table", PLAIN_COLUMNS), ("raven", RAVEN_COLUMNS)):
+        if set(map(folded_heading, columns.values())) <= set(first):
+            return format
     if first == _SEGMENTS:
-        return "audioset-strong"
+        return AUDIOSET
     if any(len(line.fields) != len(first) for line in lines):
         return None
     if len(first) == 4 and _are_times(first[1:3]) and first[3].startswith(_IDS):
-        return "audioset-strong"
+        return AUDIOSET
     # A file a recording: a single one could be part of something else.
     if _are_times(first[:2]) and is_folder:
         if len(first) == 4 and _are_times(first[3:]):
@@ -149,8 +163,16 @@ def _guess(file: Path, *, is_folder: bool) -> str | None:
     return None
 
 
-def _are_times(texts: Sequence[str]) -> bool:
-    try:
-        return bool([float(text) for text in texts])
-    except ValueError:
+def holds_events(lines: Sequence[Line]) -> bool:
+    """Whether the first rows of a table are strong labels: their columns have onsets, offsets and labels."""
+    if not lines:
         return False
+    first = tuple(map(folded_heading, lines[0].fields))
+    of_desed = set(STRONG_COLUMNS.values()) <= set(first)
+    return (
+        of_desed or _format_of_lines(lines, is_folder=True) is not None or (_are_times(first[1:3]) and len(first) == 4)
+    )
+
+
+def _are_times(texts: Sequence[str]) -> bool:
+    return bool(texts) and not any(math.isnan(time_of(text)) for text in texts)

@@ -8,6 +8,7 @@ from typing import Any
 
 from audio_compositionality.support.text import shown
 
+from ...tables import read_lines, read_text
 from ..annotations import Annotation, AnnotationError
 from .parsing import (
     DraftRecording,
@@ -17,8 +18,6 @@ from .parsing import (
     has_header,
     label_text,
     parsed_json,
-    read_lines,
-    read_text,
 )
 
 AUDIOSET = "audioset-strong"
@@ -39,7 +38,7 @@ _NAMES = ("mid_to_display_name.tsv", "class_labels_indices.csv", "class_labels.t
 def read_audioset(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
     """Read a table, with or without header; segments of one video are one group."""
     check_is_file(path, "the table of strong labels")
-    lines = read_lines(path)
+    lines = read_lines(path, options.encoding)
     lines = lines[1:] if has_header(lines[0], 1) else lines
     # The table of names is that of the options, else one beside the labels; id and name are its last two columns.
     tables = [path.with_name(name) for name in _NAMES] if options.names is None else [Path(options.names)]
@@ -50,7 +49,7 @@ def read_audioset(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
     if table is not None and table.suffix == ".json":
         names = {entry["id"]: label_text(entry["name"]) for entry in _ontology(table)}
     elif table is not None:
-        rows = [line.fields for line in read_lines(table) if len(line.fields) > 1]
+        rows = [line.fields for line in read_lines(table, options.encoding) if len(line.fields) > 1]
         names = {id: label_text(name) for *_, id, name in rows}
     reading = LabelReading(options)
     unknown: dict[str, str] = {}
@@ -100,8 +99,8 @@ def _ontology(path: Path) -> list[dict[str, Any]]:
     return list(entries)
 
 
-def related_labels(ontology: str | Path) -> Mapping[str, frozenset[str]]:
-    """For each label its ancestors and descendants, with which it cannot be an option of one question.
+def labels_above(ontology: str | Path) -> Mapping[str, frozenset[str]]:
+    """For each label of a hierarchy those above it.
 
     Args:
         ontology: AudioSet's ``ontology.json``.
@@ -112,7 +111,7 @@ def related_labels(ontology: str | Path) -> Mapping[str, frozenset[str]]:
     entries = _ontology(Path(ontology))
     names = {entry["id"]: label_text(entry["name"]) for entry in entries}
     children = {entry["id"]: [child for child in entry["child_ids"] if child in names] for entry in entries}
-    related: dict[str, set[str]] = {name: set() for name in names.values()}
+    above: dict[str, set[str]] = {name: set() for name in names.values()}
     for id, name in names.items():
         waiting, seen = list(children[id]), {id}
         while waiting:
@@ -120,6 +119,12 @@ def related_labels(ontology: str | Path) -> Mapping[str, frozenset[str]]:
             if child not in seen:
                 seen.add(child)
                 waiting += children[child]
-                related[name].add(names[child])
-                related[names[child]].add(name)
-    return {name: frozenset(relatives) for name, relatives in related.items()}
+                above[names[child]].add(name)
+    return {name: frozenset(uppers) for name, uppers in above.items()}
+
+
+def related_labels(ontology: str | Path) -> Mapping[str, frozenset[str]]:
+    """For each label its ancestors and descendants, with which it cannot be an option of one question; see
+    `labels_above`."""
+    above = labels_above(ontology)
+    return {name: uppers | {one for one in above if name in above[one]} for name, uppers in above.items()}

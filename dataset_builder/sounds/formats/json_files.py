@@ -12,6 +12,7 @@ from typing import Any
 
 from audio_compositionality.support.text import first_line
 
+from ...tables import TableError, read_text
 from ..annotations import Annotation, AnnotationError, LabelledEvent
 from . import parsing
 from .parsing import DraftRecording, LabelReading, Problems, ReadOptions
@@ -29,7 +30,7 @@ def read_jams(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
             continue
         try:
             _read_jams(draft, file, reading.problems)
-        except AnnotationError as error:
+        except (AnnotationError, TableError) as error:
             reading.problems.add(file.name, str(error), draft.recording)
             del reading.drafts[draft.recording]
         if draft.duration is None:
@@ -38,7 +39,7 @@ def read_jams(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
 
 
 def _read_jams(draft: DraftRecording, file: Path, problems: Problems) -> None:
-    content = parsing.parsed_json(parsing.read_text(file), "the file")
+    content = parsing.parsed_json(read_text(file), "the file")
     try:
         seconds = content.get("file_metadata", {}).get("duration")
         annotations = [entry for entry in content["annotations"] if entry["namespace"] in NAMESPACES]
@@ -91,7 +92,7 @@ _WITHOUT_INTERVALS = {"duration": "how long each sound lasts", "frequency": "whe
 def read_audiotime(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
     """Read a JSON file."""
     parsing.check_is_file(path, "the JSON of a part of AudioTime")
-    text = parsing.read_text(path)
+    text = read_text(path)
     content = parsing.parsed_json(text, path.name)
     if not isinstance(content, dict) or not content:
         raise AnnotationError(f"{path.name} holds no clips; expected is clip -> event -> label -> intervals")

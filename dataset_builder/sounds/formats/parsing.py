@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any
 
 from audio_compositionality.support.text import first_line, plain, shortened, shown
 
+from ...tables import Line, heading_of, number_of, read_lines, time_of
 from ..annotations import ROUNDING, Annotation, AnnotationError, LabelledEvent, event_order, joined_events
 from ..entries import label_text as label_text
 from ..recordings import AUDIO_SUFFIXES
@@ -29,10 +29,11 @@ class ReadOptions:
     Attributes:
         durations: seconds of each recording by name, or a table with two columns; those of the format where None.
         resolution: seconds; that of the format where None.
-        columns: of the format ``table``, the heading of each field: ``recording, onset, offset, label``, and where
-            there are any ``length`` (in place of offset), ``duration``, ``source``, ``confidence``.
+        columns: of the formats ``table`` and ``raven``, the heading of each field: ``recording, onset, offset,
+            label``, and where there are any ``length`` (in place of offset), ``duration``, ``source``, ``confidence``.
         names: of AudioSet, a table of ids and names, or its ontology as JSON.
         sounds: seconds of the sound of each recording by name, where nothing else states its duration.
+        encoding: of tables; by default UTF-8 or UTF-16.
         left_out: gets the recordings with wrong labels, by name with the problem; None: an error.
     """
 
@@ -41,6 +42,7 @@ class ReadOptions:
     columns: Mapping[str, str] = field(default_factory=dict)
     names: str | Path | None = None
     sounds: Mapping[str, float] = field(default_factory=dict)
+    encoding: str | None = None
     left_out: dict[str, str] | None = None
 
 
@@ -116,13 +118,22 @@ def recording_name(name: str) -> str:
     return base[: -len(suffix)] if suffix.lower() in AUDIO_SUFFIXES else base
 
 
+_VIEW = re.compile(r"\.(Table\.\d+|selections)\b.*", re.IGNORECASE)
+"""The end that Raven puts behind the name of a recording: ``rec.Table.1.selections``."""
+
+
+def labelled_recording(file: Path) -> str:
+    """The recording of a file of labels of its own, by its name: without ending, and without those of Raven."""
+    return recording_name(_VIEW.sub("", file.stem))
+
+
 def seconds_of(text: str, what: str) -> float:
-    """A time in a table.
+    """A time in a table: seconds, or ``hh:mm:ss``.
 
     Raises:
         AnnotationError: it is no finite number.
     """
-    return _number(text, what, "seconds, such as 1.25")
+    return _finite(time_of(text), text, what, "seconds, such as 1.25, or hh:mm:ss")
 
 
 def share_of(text: str, what: str) -> float:
@@ -131,14 +142,10 @@ def share_of(text: str, what: str) -> float:
     Raises:
         AnnotationError: it is no finite number.
     """
-    return _number(text, what, "numbers from 0 to 1")
+    return _finite(number_of(text), text, what, "numbers from 0 to 1")
 
 
-def _number(text: str, what: str, expected: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
+def _finite(value: float, text: str, what: str, expected: str) -> float:
     if not math.isfinite(value):
         raise AnnotationError(f"{what} is {shortened(text.strip(), 40)!r}; expected are {expected}")
     return value
@@ -185,8 +192,6 @@ def files_in(path: Path, suffixes: Sequence[str]) -> list[Path]:
     return files
 
 
-_LARGEST_MIB = 256
-
 STRONG_COLUMNS: Mapping[str, str] = {
     "recording": "filename",
     "onset": "onset",
@@ -198,32 +203,10 @@ STRONG_COLUMNS: Mapping[str, str] = {
 PLAIN_COLUMNS: Mapping[str, str] = {"recording": "file", "onset": "start", "offset": "stop", "label": "label"}
 """Headings of hand-written tables."""
 
+RAVEN_COLUMNS: Mapping[str, str] = {"onset": "Begin Time (s)", "offset": "End Time (s)"}
+"""Headings of Raven's selection tables; the label stands in the first of `RAVEN_LABELS`."""
 
-@dataclass(frozen=True)
-class TableLine:
-    """A line of a table.
-
-    Attributes:
-        where: file and line, for messages.
-        fields: of its columns, without surrounding blanks.
-    """
-
-    where: str
-    fields: tuple[str, ...]
-
-
-def read_text(path: Path) -> str:
-    """The text of a file.
-
-    Raises:
-        AnnotationError: it cannot be read, or is no text.
-    """
-    try:
-        if path.stat().st_size > _LARGEST_MIB * 2**20:
-            raise AnnotationError(f"{path.name} has more than {_LARGEST_MIB} MiB")
-        return path.read_text("utf-8-sig")
-    except (OSError, UnicodeDecodeError) as error:
-        raise AnnotationError(f"{path.name} cannot be read as text: {first_line(error)}") from error
+RAVEN_LABELS = ("Annotation", "Label", "Species", "Species Code", "Common Name", "Call Type", "Tag", "Type", "Class")
 
 
 def parsed_json(text: str, name: str) -> Any:
@@ -239,31 +222,7 @@ def parsed_json(text: str, name: str) -> Any:
         raise AnnotationError(f"{name} is not JSON: {first_line(error)}") from error
 
 
-def read_lines(path: Path) -> list[TableLine]:
-    """The non-empty lines of a table; tabs, semicolons or commas separate fields, as in its first line.
-
-    Raises:
-        AnnotationError: it cannot be read, or is empty.
-    """
-    text = read_text(path)
-    first = next((line for line in text.splitlines() if line.strip()), "")
-    delimiter = next((char for char in "\t;" if char in first), ",")
-    # Tables with tabs have no quoting: a quotation mark is part of a label.
-    quoting: Literal[0, 3] = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
-    lines = []
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, quoting=quoting)
-    try:
-        for fields in reader:
-            if any(field.strip() for field in fields):
-                lines.append(TableLine(f"{path.name}:{reader.line_num}", tuple(field.strip() for field in fields)))
-    except csv.Error as error:
-        raise AnnotationError(f"{path.name}:{reader.line_num}: is not a row of a table: {error}") from error
-    if not lines:
-        raise AnnotationError(f"{path.name} is empty")
-    return lines
-
-
-def table_rows(lines: Sequence[TableLine], columns: Mapping[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
+def table_rows(lines: Sequence[Line], columns: Mapping[str, str]) -> Iterator[tuple[str, dict[str, str]]]:
     """The rows below a header: place, and text by field. Missing fields at the end are empty.
 
     Args:
@@ -271,18 +230,23 @@ def table_rows(lines: Sequence[TableLine], columns: Mapping[str, str]) -> Iterat
         columns: heading of each field.
 
     Raises:
-        AnnotationError: the header lacks one of the columns.
+        AnnotationError: the header lacks one of the columns, or a row has more fields.
     """
     header = lines[0].fields
-    missing = [heading for heading in columns.values() if heading not in header]
+    found = {field: heading_of(heading, header) for field, heading in columns.items()}
+    missing = [columns[field] for field, heading in found.items() if heading is None]
     if missing:
         raise AnnotationError(
             f"{lines[0].where}: the columns are {', '.join(header)}; there is no {' and no '.join(map(repr, missing))}"
         )
-    places = {field: header.index(heading) for field, heading in columns.items()}
     for line in lines[1:]:
-        fields = dict(enumerate(line.fields))
-        yield line.where, {name: fields.get(place, "") for name, place in places.items()}
+        if any(line.fields[len(header) :]):
+            raise AnnotationError(
+                f"{line.where} has {len(line.fields)} fields, and the first line names {len(header)} columns: put "
+                "quotation marks around a field that holds the delimiter"
+            )
+        fields = dict(zip(header, line.fields, strict=False))
+        yield line.where, {name: fields.get(heading or "", "") for name, heading in found.items()}
 
 
 def read_durations(options: ReadOptions, *beside: Path) -> dict[str, float]:
@@ -299,7 +263,7 @@ def read_durations(options: ReadOptions, *beside: Path) -> dict[str, float]:
     if not paths[0].is_file():
         raise AnnotationError(f"there is no table of durations {str(paths[0])!r}")
     durations, problems = dict[str, float](), Problems()
-    for number, line in enumerate(read_lines(paths[0])):
+    for number, line in enumerate(read_lines(paths[0], options.encoding)):
         if number == 0 and has_header(line, len(line.fields) - 1):
             continue
         try:
@@ -340,15 +304,9 @@ def durations_of(options: ReadOptions, *beside: Path) -> dict[str, float]:
     return {**durations_table(options.sounds), **read_durations(options, *beside)}
 
 
-def has_header(line: TableLine, place: int) -> bool:
+def has_header(line: Line, place: int) -> bool:
     """Whether a first line is a header: it has no number in the place of a time."""
-    try:
-        float(line.fields[place])
-    except ValueError:
-        return True
-    except IndexError:
-        pass
-    return False
+    return place < len(line.fields) and line.fields[place].lower() != "nan" and math.isnan(time_of(line.fields[place]))
 
 
 class LabelReading:
@@ -370,7 +328,7 @@ class LabelReading:
 
     def of_file(self, file: Path) -> DraftRecording | None:
         """The recording of a file of labels of its own; None where there is a problem: a second such file."""
-        name = recording_name(file.stem)
+        name = labelled_recording(file)
         if name in self.drafts:
             self.problems.add(file.name, f"there are two files of {name!r}", name)
             return None
@@ -389,7 +347,7 @@ class LabelReading:
         """
         of_file: dict[str, DraftRecording] = {}
         folders: dict[str, str] = {}
-        for where, row in table_rows(read_lines(file), columns):
+        for where, row in table_rows(read_lines(file, self.options.encoding), columns):
             name = recording_name(row["recording"])
             if not name:
                 self.problems.add(where, "names no recording", where)
@@ -458,11 +416,12 @@ class LabelReading:
             why = "no table says how long it is, nor does its sound, which is not there or empty"
             problems.add(self.drafts[key].where or str(source), why, self.drafts[key].recording)
         if missing and problems.left_out is None:
-            problems.add(
-                str(source),
-                f"the durations of {len(missing):,} recordings are missing ({shown(missing)}): no table says how long "
-                "they are, nor does their sound, which is not there or empty",
-            )
+            what = f"the durations of {len(missing):,} recordings are missing ({shown(missing)})"
+            if self.options.sounds:
+                count = f"{len(missing):,} of {len(self.drafts):,} recordings"
+                what = f"{count} have no file in the folder ({shown(missing)})"
+            why = "no table says how long they are, nor does their sound, which is not there or empty"
+            problems.add(str(source), f"{what}: {why}", missing[0])
         annotations = []
         for key, draft in sorted(self.drafts.items()):
             if draft.empty and draft.events:

@@ -5,7 +5,8 @@ labels has DESED's columns in a ``.csv``, a row for each class and second. MAEST
 of annotators who heard a class in a second: a file a recording without header, ``onset offset label confidence``, or
 the table of DCASE 2024 with a fifth column ``confidence``, whose names are ``<recording>-<start>-<end>`` in
 hundredths of a second. Any other table has a header, whose columns the user names, such as DataSED's. A file a
-recording with ``onset offset label`` and no header is as of TUT's sets and of Audacity.
+recording with ``onset offset label`` and no header is as of TUT's sets and of Audacity. Raven's selection tables have
+a header, and often a file a recording.
 """
 
 from __future__ import annotations
@@ -16,9 +17,18 @@ from pathlib import Path
 
 from audio_compositionality.support.text import nearest
 
+from ...tables import TableError, first_heading, heading_of, read_lines
 from ..annotations import LEAST_CONFIDENCE, Annotation, AnnotationError
 from . import parsing
-from .parsing import PLAIN_COLUMNS, STRONG_COLUMNS, DraftRecording, LabelReading, ReadOptions
+from .parsing import (
+    PLAIN_COLUMNS,
+    RAVEN_COLUMNS,
+    RAVEN_LABELS,
+    STRONG_COLUMNS,
+    DraftRecording,
+    LabelReading,
+    ReadOptions,
+)
 
 RESOLUTION = 1.0
 """Seconds, of MAESTRO: annotators judged windows that began a second apart."""
@@ -48,10 +58,9 @@ def read_maestro(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
 def read_table(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
     """Read a table, or all of a folder, with the columns `ReadOptions.columns`, by default `PLAIN_COLUMNS`."""
     columns = dict(options.columns)
-    if not columns and set(PLAIN_COLUMNS.values()) <= set(
-        parsing.read_lines(parsing.files_in(path, _TABLES)[0])[0].fields
-    ):
-        columns = dict(PLAIN_COLUMNS)
+    if not columns:
+        header = read_lines(parsing.files_in(path, _TABLES)[0], options.encoding)[0].fields
+        columns = dict(PLAIN_COLUMNS) if all(heading_of(name, header) for name in PLAIN_COLUMNS.values()) else {}
     for field in columns:
         if field not in _COLUMNS:
             raise AnnotationError(f"a table has no field {field!r}; {nearest(field, _COLUMNS)}")
@@ -103,21 +112,56 @@ def read_text_files(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
         if draft is None:
             continue
         try:
-            lines = parsing.read_text(file).splitlines()
-        except AnnotationError as error:
+            lines = read_lines(file, options.encoding, blanks=len(_TEXT))
+        except TableError as error:
             reading.problems.add(file.name, str(error))
             continue
-        for number, line in enumerate(lines, 1):
+        for line in lines:
             # Audacity writes the frequencies of a label on a line of their own.
-            if not line.strip() or line.startswith("\\"):
+            if line.fields[0] == "\\":
                 continue
-            fields, where = line.split("\t") if "\t" in line else line.split(maxsplit=2), f"{file.name}:{number}"
-            if len(fields) != len(_TEXT):
-                what = f"is {line.strip()!r}; expected are {', '.join(_TEXT)}"
-                reading.problems.add(where, what, draft.recording)
+            if len(line.fields) != len(_TEXT):
+                what = f"is {' '.join(line.fields)!r}; expected are {', '.join(_TEXT)}"
+                reading.problems.add(line.where, what, draft.recording)
             else:
-                reading.row(draft, dict(zip(_TEXT, map(str.strip, fields), strict=True)), where)
+                reading.row(draft, dict(zip(_TEXT, line.fields, strict=True)), line.where)
     return reading.annotations(path, "text")
+
+
+def read_raven(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
+    """Read a selection table, or a folder with one for each recording.
+
+    A table with the column ``Begin File`` names the recordings; of any other the name of the file does:
+    ``rec.Table.1.selections.txt`` is of ``rec``. Raven lists a selection once for each view; it is read once.
+    """
+    reading = LabelReading(options)
+    for file in parsing.files_in(path, _TABLES):
+        if parsing.is_durations_table(file, options):
+            continue
+        lines = read_lines(file, options.encoding)
+        header = lines[0].fields
+        columns = {**RAVEN_COLUMNS, **options.columns}
+        label = columns.setdefault("label", first_heading(RAVEN_LABELS, header) or "")
+        if not label:
+            raise AnnotationError(
+                f"{file.name} has the columns {', '.join(header)}, and none of {', '.join(RAVEN_LABELS)}: say which "
+                "one has the labels, --set columns=label=COLUMN"
+            )
+        optional = {"selection": "Selection", "recording": "Begin File"}
+        columns = {**{field: name for field, name in optional.items() if heading_of(name, header)}, **columns}
+        of_file = None if "recording" in columns else reading.of_file(file)
+        seen: set[str] = set()
+        for where, row in parsing.table_rows(lines, columns):
+            selection = row.get("selection") or where
+            if selection in seen:
+                continue
+            seen.add(selection)
+            name = parsing.recording_name(row.get("recording", ""))
+            draft = of_file if "recording" not in columns else reading.drafts.get(name)
+            if draft is None:
+                draft = reading.drafts[name] = DraftRecording(name, duration=reading.durations.get(name))
+            reading.row(draft, row, where)
+    return reading.annotations(path, "raven")
 
 
 def read_maestro_soft(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
@@ -129,7 +173,7 @@ def read_maestro_soft(path: Path, options: ReadOptions) -> tuple[Annotation, ...
     reading = LabelReading(options, parsing.read_durations(options))
     drafts, problems = reading.drafts, reading.problems
     for file in parsing.files_in(path, (".txt", ".tsv", ".csv")):
-        lines = parsing.read_lines(file)
+        lines = read_lines(file, options.encoding)
         rows: list[tuple[DraftRecording, dict[str, str], str]] = []
         if parsing.has_header(lines[0], 1):
             for where, row in parsing.table_rows(lines, {**STRONG_COLUMNS, "confidence": "confidence"}):

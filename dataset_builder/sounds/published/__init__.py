@@ -29,6 +29,7 @@ from audio_compositionality.support.files import sha256_of, sha256_of_file
 from audio_compositionality.support.text import first_line
 
 from ...data import Clip, Data, DatasetError, Row, check_range
+from ...tables import text_of
 from ..recordings import SoundError, SoundFile, is_regular, printable, read_header, read_samples
 
 LONGEST_CLIP = 600
@@ -396,7 +397,7 @@ Container = FolderFiles | ZippedFiles | ParquetFiles
 
 
 def table_text(container: Container, name: str) -> str:
-    """The text of a table in a container; see `text_of`.
+    """The text of a table in a container, in UTF-8 or else in the code page of Western spreadsheets.
 
     Raises:
         DatasetError: it cannot be read, or is too large.
@@ -409,12 +410,4 @@ def table_text(container: Container, name: str) -> str:
         content = file.read_bytes() if isinstance(file, Path) else file.getvalue()
     except (DatasetError, OSError) as error:
         raise DatasetError(f"{container.title}: {printable(name)} {first_line(error)}") from error
-    return text_of(content)
-
-
-def text_of(content: bytes) -> str:
-    """The text of a table, in UTF-8 or, failing that, in the code page of Western spreadsheets."""
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return content.decode("cp1252", "replace")
+    return text_of(content, printable(name), otherwise="cp1252")

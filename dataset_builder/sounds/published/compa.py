@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import warnings
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -15,13 +13,12 @@ from pathlib import Path, PurePosixPath
 from audio_compositionality.support.text import first_line
 
 from ...data import Data, DatasetError, HeldData, Row
+from ...tables import TableError, folded_heading, read_text, table_of, text_of
 from ..recordings import AUDIO_SUFFIXES, printable
-from . import Container, FolderFiles, ParquetFiles, ReadClip, ReadConfiguration, ZippedFiles, table_text, text_of
+from . import Container, FolderFiles, ParquetFiles, ReadClip, ReadConfiguration, ZippedFiles, table_text
 
 _COLUMN = re.compile(r"captions?|caption_\d+")
 """Names of columns of captions, in any case."""
-
-_SEPARATORS = {".csv": ",", ".tsv": "\t"}
 
 LARGEST = 2**30
 """Bytes of a file; the largest published tables of captions have a tenth of it."""
@@ -38,26 +35,17 @@ def read_captions(path: str | Path) -> list[str]:
         DatasetError: it cannot be read, has no such column, or no caption.
     """
     path = Path(path)
-    try:
-        size = path.stat().st_size
-        if size > LARGEST:
-            raise DatasetError(f"{path} has {size:,} bytes; a file of captions may have {LARGEST:,}")
-        text = text_of(path.read_bytes())
-    except OSError as error:
-        raise DatasetError(f"cannot read captions in {path}: {first_line(error)}") from error
-    separator = _SEPARATORS.get(path.suffix.lower())
+    text = read_text(path, otherwise="cp1252", largest=LARGEST)
     texts = text.splitlines()
-    if separator is not None:
-        try:
-            lines = csv.DictReader(io.StringIO(text, newline=""), delimiter=separator)
-            headings = lines.fieldnames or ()
-            names = [name for name in headings if _COLUMN.fullmatch(name.strip().lower())]
-            if not names:
-                named = ", ".join(headings) or "of no table"
-                raise DatasetError(f"{path} has the columns {named}; captions are in caption, captions or caption_1, …")
-            texts = [line[name] or "" for line in lines for name in names]
-        except csv.Error as error:
-            raise DatasetError(f"{path} is not a table: {first_line(error)}") from error
+    if path.suffix.lower() in (".csv", ".tsv"):
+        table = table_of(text, path.name, ragged="cut")
+        names = [name for name in table.headings if _COLUMN.fullmatch(folded_heading(name))]
+        if not names:
+            raise DatasetError(
+                f"{path} has the columns {', '.join(table.headings)}; captions are in caption, captions or caption_1, …"
+                f"{table.one_column()}"
+            )
+        texts = [row[name] for row in table.records() for name in names]
     captions = [caption for one in texts if (caption := one.strip())]
     if not captions:
         raise DatasetError(f"{path} has no caption")
@@ -201,41 +189,29 @@ def _copies(path: Path) -> Iterator[tuple[Container, str]]:
 
 def _is_table(container: FolderFiles | ZippedFiles, name: str) -> bool:
     """Whether the first line of a CSV has the columns of the benchmark; only that line is read."""
-    head = container.head(name, _HEAD).decode("utf-8-sig", "replace")
     try:
-        header = next(csv.reader(io.StringIO(head, newline="")), [])
-    except csv.Error:
+        head = text_of(container.head(name, _HEAD), name, otherwise="cp1252").partition("\n")[0]
+        return set(_NEEDED) <= set(table_of(head, name, ragged="cut").headings)
+    except TableError:
         return False
-    return set(_NEEDED) <= set(_columns(header))
-
-
-def _columns(header: Sequence[str]) -> list[str]:
-    """Names of columns; the second column of a name gets ``.1``, as in pandas, which wrote the authors' tables."""
-    counts: Counter[str] = Counter()
-    names = []
-    for field in header:
-        name = field.strip()
-        names.append(f"{name}.{counts[name]}" if counts[name] else name)
-        counts[name] += 1
-    return names
 
 
 def _items_of_table(container: Container, table: str, problems: list[str]) -> tuple[str, list[list[_Clip]]]:
     """The recipe and the items of a table: the clips of each, two or three."""
     try:
-        lines = list(csv.reader(io.StringIO(table_text(container, table), newline="")))
-    except csv.Error as error:
-        raise DatasetError(f"{container.title}: {printable(table)} cannot be read as a table: {error}") from error
-    columns = _columns(lines[0])
+        rows = table_of(table_text(container, table), printable(PurePosixPath(table).name), ragged="cut")
+    except TableError as error:
+        raise DatasetError(f"{container.title}: {error}") from error
+    columns = rows.headings
     file_columns = {role: (f"{role}_file.1", f"{role}_file") for role in ROLES}
     repeated = any(names[0] in columns for names in file_columns.values())
     recipe = ATTRIBUTE if repeated or "attribute" in PurePosixPath(table).name.lower() else ORDER
     items = []
-    for number, fields in enumerate(lines[1:], 2):
-        values = {name: field.strip() for name, field in zip(columns, fields, strict=False)}
+    for line in rows.lines:
+        values = dict(zip(columns, line.fields, strict=True))
         if all(value.lower() in NONE for value in values.values()):
             continue
-        where = f"{printable(PurePosixPath(table).name)}, row {number}"
+        where = line.where
         item = []
         for role in ROLES:
             # The first column of the attribute table has ids of videos, the second the names of existing files.

@@ -5,11 +5,8 @@ A table is CSV, TSV, JSON, JSONL, Parquet, a folder of Parquet shards, or a data
 
 from __future__ import annotations
 
-import ast
-import csv
 import io
 import json
-import os
 import re
 import string
 import unicodedata
@@ -21,16 +18,18 @@ from functools import cached_property, partial
 from itertools import product
 from pathlib import Path, PurePosixPath
 from typing import Any
-from xml.etree import ElementTree
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of, sha256_of_file
 from audio_compositionality.support.text import counted, first_line, listed, nearest, shown
 
+from ...account import Account
 from ...data import DatasetError, HeldData, Row
 from ...rendered import HUB_ID
-from ..recordings import AUDIO_SUFFIXES, SoundError, SoundFile, delimiter_of, printable, read_header
-from . import LARGEST_FILE, LARGEST_TABLE, LONGEST_CLIP, ReadClip, ReadConfiguration, ZippedFiles
+from ...tables import heading_of, open_table, read_text, value_of
+from ..files import FoundFiles
+from ..recordings import SoundError, SoundFile, printable, read_header
+from . import LARGEST_FILE, LARGEST_TABLE, LONGEST_CLIP, ReadClip, ReadConfiguration
 
 RECIPE = "audio_questions"
 
@@ -115,6 +114,7 @@ class ReadQuestions(HeldData[ReadConfiguration]):
         notes: rows that were left out, and the facts of a published benchmark: sentences without a full stop.
         faults: of rows that were left out: the reason by id.
         digests: SHA-256 of the files of each row, in the order of the rows.
+        account: of the rows and columns.
     """
 
     def __init__(
@@ -123,17 +123,20 @@ class ReadQuestions(HeldData[ReadConfiguration]):
         notes: Sequence[str],
         faults: Mapping[str, str],
         digests: Sequence[tuple[str, ...]],
+        account: Account,
     ) -> None:
         super().__init__(configuration.source, {RECIPE: configuration})
         self.digests = tuple(digests)
         self.notes = tuple(notes)
         self.faults = dict(faults)
+        self.account = account
 
 
 def open_questions(
     source: str,
     *,
     audio: str | None = None,
+    encoding: str | None = None,
     columns: Iterable[str] = (),
     answers: str | None = None,
     split: str | None = None,
@@ -148,6 +151,7 @@ def open_questions(
     Args:
         source: a file, a folder of Parquet shards, or a Hub id.
         audio: folder in which its files lie; by default that of the table.
+        encoding: of its text, where that is not UTF-8.
         columns: ``FIELD=HEADING`` of `HEADINGS`, with a ``+`` between several headings of options or clips.
         answers: one of `ANSWERS`; by default told from the whole column.
         split, config, revision: of a Hub id.
@@ -164,7 +168,7 @@ def open_questions(
         raise InputError(f"answers is {answers!r}; {nearest(str(answers), ANSWERS)}")
     place = Path(source).expanduser()
     if place.exists():
-        records = read_records(place)
+        records = read_records(place, encoding)
     elif HUB_ID.fullmatch(source):
         records = hub_records(source, split=split, config=config, revision=revision, progress=progress)
     else:
@@ -187,8 +191,8 @@ def headings_of(columns: Iterable[str]) -> dict[str, tuple[str, ...]]:
     return said
 
 
-def read_records(path: Path) -> list[Record]:
-    """The rows of a table.
+def read_records(path: Path, encoding: str | None = None) -> list[Record]:
+    """The rows of a table; `encoding` is that of its text, see `tables.text_of`.
 
     Raises:
         DatasetError: it is of another kind, damaged, too large, or has no rows.
@@ -202,56 +206,25 @@ def read_records(path: Path) -> list[Record]:
             raise DatasetError(f"{path} has {path.stat().st_size:,} bytes; the limit is {LARGEST_TABLE:,}")
         rows: Any
         try:
-            text = path.read_text("utf-8-sig")
             if suffix in (".csv", ".tsv"):
-                delimiter = delimiter_of(text.split("\n", 1)[0])
-                rows = list(csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter))
+                rows = open_table(path, encoding=encoding, ragged="fill").records()
             elif suffix == ".jsonl":
-                rows = [json.loads(line) for line in text.splitlines() if line.strip()]
+                rows = [json.loads(line) for line in read_text(path, encoding).splitlines() if line.strip()]
             else:
-                rows = json.loads(text)
+                rows = json.loads(read_text(path, encoding))
                 if isinstance(rows, dict):
                     rows = next((value for value in rows.values() if isinstance(value, list)), [])
             for number, row in enumerate(rows, 1):
-                if not isinstance(row, dict) or None in row:
+                if not isinstance(row, dict):
                     raise DatasetError(f"entry {number} has other fields than the headings")
             records = list(rows)
-        except (OSError, ValueError, csv.Error, RecursionError, DatasetError) as error:
+        except (OSError, ValueError, RecursionError, DatasetError) as error:
             raise DatasetError(f"{path} cannot be read as a table of questions: {first_line(error)}") from error
     else:
         raise DatasetError(f"{path} is no table of questions; these are CSV, TSV, JSON, JSONL or Parquet")
     if not records:
         raise DatasetError(f"{path} has no rows")
     return records
-
-
-def workbook_rows(archive: ZippedFiles) -> list[dict[str, str]]:
-    """The rows of the first sheet of a workbook of spreadsheets (Office Open XML), by the headings in its first row.
-
-    Raises:
-        DatasetError: it is damaged, or too large.
-    """
-    main = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
-    rows: list[dict[str, str]] = []
-    try:
-        # Texts that cells share, if there are any, and the cells.
-        names = [name for name in ("xl/sharedStrings.xml", "xl/worksheets/sheet1.xml") if name in archive.names]
-        read = [archive.file(name).getvalue() for name in names]
-        if any(b"<!DOCTYPE" in content for content in read):
-            raise DatasetError("it declares entities")
-        trees = [ElementTree.fromstring(content) for content in read]
-        items = [item for tree in trees for item in tree.iter(f"{main}si")]
-        texts = ["".join(part.text or "" for part in item.iter(f"{main}t")) for item in items]
-        for row in trees[-1].iter(f"{main}row"):
-            cells = {}
-            for cell in row.iter(f"{main}c"):
-                text = "".join(part.text or "" for part in cell.iter() if part.tag in (f"{main}v", f"{main}t"))
-                is_shared = cell.get("t") == "s"
-                cells[cell.get("r", "").rstrip(string.digits)] = texts[int(text)] if is_shared else text
-            rows.append(cells)
-    except (ElementTree.ParseError, ValueError, IndexError) as error:
-        raise DatasetError(f"it is no workbook that can be read: {first_line(error)}") from error
-    return [{name: row.get(column, "") for column, name in rows[0].items()} for row in rows[1:]]
 
 
 class _ParquetTable:
@@ -407,7 +380,11 @@ def valid_questions(
             + ("None is left" if skip_invalid else "Correct them, or leave them out: --skip-invalid")
         )
     left_out = [f"{len(faults):,} of {len(drafts):,} questions of {source} are left out: {told}"] if faults else []
-    return ReadQuestions(ReadConfiguration(RECIPE, source, rows, clips), [*notes, *left_out], faults, digests)
+    used = {heading: field for field, of_field in headings.items() for heading in of_field}
+    columns = {name: used.get(name, "") for name in dict.fromkeys(name for record in records for name in record)}
+    kept = tuple(str(row["id"]) for row in rows)
+    account = Account(source, len(drafts), kept, faults, columns=columns, unit="questions")
+    return ReadQuestions(ReadConfiguration(RECIPE, source, rows, clips), [*notes, *left_out], faults, digests, account)
 
 
 def _headings(source: str, records: Sequence[Record], said: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
@@ -420,10 +397,11 @@ def _headings(source: str, records: Sequence[Record], said: Mapping[str, Sequenc
     by_name = {name.strip().lower(): name for name in reversed(names)}
     of_fields: dict[str, tuple[str, ...]] = {}
     for field, headings in said.items():
-        unknown = next((heading for heading in headings if heading not in names), None)
+        found = {heading: heading_of(heading, names) for heading in headings}
+        unknown = next((heading for heading, name in found.items() if name is None), None)
         if unknown is not None:
             raise DatasetError(f"{source} has no column {unknown!r}; {nearest(unknown, names)}")
-        of_fields[field] = tuple(headings)
+        of_fields[field] = tuple(filter(None, found.values()))
     for field, usual in HEADINGS.items():
         heading = next((by_name[one] for one in usual if one in by_name), None)
         if heading is not None:
@@ -484,7 +462,7 @@ def _draft(number: int, record: Record, headings: Mapping[str, tuple[str, ...]])
     options = options_of(_several(record, headings["options"]))
     clips = tuple(clip for clip in _several(record, headings["audio"]) if clip)
     audio = tuple(clip if isinstance(clip, Embedded) else str(clip) for clip in clips)
-    events = _literal(record.get(headings["events"][0])) if "events" in headings else None
+    events = value_of(record.get(headings["events"][0])) if "events" in headings else None
     id = text("id") or f"question-{number:05d}"
     return _Draft(number, id, text("question"), options, text("answer"), audio, text("kind"), text("group"), events)
 
@@ -504,7 +482,7 @@ def _several(record: Record, headings: Sequence[str]) -> list[Any]:
     """The values of several columns, or those in one: a list, its JSON text, or a text divided by lines, | or ;."""
     if len(headings) > 1:
         return [record.get(heading) for heading in headings]
-    value = _literal(record.get(headings[0]))
+    value = value_of(record.get(headings[0]))
     if isinstance(value, dict):
         return list(value.values())
     if isinstance(value, list | tuple):
@@ -512,18 +490,6 @@ def _several(record: Record, headings: Sequence[str]) -> list[Any]:
     if not isinstance(value, str):
         return [value]
     return value.split(next((mark for mark in ("\n", "|", ";") if mark in value), "\n"))
-
-
-def _literal(value: Any) -> Any:
-    """The list or structure that a text writes, in JSON or as Python writes it; any other value as it is."""
-    if not isinstance(value, str) or value.strip()[:1] not in ("[", "{"):
-        return value
-    for read in (json.loads, ast.literal_eval):
-        try:
-            return read(value)
-        except (ValueError, SyntaxError, MemoryError, RecursionError):
-            continue
-    return value
 
 
 def options_of(value: Any) -> tuple[str, ...]:
@@ -655,36 +621,14 @@ class _Sound:
 
 
 class _Folder:
-    """The sound files in a folder and below it, found by the path that a table has, or by its end."""
+    """The sound files in a folder and below it; see `FoundFiles.named`."""
 
     def __init__(self, folder: Path, *, is_read: bool = True) -> None:
         self._folder, self._is_read = folder, is_read
 
     @cached_property
-    def _by_name(self) -> Mapping[str, list[Path]]:
-        by_name: dict[str, list[Path]] = defaultdict(list)
-        for root, folders, names in os.walk(self._folder):
-            folders[:] = sorted(name for name in folders if not name.startswith("."))
-            for name in sorted(names):
-                path = Path(root, name)
-                if path.suffix.lower() in AUDIO_SUFFIXES:
-                    by_name[name].append(path)
-                    by_name[path.stem].append(path)
-        return by_name
-
-    def path(self, name: str) -> Path | None:
-        """The file of a name: at its path below the folder, at an end of its path, or the only one of its name."""
-        path = PurePosixPath(os.path.normpath(name.replace("\\", "/")))
-        if path.is_absolute() and Path(path).is_file():
-            return Path(path)
-        # What leads out of the folder is not followed; the rest may lie below it.
-        parts = [part for part in path.parts if part not in (".", "..", "/")]
-        for start in range(len(parts)):
-            below = self._folder.joinpath(*parts[start:])
-            if below.is_file():
-                return below
-        alike = self._by_name.get(path.name, [])
-        return alike[0] if len(alike) == 1 else None
+    def _found(self) -> FoundFiles:
+        return FoundFiles(self._folder)
 
     def sound(self, clip: str | Embedded) -> _Sound:
         """A clip, looked at."""
@@ -694,9 +638,11 @@ class _Folder:
         if isinstance(clip, str) and not self._is_read:
             return _Sound(name, clip, 0.0, partial(_missing, clip))
         if isinstance(clip, str):
-            path = self.path(clip)
-            if path is None:
-                return _Sound(name, clip, 0.0, partial(_missing, clip), f"a file is not there: {printable(clip)}")
+            try:
+                path = self._found.named(clip)
+            except SoundError as error:
+                why = f"a file is not there: {printable(clip)} {error}"
+                return _Sound(name, clip, 0.0, partial(_missing, clip), why)
             clip = Embedded(name, partial(Path, path))
         try:
             file = clip.read()

@@ -90,8 +90,21 @@ def test_an_event_is_no_longer_than_its_sound() -> None:
 
 def test_what_cannot_be_counted_is_refused() -> None:
     clicks = made([("click.wav", "click", "", {}), ("dog.wav", "dog", "", {})], lengths=(0.03, 1.0))
-    with pytest.raises(DatasetError, match=r"'click.wav' lasts 0.\d+ s; a sound that is counted lasts 0.1 s or more"):
+    message = (
+        r"the sound in 'click.wav' is 0\.\d\d s long \(recording: 0\.03 s; trimmed at -35 dB\); a sound that is "
+        r"counted lasts 0\.1 s or more"
+    )
+    with (
+        pytest.warns(UserWarning, match=f"{message}; it is left out of count_instances"),
+        pytest.raises(DatasetError, match=f"{message}; its label has no other: leave it out"),
+    ):
         list(RECIPE.render(CountSpec(ladders=8, sounds=clicks, sample_rate=8_000)).rows)
+    # One unusable file is left out, and the task is scored with the others.
+    names = [("click.wav", "click", "", {}), ("clack.wav", "click", "", {}), ("dog.wav", "dog", "", {})]
+    both = made(names, lengths=(0.03, 1.0, 1.0))
+    with pytest.warns(UserWarning, match=f"{message}; it is left out of count_instances"):
+        rows = list(RECIPE.render(CountSpec(ladders=8, sounds=both, sample_rate=8_000)).rows)
+    assert {row["pair"] for row in rows} == {"clack.wav", "dog.wav"}
     with pytest.raises(InputError, match=r"duration is 2; 5 events of 0.36 s .* need at least 2.76"):
         CountSpec(duration=2)
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import soundfile
 
+from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.open_data import open_recordings
 from audio_compositionality.dataset_builder.sounds import recordings as reading
 from audio_compositionality.dataset_builder.sounds.recordings import SoundError, numbers_of
@@ -112,34 +113,37 @@ class TestTables:
             (f"dog/{n}.wav", n + 0.5, f"{n}.5", f"s{n % 3}", "x") for n in range(6)
         ]
         assert {(e.label, e.group, e.condition) for e in opened(folder).entries} == {("", "", "")}
-        with pytest.raises(SoundError, match=r"metadata\.csv has no column 'word'; did you mean 'words'"):
+        with pytest.raises(DatasetError, match=r"metadata\.csv has no column 'word'; did you mean 'words'"):
             opened(folder, label="word")
 
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("dog/0.wav,,x", r"the label of 'dog/0\.wav' \(line 2\) is empty"),
-            ("dog/0.wav,a,x\ndog/0.wav,b,x", r"names 'dog/0\.wav' twice"),
-            ("dog/0.wav,a", r"row 2 has not as many fields as the first"),
+            ("dog/0.wav,,x", r"metadata\.csv:2: the label of 'dog/0\.wav' is empty"),
+            ("dog/0.wav,a,x\ndog/0.wav,b,x", r"metadata\.csv:3 names 'dog/0\.wav', as metadata\.csv:2 does"),
+            ("dog/0.wav,a", r"metadata\.csv:2 has 2 fields, and the first line names 3 columns"),
             ("", r"no row below its first line"),
-            ("dog/9.wav,a,x", r"'dog/9\.wav' cannot be read: .*No such file"),
-            ("../outside.wav,a,x", r"'\.\./outside\.wav' is not a file in the folder of the table"),
-            ("/etc/passwd,a,x", r"'/etc/passwd' is not a file in the folder"),
-            ("link.wav,a,x", r"'link\.wav' is not a file in the folder of the table; links are not followed"),
-            ("dog,a,x", r"'dog' is not a file in the folder"),
-            ('"dog/0.wav,a,x', "cannot be read as a table"),
+            ("dog/9.wav,a,x", r"'dog/9\.wav' is not in .*sounds;"),
+            (
+                "../outside.wav,a,x",
+                r"'\.\./outside\.wav' is not in .*, which a table must not leave; --set audio=FOLDER",
+            ),
+            ("/etc/passwd,a,x", r"'/etc/passwd' is not in .*, which a table must not leave"),
+            ("link.wav,a,x", r"'link\.wav' is a link out of the folder; --set follow_links=true follows it"),
+            ("dog,a,x", r"'dog' is not in "),
+            ('"dog/0.wav,a,x', "cannot be read as a row of a table: unexpected end of data"),
             ("\0,a,x", "cannot be read"),
-            ("\xff,a,x", "cannot be read as a table"),
+            ("\xff,a,x", "is not UTF-8 text .line 2, byte 0xff.; state its encoding, such as --set encoding=cp1252"),
         ],
     )
     def test_that_cannot_be_used_are_refused(self, folder, tmp_path, text, message):
         write(tmp_path / "outside.wav")
         (folder / "link.wav").symlink_to(tmp_path / "outside.wav")
         (folder / "metadata.csv").write_text(f"file_name,label,group\n{text}\n", "latin-1")
-        with pytest.raises(SoundError, match=message):
+        with pytest.raises(DatasetError, match=message):
             opened(folder)
         table(folder, "dog/0.wav,x", header="wav,label")
-        with pytest.raises(SoundError, match="has no column 'file_name'"):
+        with pytest.raises(DatasetError, match="has no column 'file_name'"):
             opened(folder)
 
 

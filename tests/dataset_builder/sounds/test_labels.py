@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 from collections import Counter
 
 import datasets
@@ -78,7 +79,19 @@ def number_of(entry):
     ],
 )
 def test_the_label_of_several_is_the_one_that_is_above_none(texts, separator, support, expected):
-    assert reading.specific_labels([reading.split_labels(text, separator) for text in texts], support) == expected
+    assert reading.counted_hierarchy([reading.split_labels(text, separator) for text in texts], support) == expected
+
+
+def test_labels_that_occur_together_are_no_hierarchy_until_one_is_stated(tmp_path):
+    # DESED's weak labels: alarms, with and without speech.
+    each = [["Alarm"]] * 3 + [["Alarm", "Speech"]] * 2 + [["Speech"]] * 2 + [["Dog", "Speech"]]
+    single = ["Alarm"] * 3 + [None] * 2 + ["Speech"] * 2 + [None]
+    assert reading.specific_labels(each) == single
+    each = [["Plucked_string_instrument", "Music", "Guitar"], ["Music", "Wind_and_breeze"], ["Music"]]
+    below = {"Music": ["Plucked string instrument"], "Plucked string instrument": ["Guitar"], "Wind, breeze": []}
+    entries = [{"id": name, "name": name, "child_ids": below.get(name, [])} for name in (*below, "Guitar")]
+    (tmp_path / "ontology.json").write_text(json.dumps(entries))
+    assert reading.specific_labels(each, str(tmp_path / "ontology.json")) == ["Guitar", None, "Music"]
 
 
 def test_conditions_are_related_by_the_first_part_of_their_paths():
@@ -105,7 +118,7 @@ def test_several_labels_are_kept_with_their_sound_for_those_who_do_not_need_one(
         "classes": (List(ClassLabel(names=NAMES)), [[NAMES.index(name) for name in row] for row in ROWS]),
     }
     save_set(tmp_path, columns, [flac(number) for number in range(len(ROWS))])
-    recordings = of_set(tmp_path, label=column, separator="," if column == "text" else None)
+    recordings = of_set(tmp_path, label=column, hierarchy="labels", separator="," if column == "text" else None)
     assert Counter(entry.label for entry in recordings.entries) == dict.fromkeys(ABOVE, 10)
     complete = recordings.complete
     assert {number_of(entry): list(entry.all_labels) for entry in complete.entries} == dict(enumerate(ROWS))

@@ -8,6 +8,7 @@ from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.open_data import open_recordings
 from audio_compositionality.dataset_builder.recorded import recorded
 from audio_compositionality.dataset_builder.sounds.annotations import Annotation, AnnotationError, LabelledEvent
+from audio_compositionality.dataset_builder.sounds.files import FoundFiles
 from audio_compositionality.dataset_builder.sounds.recordings import SoundError
 from audio_compositionality.dataset_builder.sounds.strong_labels import (
     durations_in,
@@ -191,13 +192,13 @@ def test_files_are_found_by_stem_at_any_depth_and_all_that_is_wrong_is_one_error
     annotations = [Annotation(name, 2.0, (LabelledEvent(0, 1, "a"),), 0.0, "x") for name in "abcde"]
     for number, name in enumerate(("a.flac", "b.flac", "c.flac", "d.flac", "Ye.wav")):
         write(tmp_path / "good" / str(number) / name, 1.95)
-    names = {name: path.name for name, path in sound_paths(annotations, tmp_path / "good").items()}
+    names = {name: path.name for name, path in sound_paths(annotations, FoundFiles(tmp_path / "good")).items()}
     assert names == {**{name: f"{name}.flac" for name in "abcd"}, "e": "Ye.wav"}
-    assert durations_in(tmp_path / "good")["a"] == pytest.approx(1.95)
+    assert durations_in(FoundFiles(tmp_path / "good"))["a"] == pytest.approx(1.95)
     for name, seconds in {"a.wav": 2, "b.wav": 1.85, "c.wav": 0, "d.wav": 2, "x/d.flac": 2}.items():
         write(tmp_path / "bad" / name, seconds)
     with pytest.raises(AnnotationError) as raised:
-        sound_paths(annotations, tmp_path / "bad")
+        sound_paths(annotations, FoundFiles(tmp_path / "bad"))
     assert [line.strip() for line in str(raised.value).splitlines()[1:]] == [
         "b.wav: lasts 1.85 s, the labels of 'b' 2.00 s",
         "c.wav: is empty",

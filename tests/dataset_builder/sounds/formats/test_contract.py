@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.sounds.annotations import AnnotationError
 from audio_compositionality.dataset_builder.sounds.formats import FORMATS, format_of, read_annotations
 from audio_compositionality.dataset_builder.sounds.formats.parsing import ReadOptions
@@ -78,6 +79,7 @@ PLACES = {
     # Further seconds of the same event follow.
     "maestro": r"labels\.csv:\d+",
     "maestro-soft": r"two\.txt:\d+",
+    "raven": r"two\.Table\.1\.selections\.txt:2",
     "table": r"labels\.csv:3",
     "text": r"two\.txt:1",
 }
@@ -110,13 +112,16 @@ def test_files_that_cannot_be_read_are_refused_by_name(name, tmp_path):
     with pytest.raises(AnnotationError, match="the labels 'Cat' and 'cat' differ by upper and lower case alone"):
         read_annotations(path, name, options)
     file = path if path.is_file() else sorted(path.iterdir())[0]
-    file.write_bytes(b"\xff\xfe\x00")
+    file.write_bytes(b"\xff\xff")
     for place, message in (
-        (path, rf"{file.name}.* cannot be read as text|{file.name}: .*as text"),
+        (
+            path,
+            rf"{file.name}.* is not UTF-8 text .line 1, byte 0xff.; state its encoding, such as --set encoding=cp1252",
+        ),
         (tmp_path / "none", r"is not a file|is neither a file nor a folder"),
         (tmp_path / "empty", r"is not a file|holds no file that ends in"),
     ):
-        with pytest.raises(AnnotationError, match=message):
+        with pytest.raises(DatasetError, match=message):
             read_annotations(place, name, options)
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.sounds.annotations import AnnotationError
 from audio_compositionality.dataset_builder.sounds.formats import read_annotations
 from audio_compositionality.dataset_builder.sounds.formats.audioset_strong import related_labels
@@ -16,7 +17,7 @@ DURATIONS = ("filename", "duration")
 
 def refused(path, format, message, options=None):
     """The lines of the error."""
-    with pytest.raises(AnnotationError, match=message) as raised:
+    with pytest.raises(DatasetError, match=message) as raised:
         read_annotations(path, format, options)
     return str(raised.value).splitlines()
 
@@ -52,7 +53,7 @@ class TestDesed:
 
     def test_what_is_wrong_is_told_with_file_and_line(self, desed):
         for line, message in (
-            (("Y1.wav", "1,5", 5, "Dog"), r"validation.tsv:3: the onset is '1,5'"),
+            (("Y1.wav", "1,5,0", 5, "Dog"), r"validation.tsv:3: the onset is '1,5,0'"),
             (("", 1, 2, "Dog"), r"validation.tsv:3: names no recording"),
             (("Y1.wav", "", "", ""), r"validation.tsv:3: 'Y1' has no label here, and one in validation.tsv:2"),
             (("Y9.wav", 1, 2, "Dog"), r"durations of 1 recordings are missing \(Y9\)"),
@@ -261,7 +262,7 @@ def test_text_with_tabs_blanks_and_of_audacity(tmp_path):
     assert events_of(one) == [(0.5, 2.25, "car horn"), (3.0, 4.0, "dog")]
     assert (events_of(two), three.events) == ([(1.0, 2.0, "bird singing")], ())
     write(tmp_path, "one.txt", "0.5\t2.25\n1\t2\tdog\n")
-    refused(tmp_path, "text", r"one.txt:1: is '0.5\\t2.25'; expected are onset, offset, label", options)
+    refused(tmp_path, "text", r"one.txt:1: is '0.5 2.25'; expected are onset, offset, label", options)
 
 
 def test_a_table_of_any_columns(tmp_path):

@@ -94,6 +94,15 @@ def _table(folder, clips):
     return write(folder, "labels.csv", text)
 
 
+def _raven(folder, clips):
+    header = ("Selection", "View", "Channel", "Begin Time (s)", "End Time (s)", "Low Freq (Hz)", "Species")
+    for name, events in clips.items():
+        # Raven lists a selection once for each view.
+        views = [(n, view, 1, on, off, 900, label) for n, (on, off, label) in enumerate(events, 1) for view in "WS"]
+        write(folder, f"raven/{name}.Table.1.selections.txt", rows(header, *views))
+    return folder / "raven"
+
+
 WRITERS = {
     "audioset-strong": _audioset,
     "audiotime": _audiotime,
@@ -101,6 +110,7 @@ WRITERS = {
     "jams": _jams,
     "maestro": _maestro,
     "maestro-soft": _maestro_soft,
+    "raven": _raven,
     "table": _table,
     "text": _text,
 }

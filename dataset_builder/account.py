@@ -1,0 +1,86 @@
+"""The account of what was read: every file of a folder and every row of a table, read or left out, with the reason."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from audio_compositionality.support.text import listed, shown
+
+_PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|[\w./ -]*:\d+|\d[\d.,]*")
+"""Parts of a reason that differ from one file to the next: names, places and numbers."""
+
+_SHOWN = 8
+"""Labels, groups or conditions that a line names."""
+
+
+@dataclass(frozen=True)
+class Account:
+    """What became of everything in a folder or table.
+
+    Attributes:
+        source: the data.
+        found: files, and rows whose file is not there.
+        read: names of those that are read.
+        left_out: names of all others, with the reason.
+        labels, groups, conditions: recordings of each.
+        columns: of the table, by heading: the field that a column is used as; empty where it is not used.
+        unit: of what is found.
+    """
+
+    source: str
+    found: int
+    read: tuple[str, ...]
+    left_out: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, int] = field(default_factory=dict)
+    groups: Mapping[str, int] = field(default_factory=dict)
+    conditions: Mapping[str, int] = field(default_factory=dict)
+    columns: Mapping[str, str] = field(default_factory=dict)
+    unit: str = "files"
+
+    def reasons(self) -> dict[str, list[str]]:
+        """The names of what is left out by reason; reasons that differ in names and numbers alone count as one."""
+        alike: dict[str, str] = {}
+        names: dict[str, list[str]] = defaultdict(list)
+        for name, why in self.left_out.items():
+            names[alike.setdefault(_PARTICULAR.sub("…", why), why)].append(name)
+        return dict(sorted(names.items(), key=lambda pair: -len(pair[1])))
+
+    def lines(self) -> list[str]:
+        """The account in sentences: the sums first, then a line for each reason, and for labels and columns."""
+        counts = f"{self.found:,} found, {len(self.read):,} read, {len(self.left_out):,} left out"
+        lines = [f"{self.unit.capitalize()} of {self.source}: {counts}."]
+        for why, (first, *more) in self.reasons().items():
+            lines.append(f"  left out {1 + len(more):,}: {first} {why}" + (f" (and {shown(more, 3)})" if more else ""))
+        for what, of_what in (("labels", self.labels), ("groups", self.groups), ("conditions", self.conditions)):
+            if of_what:
+                said = [f"{name or '(none)'} {count:,}" for name, count in of_what.items()]
+                lines.append(f"  {what} {len(of_what):,}: {shown(said, _SHOWN)}")
+        used = [f"{heading} (as {use})" if heading != use else heading for heading, use in self.columns.items() if use]
+        unused = [heading for heading, use in self.columns.items() if not use]
+        if self.columns:
+            lines.append(f"  columns used: {listed(used, 20) or 'none'}; not used: {listed(unused, 20) or 'none'}")
+        return lines
+
+    def values(self) -> dict[str, Any]:
+        """The account as JSON values."""
+        return {
+            "source": self.source,
+            "unit": self.unit,
+            "found": self.found,
+            "read": len(self.read),
+            "left_out": [{"reason": why, "count": len(names), "names": names} for why, names in self.reasons().items()],
+            "labels": dict(self.labels),
+            "groups": dict(self.groups),
+            "conditions": dict(self.conditions),
+            "columns": dict(self.columns),
+        }
+
+
+def counts_of(names: Iterable[str]) -> dict[str, int]:
+    """The count of each name, the most frequent first; empty where no name says anything."""
+    counts = Counter(names)
+    return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))) if any(counts) else {}

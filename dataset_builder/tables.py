@@ -1,0 +1,397 @@
+"""The one reader of tables: recordings, strong labels, durations, captions, questions and logs of answers.
+
+A table is text with a delimiter: a tab, comma, semicolon or |, told from its first line. It is in UTF-8, in UTF-16, or
+in an encoding that the user names. Rows keep their line for messages, so `csv` reads them rather than pandas, which
+drops line numbers and fills or cuts rows with another number of fields without a word. Nothing in a table is run.
+"""
+
+from __future__ import annotations
+
+import ast
+import codecs
+import csv
+import io
+import json
+import math
+import re
+import string
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+from xml.etree import ElementTree
+
+from audio_compositionality.support.text import first_line, listed, nearest, plain, shortened, shown
+
+from .data import DatasetError
+
+if TYPE_CHECKING:
+    from .sounds.published import ZippedFiles
+
+LARGEST = 256 * 2**20
+"""Bytes of a table."""
+
+DELIMITERS: Mapping[str, str] = {"\t": "tab", ";": "semicolon", "|": "|", ",": "comma"}
+"""Characters between fields, with their names."""
+
+_HEAD = 2**16
+"""Bytes of a file that tell its columns."""
+
+_WORKBOOKS = (b"PK\x03\x04", b"\xd0\xcf\x11\xe0")
+"""First bytes of workbooks of spreadsheets: .xlsx and .ods, and .xls."""
+
+_STRING = r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\""
+_PRINTED = re.compile(rf"\[\s*(?:{_STRING})(?:\s+(?:{_STRING}))+\s*\]", re.DOTALL)
+"""A list of texts as NumPy prints it, without commas: Python would join the texts."""
+_ARRAY = re.compile(r"array\((\[.*\])(?:,\s*dtype=[\w<>.']+)?\s*\)", re.DOTALL)
+
+_CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):(\d{1,2}(?:[.,]\d*)?)", re.ASCII)
+"""A time in hours, minutes and seconds."""
+
+
+class TableError(DatasetError):
+    """A table that cannot be read: names the file, the line and the remedy."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of a table.
+
+    Attributes:
+        where: file and line, for messages, such as ``labels.tsv:12``.
+        fields: without surrounding blanks.
+    """
+
+    where: str
+    fields: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ReadTable:
+    """A table whose first line names the columns.
+
+    Attributes:
+        name: of the file, for messages.
+        delimiter: one of `DELIMITERS`.
+        headings: names of the columns as written; a repeated one ends in ``.1``, ``.2``, as in pandas.
+        lines: the rows below, each with a field for every column.
+    """
+
+    name: str
+    delimiter: str
+    headings: tuple[str, ...]
+    lines: tuple[Line, ...]
+
+    def records(self) -> list[dict[str, str]]:
+        """The rows by heading."""
+        return [dict(zip(self.headings, line.fields, strict=True)) for line in self.lines]
+
+    def column(self, name: str) -> str:
+        """The heading that means a name; see `heading_of`.
+
+        Raises:
+            TableError: there is none.
+        """
+        found = heading_of(name, self.headings)
+        if found is None:
+            raise TableError(f"{self.name} has no column {name!r}; {nearest(name, self.headings)}{self.one_column()}")
+        return found
+
+    def one_column(self) -> str:
+        """The end of an error about a missing column, where the whole line is one column; else empty."""
+        if len(self.headings) > 1:
+            return ""
+        return (
+            f". Its first line, {shortened(self.headings[0], 60)!r}, is one column: fields are divided by "
+            f"{listed([*DELIMITERS.values()])}"
+        )
+
+
+def read_content(path: Path, largest: int = LARGEST) -> bytes:
+    """The bytes of a file of text.
+
+    Raises:
+        TableError: it cannot be read, is larger than `largest` bytes, or is a workbook.
+    """
+    try:
+        if path.stat().st_size > largest:
+            raise TableError(f"{path.name} has more than {largest // 2**20} MiB; is it a table?")
+        content = path.read_bytes()
+    except OSError as error:
+        raise TableError(f"{path.name} cannot be read: {first_line(error)}") from error
+    if content.startswith(_WORKBOOKS) and path.suffix.lower() in (".xlsx", ".xls", ".ods", ".xlsm", ".csv", ".tsv"):
+        raise TableError(
+            f"{path.name} is a workbook of a spreadsheet program: export the sheet as CSV UTF-8 (in Excel: File, Save "
+            "As, CSV UTF-8; in LibreOffice: File, Save As, Text CSV), and give that file"
+        )
+    return content
+
+
+def text_of(content: bytes, name: str, encoding: str | None = None, otherwise: str | None = None) -> str:
+    """The text of a file.
+
+    Args:
+        content: its bytes.
+        name: of the file, for messages.
+        encoding: that the user states; by default UTF-8, or UTF-16 where a mark or the zeros of its letters show it.
+        otherwise: encoding in place of an error where the text is not UTF-8.
+
+    Raises:
+        TableError: it is in another encoding, or is no text.
+    """
+    if encoding is None and (content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))):
+        encoding = "utf-16"
+    if encoding is None and len(content) > 8:
+        # In UTF-16 without a mark, every other byte of Western letters is zero.
+        zeros = [content[first:_HEAD:2].count(0) for first in (0, 1)]
+        if max(zeros) > len(content[:_HEAD]) // 5 and min(zeros) < max(zeros) / 10:
+            encoding = "utf-16-be" if zeros[0] > zeros[1] else "utf-16-le"
+    try:
+        text = content.decode("utf-8-sig" if encoding is None else encoding)
+    except UnicodeDecodeError as error:
+        if encoding is None and otherwise is not None:
+            return content.decode(otherwise, "replace")
+        line = content[: error.start].count(b"\n") + 1
+        raise TableError(
+            f"{name} is not {encoding or 'UTF-8'} text (line {line:,}, byte {content[error.start]:#04x}); state its "
+            "encoding, such as --set encoding=cp1252 (Western), cp949 (Korean), gb18030, big5 or shift_jis"
+        ) from error
+    if "\0" in text:
+        raise TableError(f"{name} cannot be read as text: it has NUL characters")
+    return text.removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
+
+
+def read_text(path: Path, encoding: str | None = None, otherwise: str | None = None, largest: int = LARGEST) -> str:
+    """The text of a file; see `read_content` and `text_of`."""
+    return text_of(read_content(path, largest), path.name, encoding, otherwise)
+
+
+def read_lines(path: Path, encoding: str | None = None, *, blanks: int = 0) -> list[Line]:
+    """The rows of a table whose first line need not name columns; see `lines_of`.
+
+    Raises:
+        TableError: it cannot be read, or is empty.
+    """
+    lines = lines_of(read_text(path, encoding), path.name, blanks=blanks)
+    if not lines and not blanks:
+        raise TableError(f"{path.name} is empty")
+    return lines
+
+
+def delimiter_of(text: str) -> str:
+    """The character between the fields of a table, by its first line that is not empty, outside of quotation marks: a
+    tab where it has one, else the most frequent of semicolon, | and comma; a comma where it has none of them."""
+    first = next((line for line in re.split(r"[\r\n]+", text[:_HEAD]) if line.strip()), "")
+    bare = re.sub(r'"[^"]*"', "", first)
+    if "\t" in bare:
+        return "\t"
+    counts = {mark: bare.count(mark) for mark in DELIMITERS}
+    # In 0,5;1,5;dog the commas are those of decimals.
+    best = max(counts, key=lambda mark: counts[mark])
+    return best if counts[best] else ","
+
+
+def lines_of(text: str, name: str, *, blanks: int = 0, is_loose: bool = False) -> list[Line]:
+    """The rows of a table in a text, without empty ones; the first may name the columns.
+
+    Args:
+        text: of the table.
+        name: of its file, for messages.
+        blanks: fields of a row that are divided by blanks where it has no tab, the last with blanks in it; 0: none are.
+        is_loose: whether stray quotation marks are taken as they come.
+
+    Raises:
+        TableError: quotation marks are not closed, or a field is too long.
+    """
+    if blanks:
+        rows = [row.split("\t") if "\t" in row else row.split(None, blanks - 1) for row in text.splitlines()]
+        return [Line(f"{name}:{number}", tuple(map(str.strip, row))) for number, row in enumerate(rows, 1) if any(row)]
+    # Excel can name the delimiter in a line of its own.
+    stated = re.match(r"sep=([\t;|,])\r?\n", text)
+    delimiter = stated[1] if stated else delimiter_of(text)
+
+    def parsed(quoting: Literal[0, 3], start: int = stated.end() if stated else 0) -> list[Line]:
+        stream = io.StringIO(text[start:], newline="")
+        reader = csv.reader(stream, delimiter=delimiter, quoting=quoting, strict=not is_loose, skipinitialspace=True)
+        lines, number = [], 1 if start else 0
+        try:
+            for row in reader:
+                if any(field.strip() for field in row):
+                    lines.append(Line(f"{name}:{number + 1}", tuple(map(str.strip, row))))
+                number = reader.line_num + (1 if start else 0)
+        except csv.Error as error:
+            raise TableError(f"{name}:{number + 1} cannot be read as a row of a table: {error}") from error
+        return lines
+
+    if delimiter != "\t":
+        return parsed(csv.QUOTE_MINIMAL)
+    # Most tables with tabs have no quoting, and a quotation mark is part of a label; spreadsheets and pandas quote.
+    bare = parsed(csv.QUOTE_NONE)
+    if not any(field.startswith('"') for line in bare for field in line.fields):
+        return bare
+    try:
+        quoted = parsed(csv.QUOTE_MINIMAL)
+    except TableError:
+        return bare
+    widths = {len(line.fields) for line in bare}
+    return bare if len(quoted) < len(bare) and len(widths) == 1 else quoted
+
+
+def table_of(text: str, name: str, *, ragged: Literal["refuse", "fill", "cut"] = "refuse") -> ReadTable:
+    """The table in a text whose first line names the columns.
+
+    Args:
+        text: of the table.
+        name: of its file, for messages.
+        ragged: what happens to a row with too few fields ("fill": the last ones are empty), or too many ("cut": these
+            are dropped; else an error, unless they are empty).
+
+    Raises:
+        TableError: it is empty, or a row has another number of fields.
+    """
+    lines = lines_of(text, name, is_loose=ragged == "cut")
+    if not lines:
+        raise TableError(f"{name} is empty; the first line of a table names its columns")
+    seen: Counter[str] = Counter()
+    headings = []
+    for number, heading in enumerate(lines[0].fields):
+        heading = heading or f"Unnamed: {number}"
+        headings.append(f"{heading}.{seen[heading]}" if seen[heading] else heading)
+        seen[heading] += 1
+    width = len(headings)
+    rows = []
+    for line in lines[1:]:
+        fields = line.fields
+        if (len(fields) < width and ragged == "refuse") or (ragged != "cut" and any(fields[width:])):
+            raise TableError(
+                f"{line.where} has {len(fields)} fields, and the first line names {width} columns: "
+                f"{shown(headings)}. Put quotation marks around a field that holds the delimiter"
+            )
+        rows.append(Line(line.where, (*fields, *[""] * (width - len(fields)))[:width]))
+    return ReadTable(name, delimiter_of(text), tuple(headings), tuple(rows))
+
+
+def open_table(
+    path: Path,
+    *,
+    encoding: str | None = None,
+    otherwise: str | None = None,
+    ragged: Literal["refuse", "fill", "cut"] = "refuse",
+    largest: int = LARGEST,
+) -> ReadTable:
+    """The table in a file; see `table_of` and `text_of`.
+
+    Raises:
+        TableError: it cannot be read, or is no table.
+    """
+    return table_of(read_text(path, encoding, otherwise, largest), path.name, ragged=ragged)
+
+
+def head_of(path: Path) -> list[Line]:
+    """The first rows of a file, in any encoding, to tell what it is; empty where they cannot be told.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    with path.open("rb") as stream:
+        content = stream.read(_HEAD)
+    if content.startswith(_WORKBOOKS):
+        read_content(path)
+    whole = content[: content.rfind(b"\n") + 1] if len(content) == _HEAD else content
+    try:
+        return lines_of(text_of(whole, path.name, otherwise="latin-1"), path.name, is_loose=True)
+    except TableError:
+        return []
+
+
+def heading_of(name: str, headings: Iterable[str]) -> str | None:
+    """The heading that means a name: the same one, or else one that differs in case and surrounding blanks alone."""
+    every = list(headings)
+    if name in every:
+        return name
+    return next((heading for heading in every if folded_heading(heading) == folded_heading(name)), None)
+
+
+def first_heading(names: Sequence[str], headings: Iterable[str]) -> str | None:
+    """The heading that means the first of some names that there is."""
+    every = list(headings)
+    return next((found for name in names if (found := heading_of(name, every)) is not None), None)
+
+
+def folded_heading(heading: str) -> str:
+    """A heading as they are compared: without surrounding blanks, in lower case."""
+    return plain(heading).strip().casefold()
+
+
+def number_of(text: str) -> float:
+    """A number, with a point or a comma before its decimals; NaN for anything else."""
+    try:
+        return float(text.replace(",", ".") if text.count(",") == 1 and "." not in text else text)
+    except ValueError:
+        return math.nan
+
+
+def time_of(text: str) -> float:
+    """A time in seconds: a number (`number_of`), ``mm:ss`` or ``hh:mm:ss`` with decimals; NaN for anything else.
+
+    >>> time_of("1,5"), time_of("1:02:03.5"), time_of("2:30")
+    (1.5, 3723.5, 150.0)
+    """
+    clock = _CLOCK.fullmatch(text.strip())
+    if clock is None:
+        return number_of(text)
+    hours, minutes, seconds = clock.groups()
+    return int(hours or 0) * 3_600 + int(minutes) * 60 + number_of(seconds)
+
+
+def value_of(value: Any) -> Any:
+    """The list or structure that a text writes: JSON, or as Python, NumPy or pandas print it; any other value as it is.
+
+    >>> value_of('["a", "b"]'), value_of("['a' 'b']"), value_of("[sic] rain")
+    (['a', 'b'], ['a', 'b'], '[sic] rain')
+    """
+    if not isinstance(value, str):
+        return value
+    text = value.strip()
+    array = _ARRAY.fullmatch(text)
+    text = array[1] if array else text
+    if text[:1] not in ("[", "{"):
+        return value
+    if _PRINTED.fullmatch(text):
+        text = f"[{','.join(re.findall(_STRING, text, re.DOTALL))}]"
+    for read in (json.loads, ast.literal_eval):
+        try:
+            return read(text)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            continue
+    return value
+
+
+def workbook_rows(archive: ZippedFiles) -> list[dict[str, str]]:
+    """The rows of the first sheet of a workbook of spreadsheets (Office Open XML), by the headings in its first row.
+
+    Raises:
+        DatasetError: it is damaged, or too large.
+    """
+    main = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+    rows: list[dict[str, str]] = []
+    try:
+        # Texts that cells share, if there are any, and the cells.
+        names = [name for name in ("xl/sharedStrings.xml", "xl/worksheets/sheet1.xml") if name in archive.names]
+        read = [archive.file(name).getvalue() for name in names]
+        if any(b"<!DOCTYPE" in content for content in read):
+            raise DatasetError("it declares entities")
+        trees = [ElementTree.fromstring(content) for content in read]
+        items = [item for tree in trees for item in tree.iter(f"{main}si")]
+        texts = ["".join(part.text or "" for part in item.iter(f"{main}t")) for item in items]
+        for row in trees[-1].iter(f"{main}row"):
+            cells = {}
+            for cell in row.iter(f"{main}c"):
+                text = "".join(part.text or "" for part in cell.iter() if part.tag in (f"{main}v", f"{main}t"))
+                is_shared = cell.get("t") == "s"
+                cells[cell.get("r", "").rstrip(string.digits)] = texts[int(text)] if is_shared else text
+            rows.append(cells)
+    except (ElementTree.ParseError, ValueError, IndexError) as error:
+        raise DatasetError(f"it is no workbook that can be read: {first_line(error)}") from error
+    return [{name: row.get(column, "") for column, name in rows[0].items()} for row in rows[1:]]
