@@ -185,7 +185,7 @@ def given_questions(
 GivenAnswer = tuple["str | list[float]", Mapping[str, Any]]
 """An answer: its text or the log-likelihoods of its options; and further facts, as JSON values by name:
 ``finish_reason``, which is ``length`` for an answer that was cut, ``tokens``, the number written, and ``only``, what a
-server returned in the place of a text, see `WITHOUT_TEXT`."""
+server returned instead of a text, see `WITHOUT_TEXT`."""
 
 WITHOUT_TEXT = {
     "reasoning": "the server returned no final answer (reasoning only) to {count} questions, which count as wrong; "
@@ -194,7 +194,7 @@ WITHOUT_TEXT = {
     "without tools",
     "transcript": "the server returned speech without text to {count} questions; its transcript is the answer",
 }
-"""By what a server returned in the place of a text: a warning about so many questions."""
+"""The warning about questions for which a server returned no text, by what it returned instead."""
 
 
 AnswerStream = Generator[tuple[int, "GivenAnswer | ClipError"], None, None]

@@ -28,6 +28,7 @@ from audio_compositionality.dataset_builder.sounds.published.question_tables imp
     options_of,
 )
 from audio_compositionality.dataset_builder.tables import open_table, workbook_rows
+from audio_compositionality.metrics.answers import ANSWER_FIELDS, is_thought
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.text import first_line, nearest, shown
 from audio_compositionality.tasks.registry import task_names
@@ -374,15 +375,12 @@ def texts_of(value: Any, depth: int = 5) -> list[str]:
     if isinstance(value, str | int | float):
         return [str(value)]
     if isinstance(value, dict) and depth:
-        names = ("final_answer", "answer", "text", "content", "response", "output", "prediction")
-        return next((texts for name in names if (texts := texts_of(value.get(name), depth - 1))), [])
+        return next((texts for name in ANSWER_FIELDS if (texts := texts_of(value.get(name), depth - 1))), [])
     if not isinstance(value, list) or not depth:
         return []
     if any(isinstance(part, dict) for part in value):
         # Parts of a message are one answer; what a model thought is none.
-        thought = ("reasoning", "thinking", "thought")
-        spoken = [part for part in value if not (isinstance(part, dict) and part.get("type") in thought)]
-        texts = [text for part in spoken for text in texts_of(part, depth - 1)]
+        texts = [text for part in value if not is_thought(part) for text in texts_of(part, depth - 1)]
         return ["\n".join(texts)] if texts else []
     parts = [part for part in value if isinstance(part, str | list)]
     # Numbers beside texts are scores, and several without a text likelihoods.

@@ -63,7 +63,7 @@ class _Options:
         pattern: finds the options' texts, a group for each.
         yes_no: positions of Yes and No where these are the options.
         intervals: two numbers of each option, where all have two; else empty.
-        counts: whether all are numbers.
+        counts: the numbers of the options, where all are different ones; else empty.
         symbols: whether an option is a single letter, so that a letter is a text first.
     """
 
@@ -159,21 +159,30 @@ _TAGGED = re.compile(r"<\s?(?:final[ _]?)?(?:answer|choice|option|response)\s?>"
 _TAG_END = re.compile(r"<\s?/[^<>]{0,20}>|<\s?/\s?(?:answer)?$", re.I)
 _BOXED = re.compile(r"\\f?boxed\s{0,3}\{((?:[^{}]|\{[^{}]{0,300}\}){0,300})")
 _COMMAND = re.compile(r"\\(?:text|textbf|textit|mathrm|mathbf|mathit|mbox)\s{0,3}\{([^{}]*)\}?")
-_READ_FIELDS = (
+ANSWER_FIELDS = (
     *("final_answer", "answer", "correct_answer", "choice", "option", "selected_option", "letter", "prediction"),
     *("response", "content", "text", "generated_text", "output"),
 )
+"""Fields that hold the answer in a structured one, in the order in which they are looked for."""
 
 
-def _parts(value: Any) -> list[str]:
-    """The texts that a structured answer gives as the answer: not its reasoning."""
+def is_thought(part: Any) -> bool:
+    """Return whether a part of a message has a type that says that it is reasoning, which is no answer."""
+    return isinstance(part, dict) and bool(
+        re.search("reason|think|thought|analysis", str(part.get("type", ""))[:100], re.I)
+    )
+
+
+def _parts(value: Any, depth: int = 8) -> list[str]:
+    """The texts that a structured answer gives as the answer: not its reasoning. Deeper nesting is no answer."""
+    if not depth or is_thought(value):
+        return []
     if isinstance(value, dict):
-        if re.search("reason|think|thought|analysis", str(value.get("type", "")), re.I):
-            return []
         fields = {str(name).casefold().replace(" ", "_"): field for name, field in value.items()}
-        return next((parts for name in _READ_FIELDS if name in fields and (parts := _parts(fields[name]))), [])
+        names = [name for name in ANSWER_FIELDS if name in fields]
+        return next((parts for name in names if (parts := _parts(fields[name], depth - 1))), [])
     if isinstance(value, list | tuple):
-        return [part for one in value for part in _parts(one)]
+        return [part for one in value for part in _parts(one, depth - 1)]
     return [str(value)] if isinstance(value, str | int | float) and not isinstance(value, bool) else []
 
 

@@ -29,10 +29,21 @@ MOST_UNREAD = 0.5
 
 Floats = NDArray[np.float64]
 
+
 FULL_PRECISION = "float32"
 
 LONGEST_DATA_NAME = 60
 """Characters of a data set's name beside the beginning of its fingerprint."""
+
+
+def mostly_unread(info: TaskInfo, result: ComparedResult) -> str:
+    """Return how many answers of a result name no option, in words, where most name none; otherwise nothing."""
+    # The first share counts all answers that name no option, refusals among them.
+    for name, total in () if info.profile is None else info.profile.shares[:1]:
+        part, every = result.result.measures.get(name), result.result.measures.get(total)
+        if part and every and part > every * MOST_UNREAD:
+            return f"{part:,.0f} of {every:,.0f}"
+    return ""
 
 
 @dataclass(frozen=True)
@@ -169,7 +180,7 @@ class Comparison:
         if not self.info.ability or result.kind is not ModelKind.CONTROL or column is None or choice is None:
             return column
         answers = choice >= 0
-        if len(choice) != len(column) or answers.mean() < 1 - MOST_UNREAD:
+        if len(choice) != len(column) or mostly_unread(self.info, result) or not answers.any():
             return column
         return np.where(answers, column, column[answers].mean())
 

@@ -19,7 +19,7 @@ from audio_compositionality.encoders.loading.twins import UNTRAINED
 from audio_compositionality.support.text import listed, number_text, shortened
 from audio_compositionality.tasks.base import ENERGY, Measure, TaskInfo, least_of
 
-from .comparison import MOST_UNREAD, Comparison, View
+from .comparison import Comparison, View, mostly_unread
 from .loading import ComparedResult, ModelKind, description_names, descriptions_in, level_names, levels_in
 from .statistics import MIN_SAMPLES, SIGNIFICANT, Interval, mean_intervals, paired_t_test
 
@@ -235,19 +235,7 @@ def task_verdict(info: TaskInfo, result: ComparedResult, rows: Sequence[VerdictR
     """The verdict from some rows, with what counts against a result whatever the rows are."""
     raised = [one for one in info.measures if result.result.measures.get(one.name) is True]
     flags = tuple(one.meaning.removeprefix("whether ") for one in raised)
-    return TaskVerdict(
-        label=result.label, info=info, rows=tuple(rows), flags=flags, unread=_mostly_unread(info, result)
-    )
-
-
-def _mostly_unread(info: TaskInfo, result: ComparedResult) -> str:
-    """The number of answers of a result that name no option, in words, where most do; else empty."""
-    # The first share counts all answers that name no option, refusals among them.
-    for name, total in () if info.profile is None else info.profile.shares[:1]:
-        part, every = result.result.measures.get(name), result.result.measures.get(total)
-        if part and every and part > every * MOST_UNREAD:
-            return f"{part:,.0f} of {every:,.0f}"
-    return ""
+    return TaskVerdict(label=result.label, info=info, rows=tuple(rows), flags=flags, unread=mostly_unread(info, result))
 
 
 def task_verdicts(comparison: Comparison) -> tuple[TaskVerdict, ...]:
@@ -299,14 +287,14 @@ def task_verdicts(comparison: Comparison) -> tuple[TaskVerdict, ...]:
             floor.append(missing_row(result.label, info, FLOOR, way))
         rows += floor
         # A missing further baseline is no reason to withhold a verdict.
+        controls = [results[k] for k in twins] if prefix.endswith(":") else []
         for name, words in info.bars.items():
             wanted = name + result.result.model.id if name.endswith(":") else name
             for k, other in enumerate(results):
                 if other.result.model.id == wanted and k != place:
                     rows += _paired_rows(comparison, place, k, name, words, words)
-        of_model = {name + result.result.model.id for name in (prefix, *info.bars) if name.endswith(":")}
-        controls = [other for other in results if info.ability and other.result.model.id in of_model]
-        refuses = bool(controls) and all(_mostly_unread(info, other) for other in controls)
+                    controls += [other] if name.endswith(":") else []
+        refuses = bool(info.ability and controls) and all(mostly_unread(info, other) for other in controls)
         verdicts.append(replace(task_verdict(info, result, rows), refuses=refuses, comparison=comparison))
     return tuple(verdicts)
 

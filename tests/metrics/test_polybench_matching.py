@@ -334,6 +334,14 @@ def test_mixtures_of_all_that_answers_are_made_of_raise_nothing() -> None:
         assert (match.option is None) == (match.rule in UNPARSED)
 
 
+def test_nested_json_is_read_or_left_at_any_depth() -> None:
+    """Of hundreds of levels the parser takes more than Python allows functions that call themselves."""
+    for before, after in (("[", "]"), ('{"answer": ', "}")):
+        assert match_answer(f'{before * 3}"B"{after * 3}', PETS).option == 1
+        for depth in (30, 600, 980, 5_000):
+            assert match_answer(f'{before * depth}"B"{after * depth}', PETS).rule
+
+
 def test_time_does_not_grow_with_the_length_of_a_text() -> None:
     """A loop of a model that does not stop; a pattern that looks at each stretch anew would take minutes."""
     for text in ("_" * 1_000_000, f"a{'_' * 1_000_000}b", f"dog {'a_' * 500_000}a", "\u0301\u0323" * 500_000):
