@@ -81,7 +81,9 @@ def test_the_first_lines_state_what_was_read_and_options_say_what_cannot_be_told
     given = (tmp_path / "two.csv", "--data", tmp_path / "questions.csv")
     assert "Name it: --answers model_output" in refused("rescore", *given)
     assert run("rescore", *given, "--answers", "model_output") == 0
-    first, second, *_ = capsys.readouterr().out.splitlines()
+    account, used, first, second, *_ = capsys.readouterr().out.splitlines()
+    assert account.endswith(": 3 found, 3 read, 0 left out.")
+    assert used == "  columns used: id, audio, question, options and answer; not used: none"
     assert first.endswith(
         "is a table: answers from model_output; right answers from the data; ids from 'id'; options from the data."
     )

@@ -147,9 +147,9 @@ def test_longer_sound_than_a_model_hears_is_cut_and_said(table):
 
 
 def test_the_silence_between_clips_counts_where_they_are_cut(table, tmp_path):
-    rows = [f"{n},{table.parent / '000.wav'};{table.parent / '001.wav'},{ASKED[WORDS]},{LEAK} a|b,b" for n in range(2)]
+    rows = [f"{n},000.wav;001.wav,{ASKED[WORDS]},{LEAK} a|b,b" for n in range(2)]
     (tmp_path / "two.csv").write_text("\n".join(["id,audio,question,options,answer", *rows]))
-    data = open_data(tmp_path / "two.csv")
+    data = open_data(tmp_path / "two.csv", audio=str(table.parent))
 
     class Short(Listener):
         limit_seconds = data.configuration("audio_questions").rows[0]["duration"] + PAUSE / 2

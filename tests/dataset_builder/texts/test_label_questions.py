@@ -197,7 +197,7 @@ class TestRefused:
         (tmp_path / "validation_durations.tsv").unlink()
         assert open_annotated(labels, audio).fingerprint == stated
         (audio / "validation" / "Y01.wav").unlink()
-        with pytest.raises(AnnotationError, match=r"durations of 1 recordings are missing \(Y01\)"):
+        with pytest.raises(AnnotationError, match=r"1 of 10 recordings have no file in the folder \(Y01\)"):
             open_annotated(labels, audio)
 
     def test_what_cannot_be_asked_counts_clips(self, tmp_path):
