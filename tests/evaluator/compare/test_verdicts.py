@@ -30,7 +30,10 @@ from audio_compositionality.tasks.registry import load_task
 
 ABOVE, BELOW, NOT_SHOWN, UNKNOWN = Standing
 
-WAY = 'score `untrained:one` beside it, as `run` does where your class names the attribute of its network, `network = "net"`'
+WAY = (
+    "score `untrained:one` beside it, as `run` does where your class names the attribute of its network, "
+    '`network = "net"`'
+)
 
 
 @pytest.fixture
