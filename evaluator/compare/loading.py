@@ -29,7 +29,7 @@ from audio_compositionality.evaluator.results.result import (
 )
 from audio_compositionality.support.text import counted, listed, shown
 from audio_compositionality.tasks.base import Measure, TaskInfo
-from audio_compositionality.tasks.registry import list_tasks, task_names
+from audio_compositionality.tasks.registry import task_names
 
 
 def asked_of(info: TaskInfo) -> str:
@@ -225,8 +225,10 @@ def _result_files(path: Path, tasks: Sequence[str]) -> list[Path]:
     if foreign:
         _pass_over(foreign)
     elif not files:
-        names = " or ".join(f"{task.info.name}.json" for task in list_tasks())
-        raise ResultError(f"{path} holds no results, files {names}: `audio-compositionality run` writes them")
+        raise ResultError(
+            f"{path} holds no results, which are files TASK.json, such as a_coat.json: `audio-compositionality run` "
+            "writes them"
+        )
     return files
 
 

@@ -471,7 +471,7 @@ def diversity_tables(comparison: Comparison, *, brief: bool = False) -> Iterator
         slopes = diversity(comparison, name)
         if slopes is None:
             continue
-        if slopes.slopes:
+        if slopes.slopes and comparison.samples is not None and comparison.samples.diversity_name:
             yield slope_table(comparison, name, slopes)
             if not brief and len({slope.diversity for slope in slopes.slopes}) > 1:
                 yield attribute_table(comparison, name, slopes)
