@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from audio_compositionality.encoders.loading.names import list_models
     from audio_compositionality.encoders.loading.registry import load_model
     from audio_compositionality.evaluator.compare.compared import compare
+    from audio_compositionality.evaluator.figures.summary import plot
     from audio_compositionality.evaluator.report.page import report
     from audio_compositionality.evaluator.run.evaluate import evaluate
     from audio_compositionality.evaluator.run.options import RunOptions
@@ -32,6 +33,7 @@ _MODULES = {
     "list_tasks": "tasks.registry",
     "load_model": "encoders.loading.registry",
     "open_data": "dataset_builder.open_data",
+    "plot": "evaluator.figures.summary",
     "report": "evaluator.report.page",
     "wrap": "encoders.adapters.custom",
 }
@@ -45,6 +47,7 @@ __all__ = [
     "list_tasks",
     "load_model",
     "open_data",
+    "plot",
     "report",
     "wrap",
 ]

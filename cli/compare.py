@@ -34,6 +34,8 @@ _EXAMPLES = """\
       with results from elsewhere, as LaTeX tables (booktabs)
   audio-compositionality compare results --format latex --table summary
       the table that a paper prints: the scores to trust of all tasks, with their intervals
+  audio-compositionality compare results --figure results.pdf
+      and the figure for a paper's column
   audio-compositionality compare results --table layers
       the same by layer, of models that were evaluated with --layer 0,2,4 or --layer all
   audio-compositionality compare results --format csv
@@ -61,6 +63,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="captions that models were trained on, a CSV or TSV with a column caption, or one per line: scores are "
         "also given by how often the rarer sound of a sample is named there",
     )
+    parser.add_argument(
+        "--figure",
+        type=Path,
+        metavar="FILE",
+        help="also write the figure of all tasks, models by tasks with verdicts and intervals, as wide as a paper's "
+        "column: .pdf, .svg or .png",
+    )
     parser.add_argument("--out", type=Path, metavar="FILE", help="write to this file instead of the terminal")
 
 
@@ -72,6 +81,11 @@ def run(options: argparse.Namespace) -> None:
 
     check_table_format(options.format)
     arguments.check_file(options.out)
+    arguments.check_file(options.figure)
+    if options.figure is not None:
+        from audio_compositionality.evaluator.figures.summary import form_of
+
+        form_of(options.figure)
     captions = None
     if options.training_captions is not None:
         from audio_compositionality.dataset_builder.sounds.published.compa import read_captions
@@ -83,6 +97,12 @@ def run(options: argparse.Namespace) -> None:
 
         comparisons = [with_training_captions(comparison, captions) for comparison in comparisons]
     tell(comparisons, options.format, options.out, options.table)
+    if options.figure is not None:
+        from audio_compositionality.evaluator.compare.model_verdicts import verdicts_of
+        from audio_compositionality.evaluator.figures.summary import write_summary
+
+        write_summary(verdicts_of(comparisons), options.figure)
+        print(f"{options.figure} is written.", file=sys.stderr)
 
 
 def tell(comparisons: Sequence[Comparison], form: str, out: Path | None, table: str | None = None) -> None:

@@ -112,6 +112,9 @@ def run(options: argparse.Namespace) -> None:
             print(f"note: there is no report: {error}", file=sys.stderr)
         else:
             print(f"The report is {path}: open it in a browser.")
+        if options.models:
+            kept = {"data", "store"}
+            print(arguments.next_line(options, "submit", str(options.out), "--check", kept=kept))
 
 
 def _loaded(

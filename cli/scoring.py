@@ -403,10 +403,10 @@ def print_end(
     """
     from audio_compositionality.evaluator.compare.comparison import compare_results
     from audio_compositionality.evaluator.compare.model_verdicts import verdicts_of
-    from audio_compositionality.evaluator.compare.tables import results_tables
+    from audio_compositionality.evaluator.compare.tables import headline_table, results_tables
     from audio_compositionality.tasks.registry import load_task
 
-    for table in results_tables(results, brief=not options.explain):
+    for table in results_tables(results) if options.explain else [headline_table(results)]:
         print()
         print_table(table)
     kept = "" if store is None else f", {kept_outputs([load_task(result.task) for result in results])} in {store}"

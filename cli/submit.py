@@ -5,6 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.text import plain
+
 from . import arguments
 from .arguments import GO_ON, Command
 
@@ -20,6 +23,8 @@ code of `audio-compositionality verify`, adds what agrees and closes the pull re
 
 _EXAMPLES = """\
   audio-compositionality evaluate whisper-base --preset full --out results-full
+  audio-compositionality submit results-full --check
+      whether each result can be submitted, without a network
   audio-compositionality submit results-full --org my-lab --dry-run
       what would be sent
   audio-compositionality submit results-full --org my-lab --model-card
@@ -32,7 +37,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "results", nargs="+", type=Path, metavar="RESULT", help="JSON files of results, or folders that hold them"
     )
-    arguments.add_org(parser)
+    parser.add_argument(
+        "--org", metavar="ORG", help="organisation or user on the Hub that the leaderboard belongs to; not for --check"
+    )
+    parser.add_argument(
+        "--check",
+        action="store_true",
+        help="only say of each result whether it can be submitted, and what is missing; needs no network",
+    )
     arguments.add_data_of_results(parser)
     arguments.add_store(parser)
     parser.add_argument(
@@ -55,10 +67,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     arguments.add_dry_run(parser)
 
 
-def run(options: argparse.Namespace) -> None:
-    """Submit, and print what was sent."""
+def run(options: argparse.Namespace) -> int | None:
+    """Submit, and print what was sent; the exit status of a check is 1 where a result cannot be submitted."""
     arguments.check_results(options.results)
     arguments.check_output(options.store, "--store")
+    making = {
+        "store": options.store,
+        "with_outputs": not options.scores_only,
+        "paradigm": options.paradigm,
+        "licence": options.licence,
+        "device": options.device,
+        "progress": True,
+    }
+    if options.check:
+        from audio_compositionality.push_scripts.submit import check_results
+
+        checked = check_results(options.results, data=options.data, **making)
+        for one in checked:
+            print(f"{plain(one.label)}: {one.problem or 'can be submitted'}{one.note and f'; {one.note}'}")
+        problems = sum(bool(one.problem) for one in checked)
+        print(f"{len(checked) - problems} of {len(checked)} can be submitted.")
+        return 1 if problems else 0
+    if options.org is None:
+        raise InputError("submit needs --org ORG, whose leaderboard it is; --check works without")
     from audio_compositionality.push_scripts.reports import submission_lines
     from audio_compositionality.push_scripts.submit import submit_results
 
@@ -66,16 +97,12 @@ def run(options: argparse.Namespace) -> None:
         options.results,
         options.org,
         data=options.data,
-        store=options.store,
-        with_outputs=not options.scores_only,
-        paradigm=options.paradigm,
-        licence=options.licence,
         model_card=options.model_card,
-        device=options.device,
         dry_run=options.dry_run,
-        progress=True,
+        **making,
     )
     print("\n".join(submission_lines(submitted)))
+    return None
 
 
 COMMAND = Command(

@@ -29,7 +29,6 @@ from .components import (
     QUIET,
     dataframe_options,
     nothing_yet,
-    overview_caption,
     standing_style,
     task_caption,
     task_choices,
@@ -41,7 +40,6 @@ from .standings import (
     benchmark_names,
     data_label,
     data_names,
-    data_note,
     model_conclusion,
     standing_columns,
     standing_html,
@@ -123,14 +121,14 @@ class PageCallbacks:
     """The board, and the plots of its entries: the sources of all answers."""
 
     def __init__(
-        self, source: BoardSource, plots: Plots, results: Repository, org: str, checks: Callable[[], str]
+        self, source: BoardSource, plots: Plots, results: Repository | None, org: str, checks: Callable[[], str]
     ) -> None:
         """Nothing is read yet.
 
         Args:
             source: of the board.
             plots: draws entries.
-            results: the displayed repository.
+            results: the displayed repository; None for results on this machine.
             org: the leaderboard's organisation.
             checks: gives the state of the checks of pull requests.
         """
@@ -192,12 +190,10 @@ class PageCallbacks:
                 choices=[(data_label(board, name), name) for name in names],
                 value=data or None,
                 visible=bool(names),
-                info=data_note(board, data) if names else "",
             ),
             gr.update(choices=options, value=benchmark, visible=bool(rows)),
             gr.update(visible=bool(rows)),
             gr.HTML(standing_html(columns, rows) if rows else "", visible=bool(rows)),
-            gr.Markdown(overview_caption() if rows else "", visible=bool(rows)),
         ]
 
     def refreshed(self, selection: Selection) -> list[Any]:
@@ -327,7 +323,8 @@ class PageCallbacks:
         first = options[0][1] if options else None
         rows, older = entry_rows(board, model)
         query = query_of(model)
-        address = f"{leaderboard_of(self._org).url}{query}" if entries else ""
+        board_url = "" if self._results is None else leaderboard_of(self._org).url
+        address = f"{board_url}{query}" if entries else ""
         return (
             rows,
             address,
@@ -345,10 +342,11 @@ class PageCallbacks:
         if entry is None:
             return [], [], gr.Button(visible=False), gr.Button(visible=False)
         hub = hub_url(entry)
+        files = None if self._results is None else folder_url(self._results, board.commit, entry)
         return (
             number_rows(entry),
             origin_rows(entry),
-            gr.Button(link=folder_url(self._results, board.commit, entry), visible=True),
+            gr.Button(link=files, visible=files is not None),
             gr.Button(link=hub, visible=hub is not None),
         )
 
@@ -399,7 +397,7 @@ def _state(reading: BoardReading, pending: bool) -> str:
     noun = "entry" if len(board.entries) == 1 else "entries"
     text = (
         f"{len(board.entries)} {noun} ({verified} verified, {len(board.entries) - verified} reported), "
-        f"{len(board.rejected)} not shown; commit {board.commit[:8]}, read {reading.at:%Y-%m-%d %H:%M} UTC."
+        f"{len(board.rejected)} rejected; commit {board.commit[:8]}, read {reading.at:%Y-%m-%d %H:%M} UTC."
     )
     if reading.trouble and reading.since:
         since = f"{reading.since:%Y-%m-%d %H:%M} UTC"

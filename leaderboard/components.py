@@ -13,7 +13,7 @@ import gradio as gr
 
 from audio_compositionality.evaluator.compare.summary import SIGNS
 from audio_compositionality.evaluator.compare.task_verdicts import LEAST_DIFFERENCE, Standing
-from audio_compositionality.hub.errors import Repository
+from audio_compositionality.hub.names import results_of
 from audio_compositionality.tasks.base import TaskInfo
 from audio_compositionality.tasks.registry import benchmark_info, list_tasks
 
@@ -63,15 +63,16 @@ class OverviewTab:
 
     def __init__(self) -> None:
         self.empty = gr.Markdown(visible=False, elem_id="empty")
-        with gr.Row():
-            hidden: dict[str, Any] = {"interactive": True, "visible": False}
-            self.data = gr.Dropdown([], label="Data", elem_id="overview-data", min_width=130, scale=2, **hidden)
-            self.benchmark = gr.Dropdown([], label="Columns", elem_id="benchmark", min_width=130, **hidden)
+        hidden: dict[str, Any] = {"interactive": True, "visible": False, "container": False}
+        with gr.Row(elem_id="chips"):
+            self.benchmark = gr.Radio([], show_label=False, elem_id="benchmark", scale=4, min_width=300, **hidden)
+            self.data = gr.Dropdown([], label="Data", elem_id="overview-data", min_width=160, scale=1, **hidden)
             self.beside = gr.Checkbox(True, label=BESIDE_LABEL, elem_id="overview-beside", min_width=240, **hidden)
         self.table = gr.HTML(elem_id="overview", js_on_load=None, visible=False)
-        self.caption = gr.Markdown()
+        with gr.Accordion("How to read this board", open=False, elem_id="how"):
+            self.caption = gr.Markdown(overview_caption())
         self.filters = [self.data, self.benchmark, self.beside]
-        self.filled = [self.empty, *self.filters, self.table, self.caption]
+        self.filled = [self.empty, *self.filters, self.table]
 
 
 class TableTab:
@@ -246,12 +247,9 @@ def with_verdicts(file: str) -> str:
     return _text(file, verdicts=verdicts)
 
 
-def introduction(results: Repository) -> str:
+def introduction() -> str:
     """The head of the page."""
-    return (
-        "# Compositional structure in audio models\n\nDo models that hear know the parts of a sound, and how they are "
-        f"put together? Results: [{results.id}]({results.url}).\n"
-    )
+    return "# Do audio models represent the parts of a sound, and how they are combined?\n"
 
 
 def task_caption(task: TaskInfo) -> str:
@@ -265,8 +263,14 @@ def task_caption(task: TaskInfo) -> str:
 
 
 def overview_caption() -> str:
-    """The caption of the overview."""
-    return with_verdicts("overview.md")
+    """How to read the overview, in at most 80 words."""
+    return _text("overview.md", docs=_project_url("Documentation"))
+
+
+def _project_url(name: str) -> str:
+    """One of the project's addresses, from the package's metadata."""
+    named = importlib.metadata.metadata(_PACKAGE).get_all("Project-URL") or []
+    return dict(line.split(", ", 1) for line in named)[name]
 
 
 def nothing_yet(org: str) -> str:
@@ -276,7 +280,7 @@ def nothing_yet(org: str) -> str:
     return _text("empty.md", org=org, install=install_command(), benchmarks=lines)
 
 
-def how_to_submit(org: str, results: Repository) -> str:
+def how_to_submit(org: str) -> str:
     """The tab about submissions. `org` is the name of an organisation, checked by `check_org`."""
     # The project's address, from the package's metadata.
     metadata = importlib.metadata.metadata(_PACKAGE)
@@ -284,6 +288,7 @@ def how_to_submit(org: str, results: Repository) -> str:
     links = ", ".join(f"[{name}]({url})" for name, _, url in named)
     project = f"The project: {links}." if links else f"The project: {metadata['Summary']}"
     install = install_command()
+    results = results_of(org)
     return _text("submit.md", org=org, results=results.id, url=results.url, install=install, project=project)
 
 

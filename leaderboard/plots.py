@@ -18,10 +18,8 @@ from audio_compositionality.evaluator.compare.loading import ComparedResult
 from audio_compositionality.evaluator.figures.samples import diversity_panels, score_boxes
 from audio_compositionality.evaluator.figures.style import FigureError, figure_style
 from audio_compositionality.evaluator.results.result import ResultError
-from audio_compositionality.evaluator.submissions.layout import FILE_LIMITS, SAMPLES
 from audio_compositionality.evaluator.submissions.submission import read_sample_table
-from audio_compositionality.hub.client import Hub
-from audio_compositionality.hub.errors import HubError, Repository
+from audio_compositionality.hub.errors import HubError
 from audio_compositionality.support.text import shortened
 
 from .board import Entry, sample_facts
@@ -58,15 +56,13 @@ class EntryPlots:
 class Plots:
     """Draws entries; files and plots for one visitor are kept for the next."""
 
-    def __init__(self, hub: Hub, repository: Repository) -> None:
+    def __init__(self, fetch: Callable[[str, Entry], bytes]) -> None:
         """Nothing is fetched yet.
 
         Args:
-            hub: to fetch samples from.
-            repository: of the results.
+            fetch: gives the file of an entry's samples at a commit.
         """
-        self._hub = hub
-        self._repository = repository
+        self._fetch = fetch
         # Matplotlib's settings belong to the process. Nothing is fetched while one holds it.
         self._drawing = threading.Lock()
         self._samples: _Kept[tuple[str, str], ComparedResult] = _Kept(_SAMPLES_KEPT)
@@ -130,8 +126,7 @@ class Plots:
         return loaded, notes, trouble
 
     def _load(self, commit: str, entry: Entry) -> ComparedResult:
-        path = self._hub.download(self._repository, entry.samples, commit, limit=FILE_LIMITS[SAMPLES])
-        table = read_sample_table(path.read_bytes(), entry.result)
+        table = read_sample_table(self._fetch(commit, entry), entry.result)
         return ComparedResult(entry.id, entry.result, Path(entry.samples), table)
 
 

@@ -8,12 +8,14 @@ from typing import Any
 
 import gradio as gr
 
+from audio_compositionality.evaluator.submissions.layout import FILE_LIMITS, SAMPLES
 from audio_compositionality.evaluator.submissions.record import secret_from_environment
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.hub.names import results_of
 from audio_compositionality.support.errors import InputError
 
+from .board import Entry
 from .callbacks import PageCallbacks, Selection
 from .components import BOARD_CSS, TITLE, ModelTab, OverviewTab, TableTab, how_to_submit, introduction
 from .plots import Plots
@@ -24,17 +26,17 @@ AT_ONCE, DRAWN_AT_ONCE, WAITING = 16, 4, 500
 """Events answered at the same time, drawings among them, and events in the queue: more are turned away."""
 
 
-def page_blocks(callbacks: PageCallbacks, results: Repository, org: str) -> gr.Blocks:
+def page_blocks(callbacks: PageCallbacks, results: Repository | None, org: str) -> gr.Blocks:
     """The page as Gradio's blocks.
 
     Args:
         callbacks: fill the page.
-        results: the displayed repository.
+        results: the displayed repository; None for results on this machine.
         org: the leaderboard's organisation.
     """
     with gr.Blocks(title=TITLE, analytics_enabled=False, delete_cache=(3600, 6 * 3600)) as blocks:
         # The page's own names and links; the content comes with the event `load`.
-        gr.Markdown(introduction(results))
+        gr.Markdown(introduction())
         with gr.Tabs(selected="overview") as tabs:
             with gr.Tab("Overview", id="overview"):
                 overview = OverviewTab()
@@ -43,11 +45,12 @@ def page_blocks(callbacks: PageCallbacks, results: Repository, org: str) -> gr.B
             with gr.Tab("Model", id="model"):
                 model = ModelTab()
             with gr.Tab("How to submit", id="submit"):
-                gr.Markdown(how_to_submit(org, results))
-            with gr.Tab("Not shown", id="rejected"):
+                gr.Markdown(how_to_submit(org))
+            with gr.Tab("Rejected", id="rejected"):
+                where = "" if results is None else f", [{results.id}]({results.url}),"
                 gr.Markdown(
-                    "Files of the results repository that are not shown, each with the reason, and the state of the "
-                    "checks of pull requests."
+                    f"Files of the repository of results{where} that the board does not show, each with the reason, "
+                    "and the state of the checks of pull requests."
                 )
                 rejected = gr.Dataframe(
                     headers=["path", "reason"],
@@ -56,7 +59,7 @@ def page_blocks(callbacks: PageCallbacks, results: Repository, org: str) -> gr.B
                     interactive=False,
                     wrap=True,
                     column_widths=["40%", "60%"],
-                    label="Not shown",
+                    label="Rejected files",
                     elem_id="rejected",
                 )
                 checks = gr.Textbox(label="Checks of pull requests", interactive=False, elem_id="checks")
@@ -150,7 +153,11 @@ def launch(space_id: str, *, checks: bool = False, **options: Any) -> None:
     if checker is not None:
         checker.start()
     state = checker.state if checker else (lambda: problem)
-    callbacks = PageCallbacks(source, Plots(hub, results), results, org, state)
+
+    def fetch(commit: str, entry: Entry) -> bytes:
+        return hub.download(results, entry.samples, commit, limit=FILE_LIMITS[SAMPLES]).read_bytes()
+
+    callbacks = PageCallbacks(source, Plots(fetch), results, org, state)
     show(page_blocks(callbacks, results, org), **options)
 
 

@@ -27,15 +27,14 @@ from audio_compositionality.support.text import number_text, shortened
 from audio_compositionality.tasks.base import TaskInfo
 from audio_compositionality.tasks.registry import benchmark_info, list_tasks
 
-from .board import LAST_TIER, Board, DataKey, Shown, is_older
-from .tables import LONGEST_SHOWN, NOT_LEARNT, data_name, query_of
+from .board import LAST_TIER, REPORTED, VERIFIED, Board, DataKey, Shown, is_older
+from .tables import LONGEST_SHOWN, NOT_STATED, data_name, interval_words, query_of
+
+FACTS = ("verified", "paradigm", "parameters", "date", "submitter")
+"""Headings of the facts about a model, behind its scores."""
 
 ALL_BENCHMARKS = "all benchmarks"
 """The choice of a column a benchmark; else a column a task of one benchmark."""
-
-MOST_DIGESTS = 3
-"""Most digests of data in the small print: each recipe of a preset has one."""
-
 
 Submitted = tuple[str, str]
 """A model's id and who sent it, see `Entry.sender`: nobody's entry stands for that of another."""
@@ -90,13 +89,17 @@ class StandingCell:
 
     Attributes:
         number: the score by the measure that the first task is ranked by; a dash where there is no entry.
+        interval: its 95 % interval in brackets; empty where the measure has none.
         standing: of the model in the first task; None where nothing is judged.
         several: where the model has entries of several tasks, in how many it is above all baselines, in words.
+        twin: how the submitter adds the missing twin, in words; empty where there is one.
     """
 
     number: str
+    interval: str = ""
     standing: Standing | None = None
     several: str = ""
+    twin: str = ""
 
 
 @dataclass(frozen=True)
@@ -110,6 +113,7 @@ class StandingRow:
         is_ours: whether it was trained on our own generator, as its result states.
         learnt: in how many tasks it is above its twin.
         cells: one a column.
+        facts: further cells, by the headings `FACTS`.
     """
 
     model: str
@@ -118,12 +122,12 @@ class StandingRow:
     is_ours: bool
     learnt: int
     cells: tuple[StandingCell, ...]
+    facts: tuple[str, ...]
 
     @property
     def said(self) -> str:
-        """What else it is than a model of its own training, and its sender."""
-        kind = OF_OUR_DATA if self.is_ours else "" if self.kind is ModelKind.TRAINED else self.kind.value
-        return ", ".join(filter(None, (kind, shortened(self.sender, LONGEST_SHOWN))))
+        """What else it is than a model of its own training."""
+        return OF_OUR_DATA if self.is_ours else "" if self.kind is ModelKind.TRAINED else self.kind.value
 
 
 def data_names(board: Board) -> list[str]:
@@ -172,14 +176,6 @@ def data_label(board: Board, data: str) -> str:
     return f"{data}, {' to '.join(f'{n:,}' for n in dict.fromkeys((numbers[0], numbers[-1])))} samples"
 
 
-def data_note(board: Board, data: str) -> str:
-    """The small print below the name of data: that there are others, and the beginnings of the fingerprints."""
-    digests = dict.fromkeys(task.key.fingerprint[:8] for task in _tasks_on(board, data))
-    more = len(data_names(board)) - 1
-    choice = f"{more} other data {'set' if more == 1 else 'sets'}: choose here. " if more else ""
-    return f"{choice}Digest {', '.join(list(digests)[:MOST_DIGESTS])}"
-
-
 def standing_rows(columns: Sequence[StandingColumn], *, beside: bool = True) -> list[StandingRow]:
     """The rows of the overview: models that are above their twin in a task first, then what they are judged beside.
 
@@ -214,8 +210,16 @@ def standing_rows(columns: Sequence[StandingColumn], *, beside: bool = True) -> 
             number = (
                 "–" if value is None else f"{value:.3g}" if abs(value) >= 1e12 else number_text(value, 3, minus="−")
             )
-            standing = None if row is None or row.verdict is None else row.verdict.standing
-            cells.append(StandingCell(number, standing, several))
+            standing = interval = twin = None
+            if row is not None:
+                score = row.entry.scores.get(column.tasks[0].info.ranks_by)
+                interval = None if score is None or score.interval is None else score.interval
+                standing = None if row.verdict is None else row.verdict.standing
+                if any(one.is_missing for one in row.twin):
+                    name = shortened(column.tasks[0].info.twin[0] + model[0], LONGEST_SHOWN)
+                    twin = f"no twin: submit {name}"
+            bounds = "" if interval is None else f"[{interval_words(interval).replace(' to ', ', ')}]"
+            cells.append(StandingCell(number, bounds, standing, several, twin or ""))
         is_ours = any(knows_generator(row.entry.result.model.trained_on) for row in shown)
         lead = columns[0].tasks[0]
         first = lead.of_model(model)
@@ -224,7 +228,16 @@ def standing_rows(columns: Sequence[StandingColumn], *, beside: bool = True) -> 
         value = None if first is None else first.entry.result.measures.get(lead.info.ranks_by)
         score = float("-inf") if value is None else float(value)
         key = (order.index(kind), not learnt, tier, -evident, -learnt, -score, model)
-        keyed.append((key, StandingRow(*model, kind, is_ours, learnt, tuple(cells))))
+        newest = max(shown, key=lambda row: row.entry.precedence).entry
+        verified = sum(row.entry.status == VERIFIED for row in shown)
+        facts = (
+            "✓ verified" if verified == len(shown) else f"{verified} of {len(shown)}" if verified else REPORTED,
+            shortened(newest.result.model.paradigm or NOT_STATED, LONGEST_SHOWN),
+            "–" if newest.result.model.parameters is None else f"{newest.result.model.parameters:,}",
+            newest.result.date[:10],
+            shortened(newest.submitter or ("–" if newest.status == REPORTED else "maintainers"), LONGEST_SHOWN),
+        )
+        keyed.append((key, StandingRow(*model, kind, is_ours, learnt, tuple(cells), facts)))
     return [row for _, row in sorted(keyed, key=lambda pair: pair[0])]
 
 
@@ -239,23 +252,25 @@ def _kind(rows: Sequence[Shown]) -> ModelKind:
 
 
 def standing_html(columns: Sequence[StandingColumn], rows: Sequence[StandingRow]) -> str:
-    """The overview as a table in HTML, and above it which models cannot be told apart; strangers' texts are escaped.
+    """The overview as a table in HTML, and below it which models cannot be told apart; strangers' texts are escaped.
 
-    Its sections are the models that are above their twin in a task at least, those that are not shown to be learnt, and
-    what models are judged beside.
+    Its sections are the models that are above their twin in a task at least, which alone have ranks, those without such
+    evidence, and the twins, controls and baselines.
     """
     judged = [row for row in rows if row.kind is ModelKind.TRAINED]
     sections = (
         ("Above their twin in one task or more", [row for row in judged if row.learnt]),
-        (f"Models {NOT_LEARNT}", [row for row in judged if not row.learnt]),
-        ("What models are judged beside", [row for row in rows if row.kind is not ModelKind.TRAINED]),
+        ("No evidence of learning yet", [row for row in judged if not row.learnt]),
+        ("For comparison: twins, controls and baselines", [row for row in rows if row.kind is not ModelKind.TRAINED]),
     )
     leads = [column.tasks[0] for column in columns]
     orders = [f"By {task.info.title}: {sentence}" for task in leads for sentence in task.orders]
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters.update(query=query_of, shortened=lambda text: shortened(text, LONGEST_SHOWN))
     template = environment.from_string(files(__package__).joinpath("standings.html").read_text("utf-8"))
-    html = template.render(orders=" ".join(orders[:MOST_LINES]), columns=columns, sections=sections, signs=SIGNS)
+    html = template.render(
+        orders=" ".join(orders[:MOST_LINES]), columns=columns, sections=sections, signs=SIGNS, facts=FACTS
+    )
     # Gradio's own templates would read braces, dollars and backticks.
     return "".join(_TEMPLATE_SIGNS.get(sign, sign) for sign in re.sub(r">\s+<", "><", html).strip())
 

@@ -35,7 +35,7 @@ NOT_STATED = "not stated"
 NOT_KNOWN = "not known"
 """Stands for an unknown submitter; no user of the Hub has a name with a blank."""
 
-NOT_LEARNT = "not shown to be learnt"
+NOT_LEARNT = "no evidence of learning yet"
 """Said of a model that is not above its twin, or has none: no score places it above one that is."""
 
 NOT_JUDGED = "not judged"

@@ -7,6 +7,7 @@ the imports of siblings. Importing this package imports no metric, and changes n
 """
 
 import contextlib
+import logging
 import os
 import re
 import sys
@@ -69,6 +70,7 @@ def register_on_import() -> None:
     An up-to-date cache is recognised without reading a module: a note in it lists the copied files, by sizes and dates,
     and the places of the copies.
     """
+    logging.getLogger("evaluate.loading").addFilter(_is_no_news_of_ours)
     with contextlib.suppress(OSError):
         folder = _modules_cache() / "evaluate_modules" / "metrics"
         sources = sorted((entry.name, entry.stat()) for entry in os.scandir(_FOLDER) if entry.name.endswith(".py"))
@@ -81,6 +83,12 @@ def register_on_import() -> None:
         partial = folder / f"{note.name}.{os.getpid()}.partial"
         partial.write_text(f"{key}\n{copied}", "utf-8")
         partial.replace(note)
+
+
+def _is_no_news_of_ours(record: logging.LogRecord) -> bool:
+    """Whether a line of `evaluate` is another than that it found a metric of ours in its cache alone, as it should."""
+    name = re.search(r"couldn't be found locally at evaluate-metric--(\w+)", record.getMessage())
+    return name is None or name[1] not in list_metrics()
 
 
 def _modules_cache() -> Path:

@@ -16,7 +16,7 @@ from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.dataset_builder.manifest import MANIFEST_NAME, Manifest
 from audio_compositionality.encoders.loading.names import hub_id_of
-from audio_compositionality.evaluator.compare.loading import load_results
+from audio_compositionality.evaluator.compare.loading import ModelKind, load_results
 from audio_compositionality.evaluator.results.result import Result, ResultError
 from audio_compositionality.evaluator.submissions.layout import MAX_ENTRIES, OUTPUTS, folders_of, outputs_in
 from audio_compositionality.evaluator.submissions.making import make_submission
@@ -25,6 +25,7 @@ from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.content import Commit, RemoteFile, digest_of
 from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.hub.names import dataset_of, leaderboard_of, results_of
+from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.text import number_text
 from audio_compositionality.tasks.registry import list_tasks, load_task
 
@@ -153,6 +154,49 @@ def submit_results(
     description = "\n".join(["Submitted by `audio-compositionality`.", "", *lines])
     commit = hub.commit(repository, files, title, description=description, pull_request=pull_request)
     return Submitted(repository, tuple(submissions), commit, commit.url, _on_models(hub, org, models, revision))
+
+
+@dataclass(frozen=True)
+class Checked:
+    """Whether a result can be submitted.
+
+    Attributes:
+        label: its model and task.
+        problem: why it cannot be submitted, and the way out; empty where it can.
+        note: what the board will lack, such as the twin; empty where nothing.
+    """
+
+    label: str
+    problem: str = ""
+    note: str = ""
+
+
+def check_results(paths: Sequence[str | Path], *, data: str | None = None, **making: Any) -> list[Checked]:
+    """Return of each result whether it can be submitted, without a network: it is made into a submission as
+    `submit_results` does.
+
+    Args:
+        paths: folders of results, or their JSON files.
+        data: the data of the results, where they are no preset.
+        making: further arguments of `make_submission`.
+
+    Raises:
+        ResultError: there are no results, or one is damaged.
+    """
+    loaded = load_results(paths)
+    scored = {(one.result.key, one.result.model.id) for one in loaded}
+    checked = []
+    for one in loaded:
+        info, problem, note = load_task(one.result.task).info, "", ""
+        try:
+            make_submission(one.path, data_with(one.result.recipe, one.result.fingerprint, data), **making)
+        except AudioCompositionalityError as error:
+            problem = str(error).removeprefix(f"{one.path}: ")
+        twin = info.twin[0] + one.result.model.id
+        if one.kind is ModelKind.TRAINED and (one.result.key, twin) not in scored:
+            note = f"no result of {twin}: without it the board shows no evidence of learning"
+        checked.append(Checked(f"{one.label}, {info.title}", problem, note))
+    return checked
 
 
 def _check_new(present: Mapping[str, RemoteFile], submissions: Sequence[Submission], pull_request: bool) -> None:

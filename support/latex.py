@@ -8,6 +8,9 @@ from .text import plain
 MOST_NAME = 44
 """Most characters of a name in the first column of a LaTeX table; longer ones are shortened in their middle."""
 
+MOST_CAPTION = 40
+"""Most words of a caption."""
+
 MOST_NARROW = 4
 """Most columns of a table that stands in one column of the page."""
 
@@ -17,12 +20,15 @@ _PACKAGES = "% needs \\usepackage{booktabs,adjustbox}\n"
 def to_latex(table: Table) -> str:
     """A table for a paper of two columns (packages adjustbox, booktabs, and fontspec or inputenc for Unicode).
 
-    Notes stand below their cells in smaller type. A table over both columns, or over one of them, is as wide as that at
+    The legend follows in the caption up to `MOST_CAPTION` words, the rest as comments. Notes stand below their cells in
+    smaller type. A table over both columns, or over one of them, is as wide as that at
     most, see `Table.in_one_column`.
     """
     if not table.rows:
         return "".join(f"% {plain(line)}\n" for line in (table.caption, *table.legend))
-    caption = " ".join((table.caption.rstrip(".") + ".", *table.legend))
+    caption, *rest = table.caption.rstrip(".") + ".", *table.legend
+    while rest and len(f"{caption} {rest[0]}".split()) <= MOST_CAPTION:
+        caption += f" {rest.pop(0)}"
     name = "table" if table.in_one_column or len(table.columns) <= MOST_NARROW else "table*"
     form = "".join("r" if column.numeric else "l" for column in table.columns)
     lines = [
@@ -49,7 +55,7 @@ def to_latex(table: Table) -> str:
             ]
             lines.append(rf"    {{}}{' & '.join(notes)} \\")
     lines += [r"    \bottomrule", r"  \end{tabular}", r"  \end{adjustbox}", rf"\end{{{name}}}"]
-    return _PACKAGES + "\n".join(lines) + "\n"
+    return _PACKAGES + "".join(f"% {plain(line)}\n" for line in rest) + "\n".join(lines) + "\n"
 
 
 def _in_the_middle(text: str, limit: int) -> str:

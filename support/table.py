@@ -165,9 +165,10 @@ def records(values: pandas.DataFrame) -> list[dict[str, Any]]:
 
 
 def to_json(tables: Sequence[Table]) -> str:
-    """JSON: for each table its caption, the meanings of its columns, and its rows by heading."""
+    """JSON: for each table its name, its caption, the meanings of its columns, and its rows by heading."""
     values = [
         {
+            "name": table.name,
             "caption": table.caption,
             "columns": {column.heading: column.meaning for column in table.columns},
             "rows": records(frame(table)),

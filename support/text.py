@@ -12,13 +12,19 @@ def closest(name: str, valid: Iterable[str], cutoff: float = 0.5) -> str | None:
     return close[0] if close else None
 
 
+MOST_NAMED = 5
+"""Most names in an error."""
+
+
 def nearest(name: str, valid: Iterable[str], listing: str = "") -> str:
-    """The end of an error about an unknown name: the nearest valid one, and all of them, or `listing`: the way to list
-    them."""
+    """The end of an error about an unknown name: the nearest valid one, and the five nearest, or `listing`: the way to
+    list them."""
     names = list(valid)
+    rest = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
+    near = names if len(names) <= MOST_NAMED else difflib.get_close_matches(name.lower(), names, MOST_NAMED, 0)
     close = closest(name.lower(), names)
     suggestion = "" if close is None else f"did you mean {close!r}? "
-    return suggestion + (listing or f"Valid: {', '.join(names)}")
+    return suggestion + (listing or f"Valid: {', '.join(near)}{rest}")
 
 
 def first_line(error: BaseException) -> str:

@@ -1,9 +1,9 @@
 """From a user's class to a model, or to one of its two twins, `untrained:` and `shuffled:`.
 
-A class has both by itself where it is a `torch.nn.Module`, or names the attribute that holds one: ``network =
-"encoder"``. Fresh weights are drawn by its modules' ``reset_parameters()``; a model of transformers gets those of a new
-one of the same configuration. Any other class provides its untrained twin: ``def untrained(self)`` or ``def
-untrained(self, seed)`` returns it.
+A class has both by itself where it is a `torch.nn.Module`, or holds one with weights in a single attribute; where
+several hold one, it names the network: ``network = "encoder"``. Fresh weights are drawn by its modules'
+``reset_parameters()``; a model of transformers gets those of a new one of the same configuration. Any other class
+provides its untrained twin: ``def untrained(self)`` or ``def untrained(self, seed)`` returns it.
 """
 
 from __future__ import annotations
@@ -100,10 +100,12 @@ def _twin_of(made: Any, name: str, twin: Twin) -> Any:
             f"{type(network).__name__}; it must be a torch.nn.Module"
         )
     if not isinstance(network, torch.nn.Module):
+        networks = _networks(made)
+        of_class = "holds no torch module with weights" if not networks else f"holds several: {shown(networks)}"
         method = f", or write def {_OWN_WAY}(self), which returns the twin" if kind.is_fresh else ""
         raise ModelError(
-            f"'{kind.prefix}{name}': '{name}' is made by code of its own, so nothing here can {kind.deed}: derive it "
-            f'from torch.nn.Module, name the attribute that holds one ({_NAMES_NETWORK} = "encoder"){method}'
+            f"'{kind.prefix}{name}': nothing here can {kind.deed}, since '{name}' {of_class}. Name the attribute of "
+            f'the network in the class: {_NAMES_NETWORK} = "{networks[0] if networks else "net"}"{method}'
         )
     # Numbers drawn on the CPU are the same on every machine.
     device = next((weight.device for weight in network.parameters()), torch.device("cpu"))
@@ -157,10 +159,28 @@ def _identity(made: Any, name: str) -> str | None:
 
 
 def _named_network(made: Any) -> tuple[str | None, Any]:
-    """The attribute that the class of an object names as its network, and its value; where it names none, None and the
-    object itself."""
+    """The attribute that the class of an object names as its network, and its value; where it names none, its only
+    attribute that is a torch module with weights; otherwise None and the object itself."""
     attribute = getattr(type(made), _NAMES_NETWORK, None)
-    return (attribute, getattr(made, attribute, None)) if isinstance(attribute, str) else (None, made)
+    if not isinstance(attribute, str):
+        networks = _networks(made)
+        if len(networks) != 1:
+            return None, made
+        (attribute,) = networks
+    return attribute, getattr(made, attribute, None)
+
+
+def _networks(made: Any) -> list[str]:
+    """The attributes of an object that hold a torch module with weights; none of an object that is one itself."""
+    torch = sys.modules.get("torch")
+    if torch is None or isinstance(made, torch.nn.Module):
+        return []
+    # The spectrogram of torchaudio, for one, is a module without weights.
+    return [
+        name
+        for name, value in getattr(made, "__dict__", {}).items()
+        if isinstance(value, torch.nn.Module) and any(True for _ in value.parameters())
+    ]
 
 
 def _reset(module: torch.nn.Module) -> None:
@@ -297,6 +317,8 @@ def class_has_twins(spec: str, kind: TwinKind, loaded: Sequence[Model] = ()) -> 
     # No class is derived from a module that has not been imported.
     torch = sys.modules.get("torch")
     made = [model.made if isinstance(model, custom.CustomModel) else model for model in loaded]
+    if any(_networks(one) for one in made):
+        return True
     classes = [factory] if isinstance(factory, type) else [type(one) for one in made]
     has_network = any(
         isinstance(getattr(one, _NAMES_NETWORK, None), str) or (torch is not None and issubclass(one, torch.nn.Module))

@@ -17,7 +17,7 @@ from audio_compositionality.support.table import (
     to_markdown,
     to_text,
 )
-from audio_compositionality.support.text import nearest
+from audio_compositionality.support.text import MOST_NAMED, nearest
 
 from .comparison import Comparison
 from .gain import gain_table, no_ears_table, paper_table
@@ -52,7 +52,8 @@ def named_tables(comparisons: Sequence[Comparison], name: str) -> list[Table]:
         names = list(dict.fromkeys(table.name for table in found))
         unread = any(comparison.samples is None for comparison in comparisons)
         rest = "; those that need the data are made with --data alone" if unread else ""
-        raise InputError(f"there is no table {name!r}; {nearest(name, names)}{rest}")
+        every = "; --format json states the names of all" if len(names) > MOST_NAMED else ""
+        raise InputError(f"there is no table {name!r}; {nearest(name, names)}{every}{rest}")
     return named
 
 

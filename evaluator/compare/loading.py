@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,9 +27,9 @@ from audio_compositionality.evaluator.results.result import (
     result_path,
     samples_path,
 )
-from audio_compositionality.support.text import listed, shown
+from audio_compositionality.support.text import counted, listed, shown
 from audio_compositionality.tasks.base import Measure, TaskInfo
-from audio_compositionality.tasks.registry import list_tasks, task_names
+from audio_compositionality.tasks.registry import task_names
 
 
 def asked_of(info: TaskInfo) -> str:
@@ -132,7 +133,8 @@ GivenResults = str | Path | Result | Sequence[str | Path | Result]
 def load_results(paths: GivenResults) -> list[ComparedResult]:
     """Read results with the columns of their samples.
 
-    Results of tasks that are not installed are passed over with a warning.
+    Results of tasks that are not installed are passed over with a warning, and so are those of earlier versions of a
+    user's class, see `_newest_sources`.
 
     Args:
         paths: of the results, or the results.
@@ -156,6 +158,7 @@ def load_results(paths: GivenResults) -> list[ComparedResult]:
         if result.samples is None:
             raise ResultError(f"the result {path} was read without its samples: give the folder that holds its file")
         loaded.append((path, result, result.samples))
+    loaded = _newest_sources(loaded)
     revisions: dict[tuple[object, ...], set[str]] = {}
     for _, result, _ in loaded:
         revisions.setdefault((result.key, result.model.id), set()).add(result.model.revision)
@@ -175,6 +178,36 @@ def load_results(paths: GivenResults) -> list[ComparedResult]:
     return list(results.values())
 
 
+_SOURCE = re.compile(r"source-([0-9a-f]{16})(-weights-[0-9a-f]{16})?$")
+"""In the revision of a class in a file: the digest of the file, and the weights."""
+
+
+def _newest_sources(loaded: list[tuple[Path, Result, SampleTable]]) -> list[tuple[Path, Result, SampleTable]]:
+    """The results without those of earlier versions of a class in a file, or of their twins: one model is one row,
+    however often its file was edited. Warns of what is left out. Other weights are another model."""
+    versions: dict[tuple[str, str | None], dict[str, list[tuple[Path, Result, SampleTable]]]] = {}
+    for one in loaded:
+        if (source := _SOURCE.search(one[1].model.revision)) is not None:
+            # Its twins and controls have the name of the class behind a colon.
+            model = one[1].model.id.rpartition(":")[2], source[2]
+            versions.setdefault(model, {}).setdefault(source[1], []).append(one)
+    older: list[Path] = []
+    for (name, _), by_source in versions.items():
+        *earlier, newest = sorted(by_source.values(), key=lambda group: max(result.date for _, result, _ in group))
+        if earlier:
+            paths = [path for group in earlier for path, *_ in group]
+            scored = {result.task for _, result, _ in newest}
+            missing = sorted({result.task for group in earlier for _, result, _ in group} - scored)
+            again = f"; score {shown(missing)} again with `evaluate FILE.py:CLASS --tasks {','.join(missing)}`"
+            warnings.warn(
+                f"{counted(len(paths), 'result')} of earlier versions of the file of {name} left out"
+                f"{again if missing else ''}. Another model of this name needs an `id` of its own",
+                stacklevel=3,
+            )
+            older += paths
+    return [one for one in loaded if one[0] not in older]
+
+
 def _result_files(path: Path, tasks: Sequence[str]) -> list[Path]:
     """The result files at a path: JSON files named for a task; warns of others that have samples beside them."""
     if path.is_file():
@@ -192,8 +225,10 @@ def _result_files(path: Path, tasks: Sequence[str]) -> list[Path]:
     if foreign:
         _pass_over(foreign)
     elif not files:
-        names = " or ".join(f"{task.info.name}.json" for task in list_tasks())
-        raise ResultError(f"{path} holds no results, files {names}: `audio-compositionality run` writes them")
+        raise ResultError(
+            f"{path} holds no results, which are files TASK.json, such as a_coat.json: `audio-compositionality run` "
+            "writes them"
+        )
     return files
 
 

@@ -61,14 +61,15 @@ SIGNS = {Standing.ABOVE: "▲", Standing.BELOW: "▼", Standing.NOT_SHOWN: "○"
 
 
 def summary_table(verdicts: Verdicts) -> Table:
-    """All models by the measures to trust of all tasks, with their verdicts: the table for a paper."""
+    """All models by the measures to trust of all tasks, with their verdicts: the table for a paper, models first."""
     columns, by_label, legend = trusted_measures(verdicts.comparisons, order=True, verdicts=verdicts)
     judged = {kind: models for kind, models in verdicts.judged.items() if models}
     headings = [f"verdict, {kind}" if len(judged) > 1 else "verdict" for kind in judged]
     standings = [{model.label: model.standing.value for model in models} for models in judged.values()]
+    kinds = {result.label: result.kind for one in verdicts.comparisons for result in one.results}
+    order = sorted(by_label, key=lambda label: list(ModelKind).index(kinds[label]))
     rows = tuple(
-        Row((Cell(label), *(Cell(of_kind.get(label)) for of_kind in standings), *cells))
-        for label, cells in by_label.items()
+        Row((Cell(label), *(Cell(of_kind.get(label)) for of_kind in standings), *by_label[label])) for label in order
     )
     signs = ", ".join(f"{sign} {standing.value}" for standing, sign in SIGNS.items())
     meaning = f"Verdicts, over all bars of each deciding task and, by a sign, of one: {signs}."

@@ -36,29 +36,54 @@ NOT_INCLUDED = (
 # ----- Results as they are
 
 
-def results_tables(results: Sequence[Result], *, brief: bool = False) -> list[Table]:
-    """The tables that an evaluation prints: one per task, version and data, a row per model, with a legend; `brief`
-    ones hold the task's score and the measures to trust, and of the legend only remarks on single results."""
+def headline_table(results: Sequence[Result]) -> Table:
+    """Return the models of a run by its tasks, each with the measure that it ranks by and its 95 % interval; below them
+    the remarks on single results."""
+    infos = {result.task: load_task(result.task).info for result in results}
+    rows: dict[str, dict[str, Cell]] = {}
+    for result in results:
+        info = infos[result.task]
+        measure = info.measure(info.ranks_by)
+        score = stated_scores(result).get(measure.name)
+        cell = Cell(None) if score is None else measure_cell(score.value, measure)
+        if score is not None and score.interval is not None:
+            number = cell_text(cell, measure_column(measure), minus="−")
+            cell = replace(cell, text=f"{number} {interval_text(score.interval, measure.digits)}")
+        rows.setdefault(result.model.id, {})[result.task] = cell
+    columns = []
+    for info in infos.values():
+        column = measure_column(info.measure(info.ranks_by))
+        is_named = info.title.startswith(column.heading)
+        columns.append(replace(column, heading=info.title if is_named else f"{info.title}, {column.heading}"))
+    remarks = [
+        sentence
+        for name, info in infos.items()
+        for sentence in remark_sentences([(one.model.id, one) for one in results if one.task == name], info)
+    ]
+    cells = [Row((Cell(id), *(row.get(name, Cell(None)) for name in infos))) for id, row in rows.items()]
+    title = f"Scores on {listed(list(dict.fromkeys(result.dataset for result in results)))}, with 95 % intervals"
+    return Table(title, (MODEL, *columns), tuple(cells), tuple(dict.fromkeys(remarks)), "headlines")
+
+
+def results_tables(results: Sequence[Result]) -> list[Table]:
+    """The tables of an evaluation: one per task, version and data, a row per model, with a legend."""
     groups: dict[tuple[str, int, str, str], list[Result]] = {}
     for result in results:
         groups.setdefault(result.key, []).append(result)
     tables = []
     for (name, version, *_), members in sorted(groups.items()):
         info = load_task(name).info
-        described = tuple(dict.fromkeys((*info.recommended, info.score))) if brief else info.shown
-        measures = stated_measures(described, [result.measures for result in members])
+        measures = stated_measures(info.shown, [result.measures for result in members])
         fewest, most = min(result.n for result in members), max(result.n for result in members)
         n = f"{most:,}" if fewest == most else f"{fewest:,} to {most:,}"
         rows = []
         for result in members:
             label = Cell(result.model.id, note=training_note(result, info))
             rows.append(Row((label, *score_cells(stated_scores(result), measures, info))))
-        legend = remark_sentences([(result.model.id, result) for result in members], info)
-        if not brief:
-            bounded = any(result.intervals.get(measure.name) for result in members for measure in measures)
-            below = "Below a number: its 95 % interval, BCa bootstrap over independent samples."
-            first = [measure_legend(measures), *([below] if bounded else []), *nulls_legend(measures, info)]
-            legend = [*first, *legend, info.warning]
+        bounded = any(result.intervals.get(measure.name) for result in members for measure in measures)
+        below = "Below a number: its 95 % interval, BCa bootstrap over independent samples."
+        legend = [measure_legend(measures), *([below] if bounded else []), *nulls_legend(measures, info)]
+        legend += [*remark_sentences([(result.model.id, result) for result in members], info), info.warning]
         title = f"{versioned_title(info, version)} on {members[0].dataset}, n = {n}"
         columns = (MODEL, *score_columns(measures, info))
         tables.append(Table(title, columns, tuple(rows), tuple(legend), info.name))
@@ -446,7 +471,7 @@ def diversity_tables(comparison: Comparison, *, brief: bool = False) -> Iterator
         slopes = diversity(comparison, name)
         if slopes is None:
             continue
-        if slopes.slopes:
+        if slopes.slopes and comparison.samples is not None and comparison.samples.diversity_name:
             yield slope_table(comparison, name, slopes)
             if not brief and len({slope.diversity for slope in slopes.slopes}) > 1:
                 yield attribute_table(comparison, name, slopes)

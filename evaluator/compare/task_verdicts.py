@@ -269,7 +269,7 @@ def task_verdicts(comparison: Comparison) -> tuple[TaskVerdict, ...]:
             way = f"score `{shortened(prefix + name, LONGEST_NAME)}` beside it"
             # The id of a class of the user's own is its name: neither listed, nor one of the Hub.
             if prefix == UNTRAINED and find_model(name) is None and "/" not in name:
-                way += ", as `run` does where a class of your own has the method `def untrained(self)`"
+                way += ', as `run` does where your class names the attribute of its network, `network = "net"`'
             rows.append(missing_row(result.label, info, TWIN, way))
         for k in descriptions:
             rows += _paired_rows(comparison, place, k, DESCRIPTION, described, labels[k])

@@ -51,6 +51,21 @@ def test_push_leaderboard_adds_results_that_are_given(calls, run, capsys, tmp_pa
     assert capsys.readouterr().out == "done: push_leaderboard\ndone: submit_results\n"
 
 
+def test_what_can_be_submitted_is_told_without_a_network(run, refused, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run("evaluate", "random", "--tasks", "a_coat", "--out", "results", "--store", "kept") == 0
+    monkeypatch.setattr("audio_compositionality.hub.client.Hub.__init__", lambda self: pytest.fail("the Hub is used"))
+    capsys.readouterr()
+    assert run("submit", "results", "--check", "--store", "kept") == 0
+    assert capsys.readouterr().out == "random, A-COAT: can be submitted\n1 of 1 can be submitted.\n"
+    assert run("submit", "results", "--check", "--store", "elsewhere") == 1
+    told = capsys.readouterr().out
+    assert told.startswith("random, A-COAT: ")
+    assert "elsewhere" in told
+    assert told.endswith("0 of 1 can be submitted.\n")
+    assert "needs --org ORG" in refused("submit", "results")
+
+
 def test_submit(calls, run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("results").mkdir()

@@ -203,11 +203,11 @@ def test_the_overview(page, app):
     assert "org/elsewhere" not in names, "it has other data"
     # Made-up intervals are wide enough apart: the model is above its twin, and stands first.
     assert names[0] == "org/good"
-    assert rows.first.locator("td").first.inner_text().startswith(("▲", "○", "?", "▼"))
+    assert rows.first.locator("td.score").first.inner_text().startswith(("▲", "○", "?", "▼"))
     for width in (1280, 390):
         page.set_viewport_size({"width": width, "height": 844})
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        cell = page.locator("#overview td").first.bounding_box()
+        cell = page.locator("#overview td.score").first.bounding_box()
         assert cell["x"] + cell["width"] <= width
         assert cell["y"] + cell["height"] <= 844
     page.get_by_label("Show twins, controls and baselines").first.uncheck()
@@ -236,7 +236,7 @@ def test_the_table(page, app):
     assert dict(zip(shown, column(page, "entries"), strict=True))["org/reported"] == "2"
     assert IMAGE in column(page, "paradigm")
     assert "org/elsewhere" not in shown
-    assert "not shown" in page.locator("#state textarea").input_value()
+    assert "rejected" in page.locator("#state textarea").input_value()
     assert shown[0] == "org/good", "it alone is above its twin"
     unfold(page)
     is_sorted(page)
@@ -250,7 +250,7 @@ def test_the_table(page, app):
     soon(page, lambda: page.locator("#table thead th[title='matched null']").count())
     choose(page, "#data", f"{IMAGE}, 12 quadruples")
     soon(page, lambda: models(page) == ["org/elsewhere"])
-    page.get_by_role("tab", name="Not shown").click()
+    page.get_by_role("tab", name="Rejected").click()
     soon(page, lambda: len(column(page, "path", "#rejected")) == 3)
     listed = dict(zip(column(page, "path", "#rejected"), column(page, "reason", "#rejected"), strict=True))
     broken = next(path for path in listed if "org__broken" in path)

@@ -11,7 +11,7 @@ from PIL import Image
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.evaluator.figures.samples import diversity_panels, score_boxes
 from audio_compositionality.evaluator.results.result import Result
-from audio_compositionality.hub.errors import HubError, Repository
+from audio_compositionality.hub.errors import HubError
 from audio_compositionality.leaderboard import plots as module
 from audio_compositionality.leaderboard.board import Entry
 from audio_compositionality.leaderboard.plots import MOST_PLOTTED, Plots, labels
@@ -38,11 +38,11 @@ class Board:
         on = "2026-01-01T00:00:00+00:00" if verified else None
         return Entry(folder(files), result, result, on, str(path), False, None)
 
-    def download(self, repository, path, revision, *, limit):
-        self.asked.append(path)
+    def fetch(self, commit, entry):
+        self.asked.append(entry.samples)
         if self.trouble:
             raise self.trouble
-        return self.root / path
+        return (self.root / entry.samples).read_bytes()
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def board(tmp_path):
 
 @pytest.fixture
 def plots(board):
-    return Plots(board, Repository("dataset", "lab/results"))
+    return Plots(lambda *given: board.fetch(*given))
 
 
 @pytest.fixture
@@ -105,15 +105,15 @@ def test_nothing_is_fetched_or_drawn_twice(board, plots, drawn, of_mini):
 def test_a_slow_download_of_one_visitor_s_is_waited_for_by_nobody_else(board, plots, of_mini):
     slow, quick = board.add("org/slow", 0, **of_mini), board.add("org/quick", 2, **of_mini)
     begun, given = threading.Event(), threading.Event()
-    download = board.download
+    fetch = board.fetch
 
-    def waiting(repository, path, revision, *, limit):
-        if path == slow.samples:
+    def waiting(commit, entry):
+        if entry.samples == slow.samples:
             begun.set()
             assert given.wait(60)
-        return download(repository, path, revision, limit=limit)
+        return fetch(commit, entry)
 
-    board.download = waiting
+    board.fetch = waiting
     with ThreadPoolExecutor(1) as pool:
         drawn = pool.submit(plots.draw, "c", [slow], "a_coat")
         assert begun.wait(60)

@@ -71,7 +71,7 @@ def test_garbage_is_answered(page, garbage):
         selection = Selection.of(*values)
         assert len(page.refreshed(selection)) == len(FILLED)
         page.filtered(selection)
-    assert len(page.overview(garbage, garbage, garbage)) == 6
+    assert len(page.overview(garbage, garbage, garbage)) == 5
     page.toggled(garbage, SimpleNamespace(row_value=garbage))
     page.drawn(garbage, garbage)
     assert page.of_model(garbage)[0] == []
@@ -102,7 +102,7 @@ def test_a_measure_by_sample_is_drawn_of_what_is_there(page, entries, coat):
 
 def test_a_refresh_keeps_what_is_chosen_as_far_as_it_is_there(page, entries):
     page_now = refreshed(page, paradigms=["gone"], sort="gone", picked=[entries[3].id, "gone"])
-    assert "15 entries (0 verified, 15 reported), 1 not shown" in page_now["state"]
+    assert "15 entries (0 verified, 15 reported), 1 rejected" in page_now["state"]
     assert page_now["rejected"] == [["a b", "bad"]]
     assert page_now["picked"]["value"] == [entries[3].id]
     assert page_now["sort"]["value"] == "adjusted"
@@ -119,12 +119,12 @@ def test_without_entries_all_tasks_can_be_looked_at():
 
 
 def test_an_empty_board_says_how_to_be_the_first(entries):
-    empty, *_, table, _ = page_of(()).overview("", "", True)
+    empty, *_, table = page_of(()).overview("", "", True)
     assert empty.visible
     assert "audio-compositionality submit results --org lab" in empty.value
     assert not table.visible
     assert not page_of((), read=False).overview("", "", True)[0].visible, "it is not read yet"
-    empty, *_, table, _ = page_of(entries).overview("", "", True)
+    empty, *_, table = page_of(entries).overview("", "", True)
     assert (empty.visible, table.visible) == (False, True)
 
 

@@ -66,9 +66,9 @@ def test_noise_never_leads_whatever_the_order_and_the_column(make_scored, learnt
     said = {row.entry.model: verdict_words(row) for row in rows}
     assert said["org/good"] == "▲ above"
     assert said["org/plain"] == "○ not shown"
-    assert said["org/noise"] == "? cannot tell: not shown to be learnt"
-    assert said["org/tie"] == "○ not shown to be learnt"
-    assert said["org/worse"] == "▼ below: not shown to be learnt"
+    assert said["org/noise"] == "? cannot tell: no evidence of learning yet"
+    assert said["org/tie"] == "○ no evidence of learning yet"
+    assert said["org/worse"] == "▼ below: no evidence of learning yet"
     assert said["untrained:org/noise-2"] == said["log-mel-statistics"] == "not judged"
     # A network of random weights under an untrained name is none of the models, whatever its card says.
     kinds = {row.entry.model: row.entry.kind for row in rows}
@@ -127,7 +127,7 @@ def test_a_reported_twin_lifts_no_verified_model(make_scored, learnt):
     noise = make_scored("org/noise", 0.925, 14, submitter="bob", verified_on=MAINTAINED)
     twin = make_scored("untrained:org/noise", 0.1, 15)
     said = {row.entry.model: verdict_words(row) for row in rows_of(*learnt, noise, twin)}
-    assert said["org/noise"] == "? cannot tell: not shown to be learnt"
+    assert said["org/noise"] == "? cannot tell: no evidence of learning yet"
     # A reported model is a word itself.
     noise = make_scored("org/noise", 0.925, 14)
     said = {row.entry.model: verdict_words(row) for row in rows_of(*learnt, noise, twin)}
@@ -165,12 +165,11 @@ def test_the_overview_has_a_row_a_model_and_a_column_a_benchmark(several):
     assert [row.model for row in rows][:3] == ["org/good", "org/noise", "org/other"]
     assert [row.kind for row in rows[3:]] == [ModelKind.UNTRAINED, ModelKind.BASELINE]
     cell, noise = rows[0].cells[0], rows[1].cells[0]
-    assert (cell.number, cell.standing, cell.several) == (
-        "0.400",
-        Standing.ABOVE,
-        "1 of 2 above",
-    )
+    assert (cell.number, cell.standing, cell.several, cell.twin) == ("0.400", Standing.ABOVE, "1 of 2 above", "")
+    assert cell.interval.startswith("[0.37")
     assert (noise.number, noise.standing, noise.several) == ("0.925", Standing.UNKNOWN, "")
+    assert noise.twin == "no twin: submit untrained:org/noise"
+    assert rows[0].facts == ("✓ verified", "not stated", "–", "2026-01-01", "eve")
     assert [row.model for row in standing_rows(shown, beside=False)] == ["org/good", "org/noise", "org/other"]
     assert [column.heading for column in standing_columns(several, DATA, "coat")] == ["A-COAT", "A-TRE"]
 
@@ -244,11 +243,11 @@ def test_its_html_has_sections_signs_and_no_stranger_s_markup(several, make_scor
     titles = re.findall(r'class="section">([^<]*)<', html)
     assert titles == [
         "Above their twin in one task or more",
-        "Models not shown to be learnt",
-        "What models are judged beside",
+        "No evidence of learning yet",
+        "For comparison: twins, controls and baselines",
     ]
     assert re.search(
-        r'class="standing-above"><strong>▲ 0\.400</strong><small>above; 1 of 2 above</small>',
+        r'<td class="rank">1</td>.*?<span class="badge standing-above">▲ above</span><strong>0\.400</strong>',
         html,
     )
     assert 'href="?model=org%2Fgood"' in html

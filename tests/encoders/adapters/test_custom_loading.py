@@ -63,6 +63,13 @@ class Mine:
 """
 )
 
+ONE = HOLDER.replace('sample_rate, network = 8_000, "encoder"', "sample_rate = 8_000").replace(
+    "def __init__(self):", "def __init__(self):\n        self.window = nn.Identity()"
+)
+"""Holds one network and a module without weights, such as a spectrogram."""
+
+TWO = ONE.replace("self.window = nn.Identity()", "self.head = nn.Linear(6, 2)")
+
 SAYS = """
 import numpy as np
 import torch
@@ -149,7 +156,9 @@ def test_a_class_that_says_how_has_an_untrained_twin_alone(write: Write) -> None
     assert fresh.card.id == "untrained:Mine"
     np.testing.assert_array_equal(fresh.embed(clips(), 8_000), again.embed(clips(), 8_000))
     assert np.abs(fresh.embed(clips(), 8_000) - other.embed(clips(), 8_000)).max() > 1e-3
-    with pytest.raises(ModelError, match=r"so nothing here can shuffle its weights: derive it from torch\.nn"):
+    with pytest.raises(
+        ModelError, match=r"nothing here can shuffle its weights, since .* holds no torch module with w"
+    ):
         load_model(f"shuffled:{spec}")
 
 
@@ -176,12 +185,30 @@ def test_a_class_of_neither_has_none(write: Write) -> None:
     spec = write(SAYS.replace("def untrained", "def other"))
     assert not has_twins(spec)
     words = (
-        r"'untrained:.*mine\.py:Mine': '.*mine\.py:Mine' is made by code of its own, so nothing here can give it fresh "
-        r"weights: derive it from torch\.nn\.Module, name the attribute that holds one \(network = \"encoder\"\), or "
-        r"write def untrained\(self\), which returns the twin"
+        r"'untrained:.*mine\.py:Mine': nothing here can give it fresh weights, since '.*mine\.py:Mine' holds no torch "
+        r"module with weights\. Name the attribute of the network in the class: network = \"net\", or write def "
+        r"untrained\(self\), which returns the twin"
     )
     with pytest.raises(ModelError, match=words):
         load_model(f"untrained:{spec}")
+
+
+def test_a_class_that_holds_one_network_has_twins_and_of_several_it_names_one(write: Write) -> None:
+    spec = write(ONE)
+    # The class declares nothing: only an object of it shows what it holds.
+    assert not has_twins(spec)
+    model = load_model(spec, device="cpu")
+    assert has_twins(spec, "untrained:", [model])
+    assert has_twins(spec, "shuffled:", [model])
+    assert twin_problem(model, "untrained:") is None
+    assert weights_digest(network(load_model(f"untrained:{spec}", device="cpu"))) != weights_digest(network(model))
+
+    spec = write(TWO)
+    assert has_twins(spec, "untrained:", [load_model(spec, device="cpu")])
+    with pytest.raises(ModelError, match=r"holds several: head, encoder\. Name .*: network = \"head\", or write def"):
+        load_model(f"untrained:{spec}", device="cpu")
+    spec = write(HOLDER.replace("def __init__(self):", "def __init__(self):\n        self.head = nn.Linear(6, 2)"))
+    assert load_model(f"untrained:{spec}", device="cpu").card.id == "untrained:Mine"
 
 
 TOKEN = MODULE.replace("self.eval()", "self.token = nn.Parameter(torch.zeros(6)); self.eval()")

@@ -9,6 +9,7 @@ import pytest
 
 import audio_compositionality as ac
 from audio_compositionality.encoders.loading.registry import load_model
+from audio_compositionality.evaluator.compare.loading import load_results
 from audio_compositionality.evaluator.report import listening, sections
 from audio_compositionality.evaluator.results.result import load_result
 from audio_compositionality.evaluator.results.strict import ResultError
@@ -65,3 +66,22 @@ def test_a_result_prints_in_three_lines_and_is_a_table_in_a_notebook(tiny_data, 
     html = result._repr_html_()
     assert html.count("<tr>") > 3
     assert "log-mel-statistics" in html
+
+
+def test_of_a_class_in_a_file_the_newest_version_counts_with_its_twin_and_the_others_are_named(tmp_path, write_results):
+    old, new, weights = "source-" + "a" * 16, "source-" + "b" * 16, "-weights-" + "c" * 16
+    dates = ("2026-01-01T00:00:00+00:00", "2026-01-02T00:00:00+00:00")
+    for revision, date, tasks in ((old, dates[0], ("a_coat", "a_tre")), (new, dates[1], ("a_coat",))):
+        write_results(tmp_path, ["Mine"], tasks=tasks, date=date, model={"revision": revision})
+        write_results(tmp_path, ["untrained:Mine"], tasks=tasks, date=date, model={"revision": f"seed-0-{revision}"})
+    with pytest.warns(
+        UserWarning, match="4 results of earlier versions of the file of Mine left out; score a_tre again"
+    ):
+        loaded = load_results([tmp_path])
+    assert sorted((one.label, one.result.task) for one in loaded) == [("Mine", "a_coat"), ("untrained:Mine", "a_coat")]
+    # Other weights are another model, and so is another revision of a published one.
+    write_results(tmp_path / "x", ["Mine"], tasks=["a_coat"], model={"revision": new + weights})
+    write_results(tmp_path / "x", ["Mine"], tasks=["a_coat"], model={"revision": new + weights.replace("c", "d")})
+    write_results(tmp_path / "x", ["org/model"], tasks=["a_coat"], model={"revision": "1" * 40})
+    write_results(tmp_path / "x", ["org/model"], tasks=["a_coat"], model={"revision": "2" * 40})
+    assert len(load_results([tmp_path / "x"])) == 4

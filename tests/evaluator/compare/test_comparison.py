@@ -141,7 +141,7 @@ def test_files_and_folders_may_be_named_together_and_twice(results):
     [
         ([], "no results: give folders"),
         (["nowhere"], "no results at .*nowhere: there is no such file"),
-        (["empty"], "empty holds no results, files a_coat.json or "),
+        (["empty"], "empty holds no results, which are files TASK.json"),
         (["results", "copy"], "are results of the same model, revision and data"),
     ],
 )

@@ -19,6 +19,7 @@ from audio_compositionality.evaluator.compare.model_verdicts import verdicts_of
 from audio_compositionality.evaluator.compare.rows import SCORE_COLUMNS, ScoreRow
 from audio_compositionality.evaluator.compare.summary import SIGNS, short_table, summary_table
 from audio_compositionality.evaluator.compare.tables import (
+    headline_table,
     interval_text,
     null_note,
     nulls_legend,
@@ -104,6 +105,20 @@ def test_results_have_a_table_a_task_with_what_its_columns_mean(comparisons):
     assert "A-TRE on mini, n = 64" in to_text(tre, 80)
 
 
+def test_a_run_has_one_table_of_models_by_tasks(comparisons):
+    results = [result.result for comparison in comparisons for result in comparison.results]
+    table = headline_table(results)
+    assert [column.heading for column in table.columns] == ["model", "A-COAT, adjusted", "A-TRE, centred"]
+    assert [row.cells[0].value for row in table.rows] == list(dict.fromkeys(result.model.id for result in results))
+    low, high = results[0].intervals["adjusted"]
+    cell = table.rows[0].cells[1]
+    assert cell.value == results[0].measures["adjusted"]
+    assert cell.text == f"{cell.value:.3f} {interval_text((low, high))}".replace("-", "−")
+    without = headline_table([result for result in results if result is not results[0]])
+    assert next(row for row in without.rows if row.cells[0].value == results[0].model.id).cells[1].value is None
+    assert results_tables(results)[0].legend[-2] not in table.legend
+
+
 def test_scores_outside_of_the_range_of_their_mean_are_explained(comparisons):
     coat = comparisons[0]
     why = coat.info.measure("adjusted").outside
@@ -133,6 +148,7 @@ def test_what_must_be_said_of_a_result_is_said(tmp_path, write_results):
     result, _ = load_result(tmp_path / "one" / "1" / "a_tre.json")
     (table,) = results_tables([result])
     said = " ".join(table.legend)
+    assert " ".join(headline_table([result]).legend) in said
     assert "one: computed in bfloat16; the embeddings of 4 clips are 0.10% (at most 2.00%)" in said
     assert "without the clips that could not be embedded: clip0, clip1, clip2 and 2 more" in said
     assert "one: 12 answers were cut at the limit of tokens for an answer" in said
@@ -343,5 +359,5 @@ def test_the_table_of_a_paper_has_the_verdicts_and_chance_in_its_caption(compari
 def test_an_unknown_format_and_an_unknown_table_name_the_nearest(comparisons):
     with pytest.raises(InputError, match="unknown format 'latx'; did you mean 'latex'"):
         write_comparisons(comparisons, "latx")
-    with pytest.raises(InputError, match=r"there is no table 'sumary'; did you mean 'summary'.*verdicts.*a_coat-short"):
+    with pytest.raises(InputError, match=r"there is no table 'sumary'; did you mean 'summary'.*a_coat-short.* more; --format json"):
         write_table(comparisons, "latex", "sumary")

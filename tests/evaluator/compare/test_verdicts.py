@@ -30,7 +30,10 @@ from audio_compositionality.tasks.registry import load_task
 
 ABOVE, BELOW, NOT_SHOWN, UNKNOWN = Standing
 
-WAY = "score `untrained:one` beside it, as `run` does where a class of your own has the method `def untrained(self)`"
+WAY = (
+    "score `untrained:one` beside it, as `run` does where your class names the attribute of its network, "
+    '`network = "net"`'
+)
 
 
 @pytest.fixture
@@ -100,7 +103,7 @@ def test_a_class_of_ones_own_gets_its_twin_by_a_method(compared):
     """The id of such a class is its name: neither listed, nor one of the Hub."""
     for name, is_own in (("Mine", True), ("whisper-base", False), ("openai/whisper-base", False)):
         verdict = next(one for one in task_verdicts(compared(**{name: scores(0.5)})) if one.label == name)
-        assert ("`def untrained(self)`" in verdict.rows[0].outcome) is is_own
+        assert ("`network = " in verdict.rows[0].outcome) is is_own
         assert f"score `untrained:{name}` beside it" in verdict.rows[0].outcome
 
 
