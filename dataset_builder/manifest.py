@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from audio_compositionality.support.files import sha256_of_file, sha256_of_json
+from audio_compositionality.support.files import open_file, read_file, sha256_of_file, sha256_of_json
 from audio_compositionality.support.text import listed
 
 from .data import DatasetError, column_table, recipe_fingerprint
@@ -134,7 +134,7 @@ class Manifest:
         if not path.exists():
             return None
         try:
-            content = json.loads(path.read_text("utf-8"))
+            content = json.loads(read_file(path))
             stated = content.pop("sha256")
             if content["schema_version"] != SCHEMA_VERSION:
                 raise DatasetError(
@@ -210,7 +210,11 @@ def open_parquet(name: str, path: Path) -> pq.ParquetFile:
     """
     import pyarrow.parquet as pq
 
-    return naming(name, lambda: pq.ParquetFile(path))
+    def opened() -> pq.ParquetFile:
+        open_file(path).close()
+        return pq.ParquetFile(path)
+
+    return naming(name, opened)
 
 
 def naming(name: str, read: Callable[[], Answer]) -> Answer:

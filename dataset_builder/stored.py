@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from audio_compositionality.hub.calls import call
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.errors import Action, HubError, Repository, is_of_client
-from audio_compositionality.support.files import sha256_of_file
+from audio_compositionality.support.files import read_file, sha256_of_file
 from audio_compositionality.support.text import first_line
 
 from .data import Clip, DatasetError, HeldData, Row, Waveform, check_range
@@ -291,7 +291,7 @@ def check_card(place: Place) -> None:
     if path is None:
         return
     try:
-        header = _HEADER.match(path.read_text("utf-8"))
+        header = _HEADER.match(read_file(path).decode())
         values = yaml.safe_load(header[1]) if header else None
     except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
         raise DatasetError(

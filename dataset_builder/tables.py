@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from xml.etree import ElementTree
 
+from audio_compositionality.support.files import open_file, read_file
 from audio_compositionality.support.text import first_line, listed, nearest, plain, shortened, shown
 
 from .data import DatasetError
@@ -117,7 +118,7 @@ def read_content(path: Path, largest: int = LARGEST) -> bytes:
     try:
         if path.stat().st_size > largest:
             raise TableError(f"{path.name} has more than {largest // 2**20} MiB; is it a table?")
-        content = path.read_bytes()
+        content = read_file(path)
     except OSError as error:
         raise TableError(f"{path.name} cannot be read: {first_line(error)}") from error
     if content.startswith(_WORKBOOKS) and path.suffix.lower() in (".xlsx", ".xls", ".ods", ".xlsm", ".csv", ".tsv"):
@@ -294,7 +295,7 @@ def head_of(path: Path) -> list[Line]:
     Raises:
         OSError: it cannot be read.
     """
-    with path.open("rb") as stream:
+    with open_file(path) as stream:
         content = stream.read(_HEAD)
     if content.startswith(_WORKBOOKS):
         read_content(path)

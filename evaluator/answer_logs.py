@@ -29,6 +29,7 @@ from audio_compositionality.dataset_builder.sounds.published.question_tables imp
 )
 from audio_compositionality.dataset_builder.tables import open_table, workbook_rows
 from audio_compositionality.support.errors import AudioCompositionalityError
+from audio_compositionality.support.files import open_file, read_file
 from audio_compositionality.support.text import first_line, nearest, shown
 from audio_compositionality.tasks.registry import task_names
 
@@ -143,7 +144,7 @@ def read_logs(
             ) from error
     else:
         try:
-            with path.open("rb") as stream:
+            with open_file(path) as stream:
                 is_archive = stream.read(4) == b"PK\x03\x04"
             logs = [_of_archive(path, column) if is_archive else _of_text(path, column)]
         except (DatasetError, OSError) as error:
@@ -194,7 +195,7 @@ def _of_result(path: Path, data: str | None, store: Path | None) -> AnswerLog:
 
 def _of_text(path: Path, column: str | None) -> AnswerLog:
     """The log in a file of text: a table, JSON Lines, or JSON."""
-    with path.open("rb") as stream:
+    with open_file(path) as stream:
         first = stream.readline(LARGEST_TABLE)
         has_more = bool(stream.readline(LARGEST_TABLE).strip())
     try:
@@ -216,7 +217,7 @@ def _of_text(path: Path, column: str | None) -> AnswerLog:
         return _of_table(path, "a table", rows.records(), column)
     if is_lines:
         return _of_table(path, "JSON Lines", _lines(path), column)
-    value = _parsed(path.read_bytes(), str(path))
+    value = _parsed(read_file(path), str(path))
     if isinstance(value, dict) and isinstance(value.get("samples"), list) and "eval" in value:
         return AnswerLog(str(path), tuple(map(_of_inspect, value["samples"])), *INSPECT_AI)
     return _of_table(path, *_rows_in(path, value), column)
@@ -261,7 +262,7 @@ def _parsed(content: bytes, where: str) -> Any:
 
 
 def _lines(path: Path) -> Iterator[Any]:
-    with path.open("rb") as stream:
+    with open_file(path) as stream:
         for number in range(1, MOST_ANSWERS + 2):
             line = stream.readline(LARGEST_TABLE + 1)
             if not line:

@@ -22,6 +22,7 @@ from audio_compositionality.evaluator.submissions.layout import FILE_LIMITS, SAM
 from audio_compositionality.evaluator.submissions.submission import read_sample_table
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.errors import HubError, Repository
+from audio_compositionality.support.files import read_file
 from audio_compositionality.support.text import shortened
 
 from .board import Entry, sample_facts
@@ -131,7 +132,7 @@ class Plots:
 
     def _load(self, commit: str, entry: Entry) -> ComparedResult:
         path = self._hub.download(self._repository, entry.samples, commit, limit=FILE_LIMITS[SAMPLES])
-        table = read_sample_table(path.read_bytes(), entry.result)
+        table = read_sample_table(read_file(path), entry.result)
         return ComparedResult(entry.id, entry.result, Path(entry.samples), table)
 
 

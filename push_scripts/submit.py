@@ -25,6 +25,7 @@ from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.content import Commit, RemoteFile, digest_of
 from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.hub.names import dataset_of, leaderboard_of, results_of
+from audio_compositionality.support.files import read_file
 from audio_compositionality.support.text import number_text
 from audio_compositionality.tasks.registry import list_tasks, load_task
 
@@ -117,7 +118,7 @@ def submit_results(
             f"there is no {repository}: check --org; `audio-compositionality push leaderboard` creates one", 404
         )
     # Equal results with equal options have equal titles, by which the pull request is recognised.
-    digests = sorted(hashlib.sha256(one.path.read_bytes()).hexdigest() for one in loaded)
+    digests = sorted(hashlib.sha256(read_file(one.path)).hexdigest() for one in loaded)
     digest = hashlib.sha256(repr((digests, (with_outputs, paradigm, licence))).encode()).hexdigest()
     ids = sorted({result.model.id for result in results})
     names = ids[0] if len(ids) == 1 else f"{len(ids)} models"
@@ -269,7 +270,7 @@ def submit_model_results(hub: Hub, org: str, model: Repository, results: Sequenc
     present: Any = None
     if path in hub.files(model, branch):
         try:
-            present = yaml.safe_load(hub.download(model, path, branch, limit=_LIMIT).read_text("utf-8"))
+            present = yaml.safe_load(read_file(hub.download(model, path, branch, limit=_LIMIT)).decode())
         except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
             raise ResultError(f"{path} of {model.id} is not valid YAML: correct it there first") from error
     kept = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -16,9 +17,30 @@ from contextlib import contextmanager
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import filelock
+
+
+def open_file(path: Path) -> BinaryIO:
+    """A file, opened for reading. Nothing but a regular file is opened: a pipe would wait for ever, and a device may
+    have no end.
+
+    Raises:
+        OSError: it cannot be read, or is not a regular file.
+    """
+    at_once = getattr(os, "O_NONBLOCK", 0)
+    stream = open(path, "rb", opener=lambda name, flags: os.open(name, flags | at_once))  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        stream.close()
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+    return stream
+
+
+def read_file(path: Path) -> bytes:
+    """The content of a file; see `open_file`."""
+    with open_file(path) as stream:
+        return stream.read()
 
 
 def safe_file_name(text: str) -> str:
@@ -114,7 +136,7 @@ def _is_running(process: int) -> bool:
 
 def sha256_of_file(path: Path) -> str:
     """SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as stream:
+    with open_file(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 

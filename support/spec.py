@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from .errors import InputError
-from .files import sha256_of_json
+from .files import open_file, sha256_of_json
 from .table import Column, Table, rows_of
 from .text import closest, first_line, listed, nearest
 
@@ -219,7 +219,7 @@ def read_yaml(path: Path) -> dict[str, Any]:
             repeat one list many times, and be endless when printed.
     """
     try:
-        with path.open("rb") as stream:
+        with open_file(path) as stream:
             content = stream.read(LARGEST_FILE + 1)
     except OSError as error:
         raise InputError(f"cannot read the settings in {path}: {error.strerror or error}") from error

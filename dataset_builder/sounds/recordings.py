@@ -25,7 +25,7 @@ import soundfile
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from audio_compositionality.support.files import sha256_of, sha256_of_file
+from audio_compositionality.support.files import open_file, sha256_of, sha256_of_file
 from audio_compositionality.support.text import shown
 
 from ..account import Account, counts_of
@@ -191,12 +191,13 @@ def _reasons(what: str) -> Iterator[None]:
         raise SoundError(f"{what}: {reason}") from error
 
 
-def _opened(file: SoundFile) -> bytes | io.BytesIO:
+def _opened(file: SoundFile) -> int | io.BytesIO:
     if isinstance(file, Path) and file.suffix.lower() in FOREIGN_SUFFIXES:
         return io.BytesIO(_transcoded(file))
     if isinstance(file, Path):
-        # As bytes: a name need not be valid UTF-8.
-        return os.fsencode(file)
+        # A descriptor of its own, which libsndfile closes; a name need not be valid UTF-8.
+        with open_file(file) as stream:
+            return os.dup(stream.fileno())
     file.seek(0)
     return file
 
@@ -206,6 +207,7 @@ def _transcoded(path: Path) -> bytes:
     program = shutil.which("ffmpeg")
     if program is None:
         raise SoundError(f"ends in {path.suffix.lower()}, which is read where FFmpeg is installed")
+    open_file(path).close()
     quiet: tuple[str | bytes, ...] = (program, "-nostdin", "-v", "error", "-xerror", "-protocol_whitelist", "file,pipe")
     sound = ("-vn", "-map", "0:a:0", "-c:a", "pcm_f32le", "-fs", str(_LARGEST_SOUND), "-f", "wav", "pipe:1")
     command = [*quiet, "-i", os.fsencode(f"file:{path}"), *sound]

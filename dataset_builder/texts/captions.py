@@ -13,7 +13,7 @@ import numpy as np
 import yaml
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.files import packaged_yaml, sha256_of_json
+from audio_compositionality.support.files import packaged_yaml, read_file, sha256_of_json
 from audio_compositionality.support.text import first_line, nearest
 
 from ..scenes.captioned import Expression, Leaf, Then, Together, joined
@@ -291,7 +291,7 @@ def load_templates(name: str = DEFAULT) -> Templates:
             f"unknown prompts {name!r}: neither a YAML file that lists some nor a name; {nearest(name, sets)}"
         )
     try:
-        values = yaml.safe_load(path.read_text("utf-8"))
+        values = yaml.safe_load(read_file(path))
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise InputError(f"prompts cannot be read from {name!r}: {first_line(error)}") from error
     if not isinstance(values, list):

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from audio_compositionality.support.checked_files import DamagedError, parsed_sealed_json
-from audio_compositionality.support.files import sha256_of_file
+from audio_compositionality.support.files import read_file, sha256_of_file
 from audio_compositionality.support.text import first_line, shortened
 
 from ..base import ModelError
@@ -124,7 +124,7 @@ def read_record_values(path: Path) -> dict[str, Any]:
         DamagedError: it is not as it was written.
         OSError: it cannot be read.
     """
-    return parsed_sealed_json(path.read_bytes(), path)
+    return parsed_sealed_json(read_file(path), path)
 
 
 def check_recorded_files(values: Mapping[str, Any], find: Find, folder: Path, *, fresh: bool = False) -> None:

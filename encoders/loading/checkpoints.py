@@ -25,7 +25,7 @@ from safetensors import SafetensorError, safe_open
 from transformers import AutoConfig, AutoFeatureExtractor, AutoTokenizer, PretrainedConfig, initialization
 from transformers.utils import logging as transformers_logging
 
-from audio_compositionality.support.files import sha256_of, sha256_of_file
+from audio_compositionality.support.files import open_file, read_file, sha256_of, sha256_of_file
 from audio_compositionality.support.text import first_line, shortened, shown
 
 from ..base import ModelError
@@ -144,7 +144,7 @@ class Checkpoint(ModelSource):
             return (single,)
         if (index := self.find(INDEX)) is not None:
             try:
-                weight_map = json.loads(index.read_text("utf-8"))["weight_map"]
+                weight_map = json.loads(read_file(index))["weight_map"]
                 names = sorted({file for tensor, file in weight_map.items() if self._is_used(tensor)})
                 strange = [name for name in names if Path(name).name != name or not name.endswith(".safetensors")]
             except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -366,6 +366,7 @@ class Checkpoint(ModelSource):
                 state |= {new: stored[name] for name in stored if (new := rename(name)) is not None}
                 continue
             try:
+                open_file(file).close()
                 with safe_open(file, "pt") as tensors:
                     names = {name: rename(name) for name in tensors.keys()}  # noqa: SIM118 (no mapping)
                     state |= {new: tensors.get_tensor(name) for name, new in names.items() if new is not None}

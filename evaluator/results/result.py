@@ -20,7 +20,7 @@ from pydantic import Field, PrivateAttr, StrictBool, StrictInt, StringConstraint
 
 from audio_compositionality.encoders.base import ModelCard
 from audio_compositionality.encoders.options import EncoderOptions
-from audio_compositionality.support.files import safe_file_name, sha256_of, write_together
+from audio_compositionality.support.files import open_file, safe_file_name, sha256_of, write_together
 from audio_compositionality.support.text import number_text, shortened
 from audio_compositionality.tasks.base import Measure, TaskInfo
 from audio_compositionality.tasks.registry import load_task
@@ -434,7 +434,7 @@ def _read_file(path: Path, limit: int) -> bytes:
     if not path.is_file():
         raise ResultError(f"{path.name} is missing, or is not a regular file")
     try:
-        with path.open("rb") as stream:
+        with open_file(path) as stream:
             content = stream.read(limit + 1)
     except OSError as error:
         raise ResultError(f"{path.name} cannot be read: {error.strerror}") from error
