@@ -29,7 +29,7 @@ from audio_compositionality.support.files import open_file, read_file, sha256_of
 from audio_compositionality.support.text import first_line, shortened, shown
 
 from ..base import ModelError
-from .beside_weights import TOKENIZER_FILES, VOCABULARIES, recorded_data
+from .beside_weights import STATES_RECORD, TOKENIZER_FILES, VOCABULARIES, recorded_data
 from .downloads import WeightsFile, check_digest, download_from_hub
 from .listing import register_configuration
 from .twins import ModelSource, Twin
@@ -434,7 +434,9 @@ def open_checkpoint(
     checkpoint = Checkpoint(name or identifier, str(source), commit, config, twin, paradigm, licence, trained_on)
     if trained_on is not None:
         return checkpoint
-    recorded = recorded_data(checkpoint.find, fresh=checkpoint.fresh_seed is not None)
+    recorded = recorded_data(
+        checkpoint.find, is_stated=STATES_RECORD in stated, fresh=checkpoint.fresh_seed is not None
+    )
     return replace(checkpoint, trained_on=recorded)
 
 
