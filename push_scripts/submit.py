@@ -25,8 +25,10 @@ from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.content import Commit, RemoteFile, digest_of
 from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.hub.names import dataset_of, leaderboard_of, results_of
+from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import read_file
 from audio_compositionality.support.text import number_text
+from audio_compositionality.support.yaml_text import parse_yaml
 from audio_compositionality.tasks.registry import list_tasks, load_task
 
 from .dataset import MANIFEST_LIMIT, registered_tasks
@@ -270,8 +272,8 @@ def submit_model_results(hub: Hub, org: str, model: Repository, results: Sequenc
     present: Any = None
     if path in hub.files(model, branch):
         try:
-            present = yaml.safe_load(read_file(hub.download(model, path, branch, limit=_LIMIT)).decode())
-        except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+            present = parse_yaml(read_file(hub.download(model, path, branch, limit=_LIMIT)), path)
+        except InputError as error:
             raise ResultError(f"{path} of {model.id} is not valid YAML: correct it there first") from error
     kept = []
     for entry in present if isinstance(present, list) else []:
