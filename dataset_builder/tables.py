@@ -11,7 +11,6 @@ import ast
 import codecs
 import csv
 import io
-import json
 import math
 import re
 import string
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from xml.etree import ElementTree
 
 from audio_compositionality.support.files import open_file, read_file
-from audio_compositionality.support.text import first_line, listed, nearest, plain, shortened, shown
+from audio_compositionality.support.text import first_line, listed, nearest, parse_json, plain, shortened, shown
 
 from .data import DatasetError
 
@@ -361,7 +360,7 @@ def value_of(value: Any) -> Any:
         return value
     if _PRINTED.fullmatch(text):
         text = f"[{','.join(re.findall(_STRING, text, re.DOTALL))}]"
-    for read in (json.loads, ast.literal_eval):
+    for read in (parse_json, ast.literal_eval):
         try:
             return read(text)
         except (ValueError, SyntaxError, MemoryError, RecursionError):

@@ -30,7 +30,7 @@ from audio_compositionality.dataset_builder.sounds.published.question_tables imp
 from audio_compositionality.dataset_builder.tables import open_table, workbook_rows
 from audio_compositionality.support.errors import AudioCompositionalityError
 from audio_compositionality.support.files import open_file, read_file
-from audio_compositionality.support.text import first_line, nearest, shown
+from audio_compositionality.support.text import first_line, nearest, parse_json, shown
 from audio_compositionality.tasks.registry import task_names
 
 from .results.result import is_result_file
@@ -254,7 +254,7 @@ def _rows_in(path: Path, value: Any) -> tuple[str, Sequence[Any]]:
 
 def _parsed(content: bytes, where: str) -> Any:
     try:
-        return json.loads(content.decode("utf-8-sig"))
+        return parse_json(content.decode("utf-8-sig"))
     except RecursionError:
         raise LogError(f"{where} is nested too deep") from None
     except ValueError as error:

@@ -54,7 +54,7 @@ def write_whole(path: Path, content: bytes | str) -> None:
 
     Args:
         path: of the file; an existing one is replaced. A device or a pipe, such as ``/dev/stdout``, is written into.
-        content: text is written as UTF-8, with its own line ends.
+        content: text is written as UTF-8, with its own line ends; a half of a surrogate pair as ``\\ud800``.
     """
     write_together({path: content})
 
@@ -65,7 +65,10 @@ def write_together(files: Mapping[Path, bytes | str]) -> None:
     Args:
         files: content by path, see `write_whole`.
     """
-    contents = {path: content.encode() if isinstance(content, str) else content for path, content in files.items()}
+    contents = {
+        path: content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
+        for path, content in files.items()
+    }
     partials = {partial_path(path): path for path in files if not _is_no_file(path)}
     try:
         for partial, path in partials.items():

@@ -244,7 +244,7 @@ _SEVERAL = "holds several sounds, or unknown ones: left out except where a clip 
 _SHOWN = 3
 """Recordings that an error names."""
 
-_NUMBER = re.compile(r"\s*[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+_NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 
 
 _HEARD = -35.0

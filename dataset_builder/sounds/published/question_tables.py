@@ -6,7 +6,6 @@ A table is CSV, TSV, JSON, JSONL, Parquet, a folder of Parquet shards, or a data
 from __future__ import annotations
 
 import io
-import json
 import re
 import string
 import unicodedata
@@ -21,7 +20,7 @@ from typing import Any
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of, sha256_of_file
-from audio_compositionality.support.text import counted, first_line, listed, nearest, shown
+from audio_compositionality.support.text import counted, first_line, listed, nearest, parse_json, shown
 
 from ...account import Account
 from ...data import DatasetError, HeldData, Row
@@ -209,9 +208,9 @@ def read_records(path: Path, encoding: str | None = None) -> list[Record]:
             if suffix in (".csv", ".tsv"):
                 rows = open_table(path, encoding=encoding, ragged="fill").records()
             elif suffix == ".jsonl":
-                rows = [json.loads(line) for line in read_text(path, encoding).splitlines() if line.strip()]
+                rows = [parse_json(line) for line in read_text(path, encoding).splitlines() if line.strip()]
             else:
-                rows = json.loads(read_text(path, encoding))
+                rows = parse_json(read_text(path, encoding))
                 if isinstance(rows, dict):
                     rows = next((value for value in rows.values() if isinstance(value, list)), [])
             for number, row in enumerate(rows, 1):
@@ -532,16 +531,19 @@ def lettered_options(prompt: str) -> tuple[str, ...]:
         return tuple(last)
     found = set()
     for form, letters in product(_FORMS, (string.ascii_uppercase, string.ascii_lowercase)):
-        for rest in re.split(rf"(?:^|(?<=[\s:])){re.escape(form.format(letters[0]))}", prompt)[1:]:
+        first = form.format(letters[0])
+        if first not in prompt:
+            continue
+        for rest in re.split(rf"(?:^|(?<=[\s:])){re.escape(first)}", prompt)[1:]:
             texts: list[str] = []
             for letter in letters[1:]:
                 mark = form.format(letter)
+                if mark not in rest:
+                    break
                 parts = re.split(rf"(?<=\s){re.escape(mark)}", rest)
                 if len(parts) == 1:
                     # Some programs join the options without a blank: "A. dogB. rain".
                     parts = rest.split(mark)
-                if len(parts) == 1:
-                    break
                 texts.append(parts[0].strip() if len(parts) == 2 else "")
                 rest = parts[1]
             texts.append(rest.partition("\n")[0].strip())
