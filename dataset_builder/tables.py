@@ -12,6 +12,7 @@ import codecs
 import csv
 import io
 import math
+import os
 import re
 import string
 from collections import Counter
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 LARGEST = 256 * 2**20
 """Bytes of a table."""
+
+ROWS_VARIABLE, MOST_ROWS = "AUDIO_COMPOSITIONALITY_MOST_ROWS", 1_000_000
+"""Most rows of a table, and the variable of the environment that states another number."""
 
 DELIMITERS: Mapping[str, str] = {"\t": "tab", ";": "semicolon", "|": "|", ",": "comma"}
 """Characters between fields, with their names."""
@@ -128,6 +132,18 @@ def read_content(path: Path, largest: int = LARGEST) -> bytes:
     return content
 
 
+def check_rows(count: int, name: str) -> None:
+    """Refuse a table with too many rows, which costs hours and gigabytes before anything is seen of it.
+
+    Raises:
+        TableError: names the limit, and how to raise it.
+    """
+    stated = os.environ.get(ROWS_VARIABLE, "")
+    most = int(stated) if re.fullmatch("[0-9]{1,12}", stated) else MOST_ROWS
+    if count > most:
+        raise TableError(f"{name} has {count:,} rows or more; the limit is {most:,}: {ROWS_VARIABLE} states another")
+
+
 def text_of(content: bytes, name: str, encoding: str | None = None, otherwise: str | None = None) -> str:
     """The text of a file.
 
@@ -220,6 +236,7 @@ def lines_of(text: str, name: str, *, blanks: int = 0, is_loose: bool = False) -
                 if any(field.strip() for field in row):
                     lines.append(Line(f"{name}:{number + 1}", tuple(map(str.strip, row))))
                 number = reader.line_num + (1 if start else 0)
+            check_rows(len(lines), name)
         except csv.Error as error:
             raise TableError(f"{name}:{number + 1} cannot be read as a row of a table: {error}") from error
         return lines

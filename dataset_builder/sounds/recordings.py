@@ -53,6 +53,9 @@ LONGEST_HOURS = 24
 MOST_CHANNELS = 16
 """A file that claims more channels counts as damaged: their samples would fill the memory."""
 
+MOST_VALUES = 2**28
+"""Samples of all channels that are decoded at a time, 1 GiB: a small file can hold any number of equal ones."""
+
 _LOSSY = ("VORBIS", "OPUS", "MPEG")
 """Beginnings of the names of formats whose samples differ by rounding from one decoder to the next."""
 
@@ -129,8 +132,13 @@ def read_samples(file: SoundFile, frames: int, start: int) -> NDArray[np.float32
     Raises:
         SoundError: they are missing, or not numbers.
     """
-    with _reasons("cannot be decoded"):
-        samples, _ = soundfile.read(_opened(file), frames, start, dtype="float32", always_2d=True)
+    with _reasons("cannot be decoded"), soundfile.SoundFile(_opened(file)) as sound:
+        if frames * sound.channels > MOST_VALUES:
+            raise SoundError(
+                f"has {frames:,} samples in {sound.channels} channels; at most {MOST_VALUES:,} are decoded at a time"
+            )
+        sound.seek(min(start, sound.frames))
+        samples = sound.read(frames, "float32", always_2d=True)
     if len(samples) != frames:
         raise SoundError(f"ends after {len(samples):,} of {frames:,} samples; the file is damaged")
     if not np.isfinite(samples).all():

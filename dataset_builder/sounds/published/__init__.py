@@ -32,8 +32,8 @@ from ...data import Clip, Data, DatasetError, Row, check_range
 from ...tables import text_of
 from ..recordings import SoundError, SoundFile, is_regular, printable, read_header, read_samples
 
-LONGEST_CLIP = 600
-"""Seconds; a file that claims more is not decoded."""
+LONGEST_CLIP, LONGEST_TOGETHER = 600, 1_200
+"""Seconds of a file that is decoded, and of all files of a question, which are in memory at once."""
 
 
 class Reader(Protocol):
@@ -379,12 +379,12 @@ class ParquetFiles:
 
     def file(self, name: str) -> io.BytesIO:
         """The content of a file; see `ZippedFiles.file`."""
-        from ...manifest import naming
+        from ...manifest import rows_of_group
 
         group, place = self._places[name]
         if self._read[0] != group:
-            table = naming(self.title, lambda: self._table.read_row_group(group, [self._sound]))
-            self._read = (group, table[self._sound].to_pylist())
+            rows = rows_of_group(self.title, self._table, group, [self._sound])
+            self._read = (group, [row[self._sound] for row in rows])
         content = (self._read[1][place] or {}).get("bytes")
         if not content:
             raise DatasetError("holds no audio")

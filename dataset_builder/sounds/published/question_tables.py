@@ -25,10 +25,10 @@ from audio_compositionality.support.text import counted, first_line, listed, nea
 from ...account import Account
 from ...data import DatasetError, HeldData, Row
 from ...rendered import HUB_ID
-from ...tables import heading_of, open_table, read_text, value_of
+from ...tables import check_rows, heading_of, open_table, read_text, value_of
 from ..files import FoundFiles
 from ..recordings import SoundError, SoundFile, printable, read_header
-from . import LARGEST_FILE, LARGEST_TABLE, LONGEST_CLIP, ReadClip, ReadConfiguration
+from . import LARGEST_FILE, LARGEST_TABLE, LONGEST_CLIP, LONGEST_TOGETHER, ReadClip, ReadConfiguration
 
 RECIPE = "audio_questions"
 
@@ -213,6 +213,7 @@ def read_records(path: Path, encoding: str | None = None) -> list[Record]:
                 rows = parse_json(read_text(path, encoding))
                 if isinstance(rows, dict):
                     rows = next((value for value in rows.values() if isinstance(value, list)), [])
+            check_rows(len(rows), path.name)
             for number, row in enumerate(rows, 1):
                 if not isinstance(row, dict):
                     raise DatasetError(f"entry {number} has other fields than the headings")
@@ -237,10 +238,10 @@ class _ParquetTable:
         self._read: tuple[int, list[Record]] = (-1, [])
 
     def _group(self, group: int) -> list[Record]:
-        from ...manifest import naming
+        from ...manifest import rows_of_group
 
         if self._read[0] != group:
-            self._read = (group, naming(self._name, lambda: self._table.read_row_group(group).to_pylist()))
+            self._read = (group, rows_of_group(self._name, self._table, group))
         return self._read[1]
 
     def records(self) -> Iterator[Record]:
@@ -347,6 +348,9 @@ def valid_questions(
         except (TypeError, ValueError, KeyError):
             fault = fault or "events are no list of onset, offset and label"
         fault = fault or next((sound.fault for sound in of_row if sound.fault), None)
+        together = sum(sound.seconds for sound in of_row)
+        if fault is None and together > LONGEST_TOGETHER:
+            fault = f"its sounds are together longer than {LONGEST_TOGETHER:,} s: {together:,.0f} s"
         if numbers[draft.id] > 1:
             fault = "the id is that of another row"
         if fault is not None:
@@ -363,7 +367,7 @@ def valid_questions(
             "kind": draft.kind,
             "group": draft.group or sha256_of("".join(digests[-1]).encode())[:16],
             "files": [sound.name for sound in of_row],
-            "duration": round(sum(sound.seconds for sound in of_row), 3),
+            "duration": round(together, 3),
             "events": events,
         }
         rows.append(row)
