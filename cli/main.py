@@ -18,7 +18,7 @@ from itertools import pairwise
 from typing import Any, NoReturn
 
 from audio_compositionality.support.errors import AudioCompositionalityError, InputError
-from audio_compositionality.support.text import closest, listed, nearest
+from audio_compositionality.support.text import closest, listed, nearest, printed
 
 from .arguments import HELP, Command, ListedError, add_traceback
 
@@ -57,6 +57,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     typed = list(sys.argv[1:] if arguments is None else arguments)
     warnings.showwarning = show_warning
+    with suppress(AttributeError):
+        # Texts of others may have what no output can: half of a surrogate pair.
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     command: Command | None = None
     options: argparse.Namespace | None = None
     try:
@@ -241,7 +244,7 @@ class _Version(argparse.Action):
 
 def show_warning(message: Warning | str, category: type[Warning], *_: object, **__: object) -> None:
     """Print a warning as a line of its own; replaces `warnings.showwarning` in a command."""
-    print(f"{'note' if category is UserWarning else category.__name__}: {message}", file=sys.stderr)
+    print(f"{'note' if category is UserWarning else category.__name__}: {printed(message)}", file=sys.stderr)
 
 
 _KEPT = "what is finished is kept"
@@ -323,5 +326,5 @@ def exit_status(error: BaseException, *, resume: str = "", traceback: bool = Fal
     # Another process reports why the work ended.
     if not (is_one_of_several and type(error).__name__ == "ProcessError" and rank != "0"):
         process = f"process {int(rank) + 1} of {count}: " if is_one_of_several and rank.isdigit() else ""
-        print(f"{process}{message}{hint}", file=sys.stderr)
+        print(f"{process}{printed(message)}{hint}", file=sys.stderr)
     return 130 if isinstance(error, KeyboardInterrupt) else 2

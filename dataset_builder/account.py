@@ -10,7 +10,7 @@ from typing import Any
 
 from audio_compositionality.support.text import listed, shown
 
-_PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|[\w./ -]*:\d+|\d[\d.,]*")
+_PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|[\w./ -]{0,200}:\d+|\d[\d.,]*")
 """Parts of a reason that differ from one file to the next: names, places and numbers."""
 
 _SHOWN = 8

@@ -24,7 +24,9 @@ from audio_compositionality.support.checked_files import DamagedError, parsed_se
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import (
     locked,
+    open_file,
     partial_path,
+    read_file,
     remove_partial_files,
     sha256_of_file,
     sha256_of_json,
@@ -238,7 +240,7 @@ def _build(
             digests = {name: shard.sha256 for name, shard in manifest.recipes[job.name].shards.items()}
             if not digests and begun.exists():
                 try:
-                    digests = parsed_sealed_json(begun.read_bytes(), begun)
+                    digests = parsed_sealed_json(read_file(begun), begun)
                 except DamagedError as error:
                     warnings.warn(f"{error}; the shards beside it are written again", stacklevel=4)
             shards = {}
@@ -394,7 +396,7 @@ def _write_shard(
                         writer.write_table(pa.Table.from_pylist(rows, schema=schema))
                         advance(sum(len(job.recipe.clip_names(row)) for row in rows))
             # The file gets its name when its content is on the disk.
-            with partial.open("rb") as file:
+            with open_file(partial) as file:
                 os.fsync(file.fileno())
             partial.replace(path)
         finally:

@@ -19,6 +19,7 @@ from typing import Any
 from pydantic import Field, field_validator
 
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.files import open_file
 from audio_compositionality.support.spec import Spec, read_yaml
 from audio_compositionality.support.text import first_line, listed, nearest, plain, shown
 
@@ -419,8 +420,8 @@ def _names_recipes(card: Path) -> bool:
     from .recipes import list_recipes
 
     try:
-        with card.open(encoding="utf-8") as stream:
-            head = stream.read(_HEAD)
+        with open_file(card) as stream:
+            head = stream.read(_HEAD).decode(errors="replace")
     except (OSError, ValueError):
         return False
     return not set(re.findall(r"config_name: *[\"']?([\w-]+)", head)).isdisjoint(list_recipes())
@@ -506,8 +507,8 @@ def _columns_of(path: Path) -> tuple[str, ...]:
     lines = head_of(path)
     if path.suffix.lower() not in (".json", ".jsonl"):
         return lines[0].fields if lines else ()
-    with path.open(encoding="utf-8-sig", errors="replace") as stream:
-        head = stream.read(_HEAD)
+    with open_file(path) as stream:
+        head = stream.read(_HEAD).decode("utf-8-sig", "replace")
     if path.suffix.lower() == ".json":
         return tuple(dict.fromkeys(re.findall(r'"(\w+)"\s*:', head)))
     try:

@@ -9,16 +9,17 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from audio_compositionality.support.files import sha256_of_file, sha256_of_json
+from audio_compositionality.support.files import open_file, read_file, sha256_of_file, sha256_of_json
 from audio_compositionality.support.text import listed
 
-from .data import DatasetError, column_table, recipe_fingerprint
+from .data import DatasetError, Row, column_table, recipe_fingerprint
+from .tables import check_rows
 
 if TYPE_CHECKING:
     import pyarrow.parquet as pq
@@ -134,7 +135,7 @@ class Manifest:
         if not path.exists():
             return None
         try:
-            content = json.loads(path.read_text("utf-8"))
+            content = json.loads(read_file(path))
             stated = content.pop("sha256")
             if content["schema_version"] != SCHEMA_VERSION:
                 raise DatasetError(
@@ -210,7 +211,34 @@ def open_parquet(name: str, path: Path) -> pq.ParquetFile:
     """
     import pyarrow.parquet as pq
 
-    return naming(name, lambda: pq.ParquetFile(path))
+    def opened() -> pq.ParquetFile:
+        open_file(path).close()
+        return pq.ParquetFile(path)
+
+    table = naming(name, opened)
+    check_rows(table.metadata.num_rows, name)
+    return table
+
+
+LARGEST_GROUP = 2**31
+"""Bytes of a row group in memory: a file of some kilobytes can hold any number of equal ones."""
+
+
+def rows_of_group(name: str, table: pq.ParquetFile, group: int, columns: Sequence[str] | None = None) -> list[Row]:
+    """The rows of a row group, a few at a time until they are too large.
+
+    Raises:
+        DatasetError: they are damaged, or have more than `LARGEST_GROUP` bytes.
+    """
+    rows: list[Row] = []
+    size = 0
+    batches = table.iter_batches(256, row_groups=[group], columns=columns)
+    while (batch := naming(name, lambda: next(batches, None))) is not None:
+        size += batch.nbytes
+        if size > LARGEST_GROUP:
+            raise DatasetError(f"{name} has a row group of more than {LARGEST_GROUP:,} bytes")
+        rows += naming(name, batch.to_pylist)
+    return rows
 
 
 def naming(name: str, read: Callable[[], Answer]) -> Answer:

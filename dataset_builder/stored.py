@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import re
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,15 +18,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import soundfile
 import soxr
-import yaml
 from datasets import Features
 from numpy.typing import NDArray
 
 from audio_compositionality.hub.calls import call
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.errors import Action, HubError, Repository, is_of_client
-from audio_compositionality.support.files import sha256_of_file
+from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.files import open_file, sha256_of_file
 from audio_compositionality.support.text import first_line
+from audio_compositionality.support.yaml_text import parse_yaml
 
 from .data import Clip, DatasetError, HeldData, Row, Waveform, check_range
 from .manifest import (
@@ -47,7 +47,8 @@ from .sounds.published import CONFIGURATION, published_columns, published_with
 
 _EXPECTED = "expected a folder written by `audio-compositionality build`, or a Hub id of such data"
 
-_HEADER = re.compile(r"\A\ufeff?---\s*\n(.*?)^---\s*$", re.DOTALL | re.MULTILINE)
+_LARGEST_CARD = 2**24
+"""Bytes of a card."""
 """The YAML at the head of a card."""
 
 Answer = TypeVar("Answer")
@@ -291,9 +292,16 @@ def check_card(place: Place) -> None:
     if path is None:
         return
     try:
-        header = _HEADER.match(path.read_text("utf-8"))
-        values = yaml.safe_load(header[1]) if header else None
-    except (OSError, ValueError, yaml.YAMLError, RecursionError) as error:
+        with open_file(path) as stream:
+            content = stream.read(_LARGEST_CARD + 1)
+        if len(content) > _LARGEST_CARD:
+            raise InputError(f"it has more than {_LARGEST_CARD:,} bytes")
+        # What no line of dashes ends is no header, neither here nor for `datasets`.
+        lines = content.decode("utf-8-sig").strip().splitlines()
+        dashes = [number for number, line in enumerate(lines) if line.strip() == "---"]
+        has_header = len(dashes) > 1 and dashes[0] == 0
+        values = parse_yaml("\n".join(lines[1 : dashes[1]]), CARD_NAME) if has_header else None
+    except (OSError, UnicodeDecodeError, InputError) as error:
         raise DatasetError(
             f"no data set in {place.source!r}: {CARD_NAME} cannot be read: {first_line(error)}"
         ) from error

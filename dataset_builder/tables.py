@@ -11,8 +11,8 @@ import ast
 import codecs
 import csv
 import io
-import json
 import math
+import os
 import re
 import string
 from collections import Counter
@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 from xml.etree import ElementTree
 
-from audio_compositionality.support.text import first_line, listed, nearest, plain, shortened, shown
+from audio_compositionality.support.files import open_file, read_file
+from audio_compositionality.support.text import first_line, listed, nearest, parse_json, plain, shortened, shown
 
 from .data import DatasetError
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 
 LARGEST = 256 * 2**20
 """Bytes of a table."""
+
+ROWS_VARIABLE, MOST_ROWS = "AUDIO_COMPOSITIONALITY_MOST_ROWS", 1_000_000
+"""Most rows of a table, and the variable of the environment that states another number."""
 
 DELIMITERS: Mapping[str, str] = {"\t": "tab", ";": "semicolon", "|": "|", ",": "comma"}
 """Characters between fields, with their names."""
@@ -117,7 +121,7 @@ def read_content(path: Path, largest: int = LARGEST) -> bytes:
     try:
         if path.stat().st_size > largest:
             raise TableError(f"{path.name} has more than {largest // 2**20} MiB; is it a table?")
-        content = path.read_bytes()
+        content = read_file(path)
     except OSError as error:
         raise TableError(f"{path.name} cannot be read: {first_line(error)}") from error
     if content.startswith(_WORKBOOKS) and path.suffix.lower() in (".xlsx", ".xls", ".ods", ".xlsm", ".csv", ".tsv"):
@@ -126,6 +130,18 @@ def read_content(path: Path, largest: int = LARGEST) -> bytes:
             "As, CSV UTF-8; in LibreOffice: File, Save As, Text CSV), and give that file"
         )
     return content
+
+
+def check_rows(count: int, name: str) -> None:
+    """Refuse a table with too many rows, which costs hours and gigabytes before anything is seen of it.
+
+    Raises:
+        TableError: names the limit, and how to raise it.
+    """
+    stated = os.environ.get(ROWS_VARIABLE, "")
+    most = int(stated) if re.fullmatch("[0-9]{1,12}", stated) else MOST_ROWS
+    if count > most:
+        raise TableError(f"{name} has {count:,} rows or more; the limit is {most:,}: {ROWS_VARIABLE} states another")
 
 
 def text_of(content: bytes, name: str, encoding: str | None = None, otherwise: str | None = None) -> str:
@@ -220,6 +236,7 @@ def lines_of(text: str, name: str, *, blanks: int = 0, is_loose: bool = False) -
                 if any(field.strip() for field in row):
                     lines.append(Line(f"{name}:{number + 1}", tuple(map(str.strip, row))))
                 number = reader.line_num + (1 if start else 0)
+            check_rows(len(lines), name)
         except csv.Error as error:
             raise TableError(f"{name}:{number + 1} cannot be read as a row of a table: {error}") from error
         return lines
@@ -294,7 +311,7 @@ def head_of(path: Path) -> list[Line]:
     Raises:
         OSError: it cannot be read.
     """
-    with path.open("rb") as stream:
+    with open_file(path) as stream:
         content = stream.read(_HEAD)
     if content.startswith(_WORKBOOKS):
         read_content(path)
@@ -360,7 +377,7 @@ def value_of(value: Any) -> Any:
         return value
     if _PRINTED.fullmatch(text):
         text = f"[{','.join(re.findall(_STRING, text, re.DOTALL))}]"
-    for read in (json.loads, ast.literal_eval):
+    for read in (parse_json, ast.literal_eval):
         try:
             return read(text)
         except (ValueError, SyntaxError, MemoryError, RecursionError):

@@ -30,7 +30,8 @@ from audio_compositionality.dataset_builder.sounds.published.question_tables imp
 from audio_compositionality.dataset_builder.tables import open_table, workbook_rows
 from audio_compositionality.metrics.answers import ANSWER_FIELDS, is_thought
 from audio_compositionality.support.errors import AudioCompositionalityError
-from audio_compositionality.support.text import first_line, nearest, shown
+from audio_compositionality.support.files import open_file, read_file
+from audio_compositionality.support.text import first_line, nearest, parse_json, shown
 from audio_compositionality.tasks.registry import task_names
 
 from .results.result import is_result_file
@@ -144,7 +145,7 @@ def read_logs(
             ) from error
     else:
         try:
-            with path.open("rb") as stream:
+            with open_file(path) as stream:
                 is_archive = stream.read(4) == b"PK\x03\x04"
             logs = [_of_archive(path, column) if is_archive else _of_text(path, column)]
         except (DatasetError, OSError) as error:
@@ -195,7 +196,7 @@ def _of_result(path: Path, data: str | None, store: Path | None) -> AnswerLog:
 
 def _of_text(path: Path, column: str | None) -> AnswerLog:
     """The log in a file of text: a table, JSON Lines, or JSON."""
-    with path.open("rb") as stream:
+    with open_file(path) as stream:
         first = stream.readline(LARGEST_TABLE)
         has_more = bool(stream.readline(LARGEST_TABLE).strip())
     try:
@@ -217,7 +218,7 @@ def _of_text(path: Path, column: str | None) -> AnswerLog:
         return _of_table(path, "a table", rows.records(), column)
     if is_lines:
         return _of_table(path, "JSON Lines", _lines(path), column)
-    value = _parsed(path.read_bytes(), str(path))
+    value = _parsed(read_file(path), str(path))
     if isinstance(value, dict) and isinstance(value.get("samples"), list) and "eval" in value:
         return AnswerLog(str(path), tuple(map(_of_inspect, value["samples"])), *INSPECT_AI)
     return _of_table(path, *_rows_in(path, value), column)
@@ -254,7 +255,7 @@ def _rows_in(path: Path, value: Any) -> tuple[str, Sequence[Any]]:
 
 def _parsed(content: bytes, where: str) -> Any:
     try:
-        return json.loads(content.decode("utf-8-sig"))
+        return parse_json(content.decode("utf-8-sig"))
     except RecursionError:
         raise LogError(f"{where} is nested too deep") from None
     except ValueError as error:
@@ -262,7 +263,7 @@ def _parsed(content: bytes, where: str) -> Any:
 
 
 def _lines(path: Path) -> Iterator[Any]:
-    with path.open("rb") as stream:
+    with open_file(path) as stream:
         for number in range(1, MOST_ANSWERS + 2):
             line = stream.readline(LARGEST_TABLE + 1)
             if not line:

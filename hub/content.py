@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from audio_compositionality.support.files import open_file
+
 from .errors import Repository
 
 Content = bytes | Path
@@ -124,7 +126,7 @@ def digest_of(content: Content, kind: str) -> str:
     if isinstance(content, bytes):
         digest.update(content)
     else:
-        with content.open("rb") as file:
+        with open_file(content) as file:
             while block := file.read(1 << 20):
                 digest.update(block)
     return f"{kind}:{digest.hexdigest()}"

@@ -41,6 +41,7 @@ from audio_compositionality.evaluator.submissions.verification import Verificati
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.hub.names import dataset_of
+from audio_compositionality.support.files import read_file
 from audio_compositionality.support.text import shortened
 
 # ----- A function in a process of its own, with a time limit
@@ -296,7 +297,7 @@ class Examiner:
     def _fetch(self, commit: str, path: str, limit: int, *, keep: bool = False) -> bytes:
         file = self.hub.download(self.repository, path, commit, limit=limit)
         try:
-            return file.read_bytes()
+            return read_file(file)
         finally:
             if path.endswith(f"/{EMBEDDINGS}") or not keep:
                 # Not needed again, and the disk of a Space is small: the file, and the link to it.

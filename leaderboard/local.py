@@ -9,7 +9,7 @@ from typing import Any
 
 from audio_compositionality.evaluator.compare.loading import GivenResults, load_results
 from audio_compositionality.evaluator.results.result import ResultError, samples_path
-from audio_compositionality.support.files import safe_file_name
+from audio_compositionality.support.files import read_file, safe_file_name
 from audio_compositionality.tasks.registry import load_task
 
 from .board import Board, Entry, Rejected, is_older, trimmed_samples
@@ -65,5 +65,5 @@ def launch_local(paths: GivenResults, **options: Any) -> None:
     local_board(paths)
     source = BoardSource(lambda: local_board(paths), min_age=1)
     source.start()
-    plots = Plots(lambda _, entry: Path(entry.samples).read_bytes())
+    plots = Plots(lambda _, entry: read_file(Path(entry.samples)))
     show(page_blocks(PageCallbacks(source, plots, None, "ORG", lambda: ""), None, "ORG"), **options)

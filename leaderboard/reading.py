@@ -24,6 +24,7 @@ from audio_compositionality.evaluator.submissions.submission import (
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.content import RemoteFile
 from audio_compositionality.hub.errors import HubError, Repository
+from audio_compositionality.support.files import read_file
 from audio_compositionality.support.text import shortened
 from audio_compositionality.tasks.registry import load_task
 
@@ -176,7 +177,7 @@ class BoardReader:
 
     def _fetch(self, commit: str, path: str, limit: int) -> bytes:
         try:
-            return self._hub.download(self._repository, path, commit, limit=limit).read_bytes()
+            return read_file(self._hub.download(self._repository, path, commit, limit=limit))
         except HubError as error:
             # About one file, which the Hub does not have or give; else the Hub itself is in trouble.
             if error.status in (400, 403, 404, 410, 416):

@@ -14,6 +14,7 @@ from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.hub.names import results_of
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.files import read_file
 
 from .board import Entry
 from .callbacks import PageCallbacks, Selection
@@ -155,7 +156,7 @@ def launch(space_id: str, *, checks: bool = False, **options: Any) -> None:
     state = checker.state if checker else (lambda: problem)
 
     def fetch(commit: str, entry: Entry) -> bytes:
-        return hub.download(results, entry.samples, commit, limit=FILE_LIMITS[SAMPLES]).read_bytes()
+        return read_file(hub.download(results, entry.samples, commit, limit=FILE_LIMITS[SAMPLES]))
 
     callbacks = PageCallbacks(source, Plots(fetch), results, org, state)
     show(page_blocks(callbacks, results, org), **options)

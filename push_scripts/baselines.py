@@ -22,7 +22,7 @@ from audio_compositionality.evaluator.submissions.submission import read_result
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.errors import Repository
 from audio_compositionality.hub.names import results_of
-from audio_compositionality.support.files import safe_file_name
+from audio_compositionality.support.files import read_file, safe_file_name
 from audio_compositionality.tasks.base import Task
 from audio_compositionality.tasks.registry import default_tasks
 
@@ -165,7 +165,7 @@ def _results_there(hub: Hub, repository: Repository, models: Collection[str]) ->
         if folder.encoder in names and RESULT in folder.files:
             path = folder.files[RESULT].path
             try:
-                results.append(read_result(hub.download(repository, path, limit=FILE_LIMITS[RESULT]).read_bytes()))
+                results.append(read_result(read_file(hub.download(repository, path, limit=FILE_LIMITS[RESULT]))))
             except ResultError:
                 continue
     return results

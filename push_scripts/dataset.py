@@ -18,6 +18,7 @@ from audio_compositionality.encoders.base import ENCODER, LANGUAGE_MODEL, TEXT_E
 from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.content import Content, Push
 from audio_compositionality.hub.names import dataset_of
+from audio_compositionality.support.files import read_file
 from audio_compositionality.support.progress import during
 from audio_compositionality.tasks.base import TaskInfo
 from audio_compositionality.tasks.registry import list_tasks
@@ -188,7 +189,7 @@ def check_built_folder(folder: Path) -> Manifest:
                 raise DatasetError(f"{name} has {metadata.num_rows} rows, {MANIFEST_NAME} says {shard.rows}")
             done(1)
     card = folder / CARD_NAME
-    text = card.read_text("utf-8", errors="replace") if card.is_file() else ""
+    text = read_file(card).decode(errors="replace") if card.is_file() else ""
     for name, recipe in manifest.recipes.items():
         if recipe.fingerprint not in text:
             raise DatasetError(

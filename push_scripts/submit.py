@@ -25,8 +25,10 @@ from audio_compositionality.hub.client import Hub
 from audio_compositionality.hub.content import Commit, RemoteFile, digest_of
 from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.hub.names import dataset_of, leaderboard_of, results_of
-from audio_compositionality.support.errors import AudioCompositionalityError
+from audio_compositionality.support.errors import AudioCompositionalityError, InputError
+from audio_compositionality.support.files import read_file
 from audio_compositionality.support.text import number_text
+from audio_compositionality.support.yaml_text import parse_yaml
 from audio_compositionality.tasks.registry import list_tasks, load_task
 
 from .dataset import MANIFEST_LIMIT, registered_tasks
@@ -118,7 +120,7 @@ def submit_results(
             f"there is no {repository}: check --org; `audio-compositionality push leaderboard` creates one", 404
         )
     # Equal results with equal options have equal titles, by which the pull request is recognised.
-    digests = sorted(hashlib.sha256(one.path.read_bytes()).hexdigest() for one in loaded)
+    digests = sorted(hashlib.sha256(read_file(one.path)).hexdigest() for one in loaded)
     digest = hashlib.sha256(repr((digests, (with_outputs, paradigm, licence))).encode()).hexdigest()
     ids = sorted({result.model.id for result in results})
     names = ids[0] if len(ids) == 1 else f"{len(ids)} models"
@@ -313,8 +315,8 @@ def submit_model_results(hub: Hub, org: str, model: Repository, results: Sequenc
     present: Any = None
     if path in hub.files(model, branch):
         try:
-            present = yaml.safe_load(hub.download(model, path, branch, limit=_LIMIT).read_text("utf-8"))
-        except (yaml.YAMLError, UnicodeDecodeError, RecursionError) as error:
+            present = parse_yaml(read_file(hub.download(model, path, branch, limit=_LIMIT)), path)
+        except InputError as error:
             raise ResultError(f"{path} of {model.id} is not valid YAML: correct it there first") from error
     kept = []
     for entry in present if isinstance(present, list) else []:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from .files import partial_path, permit_as_new, sha256_of_file
+from .files import open_file, partial_path, permit_as_new, sha256_of_file
 from .text import first_line
 
 NO_DIGEST = "0" * 64
@@ -97,7 +97,7 @@ def check_sealed_file(path: Path) -> None:
         DamagedError: the file differs from what was written.
         OSError: it cannot be read.
     """
-    with path.open("rb") as stream:
+    with open_file(path) as stream:
         head = stream.read(_HEAD)
         start, stop = _place_in(head)
         digest = hashlib.sha256(head[:start])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -16,9 +17,30 @@ from contextlib import contextmanager
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import filelock
+
+
+def open_file(path: Path) -> BinaryIO:
+    """A file, opened for reading. Nothing but a regular file is opened: a pipe would wait for ever, and a device may
+    have no end.
+
+    Raises:
+        OSError: it cannot be read, or is not a regular file.
+    """
+    at_once = getattr(os, "O_NONBLOCK", 0)
+    stream = open(path, "rb", opener=lambda name, flags: os.open(name, flags | at_once))  # noqa: SIM115
+    if not stat.S_ISREG(os.fstat(stream.fileno()).st_mode):
+        stream.close()
+        raise OSError(errno.EINVAL, "it is not a regular file", str(path))
+    return stream
+
+
+def read_file(path: Path) -> bytes:
+    """The content of a file; see `open_file`."""
+    with open_file(path) as stream:
+        return stream.read()
 
 
 def safe_file_name(text: str) -> str:
@@ -32,7 +54,7 @@ def write_whole(path: Path, content: bytes | str) -> None:
 
     Args:
         path: of the file; an existing one is replaced. A device or a pipe, such as ``/dev/stdout``, is written into.
-        content: text is written as UTF-8, with its own line ends.
+        content: text is written as UTF-8, with its own line ends; a half of a surrogate pair as ``\\ud800``.
     """
     write_together({path: content})
 
@@ -43,7 +65,10 @@ def write_together(files: Mapping[Path, bytes | str]) -> None:
     Args:
         files: content by path, see `write_whole`.
     """
-    contents = {path: content.encode() if isinstance(content, str) else content for path, content in files.items()}
+    contents = {
+        path: content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
+        for path, content in files.items()
+    }
     partials = {partial_path(path): path for path in files if not _is_no_file(path)}
     try:
         for partial, path in partials.items():
@@ -114,7 +139,7 @@ def _is_running(process: int) -> bool:
 
 def sha256_of_file(path: Path) -> str:
     """SHA-256 of a file, in hexadecimal."""
-    with path.open("rb") as stream:
+    with open_file(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 

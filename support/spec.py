@@ -6,7 +6,6 @@ place.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -18,15 +17,13 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
 
 from .errors import InputError
-from .files import sha256_of_json
+from .files import open_file, sha256_of_json
 from .table import Column, Table, rows_of
-from .text import closest, first_line, listed, nearest
+from .text import closest, listed, nearest
+from .yaml_text import LARGEST, parse_yaml
 
 _WORDS: Mapping[Any, str] = {int: "a whole number", float: "a number", bool: "true or false", str: "a text"}
 """Types of values that can be typed, in words."""
-
-LARGEST_FILE = 2**20
-"""Bytes of a file of settings; a usual one has a thousand."""
 
 DEEPEST = 2
 """Deepest nesting of lists and mappings in a setting: the stages of a training are a list of mappings."""
@@ -219,24 +216,16 @@ def read_yaml(path: Path) -> dict[str, Any]:
             repeat one list many times, and be endless when printed.
     """
     try:
-        with path.open("rb") as stream:
-            content = stream.read(LARGEST_FILE + 1)
+        with open_file(path) as stream:
+            content = stream.read(LARGEST + 1)
     except OSError as error:
         raise InputError(f"cannot read the settings in {path}: {error.strerror or error}") from error
-    if len(content) > LARGEST_FILE:
-        raise InputError(f"{path} has more than {LARGEST_FILE:,} bytes, too many for a file of settings")
-    return parse_yaml(content, str(path))
+    return parse_settings(content, str(path))
 
 
-def parse_yaml(content: bytes | str, path: str) -> dict[str, Any]:
+def parse_settings(content: bytes | str, path: str) -> dict[str, Any]:
     """The values in the content of a YAML file of settings; see `read_yaml`."""
-    import yaml
-
-    try:
-        text = content.decode() if isinstance(content, bytes) else content
-        values = yaml.load(text, _yaml_loader())  # it is a SafeLoader
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not YAML: {getattr(error, 'problem', None) or first_line(error)}") from error
+    values = parse_yaml(content, path)
     if not isinstance(values, dict):
         raise InputError(f"{path} must have lines such as 'seed: 1', but is a {type(values).__name__}")
     check_depth(values, path)
@@ -259,20 +248,6 @@ def _is_deeper(value: Any, most: int) -> bool:
         return False
     parts = value.values() if isinstance(value, dict) else value
     return most == 0 or any(_is_deeper(part, most - 1) for part in parts)
-
-
-@cache
-def _yaml_loader() -> Any:
-    """A loader of YAML with ``1e-3`` as a number, as in YAML 1.2; by 1.1, and so by the library, it is a text."""
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        pass
-
-    Loader.add_implicit_resolver(
-        "tag:yaml.org,2002:float", re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
-    )
-    return Loader
 
 
 def rule_of(field: FieldInfo) -> str:

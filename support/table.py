@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import json
 import math
@@ -137,15 +138,18 @@ def to_csv(table: Table) -> str:
 
 
 def frame_to_csv(values: pandas.DataFrame) -> str:
-    """CSV (RFC 4180), numbers in full precision; text that a spreadsheet would run as a formula has an apostrophe."""
-    import pandas
+    """CSV of a frame, numbers in full precision, missing ones empty; see `csv_text`."""
+    columns = [values[name].astype(object).where(values[name].notna(), None).tolist() for name in values.columns]
+    return csv_text([list(values.columns), *zip(*columns, strict=True)])
 
-    def defused(value: Any) -> Any:
-        return defuse(plain(value)) if isinstance(value, str) else value
 
-    # Objects: the result of `map` would be typed again, and whole numbers with gaps would become 5.0.
-    columns = {name: pandas.Series(list(map(defused, values[name])), dtype=object) for name in values.columns}
-    return str(pandas.DataFrame(columns).to_csv(index=False))
+def csv_text(rows: Iterable[Iterable[Any]]) -> str:
+    """CSV (RFC 4180) of rows of values; text is `plain`, and where a spreadsheet would run it as a formula it has an
+    apostrophe."""
+    stream = io.StringIO()
+    writer = csv.writer(stream, lineterminator="\n")
+    writer.writerows([defuse(plain(cell)) if isinstance(cell, str) else cell for cell in row] for row in rows)
+    return stream.getvalue()
 
 
 def defuse(text: str) -> str:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import difflib
+import json
+import re
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 
 def closest(name: str, valid: Iterable[str], cutoff: float = 0.5) -> str | None:
@@ -60,6 +63,32 @@ def plain(text: str) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+LONGEST_LINE = 500
+"""Characters of a line that is printed for an error or a warning."""
+
+
+def printed(message: object) -> str:
+    """A message as it is printed, whatever texts of others are in it: each line `plain`, the middle of a long one left
+    out."""
+    half = LONGEST_LINE // 2 - 1
+    lines = str(message).split("\n")
+    lines = [line if len(line) <= LONGEST_LINE else f"{line[:half]} … {line[-half:]}" for line in lines]
+    return "\n".join(map(plain, [*lines[:20], "…"] if len(lines) > 40 else lines))
+
+
+def parse_json(text: str) -> Any:
+    """The value of a JSON text. A half of a surrogate pair, which no file can hold, becomes U+FFFD.
+
+    Raises:
+        ValueError: it is not JSON.
+        RecursionError: it is nested too deep.
+    """
+    value = json.loads(text)
+    if "\\u" not in text:
+        return value
+    return json.loads(re.sub("[\ud800-\udfff]", "\N{REPLACEMENT CHARACTER}", json.dumps(value, ensure_ascii=False)))
 
 
 def shortened(text: str, limit: int) -> str:

@@ -367,6 +367,27 @@ def declared(requirements: list[str]) -> set[str]:
     return {normal(re.split(r"[\s<>=!~;\[]", requirement)[0]) for requirement in requirements}
 
 
+def test_files_are_opened_by_one_function_that_opens_regular_files_only():
+    """A pipe in place of a file would wait for ever. Files of the package itself are read directly."""
+    own = {"metrics/__init__.py", "push_scripts/spaces.py", "tasks/metric_files.py"}
+    own |= {"encoders/inference.py", "support/torchaudio_build.py"}
+    packaged = ("files(", "(files(", "resources.files(", "distribution.")
+    direct = [
+        f"{path.relative_to(ROOT)}:{call.lineno}"
+        for path in product_files()
+        for call in nodes(path).get(ast.Call, ())
+        if isinstance(call.func, ast.Attribute)
+        and (
+            call.func.attr in ("read_text", "read_bytes")
+            or (call.func.attr == "open" and any(getattr(one, "value", None) in ("r", "rb") for one in call.args))
+        )
+        and room_of(path) != STUDIES
+        and path.relative_to(ROOT).as_posix() not in own
+        and not ast.unparse(call).startswith(packaged)
+    ]
+    assert not direct, f"read through support.files.open_file: {direct}"
+
+
 def test_every_package_that_is_imported_is_declared():
     distributions = importlib.metadata.packages_distributions()
     names = {name.split(".")[0]: where(path, line) for path in product_files() for line, name in imports(path)}

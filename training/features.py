@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Clip
 from audio_compositionality.encoders.base import FloatArray, resample
-from audio_compositionality.support.files import CACHE_VARIABLE, cache_folder, locked, write_whole
+from audio_compositionality.support.files import CACHE_VARIABLE, cache_folder, locked, sha256_of_json, write_whole
 from audio_compositionality.support.progress import make_bar
 
 from .settings import TrainingError
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 
     from .data import TrainingData
 
-VERSION = 3
+VERSION = 4
 """Version of the stored features; it rises with any change of the values or files."""
 
 CHUNK = 32
 """Clips of a chunk, which are computed, written and noted as done together."""
 
 _VALUES, _DIGESTS, _FACTS = "values.npy", "digests.npy", "features.json"
-"""Float16 [clips, ...]; SHA-256 of each clip's values, bytes [clips, 32], zeros until it is done; the settings."""
+"""Float16 [clips, ...]; `_digest` of each clip's values, bytes [clips, 32], zeros until it is done; the settings."""
 
 _SPARE = 2**26
 """Bytes that must stay free on the disk."""
@@ -128,13 +128,15 @@ class StoredFeatures:
     Attributes:
         folder: where they are.
         values: [clips, ...], memory-mapped; not compared with their digests.
-        digests: SHA-256 of each clip's features, bytes [clips, 32], memory-mapped.
+        digests: of each clip's features, bytes [clips, 32], memory-mapped; see `_digest`.
+        owner: digest of the data and the front end.
         compute: computes the features of a clip by its number, float32.
     """
 
     folder: Path
     values: NDArray[Any]
     digests: NDArray[np.uint8]
+    owner: str
     compute: Callable[[int], FloatArray]
 
     @cached_property
@@ -151,7 +153,7 @@ class StoredFeatures:
         """
         features: NDArray[np.float16] = self.values[clips]
         for clip in np.unique(clips[~self._checked[clips]]).tolist():
-            if _digest(self.values[clip]) != self.digests[clip].tobytes():
+            if _digest(self.values[clip], clip, self.owner) != self.digests[clip].tobytes():
                 warnings.warn(
                     f"{self.folder / _VALUES} or {_DIGESTS} beside it is damaged: the features of clip {clip} are not "
                     "those of their digest, and are computed again",
@@ -160,7 +162,7 @@ class StoredFeatures:
                 again = self.compute(clip).astype(np.float16)
                 features[clips == clip] = again
                 if (arrays := _open_arrays(self.folder, self.values.shape, "r+")) is not None:
-                    arrays[0][clip], arrays[1][clip] = again, np.frombuffer(_digest(again), np.uint8)
+                    arrays[0][clip], arrays[1][clip] = again, np.frombuffer(_digest(again, clip, self.owner), np.uint8)
             self._checked[clip] = True
         return features
 
@@ -171,15 +173,20 @@ class StoredFeatures:
         return torch.from_numpy(self.read(clips).astype(np.float32))
 
 
-def _digest(features: NDArray[np.float16]) -> bytes:
-    return hashlib.sha256(features.tobytes()).digest()
+def _digest(features: NDArray[np.float16], clip: int, owner: str) -> bytes:
+    """SHA-256 of a clip's features, its number and their owner: those of other data do not pass for them."""
+    return hashlib.sha256(f"{owner} {clip} ".encode() + features.tobytes()).digest()
+
+
+def _owner(data: TrainingData, front_end: ClipFrontEnd) -> str:
+    """A digest of all that decides the features of some data: equal for equal clips, front ends and versions."""
+    stated = {"version": VERSION, "fingerprint": data.fingerprint, "clips": data.num_clips, **front_end.settings}
+    return sha256_of_json(stated)
 
 
 def features_folder(data: TrainingData, front_end: ClipFrontEnd) -> Path:
     """The folder for the features of some data: one for equal clips, front ends and versions."""
-    stated = {"version": VERSION, "fingerprint": data.fingerprint, "clips": data.num_clips, **front_end.settings}
-    digest = hashlib.sha256(json.dumps(stated, sort_keys=True).encode()).hexdigest()
-    return cache_folder() / "training-features" / digest[:32]
+    return cache_folder() / "training-features" / _owner(data, front_end)[:32]
 
 
 def prepare_features(
@@ -206,7 +213,7 @@ def prepare_features(
         DatasetError: a clip cannot be used: names it.
     """
     folder = features_folder(data, front_end) if folder is None else folder
-    shape = (data.num_clips, *front_end.shape)
+    shape, owner = (data.num_clips, *front_end.shape), _owner(data, front_end)
     folder.mkdir(parents=True, exist_ok=True)
 
     def compute(clips: Iterable[Clip]) -> FloatArray:
@@ -219,10 +226,10 @@ def prepare_features(
                 arrays = _open_arrays(folder, shape, "r+") or _make_arrays(folder, shape)
                 facts = {"version": VERSION, "source": data.source, "recipe": data.recipe, **front_end.settings}
                 write_whole(folder / _FACTS, json.dumps(facts, indent=1) + "\n")
-                _fill(*arrays, data, compute, workers or min(os.cpu_count() or 1, 4), progress)
+                _fill(*arrays, data, owner, compute, workers or min(os.cpu_count() or 1, 4), progress)
         if not got:
             time.sleep(0.2)
-    return StoredFeatures(folder, *arrays, lambda clip: compute(data.clips(range(clip, clip + 1)))[0])
+    return StoredFeatures(folder, *arrays, owner, lambda clip: compute(data.clips(range(clip, clip + 1)))[0])
 
 
 _Arrays: TypeAlias = tuple["np.memmap[Any, Any]", "np.memmap[Any, Any]"]
@@ -277,6 +284,7 @@ def _fill(
     values: np.memmap[Any, Any],
     digests: np.memmap[Any, Any],
     data: TrainingData,
+    owner: str,
     compute: Callable[[Iterable[Clip]], FloatArray],
     workers: int,
     progress: bool,
@@ -300,7 +308,9 @@ def _fill(
                     values[some] = features
                     # Features with a digest must be on disk, even if the machine stops.
                     values.flush()
-                    digests[some] = [np.frombuffer(_digest(one), np.uint8) for one in features]
+                    digests[some] = [
+                        np.frombuffer(_digest(one, clip, owner), np.uint8) for clip, one in enumerate(features, done)
+                    ]
                     done += len(features)
                     bar.update(len(features))
         finally:

@@ -12,6 +12,7 @@ from accelerate import PartialState
 from accelerate.tracking import LOGGER_TYPE_TO_CLASS, get_available_trackers
 
 from audio_compositionality.support.files import write_whole
+from audio_compositionality.support.table import csv_text
 
 from .settings import TrainingError
 
@@ -47,7 +48,7 @@ class RunLog:
             step: that the run goes on from.
             tables: of its checkpoint, see `tables`; empty where the run begins.
         """
-        self._rows = {name: [tables.get(name, _lines([columns]))] for name, columns in _COLUMNS.items()}
+        self._rows = {name: [tables.get(name, csv_text([columns]))] for name, columns in _COLUMNS.items()}
         for name, text in self.tables.items():
             write_whole(out / name, text)
         # Each line is flushed when it is written.
@@ -95,15 +96,9 @@ class RunLog:
             tracker.finish()
 
     def _add(self, name: str, rows: Iterable[Sequence[object]]) -> None:
-        text = _lines(rows)
+        text = csv_text(rows)
         self._rows[name].append(text)
         self._files[name].write(text)
-
-
-def _lines(rows: Iterable[Sequence[object]]) -> str:
-    text = io.StringIO(newline="")
-    csv.writer(text).writerows(rows)
-    return text.getvalue()
 
 
 def log_rows(text: str) -> list[dict[str, str]]:

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from audio_compositionality.encoders.inference import resolve_device
-from audio_compositionality.encoders.loading.beside_weights import RECORD
+from audio_compositionality.encoders.loading.beside_weights import RECORD, STATES_RECORD
 from audio_compositionality.evaluator.run.processes import Processes, join_launched
 from audio_compositionality.support.checked_files import digests_of
-from audio_compositionality.support.files import locked, partial_path, write_whole
+from audio_compositionality.support.files import locked, partial_path, read_file, sha256_of_json, write_whole
 from audio_compositionality.support.progress import make_bar
 
 from .batches import Batch, Batches, BatchSettings, FeatureSource, TextSettings, check_neighbours, nearest_rows
@@ -33,7 +33,7 @@ from .log import STEP_COLUMNS, RunLog
 from .losses import StageLoss, processes, stage_loss
 from .model import TwoTowers
 from .run_folder import DataFacts, TrainingRecord, check_out, write_record
-from .settings import HARD, MODULAR, Stage, TrainingError, TrainingSettings
+from .settings import FREE, HARD, MODULAR, Stage, TrainingError, TrainingSettings
 from .state import FILE, Position, TrainingState, find_checkpoint, load_checkpoint, save_checkpoint
 
 if TYPE_CHECKING:
@@ -218,6 +218,8 @@ class Trainer:
         self.position = Position()
         described = f"{len(data.rows):,} rows of {data.recipe}, {data.source}"
         self.facts = DataFacts(data.source, data.recipe, data.fingerprint, len(data.rows), described)
+        owned = {name: value for name, value in settings.values().items() if name not in FREE}
+        self.owner = sha256_of_json({"settings": owned, "fingerprint": data.fingerprint})
 
     def run(self) -> TrainingRun:
         """Go through all stages, from the state in the folder; afterwards the towers have the last weights.
@@ -234,7 +236,7 @@ class Trainer:
                     raise TrainingError(f"another process is training in {self.out}")
                 write_record(self.out, TrainingRecord(self.settings.values(), self.facts), self.settings)
             self._validates = json.loads(self.processes.tell(json.dumps(self._validate is not None)))
-            state = find_checkpoint(self.out)
+            state = find_checkpoint(self.out, self.owner)
             # From here on the folder is written to: no process looks for a state any more.
             self.processes.wait()
             if state is None:
@@ -441,7 +443,7 @@ class Trainer:
         if self.processes.is_main:
             tables = {} if self.log is None else self.log.tables
             state = TrainingState(self.position, tables, self._near if self.position.step else None)
-            save_checkpoint(self.out, state, self.towers, optimizer, self.computing.scaler)
+            save_checkpoint(self.out, state, self.towers, optimizer, self.computing.scaler, owner=self.owner)
         # No process goes on before there is a state to go back to, and none reads it before it is complete.
         self.processes.wait()
 
@@ -453,6 +455,9 @@ def saved_beside(towers: TwoTowers, folder: Path) -> Iterator[tuple[Path, dict[s
     shutil.rmtree(partial, ignore_errors=True)
     try:
         towers.save(partial)
+        # Without the record, nothing would show that a file beside it has changed.
+        path = partial / "config.json"
+        write_whole(path, json.dumps({**json.loads(read_file(path)), STATES_RECORD: RECORD}, indent=2) + "\n")
         yield partial, digests_of(partial, partial.iterdir())
     finally:
         shutil.rmtree(partial, ignore_errors=True)

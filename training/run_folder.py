@@ -19,7 +19,7 @@ from audio_compositionality.encoders.families.aligned import MODEL_TYPE
 from audio_compositionality.encoders.loading import beside_weights
 from audio_compositionality.encoders.loading.names import is_public
 from audio_compositionality.support.checked_files import DamagedError, sealed_json
-from audio_compositionality.support.files import write_together
+from audio_compositionality.support.files import read_file, write_together
 from audio_compositionality.support.spec import check_depth
 from audio_compositionality.support.text import first_line, number_text, plain
 
@@ -320,7 +320,7 @@ def push_model(out: Path, name: str, *, hub: Hub | None = None, private: bool = 
     check_model_files(out, record)
     path = out / "config.json"
     try:
-        config = json.loads(path.read_text("utf-8"))
+        config = json.loads(read_file(path))
     except (OSError, ValueError, RecursionError) as error:
         raise TrainingError(f"cannot read {path}: {first_line(error)}") from error
     if isinstance(config, dict) and config.get("model_type") == MODEL_TYPE:

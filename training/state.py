@@ -28,7 +28,7 @@ from .settings import TrainingError
 
 FOLDER = "checkpoint"
 FILE, FILE_BEFORE = "state.safetensors", "state-before.safetensors"
-VERSION = 2
+VERSION = 3
 """Version of the file's content; another is refused."""
 
 WEIGHT, MOMENT, TABLE = "weight/", "optimizer/", "table/"
@@ -89,6 +89,8 @@ def save_checkpoint(
     towers: TwoTowers,
     optimizer: torch.optim.Optimizer | None,
     scaler: torch.amp.GradScaler | None = None,
+    *,
+    owner: str,
 ) -> None:
     """Write the state; the previous one stays beside it.
 
@@ -98,6 +100,7 @@ def save_checkpoint(
         towers: with all weights, frozen ones included: the initial model may be gone when the run goes on.
         optimizer: None between two stages.
         scaler: of float16, whose scale is kept.
+        owner: digest of the settings and the data of the training.
     """
     tensors = {WEIGHT + name: tensor.detach().cpu().contiguous() for name, tensor in _unique(towers).items()}
     names = {id(weight): name for name, weight in towers.named_trained()}
@@ -112,7 +115,8 @@ def save_checkpoint(
     path.parent.mkdir(parents=True, exist_ok=True)
     remove_partial_files(path.parent)
     scale = scaler.state_dict() if scaler is not None else {}
-    stated = {DIGEST: NO_DIGEST, "version": VERSION, "position": asdict(checkpoint.position), "scaler": scale}
+    stated = {DIGEST: NO_DIGEST, "version": VERSION, "owner": owner, "scaler": scale}
+    stated |= {"position": asdict(checkpoint.position)}
     try:
         # A single entry: safetensors writes several in any order.
         write_sealed_file(
@@ -124,22 +128,26 @@ def save_checkpoint(
         raise OSError(f"cannot write {path}: {first_line(error)}") from error
 
 
-def find_checkpoint(out: Path) -> TrainingState | None:
+def find_checkpoint(out: Path, owner: str) -> TrainingState | None:
     """The state of the training in a folder; None where it has not begun.
 
     Where the file is damaged the previous one is taken, and a warning says so. Each file is read once from end to end.
 
+    Args:
+        out: folder of the run.
+        owner: digest of its settings and data, see `save_checkpoint`.
+
     Raises:
-        TrainingError: neither can be read, or is of this version.
+        TrainingError: neither can be read, or is of this training and version.
     """
     path, before = out / FOLDER / FILE, out / FOLDER / FILE_BEFORE
     if not path.exists() and not before.exists():
         return None
     try:
-        return _read(path)
+        return _read(path, owner)
     except _UNREADABLE as error:
         try:
-            stored = _read(before)
+            stored = _read(before, owner)
         except _UNREADABLE:
             raise _unreadable(path, error) from error
         reason = "is not there" if isinstance(error, FileNotFoundError) else f"cannot be used ({first_line(error)})"
@@ -154,7 +162,7 @@ def find_checkpoint(out: Path) -> TrainingState | None:
 _UNREADABLE = (OSError, SafetensorError, KeyError, TypeError, ValueError, RecursionError)
 
 
-def _read(path: Path) -> TrainingState:
+def _read(path: Path, owner: str) -> TrainingState:
     """The checkpoint in a file, verified by its digest."""
     check_sealed_file(path)
     with safe_open(path, "np") as stored:
@@ -164,6 +172,8 @@ def _read(path: Path) -> TrainingState:
                 f"{path} has the version {stated['version']}, and this program reads {VERSION}: go on with the "
                 "version that began the training, or begin again in another folder"
             )
+        if stated["owner"] != owner:
+            raise TrainingError("it is the state of a training with other settings or of other data")
         names = list(stored.keys())
         tables = {
             name.removeprefix(TABLE): stored.get_tensor(name).tobytes().decode()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.files import read_file
 
 VCED_BYTES = 155
 NAME_CHARACTERS = 10
@@ -245,7 +246,7 @@ def load_bank(path: str | PathLike[str]) -> tuple[Voice, ...]:
         InputError: If the header, the length, the end or the checksum of the file is wrong.
         OSError: If the file cannot be read.
     """
-    content = Path(path).read_bytes()
+    content = read_file(Path(path))
     header = content[:_HEADER_BYTES]
     if header[:2] + header[3:] != b"\xf0\x43\x09\x20\x00" or header[2] > 0x0F:
         raise InputError(

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import Field, ValidationInfo, field_validator, model_validator
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.spec import Spec, parse_yaml, read_yaml
+from audio_compositionality.support.spec import Spec, parse_settings, read_yaml
 from audio_compositionality.support.text import first_line, listed, nearest, shown
 
 from ..data import DatasetError
@@ -161,7 +161,7 @@ def values_in_yaml(content: Path | str, file: str) -> dict[str, Any]:
         SoundError: it cannot be read, or has no keys.
     """
     try:
-        return read_yaml(content) if isinstance(content, Path) else parse_yaml(content, file)
+        return read_yaml(content) if isinstance(content, Path) else parse_settings(content, file)
     except InputError as error:
         raise SoundError(str(error)) from error
 

@@ -25,7 +25,7 @@ import soundfile
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from audio_compositionality.support.files import sha256_of, sha256_of_file
+from audio_compositionality.support.files import open_file, sha256_of, sha256_of_file
 from audio_compositionality.support.text import shown
 
 from ..account import Account, counts_of
@@ -52,6 +52,9 @@ LONGEST_HOURS = 24
 
 MOST_CHANNELS = 16
 """A file that claims more channels counts as damaged: their samples would fill the memory."""
+
+MOST_VALUES = 2**28
+"""Samples of all channels that are decoded at a time, 1 GiB: a small file can hold any number of equal ones."""
 
 _LOSSY = ("VORBIS", "OPUS", "MPEG")
 """Beginnings of the names of formats whose samples differ by rounding from one decoder to the next."""
@@ -129,8 +132,13 @@ def read_samples(file: SoundFile, frames: int, start: int) -> NDArray[np.float32
     Raises:
         SoundError: they are missing, or not numbers.
     """
-    with _reasons("cannot be decoded"):
-        samples, _ = soundfile.read(_opened(file), frames, start, dtype="float32", always_2d=True)
+    with _reasons("cannot be decoded"), soundfile.SoundFile(_opened(file)) as sound:
+        if frames * sound.channels > MOST_VALUES:
+            raise SoundError(
+                f"has {frames:,} samples in {sound.channels} channels; at most {MOST_VALUES:,} are decoded at a time"
+            )
+        sound.seek(min(start, sound.frames))
+        samples = sound.read(frames, "float32", always_2d=True)
     if len(samples) != frames:
         raise SoundError(f"ends after {len(samples):,} of {frames:,} samples; the file is damaged")
     if not np.isfinite(samples).all():
@@ -191,12 +199,13 @@ def _reasons(what: str) -> Iterator[None]:
         raise SoundError(f"{what}: {reason}") from error
 
 
-def _opened(file: SoundFile) -> bytes | io.BytesIO:
+def _opened(file: SoundFile) -> int | io.BytesIO:
     if isinstance(file, Path) and file.suffix.lower() in FOREIGN_SUFFIXES:
         return io.BytesIO(_transcoded(file))
     if isinstance(file, Path):
-        # As bytes: a name need not be valid UTF-8.
-        return os.fsencode(file)
+        # A descriptor of its own, which libsndfile closes; a name need not be valid UTF-8.
+        with open_file(file) as stream:
+            return os.dup(stream.fileno())
     file.seek(0)
     return file
 
@@ -206,6 +215,7 @@ def _transcoded(path: Path) -> bytes:
     program = shutil.which("ffmpeg")
     if program is None:
         raise SoundError(f"ends in {path.suffix.lower()}, which is read where FFmpeg is installed")
+    open_file(path).close()
     quiet: tuple[str | bytes, ...] = (program, "-nostdin", "-v", "error", "-xerror", "-protocol_whitelist", "file,pipe")
     sound = ("-vn", "-map", "0:a:0", "-c:a", "pcm_f32le", "-fs", str(_LARGEST_SOUND), "-f", "wav", "pipe:1")
     command = [*quiet, "-i", os.fsencode(f"file:{path}"), *sound]
@@ -242,7 +252,7 @@ _SEVERAL = "holds several sounds, or unknown ones: left out except where a clip 
 _SHOWN = 3
 """Recordings that an error names."""
 
-_NUMBER = re.compile(r"\s*[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?\s*", re.ASCII)
+_NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 
 
 _HEARD = -35.0

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import yaml
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.files import packaged_yaml, sha256_of_json
+from audio_compositionality.support.files import packaged_yaml, read_file, sha256_of_json
 from audio_compositionality.support.text import first_line, nearest
+from audio_compositionality.support.yaml_text import parse_yaml
 
 from ..scenes.captioned import Expression, Leaf, Then, Together, joined
 from ..sounds.entries import label_words, word_places
@@ -291,8 +291,8 @@ def load_templates(name: str = DEFAULT) -> Templates:
             f"unknown prompts {name!r}: neither a YAML file that lists some nor a name; {nearest(name, sets)}"
         )
     try:
-        values = yaml.safe_load(path.read_text("utf-8"))
-    except (OSError, ValueError, yaml.YAMLError) as error:
+        values = parse_yaml(read_file(path), name)
+    except (OSError, InputError) as error:
         raise InputError(f"prompts cannot be read from {name!r}: {first_line(error)}") from error
     if not isinstance(values, list):
         raise InputError(f"{name!r} lists no templates of prompts; each is a text with {SLOT} in it")

@@ -149,6 +149,11 @@ class QuestionWording(NamedTuple):
     template: QuestionTemplate
 
 
+_LONGEST_QUESTION = 2_000
+"""Characters of a question that can have one of the wordings: the time of a pattern with two gaps grows with their
+square."""
+
+
 def read_wording(question: str, options: Sequence[str] = ()) -> QuestionWording | None:
     """The meaning and the wording of a question; None where it has none of the wordings.
 
@@ -158,6 +163,8 @@ def read_wording(question: str, options: Sequence[str] = ()) -> QuestionWording 
     The words of a label may be read as those of a wording. Of several readings, the one with most words of the wording,
     and so the shortest label, is taken.
     """
+    if len(question) > _LONGEST_QUESTION:
+        return None
     fitting = [
         QuestionWording(QuestionMeaning(*kind, labels.get("a", ""), template.polarity, labels.get("b", "")), template)
         for kind, template, pattern in _patterns()

@@ -25,6 +25,7 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import (
     cache_folder,
     packaged_yaml,
+    read_file,
     safe_file_name,
     sha256_of,
     sha256_of_file,
@@ -637,7 +638,7 @@ class KeptAnswers:
     def _answers(self) -> dict[str, str]:
         answers: dict[str, str] = {}
         torn: list[str] = []
-        for number, line in enumerate(self.path.read_bytes().split(b"\n") if self.path.exists() else [], 1):
+        for number, line in enumerate(read_file(self.path).split(b"\n") if self.path.exists() else [], 1):
             # Each write begins with a line end, to close a line that was cut short.
             if not line:
                 continue

@@ -12,6 +12,7 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Any
 from urllib.parse import quote
 
@@ -20,7 +21,7 @@ import numpy as np
 
 from audio_compositionality.support.errors import causes_of
 from audio_compositionality.support.retries import requested_wait
-from audio_compositionality.support.text import first_line, shortened
+from audio_compositionality.support.text import first_line, parse_json, shortened
 
 from .. import base
 from ..loading.names import KEY_VARIABLE
@@ -54,7 +55,7 @@ def outcome_of(response: httpx2.Response, body: bytes, key: str | None) -> Reply
         reason = f"the server redirects ({status}), and nothing was sent to where"
         return Failure(reason, "give the URL of the server that answers, up to /v1", status)
     try:
-        content = json.loads(body)
+        content = parse_json(body.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         if response.is_success:
             return no_completion(first_line(error), key)
@@ -89,12 +90,25 @@ _SHORTEST_SECRET = 8
 
 
 def without_key(text: str, key: str | None) -> str:
-    """A server's text without the key, even where it is quoted as in URLs or in JSON."""
+    """A server's text without the key, even where it is quoted as in URLs or in JSON, and without parts of it."""
     if key is None:
         return text
     for form in sorted({key, quote(key), quote(key, safe=""), json.dumps(key)[1:-1]}, key=len, reverse=True):
         text = text.replace(form, "***")
-    return text
+    # Servers quote a part of a key that they refuse.
+    parts = {key[start : start + _SHORTEST_SECRET] for start in range(len(key) - _SHORTEST_SECRET + 1)}
+    starts = [start for start in range(len(text)) if text[start : start + _SHORTEST_SECRET] in parts]
+    hidden = {start + place for start in starts for place in range(_SHORTEST_SECRET)}
+    runs = groupby(range(len(text)), hidden.__contains__)
+    return "".join("***" if is_hidden else "".join(text[place] for place in run) for is_hidden, run in runs)
+
+
+def _told(words: str, key: str | None) -> str:
+    """A server's words as they are shown: without the key, the sound that they quote in base64, and what is too much.
+
+    They are cut only after masking: a part of the key could not be recognised.
+    """
+    return shortened(re.sub(r"[\w+/=-]{64,}", "…", without_key(words, key)), LONGEST_WORDS)
 
 
 # ----- Answers
@@ -123,8 +137,6 @@ def reply_of(content: Any, key: str | None) -> Reply | None:
     def text(value: Any) -> str | None:
         if not isinstance(value, str):
             return None
-        # JSON can have lone surrogates, which no file can.
-        value = value.encode("utf-8", "replace").decode()
         return value if key is None or len(key) < _SHORTEST_SECRET else without_key(value, key)
 
     choice = _at(content, "choices", 0)
@@ -206,7 +218,7 @@ UP_TO_V1 = "check that the URL is that of an OpenAI-compatible server, up to /v1
 
 def no_completion(what: str, key: str | None) -> Failure:
     """The failure of a reply that is no answer, but `what`."""
-    what = shortened(without_key(what, key), LONGEST_WORDS)
+    what = _told(what, key)
     return Failure(f"the server's answer is not a chat completion ({what})", UP_TO_V1)
 
 
@@ -220,7 +232,7 @@ def failure_of(error: Exception, key: str | None) -> Failure:
     if isinstance(cause, OSError) and cause.errno is not None and "Connect call failed" in str(cause):
         # The words of asyncio, in place of the system's own reason.
         words = os.strerror(cause.errno)
-    why = shortened(without_key(words, key), LONGEST_WORDS)
+    why = _told(words, key)
     if isinstance(error, httpx2.DecodingError):
         return no_completion(f"it cannot be decompressed: {why}", key)
     if isinstance(error, httpx2.TransportError | ConnectionError):
@@ -279,8 +291,7 @@ def refusal_of(
     else:
         advice = "see the server's message; another model or shorter clips may work"
     reason = "the server answered" + (" with an error" if is_within else "") + (f" {status}" if status else "")
-    # Cut only after masking: a part of the key could not be recognised.
-    reason += f" ({shortened(without_key(words, key), LONGEST_WORDS)})" if words else ""
+    reason += f" ({_told(words, key)})" if words else ""
     return Failure(reason, advice, status, status in RETRIED, requested_wait(headers))
 
 
@@ -294,7 +305,7 @@ def server_words(content: Any) -> str:
         if isinstance(raw, str):
             content = raw
             with suppress(ValueError, RecursionError):
-                content = json.loads(raw)
+                content = parse_json(raw)
         if isinstance(content, list) and content:
             content = content[0]
             continue

@@ -17,6 +17,7 @@ import torch
 from transformers import AutoProcessor
 
 from audio_compositionality.support.errors import InputError
+from audio_compositionality.support.files import read_file
 from audio_compositionality.support.text import first_line
 
 from .. import base
@@ -59,7 +60,7 @@ class LanguageCheckpoint(Checkpoint):
             if path is None:
                 continue
             try:
-                text = path.read_text("utf-8")
+                text = read_file(path).decode()
                 template = text if path.suffix == ".jinja" else json.loads(text)["chat_template"]
             except (ValueError, KeyError, TypeError) as error:
                 raise base.ModelError(f"cannot read {name}, the chat template of '{self.name}': {error!r}") from error

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from audio_compositionality.support.checked_files import DamagedError, parsed_sealed_json
-from audio_compositionality.support.files import sha256_of_file
+from audio_compositionality.support.files import read_file, sha256_of_file
 from audio_compositionality.support.text import first_line, shortened
 
 from ..base import ModelError
@@ -79,6 +79,9 @@ class PublishedTokenizer:
 
 RECORD = "training.json"
 
+STATES_RECORD = "training_record"
+"""Name in config.json, with `RECORD`, of a model that has one: without it, the weights are not loaded."""
+
 RECORD_VERSION = 2
 """Version of the record; another version has other names in it."""
 
@@ -89,21 +92,28 @@ Find = Callable[[str], Path | None]
 """The local path of a file beside the weights, None where there is none; see `Checkpoint.find`."""
 
 
-def recorded_data(find: Find, *, fresh: bool = False) -> str | None:
+def recorded_data(find: Find, *, is_stated: bool, fresh: bool = False) -> str | None:
     """The training data of weights, in words, with the name of the rows' recipe; None where nothing is recorded.
 
     Args:
         find: files beside the weights.
+        is_stated: whether their configuration states that there is a record.
         fresh: whether the stored weights are not going to be used.
 
     Raises:
-        ModelError: the record cannot be read, or a file of the model is not the one that was written with it.
+        ModelError: the record is stated and not there, or cannot be read, or a file of the model is not the one that
+            was written with it.
     """
     try:
         path = find(RECORD)
     except ModelError:
         # Without network, cached files are run all the same.
         return None
+    if path is None and is_stated:
+        raise ModelError(
+            f"the model has no {RECORD}, which has the digests of its files: get the model again, or remove "
+            f"{STATES_RECORD!r} from its config.json to load files that nothing vouches for"
+        )
     if path is None:
         return None
     try:
@@ -124,7 +134,7 @@ def read_record_values(path: Path) -> dict[str, Any]:
         DamagedError: it is not as it was written.
         OSError: it cannot be read.
     """
-    return parsed_sealed_json(path.read_bytes(), path)
+    return parsed_sealed_json(read_file(path), path)
 
 
 def check_recorded_files(values: Mapping[str, Any], find: Find, folder: Path, *, fresh: bool = False) -> None:
@@ -139,13 +149,15 @@ def check_recorded_files(values: Mapping[str, Any], find: Find, folder: Path, *,
     Raises:
         ModelError: one was changed, or is missing.
     """
-    for name, digest in values.get("files", {}).items():
+    if not values.get("files"):
+        raise ModelError(f"{folder / RECORD} names no files: it is not the record of a model that is finished")
+    for name, digest in values["files"].items():
         if fresh and name.endswith(".safetensors"):
             continue
         path = find(name)
         if path is None or sha256_of_file(path) != digest:
             what = "is not there" if path is None else f"is damaged or was changed: its SHA-256 is not that in {RECORD}"
             raise ModelError(
-                f"{folder / name} {what}; get the model again or train it again, or remove {RECORD} if the change "
-                "is intended"
+                f"{folder / name} {what}; get the model again or train it again, or remove {RECORD}, and "
+                f"{STATES_RECORD!r} from config.json, if the change is intended"
             )

@@ -25,11 +25,11 @@ from safetensors import SafetensorError, safe_open
 from transformers import AutoConfig, AutoFeatureExtractor, AutoTokenizer, PretrainedConfig, initialization
 from transformers.utils import logging as transformers_logging
 
-from audio_compositionality.support.files import sha256_of, sha256_of_file
+from audio_compositionality.support.files import open_file, read_file, sha256_of, sha256_of_file
 from audio_compositionality.support.text import first_line, shortened, shown
 
 from ..base import ModelError
-from .beside_weights import TOKENIZER_FILES, VOCABULARIES, recorded_data
+from .beside_weights import STATES_RECORD, TOKENIZER_FILES, VOCABULARIES, recorded_data
 from .downloads import WeightsFile, check_digest, download_from_hub
 from .listing import register_configuration
 from .twins import ModelSource, Twin
@@ -144,7 +144,7 @@ class Checkpoint(ModelSource):
             return (single,)
         if (index := self.find(INDEX)) is not None:
             try:
-                weight_map = json.loads(index.read_text("utf-8"))["weight_map"]
+                weight_map = json.loads(read_file(index))["weight_map"]
                 names = sorted({file for tensor, file in weight_map.items() if self._is_used(tensor)})
                 strange = [name for name in names if Path(name).name != name or not name.endswith(".safetensors")]
             except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -366,6 +366,7 @@ class Checkpoint(ModelSource):
                 state |= {new: stored[name] for name in stored if (new := rename(name)) is not None}
                 continue
             try:
+                open_file(file).close()
                 with safe_open(file, "pt") as tensors:
                     names = {name: rename(name) for name in tensors.keys()}  # noqa: SIM118 (no mapping)
                     state |= {new: tensors.get_tensor(name) for name, new in names.items() if new is not None}
@@ -433,7 +434,9 @@ def open_checkpoint(
     checkpoint = Checkpoint(name or identifier, str(source), commit, config, twin, paradigm, licence, trained_on)
     if trained_on is not None:
         return checkpoint
-    recorded = recorded_data(checkpoint.find, fresh=checkpoint.fresh_seed is not None)
+    recorded = recorded_data(
+        checkpoint.find, is_stated=STATES_RECORD in stated, fresh=checkpoint.fresh_seed is not None
+    )
     return replace(checkpoint, trained_on=recorded)
 
 

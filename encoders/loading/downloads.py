@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from audio_compositionality.support.files import cache_folder, partial_path, remove_partial_files
+from audio_compositionality.support.files import cache_folder, open_file, partial_path, remove_partial_files
 from audio_compositionality.support.loopback import reach_loopback_hub
 from audio_compositionality.support.text import first_line
 
@@ -192,5 +192,5 @@ def check_digest(path: Path, digest: str | None) -> None:
 def _digest_as(digest: str, path: Path) -> str:
     """The hash of a file in the form of another, ``md5:...`` or ``sha256:...``."""
     algorithm = digest.partition(":")[0]
-    with path.open("rb") as stream:
+    with open_file(path) as stream:
         return f"{algorithm}:{hashlib.file_digest(stream, algorithm).hexdigest()}"

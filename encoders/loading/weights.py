@@ -18,7 +18,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
 
-from audio_compositionality.support.files import sha256_of_file
+from audio_compositionality.support.files import open_file, sha256_of_file
 from audio_compositionality.support.text import shown
 
 from ..base import ModelError
@@ -95,6 +95,7 @@ def read_tensors(path: Path) -> State:
         ModelError: if it is neither, is damaged, or holds something other than tensors and plain containers.
     """
     try:
+        open_file(path).close()
         if path.suffix == ".safetensors":
             return load_file(path)
         if path.suffix not in PICKLES:

@@ -39,7 +39,7 @@ from audio_compositionality.evaluator.compare.tables import NOT_INCLUDED
 from audio_compositionality.evaluator.compare.task_verdicts import LEAST_DIFFERENCE, baseline_standing
 from audio_compositionality.evaluator.figures.layout import short_label
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.files import write_whole
+from audio_compositionality.support.files import read_file, write_whole
 from audio_compositionality.support.latex import to_latex
 from audio_compositionality.support.table import Cell, cell_text, to_markdown
 from audio_compositionality.support.text import counted, listed, number_text, plain, shortened
@@ -133,7 +133,7 @@ class Report(os.PathLike[str]):
 
     def _repr_html_(self) -> str:
         """The page in a frame of its own, whose script reaches nothing of the notebook."""
-        page = escape(self.path.read_text("utf-8"))
+        page = escape(read_file(self.path).decode())
         return f'<iframe title="Report" sandbox="allow-scripts" width="100%" height="900" srcdoc="{page}"></iframe>'
 
 

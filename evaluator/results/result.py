@@ -20,7 +20,8 @@ from pydantic import Field, PrivateAttr, StrictBool, StrictInt, StringConstraint
 
 from audio_compositionality.encoders.base import ModelCard
 from audio_compositionality.encoders.options import EncoderOptions
-from audio_compositionality.support.files import safe_file_name, sha256_of, write_together
+from audio_compositionality.support.files import open_file, safe_file_name, sha256_of, write_together
+from audio_compositionality.support.table import csv_text
 from audio_compositionality.support.text import number_text, shortened
 from audio_compositionality.tasks.base import Measure, TaskInfo
 from audio_compositionality.tasks.registry import load_task
@@ -319,13 +320,11 @@ class SampleTable:
         return np.arange(len(self.ids)) if stated is None else np.unique(stated, return_inverse=True)[1]
 
     def dumps(self) -> str:
-        """The table as CSV: a header, then a line a sample, numbers so that reading gives the same float64."""
-        stream = io.StringIO()
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(["id", *self.columns])
+        """The table as CSV: a header, then a line a sample, numbers so that reading gives the same float64. An id that
+        begins with an apostrophe gets another one, so that reading takes off what `csv_text` puts before a formula."""
         columns = [np.asarray(column, np.float64).tolist() for column in self.columns.values()]
-        writer.writerows(zip(self.ids, *columns, strict=True))
-        return stream.getvalue()
+        ids = [f"'{id}" if id.startswith("'") else id for id in self.ids]
+        return csv_text([("id", *self.columns), *zip(ids, *columns, strict=True)])
 
     @classmethod
     def loads(cls, text: str | bytes) -> SampleTable:
@@ -345,7 +344,7 @@ class SampleTable:
         wrong = next((number for number, line in enumerate(lines, 2) if len(line) != len(header)), None)
         if wrong is not None:
             raise ResultError(f"line {wrong} of its samples has {len(lines[wrong - 2])} values, not {len(header)}")
-        ids = tuple(line[0] for line in lines)
+        ids = tuple(line[0].removeprefix("'") for line in lines)
         if len(set(ids)) < len(ids) or not all(0 < len(id) <= strict.MAX_TEXT and id.isprintable() for id in ids):
             raise ResultError("the ids of its samples are empty, too long, not printable, or not unique")
         try:
@@ -434,7 +433,7 @@ def _read_file(path: Path, limit: int) -> bytes:
     if not path.is_file():
         raise ResultError(f"{path.name} is missing, or is not a regular file")
     try:
-        with path.open("rb") as stream:
+        with open_file(path) as stream:
             content = stream.read(limit + 1)
     except OSError as error:
         raise ResultError(f"{path.name} cannot be read: {error.strerror}") from error

@@ -31,7 +31,7 @@ from audio_compositionality.evaluator.results.result import (
     save_result,
 )
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.files import sha256_of
+from audio_compositionality.support.files import read_file, sha256_of
 from audio_compositionality.support.text import listed, nearest, shortened
 from audio_compositionality.tasks.base import Outputs, Samples, Scores, Task, TaskError
 from audio_compositionality.tasks.registry import default_tasks, load_tasks, settings_of_tasks
@@ -245,7 +245,7 @@ def warn_of_other_data(out: Path, opened: Sequence[OpenedTask]) -> None:
         others: list[Result] = []
         for path in sorted(out.glob(f"*/*/{one.task.info.name}.json")):
             try:
-                result = Result.loads(path.read_bytes())
+                result = Result.loads(read_file(path))
             except (OSError, ResultError):
                 # A comparison of the results reports it.
                 continue

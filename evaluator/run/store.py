@@ -32,7 +32,13 @@ from safetensors.numpy import load, save
 from audio_compositionality.encoders.base import ModelCard
 from audio_compositionality.support import checked_files
 from audio_compositionality.support.errors import AudioCompositionalityError
-from audio_compositionality.support.files import cache_folder, remove_partial_files, safe_file_name, write_whole
+from audio_compositionality.support.files import (
+    cache_folder,
+    read_file,
+    remove_partial_files,
+    safe_file_name,
+    write_whole,
+)
 from audio_compositionality.support.text import plain
 from audio_compositionality.tasks.base import GENERATE, Scoring
 
@@ -248,7 +254,7 @@ class ShardStore(ABC, Generic[Content]):
         if not path.exists() and _unchecked(path).exists():
             path = _unchecked(path)
         try:
-            content = path.read_bytes()
+            content = read_file(path)
         except FileNotFoundError as error:
             raise StoreError(f"{path} is not there") from error
         except OSError as error:
@@ -406,7 +412,7 @@ def _metadata(content: bytes) -> dict[str, str]:
 
 def _check_key(path: Path, key: StoreKey) -> None:
     try:
-        stored: Any = json.loads(path.read_text("utf-8"))
+        stored: Any = json.loads(read_file(path))
     except FileNotFoundError:
         return
     except (OSError, ValueError) as error:
@@ -492,7 +498,7 @@ class AnswerStore(ShardStore[AnswerShard]):
         if path is None:
             return {}
         try:
-            lines = path.read_bytes().split(b"\n")
+            lines = read_file(path).split(b"\n")
         except FileNotFoundError:
             return {}
         except OSError as error:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +17,7 @@ from types import MappingProxyType
 from typing import Any, Protocol
 
 from audio_compositionality.evaluator.results.result import Result, ResultError
-from audio_compositionality.support.files import safe_file_name, sha256_of
+from audio_compositionality.support.files import open_file, safe_file_name, sha256_of
 from audio_compositionality.support.text import shortened
 
 RESULT, SAMPLES, EMBEDDINGS, ANSWERS = "result.json", "samples.csv", "embeddings.safetensors", "answers.jsonl"
@@ -285,15 +284,15 @@ def check_names(present: Sequence[str] | Mapping[str, Any], names: Sequence[str]
 
 
 def _read_file(path: Path) -> bytes:
-    # A link may lead anywhere, and reading a pipe may block for ever.
-    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    # A link may lead anywhere.
     if path.is_symlink():
         raise ResultError(f"{path.name} is a link; a submission holds regular files")
-    with open(os.open(path, flags), "rb") as stream:
-        status = os.fstat(stream.fileno())
-        if not stat.S_ISREG(status.st_mode):
-            raise ResultError(f"{path.name} is not a regular file")
-        check_size(path.name, status.st_size)
+    try:
+        stream = open_file(path)
+    except OSError as error:
+        raise ResultError(f"{path.name} cannot be read: {error.strerror}") from error
+    with stream:
+        check_size(path.name, os.fstat(stream.fileno()).st_size)
         content = stream.read(FILE_LIMITS[path.name] + 1)
     # It may have grown meanwhile.
     check_size(path.name, len(content))

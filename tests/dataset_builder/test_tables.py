@@ -43,6 +43,15 @@ def test_every_way_to_write_a_table_gives_its_rows(tmp_path, content):
     assert [table.headings, *(line.fields for line in table.lines)] == [tuple(row.split(",")) for row in ROWS]
 
 
+def test_the_number_of_rows_has_a_limit_that_the_user_sets(tmp_path, monkeypatch):
+    (tmp_path / "t.csv").write_text("a\n" + "1\n" * 20)
+    monkeypatch.setenv(tables.ROWS_VARIABLE, "20")
+    with pytest.raises(TableError, match=f"21 rows or more; the limit is 20: {tables.ROWS_VARIABLE}"):
+        open_table(tmp_path / "t.csv")
+    monkeypatch.setenv(tables.ROWS_VARIABLE, "21")
+    assert len(open_table(tmp_path / "t.csv").lines) == 20
+
+
 def test_its_rows_are_those_of_pandas(tmp_path):
     text = 'a,a,"b, c",d\n1,"x ""y"" z","two\nlines",\n2,é,"3,5",ü\n'
     (tmp_path / "t.csv").write_text(text, "utf-8")

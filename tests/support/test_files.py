@@ -2,12 +2,14 @@
 
 import errno
 import os
+import socket
 import threading
 from pathlib import Path
 
 import pytest
 
-from audio_compositionality.support.files import permit_as_new, write_together, write_whole
+from audio_compositionality.dataset_builder.sounds.recordings import SoundError, read_header
+from audio_compositionality.support.files import permit_as_new, read_file, write_together, write_whole
 
 
 def test_a_file_is_replaced_and_nothing_is_left_beside_it(tmp_path):
@@ -48,6 +50,28 @@ def test_a_file_of_a_library_gets_the_permissions_of_a_new_one(tmp_path, mask, m
         os.umask(before)
     assert path.stat().st_mode & 0o777 == mode
     assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")
+@pytest.mark.parametrize("kind", ["pipe", "socket", "device", "folder", "link to a pipe"])
+def test_what_is_no_regular_file_is_refused_at_once(tmp_path, kind):
+    path = tmp_path / "clip.wav"
+    if kind == "socket":
+        with socket.socket(socket.AF_UNIX) as server:
+            server.bind(os.path.relpath(path))
+    elif kind == "folder":
+        path.mkdir()
+    elif kind == "device":
+        path = Path("/dev/zero")
+    else:
+        there = tmp_path / "pipe" if kind == "link to a pipe" else path
+        os.mkfifo(there)
+        if there != path:
+            path.symlink_to(there)
+    with pytest.raises(OSError, match=r"not a regular file|No such device|s a directory"):
+        read_file(path)
+    with pytest.raises(SoundError, match=r"not a regular file|No such device|s a directory"):
+        read_header(path)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes with names")

@@ -141,10 +141,10 @@ class TestFiles:
             ("- a", "must have lines such as 'seed: 1', but is a list"),
             ("just words", "but is a str"),
             ("", "but is a NoneType"),
-            ("a: [", "is not YAML: .*expected the node content"),
-            ("[" * 1_100, "is not YAML"),
+            ("a: [", "is not YAML: .*expected node content"),
+            ("[" * 1_100, "is nested more than 50 deep"),
             ("a: &a [1]\nb: &b [*a, *a]\nc: &c [*b, *b]\nseed: [*c, *c]\n", "'c' is nested more deeply"),
-            (f"domain: {'x' * 2**20}", "too many for a file of settings"),
+            (f"domain: {'x' * 2**20}", "too many for YAML that is read"),
         ],
     )
     def test_that_are_wrong_are_named(self, tmp_path, text, message):

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import shutil
 import signal
 import warnings
 
@@ -161,6 +162,16 @@ def test_a_changed_bit_makes_the_features_of_one_clip_anew_and_a_line_says_so(no
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert torch.equal(stored.gather(every), whole)
+        assert torch.equal(prepare_features(data, front_end).gather(every), whole)
+
+
+def test_features_of_other_data_are_computed_again(notes):
+    data, other, front_end, every = made_data(10), made_data(10, seconds=0.2), CountingFrontEnd(notes), np.arange(10)
+    whole = prepare_features(data, front_end).gather(every)
+    prepare_features(other, front_end)
+    for name in ("values.npy", "digests.npy"):
+        shutil.copy(features_folder(other, front_end) / name, features_folder(data, front_end) / name)
+    with pytest.warns(UserWarning, match="are not those of their digest, and are computed again"):
         assert torch.equal(prepare_features(data, front_end).gather(every), whole)
 
 

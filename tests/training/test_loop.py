@@ -1,6 +1,7 @@
 import json
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ import torch
 from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 
+from audio_compositionality.encoders.base import ModelError
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.support.checked_files import NO_DIGEST, sealed
 from audio_compositionality.support.errors import AudioCompositionalityError
@@ -107,7 +109,7 @@ def test_the_log_has_every_step(whole):
 def test_a_run_that_was_stopped_goes_on_to_the_same_weights_bit_for_bit(whole, tmp_path, step):
     with pytest.raises(StoppedError):
         small_trainer(tmp_path, on_step=stop_at(step)).run()
-    found = find_checkpoint(tmp_path)
+    found = find_checkpoint(tmp_path, small_trainer(tmp_path).owner)
     assert found is not None
     # At most the steps since the last state are lost.
     assert step - 2 <= found.position.total <= step
@@ -226,10 +228,32 @@ def test_a_damaged_state_never_makes_another_model(whole, tmp_path):
     assert is_equal(weights(trainer), whole.weights)
     assert logged(tmp_path) == logged(whole.out)
     # Nothing damaged is left beside the whole ones.
-    assert find_checkpoint(tmp_path).position.total == 7
+    assert find_checkpoint(tmp_path, trainer.owner).position.total == 7
     path.unlink()
     with pytest.warns(UserWarning, match="is not there: it goes on from the one before"):
-        assert find_checkpoint(tmp_path).path.name == FILE_BEFORE
+        assert find_checkpoint(tmp_path, trainer.owner).path.name == FILE_BEFORE
+
+
+def test_the_state_of_another_training_is_refused(tmp_path):
+    """Whole, and of a model of the same shape: only its settings differ."""
+    for name, seed in (("one", 1), ("other", 2)):
+        with pytest.raises(StoppedError):
+            small_trainer(tmp_path / name, on_step=stop_at(5), seed=seed).run()
+    for file in (FILE, FILE_BEFORE):
+        shutil.copy(tmp_path / "other" / FOLDER / file, tmp_path / "one" / FOLDER / file)
+    with pytest.raises(TrainingError, match=r"cannot read the state .* a training with other settings or"):
+        small_trainer(tmp_path / "one", seed=1).run()
+
+
+def test_a_model_without_its_record_is_not_loaded(tmp_path):
+    trainer = small_trainer(tmp_path, stages="contrastive:2")
+    trainer.run()
+    finish(trainer)
+    (tmp_path / "training.json").unlink()
+    flip(tmp_path / "model.safetensors", -1)
+    for name in (str(tmp_path), f"untrained:{tmp_path}"):
+        with pytest.raises(ModelError, match=r"the model has no training\.json.* or remove 'training_record' from its"):
+            load_model(name, device="cpu")
 
 
 def test_the_model_and_the_best_one_have_digests_of_their_own_files(tmp_path):
@@ -278,13 +302,13 @@ def test_a_state_that_no_training_wrote_is_named(tmp_path):
             small_trainer(tmp_path).run()
     save_file(tensors, path, {"state": json.dumps({**state, "digest": NO_DIGEST, "version": 9})})
     path.write_bytes(sealed(path.read_bytes()))
-    with pytest.raises(TrainingError, match="has the version 9, and this program reads 2: go on with the version that"):
+    with pytest.raises(TrainingError, match="has the version 9, and this program reads 3: go on with the version that"):
         small_trainer(tmp_path).run()
 
 
 def test_the_scale_of_float16_is_had_again(tmp_path):
     towers, scaler = small_trainer(tmp_path).towers, torch.amp.GradScaler("cpu", init_scale=8.0)
-    save_checkpoint(tmp_path, TrainingState(Position()), towers, None, scaler)
+    save_checkpoint(tmp_path, TrainingState(Position()), towers, None, scaler, owner="")
     again = torch.amp.GradScaler("cpu")
     load_checkpoint(tmp_path, towers, None, again)
     assert again.state_dict() == scaler.state_dict()
@@ -418,7 +442,7 @@ def test_a_loss_that_is_no_number_ends_the_run_before_it_is_kept(tmp_path):
     trainer._embed = broken
     with pytest.raises(TrainingError, match="loss of step 3 of the stage contrastive is nan"):
         trainer.run()
-    state = find_checkpoint(tmp_path)
+    state = find_checkpoint(tmp_path, trainer.owner)
     assert state is not None
     assert state.position.total == 2
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from audio_compositionality.support.text import first_line, plain, shortened, shown
+from audio_compositionality.support.text import first_line, parse_json, plain, shortened, shown
 
 from ...tables import Line, heading_of, number_of, read_lines, time_of
 from ..annotations import ROUNDING, Annotation, AnnotationError, LabelledEvent, event_order, joined_events
@@ -216,7 +215,7 @@ def parsed_json(text: str, name: str) -> Any:
         AnnotationError: the text is not JSON.
     """
     try:
-        return json.loads(text)
+        return parse_json(text)
     # Thousands of nested brackets raise a RecursionError.
     except (ValueError, RecursionError) as error:
         raise AnnotationError(f"{name} is not JSON: {first_line(error)}") from error

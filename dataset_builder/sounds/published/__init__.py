@@ -25,15 +25,15 @@ from typing import Any, Protocol
 import numpy as np
 
 from audio_compositionality.support.discovery import Registry
-from audio_compositionality.support.files import sha256_of, sha256_of_file
+from audio_compositionality.support.files import open_file, read_file, sha256_of, sha256_of_file
 from audio_compositionality.support.text import first_line
 
 from ...data import Clip, Data, DatasetError, Row, check_range
 from ...tables import text_of
 from ..recordings import SoundError, SoundFile, is_regular, printable, read_header, read_samples
 
-LONGEST_CLIP = 600
-"""Seconds; a file that claims more is not decoded."""
+LONGEST_CLIP, LONGEST_TOGETHER = 600, 1_200
+"""Seconds of a file that is decoded, and of all files of a question, which are in memory at once."""
 
 
 class Reader(Protocol):
@@ -262,7 +262,7 @@ class FolderFiles:
             DatasetError: it cannot be read.
         """
         try:
-            with (self._folder / name).open("rb") as stream:
+            with open_file(self._folder / name) as stream:
                 return stream.read(size)
         except OSError as error:
             raise DatasetError(f"cannot be read: {first_line(error)}") from error
@@ -282,6 +282,7 @@ class ZippedFiles:
         """
         self.title = printable(str(path))
         try:
+            open_file(path).close()
             self._archive = zipfile.ZipFile(path)
         except (OSError, zipfile.BadZipFile, ValueError, NotImplementedError) as error:
             raise DatasetError(f"{self.title} cannot be read as a zip archive: {first_line(error)}") from error
@@ -332,7 +333,7 @@ class ZippedFiles:
         """The content of a file in Zstandard, as a stream: `zipfile` reads these from Python 3.14 on."""
         import pyarrow
 
-        with open(str(self._archive.filename), "rb") as stream:
+        with open_file(Path(str(self._archive.filename))) as stream:
             stream.seek(entry.header_offset)
             header = stream.read(_LOCAL_HEADER)
             stream.seek(sum(int.from_bytes(header[place : place + 2], "little") for place in (26, 28)), os.SEEK_CUR)
@@ -378,12 +379,12 @@ class ParquetFiles:
 
     def file(self, name: str) -> io.BytesIO:
         """The content of a file; see `ZippedFiles.file`."""
-        from ...manifest import naming
+        from ...manifest import rows_of_group
 
         group, place = self._places[name]
         if self._read[0] != group:
-            table = naming(self.title, lambda: self._table.read_row_group(group, [self._sound]))
-            self._read = (group, table[self._sound].to_pylist())
+            rows = rows_of_group(self.title, self._table, group, [self._sound])
+            self._read = (group, [row[self._sound] for row in rows])
         content = (self._read[1][place] or {}).get("bytes")
         if not content:
             raise DatasetError("holds no audio")
@@ -407,7 +408,7 @@ def table_text(container: Container, name: str) -> str:
         size = file.stat().st_size if isinstance(file, Path) else len(file.getvalue())
         if size > LARGEST_TABLE:
             raise DatasetError(f"has {size:,} bytes; the limit is {LARGEST_TABLE:,}")
-        content = file.read_bytes() if isinstance(file, Path) else file.getvalue()
+        content = read_file(file) if isinstance(file, Path) else file.getvalue()
     except (DatasetError, OSError) as error:
         raise DatasetError(f"{container.title}: {printable(name)} {first_line(error)}") from error
     return text_of(content, printable(name), otherwise="cp1252")

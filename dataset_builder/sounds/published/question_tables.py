@@ -6,7 +6,6 @@ A table is CSV, TSV, JSON, JSONL, Parquet, a folder of Parquet shards, or a data
 from __future__ import annotations
 
 import io
-import json
 import re
 import string
 import unicodedata
@@ -21,15 +20,15 @@ from typing import Any
 
 from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import sha256_of, sha256_of_file
-from audio_compositionality.support.text import counted, first_line, listed, nearest, shown
+from audio_compositionality.support.text import counted, first_line, listed, nearest, parse_json, shown
 
 from ...account import Account
 from ...data import DatasetError, HeldData, Row
 from ...rendered import HUB_ID
-from ...tables import heading_of, open_table, read_text, value_of
+from ...tables import check_rows, heading_of, open_table, read_text, value_of
 from ..files import FoundFiles
 from ..recordings import SoundError, SoundFile, printable, read_header
-from . import LARGEST_FILE, LARGEST_TABLE, LONGEST_CLIP, ReadClip, ReadConfiguration
+from . import LARGEST_FILE, LARGEST_TABLE, LONGEST_CLIP, LONGEST_TOGETHER, ReadClip, ReadConfiguration
 
 RECIPE = "audio_questions"
 
@@ -209,11 +208,12 @@ def read_records(path: Path, encoding: str | None = None) -> list[Record]:
             if suffix in (".csv", ".tsv"):
                 rows = open_table(path, encoding=encoding, ragged="fill").records()
             elif suffix == ".jsonl":
-                rows = [json.loads(line) for line in read_text(path, encoding).splitlines() if line.strip()]
+                rows = [parse_json(line) for line in read_text(path, encoding).splitlines() if line.strip()]
             else:
-                rows = json.loads(read_text(path, encoding))
+                rows = parse_json(read_text(path, encoding))
                 if isinstance(rows, dict):
                     rows = next((value for value in rows.values() if isinstance(value, list)), [])
+            check_rows(len(rows), path.name)
             for number, row in enumerate(rows, 1):
                 if not isinstance(row, dict):
                     raise DatasetError(f"entry {number} has other fields than the headings")
@@ -238,10 +238,10 @@ class _ParquetTable:
         self._read: tuple[int, list[Record]] = (-1, [])
 
     def _group(self, group: int) -> list[Record]:
-        from ...manifest import naming
+        from ...manifest import rows_of_group
 
         if self._read[0] != group:
-            self._read = (group, naming(self._name, lambda: self._table.read_row_group(group).to_pylist()))
+            self._read = (group, rows_of_group(self._name, self._table, group))
         return self._read[1]
 
     def records(self) -> Iterator[Record]:
@@ -348,6 +348,9 @@ def valid_questions(
         except (TypeError, ValueError, KeyError):
             fault = fault or "events are no list of onset, offset and label"
         fault = fault or next((sound.fault for sound in of_row if sound.fault), None)
+        together = sum(sound.seconds for sound in of_row)
+        if fault is None and together > LONGEST_TOGETHER:
+            fault = f"its sounds are together longer than {LONGEST_TOGETHER:,} s: {together:,.0f} s"
         if numbers[draft.id] > 1:
             fault = "the id is that of another row"
         if fault is not None:
@@ -364,7 +367,7 @@ def valid_questions(
             "kind": draft.kind,
             "group": draft.group or sha256_of("".join(digests[-1]).encode())[:16],
             "files": [sound.name for sound in of_row],
-            "duration": round(sum(sound.seconds for sound in of_row), 3),
+            "duration": round(together, 3),
             "events": events,
         }
         rows.append(row)
@@ -532,16 +535,19 @@ def lettered_options(prompt: str) -> tuple[str, ...]:
         return tuple(last)
     found = set()
     for form, letters in product(_FORMS, (string.ascii_uppercase, string.ascii_lowercase)):
-        for rest in re.split(rf"(?:^|(?<=[\s:])){re.escape(form.format(letters[0]))}", prompt)[1:]:
+        first = form.format(letters[0])
+        if first not in prompt:
+            continue
+        for rest in re.split(rf"(?:^|(?<=[\s:])){re.escape(first)}", prompt)[1:]:
             texts: list[str] = []
             for letter in letters[1:]:
                 mark = form.format(letter)
+                if mark not in rest:
+                    break
                 parts = re.split(rf"(?<=\s){re.escape(mark)}", rest)
                 if len(parts) == 1:
                     # Some programs join the options without a blank: "A. dogB. rain".
                     parts = rest.split(mark)
-                if len(parts) == 1:
-                    break
                 texts.append(parts[0].strip() if len(parts) == 2 else "")
                 rest = parts[1]
             texts.append(rest.partition("\n")[0].strip())

@@ -144,7 +144,8 @@ def test_empty_answers_refusals_and_cut_ones_stay_as_they_are_and_are_counted(se
     replies = dict(model.answers(given_questions(each(clips_of(9)), prompts_of(9)), size=9))
     facts = {place: beside for place, (_, beside) in replies.items()}
     assert [replies[place][0] for place in range(9)] == [
-        "", "", " \n", "I cannot help with that.", "The an", "", "B.", "half ? a character", " (C) ",
+        "", "", " \n", "I cannot help with that.", "The an", "", "B.",
+        "half \N{REPLACEMENT CHARACTER} a character", " (C) ",
     ]  # fmt: skip
     assert sum("refused" in one for one in facts.values()) == 2
     assert [place for place, one in facts.items() if one["finish_reason"] == "length"] == [4]
@@ -384,6 +385,16 @@ def test_the_key_goes_to_the_server_and_nowhere_else(
     assert {request.headers["authorization"] for request in server.requests} == {f"Bearer {KEY}"}
     for secret in (KEY, quote(KEY), quote(KEY, safe=""), KEY[:8], KEY[-8:]):
         assert secret not in everything
+
+
+def test_neither_a_part_of_the_key_nor_the_sound_is_shown_of_what_a_server_echoes(
+    server: LoopbackEndpoint, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv(KEY_VARIABLE, KEY)
+    server.faults = [refusal(401, f"wrong key {KEY[:11]}...{KEY[-9:]} with UklGR{'aB3+' * 50} as input")]
+    with pytest.raises(EndpointError) as raised:
+        model_of(server).answer(each(clips_of(1)), ["a"])
+    assert "(wrong key ***...*** with … as input)" in str(raised.value)
 
 
 def test_a_short_key_is_a_word_that_a_model_may_say(server: LoopbackEndpoint, monkeypatch: pytest.MonkeyPatch):

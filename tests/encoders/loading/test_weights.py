@@ -282,35 +282,41 @@ def test_a_proxy_is_left_to_the_client(no_network: list[str], monkeypatch: pytes
 
 
 def test_the_recipe_is_named(tmp_path):
+    (tmp_path / "weights").write_bytes(b"weights")
+    files = digests_of(tmp_path, tmp_path.iterdir())
     for data, recipe, expected in (
         ("40 rows of scenes, mini", "scenes", "40 rows of scenes, mini"),
         ("40 rows of /folder", "scenes", "40 rows of /folder (scenes)"),
         ("my own", None, "my own"),
     ):
-        (tmp_path / RECORD).write_bytes(sealed_json({"trained_on": data, "recipe": recipe}))
-        assert recorded_data(lambda name: tmp_path / name) == expected
+        (tmp_path / RECORD).write_bytes(sealed_json({"trained_on": data, "recipe": recipe, "files": files}))
+        assert recorded_data(lambda name: tmp_path / name, is_stated=True) == expected
 
 
 def test_without_a_record_nothing_is_said_and_one_that_cannot_be_read_is_refused(tmp_path):
     def without_network(name):
         raise ModelError("no network")
 
-    assert recorded_data(lambda name: None) is None
-    assert recorded_data(without_network) is None
+    assert recorded_data(lambda name: None, is_stated=False) is None
+    assert recorded_data(without_network, is_stated=True) is None
     (tmp_path / RECORD).write_bytes(sealed_json({"recipe": "scenes"}))
     with pytest.raises(ModelError, match="does not state the training data of the weights beside it"):
-        recorded_data(lambda name: tmp_path / name)
+        recorded_data(lambda name: tmp_path / name, is_stated=True)
+    (tmp_path / RECORD).write_bytes(sealed_json({"trained_on": "rows", "files": {}}))
+    with pytest.raises(ModelError, match=r"training\.json names no files"):
+        recorded_data(lambda name: tmp_path / name, is_stated=True)
     for content in (b"[]", json.dumps({"trained_on": "rows"}).encode(), sealed_json({"trained_on": "rows"})[:-9]):
         (tmp_path / RECORD).write_bytes(content)
         with pytest.raises(ModelError, match=r"training\.json is damaged: it is not what was .* train it again"):
-            recorded_data(lambda name: tmp_path / name)
+            recorded_data(lambda name: tmp_path / name, is_stated=True)
 
 
 def test_the_card_of_a_folder_says_it_and_that_of_its_twin_does_not(tmp_path):
     save_clap(tiny_clap(), tmp_path)
     assert load_model(str(tmp_path)).card.trained_on is None
     revision = load_model(str(tmp_path)).card.revision
-    (tmp_path / RECORD).write_bytes(sealed_json({"trained_on": "4 rows of scenes", "recipe": "scenes"}))
+    files = digests_of(tmp_path, tmp_path.iterdir())
+    (tmp_path / RECORD).write_bytes(sealed_json({"trained_on": "4 rows of scenes", "recipe": "scenes", "files": files}))
     card = load_model(str(tmp_path)).card
     assert (card.trained_on, card.revision) == ("4 rows of scenes", revision)
     assert load_model(f"untrained:{tmp_path}").card.trained_on is None

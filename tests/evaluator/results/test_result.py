@@ -261,6 +261,13 @@ def test_ids_with_commas_and_quotes_come_back():
     assert SampleTable.loads(table.dumps().encode()).dumps() == table.dumps()
 
 
+def test_ids_that_are_formulas_are_defused_in_the_file_and_come_back():
+    table = SampleTable(("=cmd|' /C calc'!A0", "'=1", "'", "@a", "a"), {"score": np.arange(5.0)})
+    written = table.dumps()
+    assert [line[:2] for line in written.splitlines()[1:]] == ["'=", "''", "''", "'@", "a,"]
+    assert SampleTable.loads(written).ids == table.ids
+
+
 def test_a_table_states_the_clusters_of_its_samples_where_they_are_not_all_independent():
     alone = SampleTable.of(TABLE.ids, TABLE.columns, np.array([7, 3, 5, 4]))
     assert alone.dumps() == TABLE.dumps()

@@ -10,10 +10,11 @@ import pytest
 import soundfile
 from datasets import Audio, Dataset
 
-from audio_compositionality.dataset_builder import stored
+from audio_compositionality.dataset_builder import manifest, stored
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.recipes import load_recipe
+from audio_compositionality.dataset_builder.sounds import recordings
 from audio_compositionality.support.errors import InputError
 
 RATE = 8_000
@@ -63,6 +64,35 @@ def written(folder, form, rows):
 
 def opened(path, **given):
     return open_data(path, **given).configuration("audio_questions")
+
+
+def test_all_sounds_of_a_question_have_a_limit_together(tmp_path):
+    """A small file that is named many times would fill the memory: its samples are there once for each time."""
+    soundfile.write(tmp_path / "long.flac", np.zeros(500 * RATE), RATE)
+    row = {"question": "What?", "options": ["a", "b"], "answer": "a"}
+    with pytest.raises(DatasetError, match=r"its sounds are together longer than 1,200 s \(question-00000: 1,500 s"):
+        open_data(written(tmp_path, "jsonl", [row | {"audio": ["long.flac"] * 3}]))
+    assert len(opened(written(tmp_path, "jsonl", [row | {"audio": ["long.flac"] * 2}])).rows) == 1
+
+
+def test_parquet_of_equal_values_is_read_no_further_than_its_memory_goes(tmp_path, sounds, monkeypatch):
+    """A dictionary of one long text makes any number of rows of some bytes each."""
+    monkeypatch.setattr(manifest, "LARGEST_GROUP", 2**22)
+    text = pa.DictionaryArray.from_arrays(pa.array(np.zeros(2_000, np.int32)), ["x" * 2**14]).cast(pa.string())
+    names = ["audio", "question", "options", "answer"]
+    path = tmp_path / "bomb.parquet"
+    pq.write_table(pa.table([text] * 4, names), path)
+    assert path.stat().st_size < 2**18
+    with pytest.raises(DatasetError, match="has a row group of more than 4,194,304 bytes"):
+        open_data(path)
+
+
+def test_a_sound_of_many_equal_samples_is_not_decoded_whole(tmp_path, monkeypatch):
+    monkeypatch.setattr(recordings, "MOST_VALUES", 1_000)
+    soundfile.write(tmp_path / "a.flac", np.zeros((600, 2)), RATE)
+    with pytest.raises(recordings.SoundError, match="has 501 samples in 2 channels; at most 1,000 are decoded"):
+        recordings.read_samples(tmp_path / "a.flac", 501, 0)
+    assert len(recordings.read_samples(tmp_path / "a.flac", 500, 100)) == 500
 
 
 @pytest.mark.parametrize("form", ["csv", "tsv", "json", "jsonl", "parquet"])

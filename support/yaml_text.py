@@ -1,0 +1,121 @@
+"""YAML of anybody: settings, data files, cards and files on the Hub.
+
+A text of 400 bytes can stand for 10^10 values by aliases, be nested without end, or hold a number of a million digits.
+So its size, its values with every alias written out, its depth and the length of its numbers have limits, which are
+checked before any value is made. Plain values are read by the core schema of YAML 1.2: ``1e-3`` is a number, and
+``yes``, ``1:30`` and ``2026-11-28`` are texts.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any, ClassVar
+
+from .errors import InputError
+from .text import first_line, shortened
+
+LARGEST = 2**20
+"""Bytes of a text."""
+
+MOST_VALUES = 200_000
+"""Keys and values in a text, those of an aliased list as often as the alias stands."""
+
+DEEPEST = 50
+"""Lists and mappings in each other."""
+
+_LONGEST_NUMBER = 300
+
+
+def parse_yaml(content: bytes | str, name: str) -> Any:
+    """The value of a YAML text.
+
+    Args:
+        content: the text, in UTF-8.
+        name: of its file, for messages.
+
+    Raises:
+        InputError: it is not YAML, exceeds a limit, or has tags of other programs.
+    """
+    import yaml
+
+    if len(content) > LARGEST:
+        raise InputError(f"{name} has more than {LARGEST:,} bytes, too many for YAML that is read")
+    try:
+        text = content.decode() if isinstance(content, bytes) else content
+        _check(text, name)
+        return yaml.load(text, _loader())  # it is a SafeLoader
+    except InputError:
+        raise
+    except (yaml.YAMLError, ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        reason = shortened(str(getattr(error, "problem", None) or first_line(error)), 200)
+        raise InputError(f"{name} is not YAML: {reason}") from error
+
+
+def _check(text: str, name: str) -> None:
+    """Refuse a text with too many values, nested too deep, or whose aliases lead to themselves."""
+    import yaml
+
+    # The values so far; those before each open list or mapping, with its anchor; those of each anchor.
+    count, sizes = 0, dict[str, int]()
+    opened: list[tuple[str | None, int]] = []
+    for event in yaml.parse(text, _loader()):
+        anchor = getattr(event, "anchor", None)
+        if isinstance(event, yaml.AliasEvent):
+            if anchor not in sizes:
+                raise InputError(f"{name} is not YAML: the alias {shortened(str(anchor), 60)!r} leads to nothing whole")
+            count += sizes[anchor]
+        elif isinstance(event, yaml.ScalarEvent):
+            count += 1
+            if anchor is not None:
+                sizes[anchor] = 1
+        elif isinstance(event, yaml.CollectionStartEvent):
+            opened.append((anchor, count))
+            # An anchor that is given again means the new value from here on.
+            sizes.pop(anchor or "", None)
+            count += 1
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = opened.pop()
+            if anchor is not None:
+                sizes[anchor] = count - before
+        if len(opened) > DEEPEST:
+            raise InputError(f"{name} is nested more than {DEEPEST} deep")
+        if count > MOST_VALUES:
+            raise InputError(f"{name} has more than {MOST_VALUES:,} values, with every alias written out")
+
+
+@cache
+def _loader() -> Any:
+    """A loader of plain YAML 1.2, by libyaml where it is there."""
+    import yaml
+
+    class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
+        yaml_implicit_resolvers: ClassVar[dict[str, Any]] = {}
+        yaml_constructors: ClassVar[dict[str | None, Any]] = {}
+
+    def number(loader: Any, node: Any) -> int | float:
+        value = loader.construct_scalar(node)
+        if len(value) > _LONGEST_NUMBER:
+            raise yaml.constructor.ConstructorError(problem=f"it has a number of {len(value):,} characters")
+        if re.fullmatch(r"0[ox].*", value):
+            return int(value[2:], 8 if value[1] == "o" else 16)
+        if node.tag.endswith(":float"):
+            return float(value.replace(".inf", "inf").replace(".nan", "nan"))
+        return int(value)
+
+    core = yaml.SafeLoader.yaml_constructors
+    for kind, start, pattern in (
+        ("null", "~nN\0", r"~|null|Null|NULL|"),
+        ("bool", "tTfF", r"true|True|TRUE|false|False|FALSE"),
+        ("int", "-+0123456789", r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+"),
+        ("float", "-+.0123456789", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.inf|\.nan"),
+        ("str", "", ""),
+        ("seq", "", ""),
+        ("map", "", ""),
+        (None, "", ""),
+    ):
+        tag = None if kind is None else f"tag:yaml.org,2002:{kind}"
+        if pattern:
+            Loader.add_implicit_resolver(tag, re.compile(f"(?:{pattern})$"), [*start.replace("\0", ""), ""])
+        Loader.add_constructor(tag, number if kind in ("int", "float") else core[tag])
+    return Loader
