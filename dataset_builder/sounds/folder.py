@@ -170,9 +170,6 @@ def _by_table(
         [text for value in of_row for text in (value if isinstance(value, list) else [value])] for of_row in captions
     ]
     attributes = labels.word_columns(table.name, table.headings, spec.words)
-    used = {heading: name for name, heading in headings.items() if heading}
-    used |= {counted or "": "words_per_second", file_column: "file"} | dict.fromkeys(of_captions, "captions")
-    used |= {column: f"words of {attribute}" for column, attribute in attributes.items()}
     candidates, left_out = labels.candidates_of(
         names,
         read,
@@ -184,7 +181,8 @@ def _by_table(
         ],
         words=labels.words_by_row([[row[name] for name in attributes] for row in rows], attributes.values()),
     )
-    return candidates, left_out, {heading: used.get(heading, "") for heading in table.headings}
+    used = labels.uses_of(table.headings, file_column, headings, counted, of_captions, attributes)
+    return candidates, left_out, used
 
 
 def _file_column(table: ReadTable, spec: DataSpec) -> str:

@@ -9,7 +9,7 @@ import soundfile
 
 from audio_compositionality.cli.main import main
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.data_spec import DataSpec
+from audio_compositionality.dataset_builder.data_spec import DataSpec, recognised
 from audio_compositionality.dataset_builder.open_data import open_recordings, opened_data
 from audio_compositionality.dataset_builder.sounds.recordings import SoundError, read_header
 
@@ -133,6 +133,9 @@ def test_other_endings_are_read_by_ffmpeg_where_it_is_installed_and_named_where_
     (tmp_path / "s" / "dog" / "bad.m4a").write_bytes(b"x")
     account = open_recordings(tmp_path / "s", skip_invalid=True, progress=False).account
     assert (len(account.read), account.left_out) == (4, {"dog/bad.m4a": "cannot be decoded by FFmpeg: bad file"})
+    for path in (tmp_path / "s" / "dog").glob("*.wav"):
+        path.unlink()
+    assert recognised(tmp_path / "s").kind == "recordings"
 
 
 def test_a_length_that_the_writer_did_not_know_is_no_damage(tmp_path):

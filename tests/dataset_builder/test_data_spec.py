@@ -106,7 +106,6 @@ def test_folders_of_recordings(here):
     [
         ("table.tsv", "label\tfile_name\ndog\ta.wav\n", "table"),
         ("captions.csv", "\ufefffile_name,caption\na.wav,a dog\n", "table"),
-        ("rows.jsonl", '{"file_name": "a.wav", "label": "dog"}\n', "table"),
         ("texts.csv", "path,caption,dataset,split_name\na.wav,a dog,x,train\n", "texts"),
         ("questions.csv", "question,choices,answer\nwho?,a;b,a\n", "questions"),
         ("mcq.csv", "audio,Question,A,B,C\nx.wav,who?,a,b,c\n", "questions"),
@@ -120,6 +119,9 @@ def test_folders_of_recordings(here):
         ("street.csv", "file,label,start,stop\n0.wav,dog,0,1\n", "labels"),
         ("begin.csv", "clip,label,begin,end\n0.wav,dog,0,1\n", "labels"),
         ("strong.tsv", "filename\tonset\toffset\tevent_label\n0.wav\t0.5\t1\tdog\n", "labels"),
+        # A time of day is none of an event, and neither is a single time.
+        ("birds.csv", "filename,name,time\n0.wav,wren,11:51\n", "table"),
+        ("excerpts.csv", "id,start_time,caption\nab,30,a dog\n", "table"),
     ],
 )
 def test_tables_by_their_columns(name, text, kind, here):
@@ -195,6 +197,10 @@ def test_what_is_no_data_is_told(here):
     write(here / "a.wav")
     (here / "binary.csv").write_bytes(b"\xff\xfe\x00")
     (here / "model.py").write_text("import torch\n")
+    (here / "rows.jsonl").write_text('{"file_name": "a.wav", "label": "dog"}\n')
+    (here / "phone" / "en").mkdir(parents=True)
+    for number in range(2):
+        (here / "phone" / "en" / f"{number}.gsm").write_bytes(b"x")
     (here / "one.yaml").write_text("data: mini\n")
     parquet(here / "set" / "a.parquet", audio=[b""])
     for text, message in (
@@ -204,7 +210,9 @@ def test_what_is_no_data_is_told(here):
         ("esc51", "did you mean 'esc50'"),
         *((path, f"there is nothing at '{path}'") for path in ("./nowhere", "nowhere.csv", "a/b/c")),
         ("empty", "'empty' holds nothing: no sound files, no Parquet"),
-        ("pictures", "'pictures' holds cat.png: no sound files"),
+        ("pictures", "'pictures' holds 1 .png: no sound files"),
+        ("phone", r"'phone' holds 2 .gsm \(read where FFmpeg is installed\): no sound files"),
+        ("rows.jsonl", r"'rows.jsonl' describes files in JSON: give a CSV, or .*--data dataset:\."),
         ("a.wav", "'a.wav' is a sound file; give the folder that it lies in"),
         ("binary.csv", "cannot tell what 'binary.csv' contains: it has no columns"),
         ("model.py", r"'model.py' is not data: data are a preset, .*labels:model.py reads it as strong labels"),

@@ -11,13 +11,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from audio_compositionality.support.text import nearest
+from audio_compositionality.support.text import nearest, shortened
 
-from ...tables import Line, folded_heading, read_lines, read_text, time_of
+from ...tables import Line, folded_heading, head_of, heading_of, read_lines, read_text, time_of
 from ..annotations import Annotation, AnnotationError
 from .audioset_strong import AUDIOSET, read_audioset
 from .json_files import read_audiotime, read_jams
-from .parsing import PLAIN_COLUMNS, RAVEN_COLUMNS, STRONG_COLUMNS, ReadOptions, files_in, parsed_json
+from .parsing import (
+    PLAIN_COLUMNS,
+    RAVEN_COLUMNS,
+    STRONG_COLUMNS,
+    ReadOptions,
+    files_in,
+    parsed_json,
+    usual_columns,
+)
 from .tables import read_desed, read_maestro, read_maestro_soft, read_raven, read_table, read_text_files
 
 
@@ -104,9 +112,11 @@ def format_of(path: str | Path, encoding: str | None = None) -> str:
     file = files_in(path, SUFFIXES)[0]
     name = _guess(file, encoding, is_folder=path.is_dir())
     if name is None:
-        formats = ", ".join(f"{name} ({format.meaning})" for name, format in FORMATS.items())
+        first = next((", ".join(line.fields) for line in head_of(file)), "")
         raise AnnotationError(
-            f"{file.name} does not say which format it is in; name one with --set format=NAME, of {formats}"
+            f"{file.name} does not say which format of strong labels it is in; its first line is "
+            f"{shortened(first, 120)!r}. Name the format, --set format=NAME, of {', '.join(FORMATS)}, or the columns "
+            "of a table, --set columns=recording=COLUMN,onset=COLUMN,offset=COLUMN,label=COLUMN"
         )
     return name
 
@@ -140,15 +150,20 @@ def _guess(file: Path, encoding: str | None, *, is_folder: bool) -> str | None:
             return "desed"
         whole_seconds = bool(times) and all(offset - onset == 1 for onset, offset in times)
         return "maestro" if whole_seconds and file.suffix.lower() == ".csv" else None
-    return _format_of_lines(lines, is_folder=is_folder)
+    if is_folder and len(first) == 1:
+        lines = read_lines(file, encoding, blanks=3)
+    name = _format_of_lines(lines, is_folder=is_folder)
+    # A .csv with two times may have an onset and a length, as Sonic Visualiser's.
+    return None if name == "text" and file.suffix.lower() == ".csv" else name
 
 
 def _format_of_lines(lines: Sequence[Line], *, is_folder: bool) -> str | None:
     """The format of rows that do not have DESED's columns."""
     first = tuple(map(folded_heading, lines[0].fields))
-    for format, columns in (("table", PLAIN_COLUMNS), ("raven", RAVEN_COLUMNS)):
-        if set(map(folded_heading, columns.values())) <= set(first):
-            return format
+    if usual_columns(first).keys() == PLAIN_COLUMNS.keys():
+        return "table"
+    if all(heading_of(heading, first) for heading in RAVEN_COLUMNS.values()):
+        return "raven"
     if first == _SEGMENTS:
         return AUDIOSET
     if any(len(line.fields) != len(first) for line in lines):
