@@ -111,7 +111,8 @@ class ReadQuestions(HeldData[ReadConfiguration]):
     """Questions that were read; see `Data`.
 
     Attributes:
-        notes: rows that were left out, and the facts of a published benchmark: sentences without a full stop.
+        notes: the facts of a published benchmark: sentences without a full stop.
+        skipped: a sentence on the rows that were left out, where there are some.
         faults: of rows that were left out: the reason by id.
         digests: SHA-256 of the files of each row, in the order of the rows.
         account: of the rows and columns.
@@ -121,6 +122,7 @@ class ReadQuestions(HeldData[ReadConfiguration]):
         self,
         configuration: ReadConfiguration,
         notes: Sequence[str],
+        skipped: Sequence[str],
         faults: Mapping[str, str],
         digests: Sequence[tuple[str, ...]],
         account: Account,
@@ -128,6 +130,7 @@ class ReadQuestions(HeldData[ReadConfiguration]):
         super().__init__(configuration.source, {RECIPE: configuration})
         self.digests = tuple(digests)
         self.notes = tuple(notes)
+        self.skipped = tuple(skipped)
         self.faults = dict(faults)
         self.account = account
 
@@ -384,7 +387,8 @@ def valid_questions(
     columns = {name: used.get(name, "") for name in dict.fromkeys(name for record in records for name in record)}
     kept = tuple(str(row["id"]) for row in rows)
     account = Account(source, len(drafts), kept, faults, columns=columns, unit="questions")
-    return ReadQuestions(ReadConfiguration(RECIPE, source, rows, clips), [*notes, *left_out], faults, digests, account)
+    configuration = ReadConfiguration(RECIPE, source, rows, clips)
+    return ReadQuestions(configuration, notes, left_out, faults, digests, account)
 
 
 def _headings(source: str, records: Sequence[Record], said: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
