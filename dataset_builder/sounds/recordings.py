@@ -376,16 +376,21 @@ class ReadRecordings:
         usable = _contrasted(source, [pair for pair in usable if pair[0].id not in problems])
         # Copies with other captions are read too, as one recording.
         kept = tuple(one.id for one, read in pairs if not isinstance(read, str) and one.id not in problems)
-        labels = [label for one, _ in usable for label in (one.labels or (one.label,))]
+        classes = [] if any(one.number is not None for one, _ in usable) else [one for one, _ in usable]
+        groups: dict[str, set[str]] = defaultdict(set)
+        for one in classes:
+            for label in one.labels or (one.label,):
+                groups[label].add(one.group or one.id)
         self.account = Account(
             source,
             len(candidates) + len(left_out) + len(beside or {}),
             kept,
             {**left_out, **problems, **(beside or {})},
-            {} if any(one.number is not None for one, _ in usable) else counts_of(labels),
+            counts_of(label for one in classes for label in one.labels or (one.label,)),
             counts_of(one.group for one, _ in usable),
             counts_of(one.condition for one, _ in usable),
             columns or {},
+            one_group=tuple(sorted(label for label, of_label in groups.items() if label and len(of_label) == 1)),
         )
         if not usable:
             raise SoundError(f"{source} has no recording that can be used: {first_of(dict(self.skipped))}")

@@ -84,7 +84,7 @@ def test_links_inside_the_folder_are_followed_and_those_out_of_it_where_asked(tm
         "is a link out of the folder; --set follow_links=true follows it",
     )
     account = open_recordings(tmp_path / "sounds", follow_links=True, progress=False).account
-    assert account.labels == {"cow": 4, "cat": 1}
+    assert (account.labels, account.one_group) == ({"cow": 4, "cat": 1}, ("cat",))
 
 
 @pytest.mark.parametrize(
@@ -187,6 +187,8 @@ def test_columns_are_named_with_their_use_and_those_without_one(tmp_path):
         "Speaker": "",
     }
     assert account.groups == {"anna": 4}
+    assert account.one_group == ("dog",)
+    assert "  in one group, so not both in training and in test: dog" in account.lines()
     assert "columns used: File (as file)" in account.lines()[-1]
     assert "not used: note and Speaker" in account.lines()[-1]
 

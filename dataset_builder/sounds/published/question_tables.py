@@ -177,7 +177,16 @@ def open_questions(
     else:
         raise DatasetError(f"there is no table of questions at {source!r}")
     folder = Path(audio).expanduser() if audio else place if place.is_dir() else place.parent
-    return valid_questions(source, records, folder, said, answers, skip_invalid=skip_invalid, sounds=sounds)
+    read = valid_questions(source, records, folder, said, answers, skip_invalid=skip_invalid, sounds=sounds)
+    if audio and sounds:
+        every = FoundFiles(folder).sounds
+        names = {name for row in read.configuration(RECIPE).rows for name in row["files"]}
+        named = {*names, *(Path(name).stem for name in names)}
+        unused = [path.name for path in every if not {path.name, path.stem} & named]
+        if unused:
+            count = f"{len(unused):,} of {len(every):,} sound files"
+            read.notes += (f"{count} of {audio} are in no question that is read: {printable(shown(unused))}",)
+    return read
 
 
 def headings_of(columns: Iterable[str]) -> dict[str, tuple[str, ...]]:
