@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -470,10 +471,13 @@ def notes_of(data: RenderedData) -> tuple[str, ...]:
 
 
 def _skipped(source: str, skipped: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """A note on the recordings that are left out: their number, the first of them and why."""
+    """A note on the recordings that are left out: their number, the first for each reason, and why."""
     if not skipped:
         return ()
-    names = shown([f"{id} ({reason})" for id, reason in skipped])
+    ids: dict[str, list[str]] = defaultdict(list)
+    for id, reason in skipped:
+        ids[reason].append(id)
+    names = shown([f"{shown(of_reason)} ({reason})" for reason, of_reason in ids.items()])
     count = "1 recording" if len(skipped) == 1 else f"{len(skipped):,} recordings"
     return (f"{count} of {source} {'is' if len(skipped) == 1 else 'are'} left out: {names}",)
 

@@ -108,7 +108,8 @@ def strong_recordings(
     names = {name.rpartition("@")[0] for name in stretches.read}
     used = {path for path in paths.values() if found.name(path) in names}
     why = {**dict.fromkeys(paths, "has no stretch with one label alone that can be used"), **left_out}
-    recordings.account = replace(account_of(source, found, read, labels, used, why), labels=stretches.labels)
+    files_told = account_of(source, found, read, labels, used, why)
+    recordings.account = replace(files_told, labels=stretches.labels, one_group=stretches.one_group)
     return recordings
 
 
