@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from audio_compositionality.support.text import nearest, shortened
@@ -28,53 +27,27 @@ from .parsing import (
 )
 from .tables import read_desed, read_maestro, read_maestro_soft, read_raven, read_table, read_text_files
 
-
-@dataclass(frozen=True)
-class Format:
-    """A format of labels.
-
-    Attributes:
-        read: gives all recordings of a file or folder.
-        meaning: one line about it.
-    """
-
-    read: Callable[[Path, ReadOptions], tuple[Annotation, ...]]
-    meaning: str
-
-
-FORMATS: Mapping[str, Format] = {
-    AUDIOSET: Format(
-        read_audioset, "AudioSet's strong labels: segment, start, end, id of the label; with a table of ids and names"
-    ),
-    "audiotime": Format(
-        read_audiotime,
-        "AudioTime: JSON of clip -> event -> label -> [[onset, offset], ...]; parts ordering and timestamp alone",
-    ),
-    "desed": Format(
-        read_desed, "DESED: filename, onset, offset, event_label with tabs; durations in TABLE_durations.tsv beside it"
-    ),
-    "jams": Format(
-        read_jams, "JAMS: a file a recording, or a folder of them; namespaces scaper, segment_open, tag_open"
-    ),
-    "maestro": Format(
-        read_maestro, "MAESTRO Real, hard labels: DESED's columns in a .csv with tabs, a row for each class and second"
-    ),
-    "maestro-soft": Format(
-        read_maestro_soft,
-        "MAESTRO Real, soft labels: a folder of files with onset, offset, label, confidence; or DCASE's table",
-    ),
-    "raven": Format(
-        read_raven,
-        "Raven's selection tables: Begin Time (s), End Time (s) and a label, a file a recording or Begin File",
-    ),
-    "table": Format(
-        read_table, "any CSV or TSV with a header, with the heading of each column; or with file, label, start and stop"
-    ),
-    "text": Format(
-        read_text_files, "a file a recording, named like its sound: onset, offset, label with tabs or blanks, no header"
-    ),
+FORMATS: Mapping[str, Callable[[Path, ReadOptions], tuple[Annotation, ...]]] = {
+    # AudioSet's strong labels: segment, start, end, id of the label; with a table of ids and names.
+    AUDIOSET: read_audioset,
+    # JSON of clip -> event -> label -> [[onset, offset], ...]; parts ordering and timestamp alone.
+    "audiotime": read_audiotime,
+    # filename, onset, offset, event_label with tabs; durations in TABLE_durations.tsv beside it.
+    "desed": read_desed,
+    # A file a recording, or a folder of them; namespaces scaper, segment_open, tag_open.
+    "jams": read_jams,
+    # MAESTRO Real, hard labels: DESED's columns in a .csv with tabs, a row for each class and second.
+    "maestro": read_maestro,
+    # MAESTRO Real, soft labels: a folder of files with onset, offset, label, confidence; or DCASE's table.
+    "maestro-soft": read_maestro_soft,
+    # Selection tables: Begin Time (s), End Time (s) and a label, a file a recording or Begin File.
+    "raven": read_raven,
+    # Any CSV or TSV with a header: the heading of each field is stated, or a usual one.
+    "table": read_table,
+    # A file a recording, named like its sound: onset, offset, label with tabs or blanks, no header.
+    "text": read_text_files,
 }
-"""The formats by their names on the command line."""
+"""The function of each format, which reads all recordings of a file or folder, by its name on the command line."""
 
 
 def read_annotations(path: str | Path, format: str, options: ReadOptions | None = None) -> tuple[Annotation, ...]:
@@ -90,7 +63,7 @@ def read_annotations(path: str | Path, format: str, options: ReadOptions | None 
             places are listed.
     """
     check_format(format)
-    return FORMATS[format].read(Path(path), options or ReadOptions())
+    return FORMATS[format](Path(path), options or ReadOptions())
 
 
 SUFFIXES = (".jams", ".json", ".tsv", ".csv", ".txt", ".ann", ".lab")
@@ -115,8 +88,9 @@ def format_of(path: str | Path, encoding: str | None = None) -> str:
         first = next((", ".join(line.fields) for line in head_of(file)), "")
         raise AnnotationError(
             f"{file.name} does not say which format of strong labels it is in; its first line is "
-            f"{shortened(first, 120)!r}. Name the format, --set format=NAME, of {', '.join(FORMATS)}, or the columns "
-            "of a table, --set columns=recording=COLUMN,onset=COLUMN,offset=COLUMN,label=COLUMN"
+            f"{shortened(first, 120)!r}. Name the format, --set format=NAME, of {', '.join(FORMATS)} "
+            "(docs/polybench.md), or the columns of a table, "
+            "--set columns=recording=COLUMN,onset=COLUMN,offset=COLUMN,label=COLUMN"
         )
     return name
 

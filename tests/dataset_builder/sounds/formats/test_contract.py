@@ -158,7 +158,7 @@ def test_files_that_leave_a_doubt_are_not_guessed(tmp_path, name, text, format):
         return
     with pytest.raises(AnnotationError, match=f"{path.name} does not say which format of strong labels") as raised:
         format_of(place)
-    assert all(f"{format}," in str(raised.value) for format in FORMATS)
+    assert f"of {', '.join(FORMATS)} " in str(raised.value)
     first = text.partition("\n")[0].split("\t" if "\t" in text else ",")
     assert f"its first line is {', '.join(first)!r}" in str(raised.value)
 
