@@ -332,22 +332,23 @@ def _at(path: Path, given: Mapping[str, Any]) -> list[Reading]:
     """The readings of a path; empty where there is nothing."""
     try:
         if path.is_dir():
-            changed = path.stat().st_mtime_ns
+            changed, is_stated = path.stat().st_mtime_ns, not {"format", "columns"}.isdisjoint(given)
             if time.time() - changed / 1e9 < _SETTLED:
-                return list(_in_folder(path))
-            return list(_unchanged_folder(str(path), str(path.absolute()), changed))
+                return list(_in_folder(path, is_stated))
+            return list(_unchanged_folder(str(path), is_stated, str(path.absolute()), changed))
         return [_in_file(path, given)] if path.is_file() else []
     except OSError as error:
         raise DatasetError(f"{str(path)!r} cannot be read: {first_line(error)}") from error
 
 
 @lru_cache(maxsize=32)
-def _unchanged_folder(folder: str, _place: str, _changed: int) -> tuple[Reading, ...]:
+def _unchanged_folder(folder: str, is_stated: bool, _place: str, _changed: int) -> tuple[Reading, ...]:
     """The readings of a folder, found once: a command needs them often, and a folder can have many files."""
-    return tuple(_in_folder(Path(folder)))
+    return tuple(_in_folder(Path(folder), is_stated))
 
 
-def _in_folder(folder: Path) -> Iterator[Reading]:
+def _in_folder(folder: Path, is_stated: bool) -> Iterator[Reading]:
+    """The readings of a folder; `is_stated` is whether the user says the format or the columns of strong labels."""
     from .sounds.files import read_suffixes, walked
     from .sounds.formats import format_of
     from .sounds.formats.parsing import labelled_recording
@@ -376,7 +377,7 @@ def _in_folder(folder: Path) -> Iterator[Reading]:
         return
     said = next((firsts[suffix] for suffix in _LABEL_FILES if suffix in firsts), None)
     try:
-        said = None if said is None or not format_of(folder) else said
+        said = None if said is None or not (is_stated or format_of(folder)) else said
     except DatasetError:
         said = None
     if sound is not None and (folder / HUB_TABLE).is_file():

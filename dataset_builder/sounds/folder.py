@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from audio_compositionality.support.text import nearest
+from audio_compositionality.support.text import nearest, shortened
 
 from ..manifest import MANIFEST_NAME
 from ..tables import ReadTable, first_heading, heading_of, open_table, value_of
@@ -153,6 +153,13 @@ def _by_table(
     if counted is not None:
         read = labels.counted_labels(table.name, counted, [row[counted] for row in rows], file)
     elif said and all(isinstance(value, list) for value in lists):
+        # As Label Studio exports the regions of a recording.
+        for line, name, value in zip(table.lines, names, lists, strict=True):
+            if any(isinstance(one, dict) for one in value):
+                raise SoundError(
+                    f"{line.where}: the {headings[LABEL]} of {name!r} is {shortened(str(value), 60)!r}; a label is a "
+                    "text, or texts in a list"
+                )
         each = [[str(label).strip() for label in value] for value in lists]
         read = labels.several_labels(each, hierarchy=spec.hierarchy)
     elif spec.separator is None or not headings[LABEL]:

@@ -142,6 +142,11 @@ def test_parquet_by_its_columns_and_strong_labels_of_all_kinds(here):
         *((labels, "labels") for labels, _ in (write_domestic(here / "desed"), write_audiotime(here / "audiotime"))),
     ):
         assert read_as(name) == (kind, str(name))
+    (here / "marks").mkdir()
+    (here / "marks" / "a.csv").write_text("Name\tStart\tDuration\ndog\t0:01\t0:02\n")
+    with pytest.raises(DatasetError, match=r"'marks' holds 1 \.csv: .*labels:marks --set format=NAME"):
+        recognised("marks")
+    assert recognised("marks", {"columns": ("onset=Start",)}).kind == "labels"
 
 
 FOLDER = "a folder of recordings"
@@ -171,7 +176,7 @@ def test_a_folder_is_looked_at_once_until_it_changes(here, monkeypatch):
     write_labelled(here / "animals", 1)
     os.utime(here / "animals", (1e9, 1e9))
     looked = []
-    monkeypatch.setattr(data_spec, "_in_folder", lambda folder: looked.append(folder) or iter(()))
+    monkeypatch.setattr(data_spec, "_in_folder", lambda folder, _: looked.append(folder) or iter(()))
     for _ in range(3):
         with pytest.raises(DatasetError):
             recognised("./animals")

@@ -175,6 +175,12 @@ def test_labels_in_another_encoding_under_other_headings_and_in_lists(folder):
     }
     (folder / "metadata.csv").write_text("file_name,label\ndog/dog_0.wav,\"['a' 'b']\"\ncat/cat_0.wav,\"['b']\"\n")
     assert {entry.labels for entry in open_recordings(folder, progress=False).complete.entries} == {("a", "b"), ("b",)}
+    regions = '[{""start"": 0.5, ""labels"": [""dog""]}]'
+    (folder / "metadata.csv").write_text(f'file_name,label\ndog/dog_0.wav,"{regions}"\n')
+    with pytest.raises(
+        DatasetError, match=r"metadata.csv:2: the label of 'dog/dog_0.wav' is .*start.*; a label is a text"
+    ):
+        open_recordings(folder, progress=False)
 
 
 def test_a_table_of_unknown_columns_names_them_and_those_that_each_kind_needs(folder):
