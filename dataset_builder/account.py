@@ -29,6 +29,7 @@ class Account:
         labels, groups, conditions: recordings of each.
         columns: of the table, by heading: the field that a column is used as; empty where it is not used.
         unit: of what is found.
+        one_group: labels whose recordings are all of one group, so that no split has them in training and in test.
     """
 
     source: str
@@ -40,6 +41,7 @@ class Account:
     conditions: Mapping[str, int] = field(default_factory=dict)
     columns: Mapping[str, str] = field(default_factory=dict)
     unit: str = "files"
+    one_group: tuple[str, ...] = ()
 
     def reasons(self) -> dict[str, list[str]]:
         """The names of what is left out by reason; reasons that differ in names and numbers alone count as one."""
@@ -59,6 +61,8 @@ class Account:
             if of_what:
                 said = [f"{name or '(none)'} {count:,}" for name, count in of_what.items()]
                 lines.append(f"  {what} {len(of_what):,}: {shown(said, _SHOWN)}")
+        if self.one_group:
+            lines.append(f"  in one group, so not both in training and in test: {shown(self.one_group, _SHOWN)}")
         used = [f"{heading} (as {use})" if heading != use else heading for heading, use in self.columns.items() if use]
         unused = [heading for heading, use in self.columns.items() if not use]
         if self.columns:
@@ -77,6 +81,7 @@ class Account:
             "groups": dict(self.groups),
             "conditions": dict(self.conditions),
             "columns": dict(self.columns),
+            "one_group": list(self.one_group),
         }
 
 

@@ -10,9 +10,11 @@ import json
 import os
 import re
 import time
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +29,7 @@ from .data import DatasetError
 from .manifest import CARD_NAME, MANIFEST_NAME
 from .rendered import HUB_ID, is_preset, preset_names, setting_names
 from .sounds.labels import COLUMNS
-from .sounds.recordings import AUDIO_SUFFIXES, FILE_COLUMNS
+from .sounds.recordings import AUDIO_SUFFIXES, FILE_COLUMNS, FOREIGN_SUFFIXES
 from .tables import first_heading, folded_heading, head_of, heading_of
 
 KINDS: Mapping[str, str] = {
@@ -48,6 +50,9 @@ _LABEL_FILES = (".jams", ".txt", ".tsv", ".csv", ".json", ".ann", ".lab")
 
 _YAML = (".yaml", ".yml")
 
+HUB_TABLE = "metadata.jsonl"
+"""The table of a folder of sound files that `datasets` reads."""
+
 PATHS = ("data", "audio", "labels", "durations", "names", "hierarchy", "negatives_labels", "negatives_audio", "prompts")
 """Fields that can hold paths."""
 
@@ -60,8 +65,9 @@ _TEXTS = ("path", "caption", "dataset", "split_name")
 _SAID = re.compile(r"labels?|captions?(_\d+)?|class|category|tags?|text|description")
 """Headings of columns that describe a whole recording."""
 
-_TIMES = re.compile(r"(?<![^\W_])(onset|offset|start|stop|begin|end|time)(?![^\W_])", re.ASCII)
-"""Parts of headings of strong labels."""
+_STARTS = re.compile(r"(?<![^\W_])(onset|start|begin)(?![^\W_])", re.ASCII)
+_STOPS = re.compile(r"(?<![^\W_])(offset|stop|end|duration)(?![^\W_])", re.ASCII)
+"""Words in headings that say when an event begins, and when it ends."""
 
 _MOST_FILES = 50_000
 """Files of a folder that are looked at; further ones do not change its kind."""
@@ -327,22 +333,24 @@ def _at(path: Path, given: Mapping[str, Any]) -> list[Reading]:
     """The readings of a path; empty where there is nothing."""
     try:
         if path.is_dir():
-            changed = path.stat().st_mtime_ns
+            changed, is_stated = path.stat().st_mtime_ns, not {"format", "columns"}.isdisjoint(given)
             if time.time() - changed / 1e9 < _SETTLED:
-                return list(_in_folder(path))
-            return list(_unchanged_folder(str(path), str(path.absolute()), changed))
+                return list(_in_folder(path, is_stated))
+            return list(_unchanged_folder(str(path), is_stated, str(path.absolute()), changed))
         return [_in_file(path, given)] if path.is_file() else []
     except OSError as error:
         raise DatasetError(f"{str(path)!r} cannot be read: {first_line(error)}") from error
 
 
 @lru_cache(maxsize=32)
-def _unchanged_folder(folder: str, _place: str, _changed: int) -> tuple[Reading, ...]:
+def _unchanged_folder(folder: str, is_stated: bool, _place: str, _changed: int) -> tuple[Reading, ...]:
     """The readings of a folder, found once: a command needs them often, and a folder can have many files."""
-    return tuple(_in_folder(Path(folder)))
+    return tuple(_in_folder(Path(folder), is_stated))
 
 
-def _in_folder(folder: Path) -> Iterator[Reading]:
+def _in_folder(folder: Path, is_stated: bool) -> Iterator[Reading]:
+    """The readings of a folder; `is_stated` is whether the user says the format or the columns of strong labels."""
+    from .sounds.files import read_suffixes, walked
     from .sounds.formats import format_of
     from .sounds.formats.parsing import labelled_recording
 
@@ -350,7 +358,7 @@ def _in_folder(folder: Path) -> Iterator[Reading]:
         yield Reading("built", str(folder), "data that were built")
         return
     firsts = _first_files(folder)
-    sound = next((firsts[suffix] for suffix in AUDIO_SUFFIXES if suffix in firsts), None)
+    sound = next((firsts[suffix] for suffix in read_suffixes() if suffix in firsts), None)
     if ".parquet" in firsts or ".arrow" in firsts:
         from .sounds.published import published_with
 
@@ -370,9 +378,12 @@ def _in_folder(folder: Path) -> Iterator[Reading]:
         return
     said = next((firsts[suffix] for suffix in _LABEL_FILES if suffix in firsts), None)
     try:
-        said = None if said is None or not format_of(folder) else said
+        said = None if said is None or not (is_stated or format_of(folder)) else said
     except DatasetError:
         said = None
+    if sound is not None and (folder / HUB_TABLE).is_file():
+        yield Reading("dataset", str(folder), f"a folder of sound files with {HUB_TABLE}, read by `datasets`")
+        return
     if sound is not None:
         yield Reading("recordings", str(folder), "a folder of recordings")
     # Beside sound, labels are in files of the same names.
@@ -385,33 +396,26 @@ def _in_folder(folder: Path) -> Iterator[Reading]:
     ):
         yield Reading("labels", str(folder), "strong labels, a file a recording")
     if sound is None and said is None:
-        held = sorted(f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir())
-        names = plain(shown(held)) or "nothing"
+        counts = Counter(path.suffix.lower() for path in islice(walked(folder), _MOST_FILES))
+        endings = [
+            f"{count:,} {suffix or 'without ending'}"
+            + " (read where FFmpeg is installed)" * (suffix in FOREIGN_SUFFIXES)
+            for suffix, count in counts.most_common()
+        ]
         raise DatasetError(
-            f"{str(folder)!r} holds {names}: no sound files, no Parquet, no {MANIFEST_NAME} of a data set that was "
-            f"built. For strong labels of an unrecognised format: --data labels:{folder} --set format=NAME"
+            f"{str(folder)!r} holds {plain(shown(endings)) or 'nothing'}: no sound files, no Parquet, no "
+            f"{MANIFEST_NAME} of a data set that was built. For strong labels of an unrecognised format: --data "
+            f"labels:{folder} --set format=NAME"
         )
 
 
 def _first_files(folder: Path) -> dict[str, Path]:
     """The first file of each suffix in a folder and below it, among the files that are looked at."""
+    from .sounds.files import walked
+
     firsts: dict[str, Path] = {}
-    seen = 0
-    # A folder of links is one of recordings, too: each place is looked at once.
-    places: set[str] = set()
-    for root, folders, names in os.walk(folder, followlinks=True):
-        there = os.path.realpath(root)
-        if there in places:
-            folders.clear()
-            continue
-        places.add(there)
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            if not name.startswith("."):
-                firsts.setdefault(os.path.splitext(name)[1].lower(), Path(root, name))
-        seen += len(names)
-        if seen >= _MOST_FILES:
-            break
+    for path in islice(walked(folder), _MOST_FILES):
+        firsts.setdefault(path.suffix.lower(), path)
     return firsts
 
 
@@ -454,7 +458,10 @@ def _in_file(path: Path, given: Mapping[str, Any]) -> Reading:
     )
     if suffix not in (".csv", ".tsv"):
         if first_heading(FILE_COLUMNS[:1], columns):
-            return table
+            raise DatasetError(
+                f"{str(path)!r} describes files in JSON: give a CSV, or where it is the {HUB_TABLE} of a folder, the "
+                f"folder, --data dataset:{path.parent}"
+            )
         if suffix in _LABEL_FILES:
             return strong
         raise DatasetError(
@@ -467,14 +474,19 @@ def _in_file(path: Path, given: Mapping[str, Any]) -> Reading:
         return strong
     # A table may describe whole recordings without a column of their files; UrbanSound8K has the times of its clips.
     names = [*map(folded_heading, columns)]
-    is_file, has_times = first_heading(FILE_COLUMNS, columns), any(map(_TIMES.search, names))
+    is_file, has_times = first_heading(FILE_COLUMNS, columns), all(any(map(w.search, names)) for w in (_STARTS, _STOPS))
     if {"file", "label"} & given.keys() or is_file == "slice_file_name":
         return table
-    if has_times:
-        return strong
-    if is_file or any(map(_SAID.fullmatch, names)):
+    if not has_times and (is_file or any(map(_SAID.fullmatch, names))):
         return table
-    found = f"none of its columns ({shown(columns, 12)}) is recognised" if columns else "it has no columns"
+    found = "it has no columns"
+    if has_times:
+        found = (
+            f"its columns ({shown(columns, 12)}) have times, as those of events, but not all of the usual names; "
+            f"table:{path} takes its rows for whole recordings"
+        )
+    elif columns:
+        found = f"none of the columns in its first line ({shown(columns, 12)}) is recognised"
     one = (
         "" if len(columns) > 1 else "; its first line is one column (fields are divided by comma, tab, semicolon or |)"
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,8 +38,9 @@ class Opened:
         data: the data.
         reading: their kind, source and description.
         left_out: requested recipes that the data cannot serve: the reason by name.
-        notes: sentences for the user, without a full stop: terms of use, and the data that were left out.
+        notes: sentences for the user, without a full stop: terms of use, and what the account does not tell.
         account: what became of every file and row of a user's recordings; None for other data.
+        skipped: sentences on the data that were left out, which the account tells at length.
     """
 
     data: Data
@@ -46,6 +48,7 @@ class Opened:
     left_out: Mapping[str, str]
     notes: tuple[str, ...] = ()
     account: Account | None = None
+    skipped: tuple[str, ...] = ()
 
 
 def open_data(
@@ -94,7 +97,7 @@ def open_data(
     )
     for name, reason in opened.left_out.items():
         warnings.warn(f"{name} is left out: {reason}", stacklevel=2)
-    for note in opened.notes:
+    for note in (*opened.notes, *opened.skipped):
         warnings.warn(note, stacklevel=2)
     return opened.data
 
@@ -256,7 +259,8 @@ def opened_data(
         return _of_sounds(spec, reading, wanted, required, changes, skip_invalid=skip_invalid, progress=progress)
     _refuse_changes(changes, reading)
     data = _stored(spec, reading, {"skip_invalid": skip_invalid, "sounds": sounds, "progress": progress})
-    return Opened(data, reading, {}, getattr(data, "notes", ()), getattr(data, "account", None))
+    told = {name: getattr(data, name) for name in ("notes", "account", "skipped") if hasattr(data, name)}
+    return Opened(data, reading, {}, **told)
 
 
 def _refuse_changes(changes: Mapping[str, Any], reading: Reading) -> None:
@@ -333,13 +337,15 @@ def _of_sounds(
     notes: tuple[str, ...] = () if named is None else (named.terms,)
     data = spec.changed(data=f"{reading.kind}:{reading.source}")
     sounds = open_recordings(data, skip_invalid=skip_invalid, progress=progress)
-    notes += _skipped(sounds.source, sounds.skipped)
+    told = set(sounds.account.left_out.values())
+    notes += _skipped(sounds.source, [pair for pair in sounds.skipped if pair[1] not in told])
+    skipped = _skipped(sounds.source, [pair for pair in sounds.skipped if pair[1] in told])
     try:
         offer = offered(sounds, preset=spec.preset, recipes=recipes, required=required, **changes)
     except DatasetError as error:
         error.account = sounds.account
         raise
-    return Opened(offer.data, reading, offer.left_out, notes, sounds.account)
+    return Opened(offer.data, reading, offer.left_out, notes, sounds.account, skipped)
 
 
 def open_recordings(
@@ -445,16 +451,14 @@ def _of_labels(
         progress=progress,
     )
     data = annotated_data(recordings, recipes=names, changes=changes)
-    notes = (
-        *((WARNING,) if spec.negatives_labels else ()),
-        *_skipped(recordings.source, [*recordings.left_out.items()]),
-    )
+    notes = (WARNING,) if spec.negatives_labels else ()
     try:
         notes += notes_of(data)
     except DatasetError as error:
         error.account = recordings.account
         raise
-    return Opened(data, reading, {}, notes, recordings.account)
+    skipped = _skipped(recordings.source, [*recordings.left_out.items()])
+    return Opened(data, reading, {}, notes, recordings.account, skipped)
 
 
 def notes_of(data: RenderedData) -> tuple[str, ...]:
@@ -467,10 +471,13 @@ def notes_of(data: RenderedData) -> tuple[str, ...]:
 
 
 def _skipped(source: str, skipped: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """A note on the recordings that are left out: their number, the first of them and why."""
+    """A note on the recordings that are left out: their number, the first for each reason, and why."""
     if not skipped:
         return ()
-    names = shown([f"{id} ({reason})" for id, reason in skipped])
+    ids: dict[str, list[str]] = defaultdict(list)
+    for id, reason in skipped:
+        ids[reason].append(id)
+    names = shown([f"{shown(of_reason)} ({reason})" for reason, of_reason in ids.items()])
     count = "1 recording" if len(skipped) == 1 else f"{len(skipped):,} recordings"
     return (f"{count} of {source} {'is' if len(skipped) == 1 else 'are'} left out: {names}",)
 

@@ -139,7 +139,8 @@ def offered(
                 raise DatasetError(reason) from error
             left_out[name] = reason
     if not served:
-        reasons = "; ".join(f"{name}: {reason}" for name, reason in left_out.items())
+        names = {reason: [name for name in left_out if left_out[name] == reason] for reason in left_out.values()}
+        reasons = "; ".join(f"{', '.join(of_reason)}: {reason}" for reason, of_reason in names.items())
         raise DatasetError(f"{recordings.source} can serve no recipe: {reasons}")
     return Offer(RenderedData(source, served), left_out)
 

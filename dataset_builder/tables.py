@@ -50,6 +50,10 @@ _PRINTED = re.compile(rf"\[\s*(?:{_STRING})(?:\s+(?:{_STRING}))+\s*\]", re.DOTAL
 """A list of texts as NumPy prints it, without commas: Python would join the texts."""
 _ARRAY = re.compile(r"array\((\[.*\])(?:,\s*dtype=[\w<>.']+)?\s*\)", re.DOTALL)
 
+_QUOTED = re.compile(r'"[^"]*"')
+_REMARKS = re.compile(r"(?:#[ \t].*\r?\n)*#[ \t](.*\r?\n)(?!#[ \t])(.*)")
+"""Lines at the beginning of a table that are remarks; the last of them, and the line below."""
+
 _CLOCK = re.compile(r"(?:(\d+):)?(\d{1,2}):(\d{1,2}(?:[.,]\d*)?)", re.ASCII)
 """A time in hours, minutes and seconds."""
 
@@ -199,7 +203,7 @@ def delimiter_of(text: str) -> str:
     """The character between the fields of a table, by its first line that is not empty, outside of quotation marks: a
     tab where it has one, else the most frequent of semicolon, | and comma; a comma where it has none of them."""
     first = next((line for line in re.split(r"[\r\n]+", text[:_HEAD]) if line.strip()), "")
-    bare = re.sub(r'"[^"]*"', "", first)
+    bare = _QUOTED.sub("", first)
     if "\t" in bare:
         return "\t"
     counts = {mark: bare.count(mark) for mark in DELIMITERS}
@@ -221,21 +225,32 @@ def lines_of(text: str, name: str, *, blanks: int = 0, is_loose: bool = False) -
         TableError: quotation marks are not closed, or a field is too long.
     """
     if blanks:
-        rows = [row.split("\t") if "\t" in row else row.split(None, blanks - 1) for row in text.splitlines()]
+        rows = [
+            row.split("\t") if "\t" in row else re.split(r",?\s+", row.strip(), maxsplit=blanks - 1)
+            for row in text.splitlines()
+        ]
         return [Line(f"{name}:{number}", tuple(map(str.strip, row))) for number, row in enumerate(rows, 1) if any(row)]
-    # Excel can name the delimiter in a line of its own.
-    stated = re.match(r"sep=([\t;|,])\r?\n", text)
-    delimiter = stated[1] if stated else delimiter_of(text)
+    # Excel can name the delimiter in a line of its own; the tables of AudioSet begin with remarks.
+    stated, remarks = re.match(r"sep=([\t;|,])\r?\n", text), _REMARKS.match(text)
+    start = stated.end() if stated else 0
+    if remarks:
+        # The last remark names the columns where it has as many as the line below.
+        header, below = (_QUOTED.sub("", line) for line in remarks.groups())
+        mark = delimiter_of(below)
+        is_header = bool(header.count(mark)) and header.count(mark) == below.count(mark)
+        start = remarks.start(1) if is_header else remarks.start(2)
+    delimiter = stated[1] if stated else delimiter_of(text[start : start + _HEAD])
 
-    def parsed(quoting: Literal[0, 3], start: int = stated.end() if stated else 0) -> list[Line]:
+    def parsed(quoting: Literal[0, 3]) -> list[Line]:
         stream = io.StringIO(text[start:], newline="")
         reader = csv.reader(stream, delimiter=delimiter, quoting=quoting, strict=not is_loose, skipinitialspace=True)
-        lines, number = [], 1 if start else 0
+        lines, before = [], text.count("\n", 0, start)
+        number = before
         try:
             for row in reader:
                 if any(field.strip() for field in row):
                     lines.append(Line(f"{name}:{number + 1}", tuple(map(str.strip, row))))
-                number = reader.line_num + (1 if start else 0)
+                number = before + reader.line_num
             check_rows(len(lines), name)
         except csv.Error as error:
             raise TableError(f"{name}:{number + 1} cannot be read as a row of a table: {error}") from error

@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
@@ -43,7 +43,7 @@ class FoundFiles:
         # Folders that wait, each with the true places of those above it.
         waiting: list[tuple[Path, tuple[Path, ...]]] = [(self.folder, (self._home,))]
         seen = 0
-        read = (*AUDIO_SUFFIXES, *(FOREIGN_SUFFIXES if shutil.which("ffmpeg") else ()))
+        read = read_suffixes()
         while waiting:
             folder, above = waiting.pop()
             try:
@@ -110,7 +110,8 @@ class FoundFiles:
         return by_name
 
     def named(self, name: str) -> Path:
-        """The file that a table names: at its path below the folder, at an end of that path, or the only one so called.
+        """The file that a table names: at its path below the folder, at an end of that path, or the only one so called,
+        with or without an ending or with that of another format.
 
         A table reaches no file outside the folder, by an absolute path, by ``..``, or by a link; links that lead out
         are followed where those of the folder are.
@@ -132,7 +133,9 @@ class FoundFiles:
                     return there
         except (OSError, ValueError, RuntimeError) as error:
             raise SoundError(f"cannot be read: {first_line(error)}") from error
-        alike = self.by_name.get(path.name, [])
+        # A set of .mp3 or .mp4 is often converted.
+        is_sound = path.suffix.lower() in (*AUDIO_SUFFIXES, *FOREIGN_SUFFIXES)
+        alike = self.by_name.get(path.name) or (self.by_name.get(path.stem, []) if is_sound else [])
         if len(alike) == 1:
             return alike[0]
         if alike:
@@ -143,6 +146,24 @@ class FoundFiles:
             f"is not in {printable(str(self.folder))}"
             + (", which a table must not leave; --set audio=FOLDER names the folder with the sound" if out else "")
         )
+
+
+def read_suffixes() -> tuple[str, ...]:
+    """Endings of the sound files that are read here."""
+    return (*AUDIO_SUFFIXES, *(FOREIGN_SUFFIXES if shutil.which("ffmpeg") else ()))
+
+
+def walked(folder: Path) -> Iterator[Path]:
+    """All files in a folder and below it that are not hidden; links are followed, to each place once."""
+    places: set[str] = set()
+    for root, folders, names in os.walk(folder, followlinks=True):
+        there = os.path.realpath(root)
+        if there in places:
+            folders.clear()
+            continue
+        places.add(there)
+        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        yield from (Path(root, name) for name in sorted(names) if not name.startswith("."))
 
 
 def _why_not_read(path: Path) -> str:

@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from audio_compositionality.support.text import nearest
+from audio_compositionality.support.text import nearest, shortened
 
 from ..manifest import MANIFEST_NAME
 from ..tables import ReadTable, first_heading, heading_of, open_table, value_of
@@ -153,6 +153,13 @@ def _by_table(
     if counted is not None:
         read = labels.counted_labels(table.name, counted, [row[counted] for row in rows], file)
     elif said and all(isinstance(value, list) for value in lists):
+        # As Label Studio exports the regions of a recording.
+        for line, name, value in zip(table.lines, names, lists, strict=True):
+            if any(isinstance(one, dict) for one in value):
+                raise SoundError(
+                    f"{line.where}: the {headings[LABEL]} of {name!r} is {shortened(str(value), 60)!r}; a label is a "
+                    "text, or texts in a list"
+                )
         each = [[str(label).strip() for label in value] for value in lists]
         read = labels.several_labels(each, hierarchy=spec.hierarchy)
     elif spec.separator is None or not headings[LABEL]:
@@ -170,9 +177,6 @@ def _by_table(
         [text for value in of_row for text in (value if isinstance(value, list) else [value])] for of_row in captions
     ]
     attributes = labels.word_columns(table.name, table.headings, spec.words)
-    used = {heading: name for name, heading in headings.items() if heading}
-    used |= {counted or "": "words_per_second", file_column: "file"} | dict.fromkeys(of_captions, "captions")
-    used |= {column: f"words of {attribute}" for column, attribute in attributes.items()}
     candidates, left_out = labels.candidates_of(
         names,
         read,
@@ -184,7 +188,8 @@ def _by_table(
         ],
         words=labels.words_by_row([[row[name] for name in attributes] for row in rows], attributes.values()),
     )
-    return candidates, left_out, {heading: used.get(heading, "") for heading in table.headings}
+    used = labels.uses_of(table.headings, file_column, headings, counted, of_captions, attributes)
+    return candidates, left_out, used
 
 
 def _file_column(table: ReadTable, spec: DataSpec) -> str:

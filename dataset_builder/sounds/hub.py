@@ -375,11 +375,15 @@ def hub_recordings(
     place = place_of(where, spec.revision)
     rows = hub_rows(place, spec.config, spec.split, files, progress=progress)
     columns, count = list(rows.features), len(rows)
-    sounds = RowFiles(place, rows, _audio_column(place, rows.features, audio))
+    audio = _audio_column(place, rows.features, audio)
+    sounds = RowFiles(place, rows, audio)
     counted = labels.counted_column(source, spec.label, columns)
-    for column in (spec.group, spec.condition, spec.label if counted is None else None):
-        if column is not None and column not in columns:
-            raise SoundError(f"{source} has no column {column!r}; {nearest(column, columns)}")
+    headings = {
+        name: labels.heading_in(source, getattr(spec, name), columns)
+        for name in ("label", "group", "condition")
+        if getattr(spec, name) is not None and (name != "label" or counted is None)
+    }
+    spec = spec.changed(**headings)
     if count > MOST_RECORDINGS:
         raise SoundError(
             f"{source} has {count:,} rows; the limit is {MOST_RECORDINGS:,}: give a part of "
@@ -417,6 +421,7 @@ def hub_recordings(
         suggested=suggested,
         labelling=f"--set label=COLUMN names a column: {source} has {printable(', '.join(described))}",
         left_out=left_out,
+        columns=labels.uses_of(columns, audio, headings, counted, said, attributes),
         skip_invalid=skip_invalid,
         progress=progress,
     )

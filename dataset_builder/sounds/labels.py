@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -222,12 +222,36 @@ def captions_in(
     return [tuple(dict.fromkeys(filter(None, of_row))) for of_row in captions]
 
 
-def _heading(source: str, name: str, columns: Sequence[str]) -> str:
+def heading_in(source: str, name: str, columns: Sequence[str]) -> str:
     """The column that a name means; see `heading_of`."""
     found = heading_of(name, columns)
     if found is None:
         raise SoundError(f"{source} has no column {name!r}; {nearest(name, columns)}")
     return found
+
+
+def uses_of(
+    columns: Sequence[str],
+    file: str,
+    headings: Mapping[str, str | None],
+    counted: str | None,
+    captions: Iterable[str],
+    attributes: Mapping[str, str],
+) -> dict[str, str]:
+    """The field that each column is used as; empty where it is not used. See `Account.columns`.
+
+    Args:
+        columns: of the table.
+        file: the column with the sound.
+        headings: the columns of label, group and condition.
+        counted: the column in which words are counted.
+        captions: the columns with captions.
+        attributes: the attribute of each column with words.
+    """
+    used = {heading: name for name, heading in headings.items() if heading}
+    used |= {counted or "": "words_per_second", file: "file"} | dict.fromkeys(captions, "captions")
+    used |= {column: f"words of {attribute}" for column, attribute in attributes.items()}
+    return {column: used.get(column, "") for column in columns}
 
 
 def split_captions(text: str, separator: str | None) -> tuple[str, ...]:
@@ -244,7 +268,7 @@ def caption_columns(source: str, columns: Sequence[str], requested: Sequence[str
         SoundError: there is no such column.
     """
     if requested is not None:
-        return tuple(_heading(source, name, columns) for name in requested)
+        return tuple(heading_in(source, name, columns) for name in requested)
     matches = {name: match for name in columns if (match := _CAPTIONS.fullmatch(folded_heading(name)))}
     usual = first_heading(("captions", "caption"), matches)
     if usual is not None:
@@ -274,7 +298,7 @@ def word_columns(source: str, columns: Sequence[str], requested: Sequence[str] |
         pairs = [(name.strip(), attribute.strip()) for name, _, attribute in parts]
     attributes: dict[str, str] = {}
     for name, attribute in pairs:
-        name = _heading(source, name, columns)
+        name = heading_in(source, name, columns)
         attribute = attribute or name.removeprefix(WORD).strip()
         if not attribute or attribute in attributes.values():
             raise SoundError(
@@ -386,7 +410,7 @@ def counted_column(source: str, label: str | None, columns: Sequence[str]) -> st
     if label in columns or name.strip() != WORDS_PER_SECOND:
         return None
     if equals:
-        return _heading(source, column.strip(), columns)
+        return heading_in(source, column.strip(), columns)
     usual = first_heading(TRANSCRIPTS, columns)
     if usual is None:
         raise SoundError(

@@ -14,7 +14,7 @@ import warnings
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -59,14 +59,17 @@ MOST_VALUES = 2**28
 _LOSSY = ("VORBIS", "OPUS", "MPEG")
 """Beginnings of the names of formats whose samples differ by rounding from one decoder to the next."""
 
-_CLAIMED = re.compile(r"^ *(?:data|SSND|Data Size|riff|Riff size) *: (\d+) \(should be (\d+)\)", re.MULTILINE)
+_CLAIMED = re.compile(r"^ *(?:data|FORM|SSND|Data Size|riff|Riff size) *: (\d+) \(should be (\d+)\)", re.MULTILINE)
 """Lines of libsndfile's log about the bytes that a header claims and that there are: WAV, AIFF, AU, W64, RF64."""
+
+_SLACK = 8
+"""Bytes by which a claim is wrong where a program counted the header itself."""
 
 _UNKNOWN = 0x7FFFF000
 """Bytes from which on a claim stands for an unknown length."""
 
-_UNFINISHED = re.compile(r"Ogg ?: (Last page lacks an end-of-stream bit|Junk after the last page)")
-"""A line of the log about an Ogg file that was cut."""
+_LARGEST_PAGE = 27 + 255 + 255 * 255
+"""Bytes of a page of an Ogg file."""
 
 SoundFile = Path | io.BytesIO
 """A file, or the content of one."""
@@ -111,11 +114,12 @@ def read_header(file: SoundFile) -> Header:
         info = soundfile.info(_opened(file))
     for claim, there in _CLAIMED.findall(info.extra_info):
         # A program that writes into a pipe cannot know the length, and claims the most that a header holds.
-        if int(there) < int(claim) < _UNKNOWN:
+        if int(there) + _SLACK < int(claim) < _UNKNOWN:
             raise SoundError(
                 f"is damaged: it ends after {int(there):,} of {int(claim):,} bytes, as an interrupted download does"
             )
-    if _UNFINISHED.search(info.extra_info):
+    # The log breaks off after 2 KiB, which long tags can fill.
+    if info.format == "OGG" and not _ends_with_last_page(file):
         raise SoundError("is damaged: it ends before its last page, as an interrupted download does")
     rate, frames, channels = int(info.samplerate), int(info.frames), int(info.channels)
     if rate < 1 or not 0 <= frames <= LONGEST_HOURS * 3_600 * rate:
@@ -124,6 +128,16 @@ def read_header(file: SoundFile) -> Header:
         raise SoundError(f"claims {channels:,} channels; the limit is {MOST_CHANNELS}")
     is_foreign = isinstance(file, Path) and file.suffix.lower() in FOREIGN_SUFFIXES
     return Header(rate, frames, is_foreign or info.subtype.startswith(_LOSSY))
+
+
+def _ends_with_last_page(file: SoundFile) -> bool:
+    """Whether the last page of an Ogg file is whole, and marked as the last one."""
+    with file.open("rb") if isinstance(file, Path) else nullcontext(file) as stream:
+        stream.seek(max(0, stream.seek(0, os.SEEK_END) - _LARGEST_PAGE))
+        tail = stream.read()
+    page = tail[max(0, tail.rfind(b"OggS")) :]
+    # Flags are at 5, the number of lacing values at 26; these sum up to the bytes behind them.
+    return len(page) > 26 and bool(page[5] & 4) and len(page) >= 27 + page[26] + sum(page[27 : 27 + page[26]])
 
 
 def read_samples(file: SoundFile, frames: int, start: int) -> NDArray[np.float32]:
@@ -223,9 +237,12 @@ def _transcoded(path: Path) -> bytes:
         done = subprocess.run(command, capture_output=True, timeout=_LONGEST_WAIT, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SoundError(f"cannot be decoded by FFmpeg: {type(error).__name__}") from error
-    if done.returncode:
-        reason = printable((done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason"])[-1])
-        raise SoundError(f"cannot be decoded by FFmpeg: {reason}")
+    # Of Matroska and WebM, FFmpeg plays what there is of a file that was cut.
+    if done.returncode or b"ended prematurely" in done.stderr:
+        reason = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason"])[0]
+        # Before it stands a part of FFmpeg with its place in memory.
+        reason = re.sub(r"^\[[^]]*\] *", "", reason)
+        raise SoundError(f"cannot be decoded by FFmpeg: {printable(reason)}")
     if len(done.stdout) >= _LARGEST_SOUND - 2**16:
         raise SoundError(f"has more than {_LARGEST_SOUND // 2**20} MiB of samples: convert it to WAV or FLAC")
     return done.stdout
@@ -369,16 +386,21 @@ class ReadRecordings:
         usable = _contrasted(source, [pair for pair in usable if pair[0].id not in problems])
         # Copies with other captions are read too, as one recording.
         kept = tuple(one.id for one, read in pairs if not isinstance(read, str) and one.id not in problems)
-        labels = [label for one, _ in usable for label in (one.labels or (one.label,))]
+        classes = [] if any(one.number is not None for one, _ in usable) else [one for one, _ in usable]
+        groups: dict[str, set[str]] = defaultdict(set)
+        for one in classes:
+            for label in one.labels or (one.label,):
+                groups[label].add(one.group or one.id)
         self.account = Account(
             source,
             len(candidates) + len(left_out) + len(beside or {}),
             kept,
             {**left_out, **problems, **(beside or {})},
-            {} if any(one.number is not None for one, _ in usable) else counts_of(labels),
+            counts_of(label for one in classes for label in one.labels or (one.label,)),
             counts_of(one.group for one, _ in usable),
             counts_of(one.condition for one, _ in usable),
             columns or {},
+            one_group=tuple(sorted(label for label, of_label in groups.items() if label and len(of_label) == 1)),
         )
         if not usable:
             raise SoundError(f"{source} has no recording that can be used: {first_of(dict(self.skipped))}")

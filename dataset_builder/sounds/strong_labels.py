@@ -41,6 +41,8 @@ from .splits import SHORTEST_RECORDING, copies_of, is_silent
 _APART = 0.1
 """Seconds for which another label may overlap an isolated sound."""
 
+_ABSENT = "is in the labels, and has no file in the folder"
+
 
 def strong_recordings(
     folder: str | Path,
@@ -74,7 +76,7 @@ def strong_recordings(
     found = FoundFiles(folder, follow_links=follow_links)
     read = read_labels(labels, found, format, options, leave_out=True)
     files = files_by_name(found)
-    absent = {name: "is not in the folder" for name in read.names if not files_of(name, read.format, files)}
+    absent = {name: _ABSENT for name in read.names if not files_of(name, read.format, files)}
     # The stated length of a recording does not matter here, but all its events have to lie in the file.
     ends = [replace(one, duration=max(event.offset for event in one.events)) for one in read.heard]
     left_out = {name: why for name, why in read.left_out.items() if name not in absent}
@@ -106,7 +108,8 @@ def strong_recordings(
     names = {name.rpartition("@")[0] for name in stretches.read}
     used = {path for path in paths.values() if found.name(path) in names}
     why = {**dict.fromkeys(paths, "has no stretch with one label alone that can be used"), **left_out}
-    recordings.account = replace(account_of(source, found, read, labels, used, why), labels=stretches.labels)
+    files_told = account_of(source, found, read, labels, used, why)
+    recordings.account = replace(files_told, labels=stretches.labels, one_group=stretches.one_group)
     return recordings
 
 
@@ -134,7 +137,7 @@ def account_of(
     for name in read.names:
         of_name = files_of(name, read.format, files)
         if not of_name:
-            left_out[f"recording {printable(name)}"] = "is in the labels, and has no file in the folder"
+            left_out[f"recording {printable(name)}"] = _ABSENT
             missing += 1
         for path in of_name:
             named.setdefault(path, name)

@@ -9,7 +9,7 @@ import soundfile
 
 from audio_compositionality.cli.main import main
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.data_spec import DataSpec
+from audio_compositionality.dataset_builder.data_spec import DataSpec, recognised
 from audio_compositionality.dataset_builder.open_data import open_recordings, opened_data
 from audio_compositionality.dataset_builder.sounds.recordings import SoundError, read_header
 
@@ -84,7 +84,7 @@ def test_links_inside_the_folder_are_followed_and_those_out_of_it_where_asked(tm
         "is a link out of the folder; --set follow_links=true follows it",
     )
     account = open_recordings(tmp_path / "sounds", follow_links=True, progress=False).account
-    assert account.labels == {"cow": 4, "cat": 1}
+    assert (account.labels, account.one_group) == ({"cow": 4, "cat": 1}, ("cat",))
 
 
 @pytest.mark.parametrize(
@@ -114,6 +114,22 @@ def test_a_file_that_ends_before_its_header_says_is_damaged(tmp_path, name, form
             read_header(path)
 
 
+@pytest.mark.parametrize(("format", "subtype"), [("OGG", "VORBIS"), ("OGG", "OPUS"), ("AIFF", "PCM_16")])
+def test_a_file_that_was_cut_is_damaged_however_long_its_tags_are(tmp_path, format, subtype):
+    path = tmp_path / f"a.{format}"
+    with soundfile.SoundFile(path, "w", 48_000, 1, subtype, format=format) as stream:
+        stream.comment = "a long remark " * 300
+        stream.write(np.resize(noise(seed=3), 3 * 48_000))
+    whole = path.read_bytes()
+    assert read_header(path).frames >= 3 * 48_000
+    # An Ogg file also before and within its last page.
+    places = [whole.rfind(b"OggS"), len(whole) - 20] if format == "OGG" else []
+    for place in (*places, len(whole) * 9 // 10):
+        path.write_bytes(whole[:place])
+        with pytest.raises(SoundError, match="is damaged: it ends"):
+            read_header(path)
+
+
 def test_other_endings_are_read_by_ffmpeg_where_it_is_installed_and_named_where_not(tmp_path, monkeypatch):
     for number in range(4):
         write(tmp_path / "s" / "dog" / f"{number}.wav", seed=number)
@@ -126,13 +142,24 @@ def test_other_endings_are_read_by_ffmpeg_where_it_is_installed_and_named_where_
     program = tmp_path / "bin" / "ffmpeg"
     program.write_text(
         '#!/bin/sh\nfor word; do case "$word" in file:*) name="${word#file:}";; esac; done\n'
-        'case "$name" in *bad*) echo "bad file" >&2; exit 1;; esac\nexec /bin/cat "$name"\n'
+        'case "$name" in *bad*) echo "[aac @ 0x5] bad file" >&2; exit 1;; esac\n'
+        'case "$name" in *cut*) echo "File ended prematurely" >&2;; esac\nexec /bin/cat "$name"\n'
     )
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     (tmp_path / "s" / "dog" / "bad.m4a").write_bytes(b"x")
+    shutil.copy(tmp_path / "s" / "dog" / "3.m4a", tmp_path / "s" / "dog" / "cut.webm")
     account = open_recordings(tmp_path / "s", skip_invalid=True, progress=False).account
-    assert (len(account.read), account.left_out) == (4, {"dog/bad.m4a": "cannot be decoded by FFmpeg: bad file"})
+    assert (len(account.read), account.left_out) == (
+        4,
+        {
+            "dog/bad.m4a": "cannot be decoded by FFmpeg: bad file",
+            "dog/cut.webm": "cannot be decoded by FFmpeg: File ended prematurely",
+        },
+    )
+    for path in (tmp_path / "s" / "dog").glob("*.wav"):
+        path.unlink()
+    assert recognised(tmp_path / "s").kind == "recordings"
 
 
 def test_a_length_that_the_writer_did_not_know_is_no_damage(tmp_path):
@@ -160,6 +187,8 @@ def test_columns_are_named_with_their_use_and_those_without_one(tmp_path):
         "Speaker": "",
     }
     assert account.groups == {"anna": 4}
+    assert account.one_group == ("dog",)
+    assert "  in one group, so not both in training and in test: dog" in account.lines()
     assert "columns used: File (as file)" in account.lines()[-1]
     assert "not used: note and Speaker" in account.lines()[-1]
 

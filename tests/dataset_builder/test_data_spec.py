@@ -106,7 +106,6 @@ def test_folders_of_recordings(here):
     [
         ("table.tsv", "label\tfile_name\ndog\ta.wav\n", "table"),
         ("captions.csv", "\ufefffile_name,caption\na.wav,a dog\n", "table"),
-        ("rows.jsonl", '{"file_name": "a.wav", "label": "dog"}\n', "table"),
         ("texts.csv", "path,caption,dataset,split_name\na.wav,a dog,x,train\n", "texts"),
         ("questions.csv", "question,choices,answer\nwho?,a;b,a\n", "questions"),
         ("mcq.csv", "audio,Question,A,B,C\nx.wav,who?,a,b,c\n", "questions"),
@@ -120,6 +119,9 @@ def test_folders_of_recordings(here):
         ("street.csv", "file,label,start,stop\n0.wav,dog,0,1\n", "labels"),
         ("begin.csv", "clip,label,begin,end\n0.wav,dog,0,1\n", "labels"),
         ("strong.tsv", "filename\tonset\toffset\tevent_label\n0.wav\t0.5\t1\tdog\n", "labels"),
+        # A time of day is none of an event, and neither is a single time.
+        ("birds.csv", "filename,name,time\n0.wav,wren,11:51\n", "table"),
+        ("excerpts.csv", "id,start_time,caption\nab,30,a dog\n", "table"),
     ],
 )
 def test_tables_by_their_columns(name, text, kind, here):
@@ -140,6 +142,11 @@ def test_parquet_by_its_columns_and_strong_labels_of_all_kinds(here):
         *((labels, "labels") for labels, _ in (write_domestic(here / "desed"), write_audiotime(here / "audiotime"))),
     ):
         assert read_as(name) == (kind, str(name))
+    (here / "marks").mkdir()
+    (here / "marks" / "a.csv").write_text("Name\tStart\tDuration\ndog\t0:01\t0:02\n")
+    with pytest.raises(DatasetError, match=r"'marks' holds 1 \.csv: .*labels:marks --set format=NAME"):
+        recognised("marks")
+    assert recognised("marks", {"columns": ("onset=Start",)}).kind == "labels"
 
 
 FOLDER = "a folder of recordings"
@@ -169,7 +176,7 @@ def test_a_folder_is_looked_at_once_until_it_changes(here, monkeypatch):
     write_labelled(here / "animals", 1)
     os.utime(here / "animals", (1e9, 1e9))
     looked = []
-    monkeypatch.setattr(data_spec, "_in_folder", lambda folder: looked.append(folder) or iter(()))
+    monkeypatch.setattr(data_spec, "_in_folder", lambda folder, _: looked.append(folder) or iter(()))
     for _ in range(3):
         with pytest.raises(DatasetError):
             recognised("./animals")
@@ -195,6 +202,10 @@ def test_what_is_no_data_is_told(here):
     write(here / "a.wav")
     (here / "binary.csv").write_bytes(b"\xff\xfe\x00")
     (here / "model.py").write_text("import torch\n")
+    (here / "rows.jsonl").write_text('{"file_name": "a.wav", "label": "dog"}\n')
+    (here / "phone" / "en").mkdir(parents=True)
+    for number in range(2):
+        (here / "phone" / "en" / f"{number}.gsm").write_bytes(b"x")
     (here / "one.yaml").write_text("data: mini\n")
     parquet(here / "set" / "a.parquet", audio=[b""])
     for text, message in (
@@ -204,7 +215,9 @@ def test_what_is_no_data_is_told(here):
         ("esc51", "did you mean 'esc50'"),
         *((path, f"there is nothing at '{path}'") for path in ("./nowhere", "nowhere.csv", "a/b/c")),
         ("empty", "'empty' holds nothing: no sound files, no Parquet"),
-        ("pictures", "'pictures' holds cat.png: no sound files"),
+        ("pictures", "'pictures' holds 1 .png: no sound files"),
+        ("phone", r"'phone' holds 2 .gsm \(read where FFmpeg is installed\): no sound files"),
+        ("rows.jsonl", r"'rows.jsonl' describes files in JSON: give a CSV, or .*--data dataset:\."),
         ("a.wav", "'a.wav' is a sound file; give the folder that it lies in"),
         ("binary.csv", "cannot tell what 'binary.csv' contains: it has no columns"),
         ("model.py", r"'model.py' is not data: data are a preset, .*labels:model.py reads it as strong labels"),

@@ -79,6 +79,8 @@ class TestRecipes:
         assert (offer.data.recipes, set(offer.left_out)) == (("transforms",), {"a_coat_instances"})
         with pytest.raises(DatasetError, match="made up can serve no recipe: a_coat_instances: made up has 1 label"):
             offered(recordings, recipes=["a_coat_instances"])
+        with pytest.raises(DatasetError, match="no recipe: two_clips, when: made up has 1 label; 3 are needed"):
+            offered(recordings, recipes=["two_clips", "when"])
         with pytest.raises(InputError, match="the recipe 'a_coat' takes no recordings; did you mean 'a_coat_"):
             recorded(recordings, recipes=["a_coat"])
 

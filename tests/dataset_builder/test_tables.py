@@ -11,7 +11,7 @@ from audio_compositionality.dataset_builder.data_spec import DataSpec
 from audio_compositionality.dataset_builder.open_data import open_recordings
 from audio_compositionality.dataset_builder.sounds.formats import format_of, read_annotations
 from audio_compositionality.dataset_builder.sounds.formats.parsing import ReadOptions
-from audio_compositionality.dataset_builder.tables import TableError, open_table
+from audio_compositionality.dataset_builder.tables import Line, TableError, lines_of, open_table, table_of
 
 from .sounds.sounds import write
 
@@ -150,6 +150,8 @@ def folder(tmp_path):
         ("\ufefffile_name;label;group\ndog/dog_0.wav;dog;a\n;;\ncat\\cat_0.wav;cat;b\n", {"a", "b"}),
         # By the end of a path of another machine, and by the name alone.
         ("file_name,label,group\n/home/x/dog/dog_0.wav,dog,a\nC:\\data\\cat_0.wav,cat,b\n", {"a", "b"}),
+        # Files that were converted.
+        ("path,label,group\ndog_0.mp3,dog,a\nvideos/cat_0.mp4,cat,b\n", {"a", "b"}),
         ("FILE,Label,group\n./cat/../dog/dog_0.wav,dog,a\ncat_0,cat,b\n", {"a", "b"}),
         ("file_name,label,group\n../sounds/dog/dog_0.wav,dog,a\ncat/cat_0.wav,cat,b\n", {"a", "b"}),
     ],
@@ -182,16 +184,38 @@ def test_labels_in_another_encoding_under_other_headings_and_in_lists(folder):
     }
     (folder / "metadata.csv").write_text("file_name,label\ndog/dog_0.wav,\"['a' 'b']\"\ncat/cat_0.wav,\"['b']\"\n")
     assert {entry.labels for entry in open_recordings(folder, progress=False).complete.entries} == {("a", "b"), ("b",)}
+    regions = '[{""start"": 0.5, ""labels"": [""dog""]}]'
+    (folder / "metadata.csv").write_text(f'file_name,label\ndog/dog_0.wav,"{regions}"\n')
+    with pytest.raises(
+        DatasetError, match=r"metadata.csv:2: the label of 'dog/dog_0.wav' is .*start.*; a label is a text"
+    ):
+        open_recordings(folder, progress=False)
 
 
 def test_a_table_of_unknown_columns_names_them_and_those_that_each_kind_needs(folder):
     (folder / "t.csv").write_text("foo,bar\n1,2\n")
     message = (
-        r"cannot tell what '.*t\.csv' contains: none of its columns \(foo, bar\) is recognised. Recordings need "
-        r"file_name.*, questions need question and options, strong labels need file, label, start and stop"
+        r"cannot tell what '.*t\.csv' contains: none of the columns in its first line \(foo, bar\) is recognised. "
+        r"Recordings need file_name.*, questions need question and options, strong labels need file, label, start and"
     )
     with pytest.raises(DatasetError, match=message):
         open_recordings(folder / "t.csv")
+    (folder / "t.csv").write_text("file,start_time,end_time,wren\ndog/dog_0.wav,0.2,0.5,1\n")
+    message = (
+        r"its columns \(file, .*\) have times, .*; table:.*t.csv takes its rows for whole recordings.*strong labels"
+    )
+    with pytest.raises(DatasetError, match=message):
+        open_recordings(folder / "t.csv")
+
+
+def test_remarks_above_a_table_are_passed_over_and_the_last_can_name_the_columns():
+    remarks = "# Segments, made 2017\n# n=2, m=3\n# id, start, labels\n"
+    assert lines_of(f'{remarks}-a, 3.0, "x,y"\n', "t") == [
+        Line("t:3", ("id", "start", "labels")),
+        Line("t:4", ("-a", "3.0", "x,y")),
+    ]
+    assert table_of("# a remark, or two\r\nid\tlabel\r\n1\tdog\r\n", "t").headings == ("id", "label")
+    assert table_of("#,Name\nR1,dog\n", "t").headings == ("#", "Name")
 
 
 def test_a_name_of_two_files_is_refused(folder):
@@ -219,9 +243,10 @@ def test_events_are_the_same_however_they_are_written(tmp_path, text):
     assert [(e.onset, e.offset, e.label) for e in annotation.events] == [(0.5, 1.2, "dog"), (1.0, 2.0, "cat")]
 
 
-def test_raven_and_audacity_with_blanks_in_their_names(tmp_path):
+@pytest.mark.parametrize("end", ["Table.1.selections.txt", "BirdNET.selection.table.txt"])
+def test_raven_and_audacity_with_blanks_in_their_names(tmp_path, end):
     (tmp_path / "raven").mkdir()
-    (tmp_path / "raven" / "rec 1.Table.1.selections.txt").write_text(
+    (tmp_path / "raven" / f"rec 1.{end}").write_text(
         "Selection\tView\tChannel\tBegin Time (s)\tEnd Time (s)\tLow Freq (Hz)\tHigh Freq (Hz)\tSpecies\n"
         "1\tSpectrogram 1\t1\t0.50\t1.25\t1800\t4200\trobin\n2\tSpectrogram 1\t1\t1.00\t2.10\t2500\t6000\twren\n"
     )

@@ -8,65 +8,46 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from audio_compositionality.support.text import nearest
+from audio_compositionality.support.text import nearest, shortened
 
-from ...tables import Line, folded_heading, read_lines, read_text, time_of
+from ...tables import Line, folded_heading, head_of, heading_of, read_lines, read_text, time_of
 from ..annotations import Annotation, AnnotationError
 from .audioset_strong import AUDIOSET, read_audioset
 from .json_files import read_audiotime, read_jams
-from .parsing import PLAIN_COLUMNS, RAVEN_COLUMNS, STRONG_COLUMNS, ReadOptions, files_in, parsed_json
+from .parsing import (
+    PLAIN_COLUMNS,
+    RAVEN_COLUMNS,
+    STRONG_COLUMNS,
+    ReadOptions,
+    files_in,
+    parsed_json,
+    usual_columns,
+)
 from .tables import read_desed, read_maestro, read_maestro_soft, read_raven, read_table, read_text_files
 
-
-@dataclass(frozen=True)
-class Format:
-    """A format of labels.
-
-    Attributes:
-        read: gives all recordings of a file or folder.
-        meaning: one line about it.
-    """
-
-    read: Callable[[Path, ReadOptions], tuple[Annotation, ...]]
-    meaning: str
-
-
-FORMATS: Mapping[str, Format] = {
-    AUDIOSET: Format(
-        read_audioset, "AudioSet's strong labels: segment, start, end, id of the label; with a table of ids and names"
-    ),
-    "audiotime": Format(
-        read_audiotime,
-        "AudioTime: JSON of clip -> event -> label -> [[onset, offset], ...]; parts ordering and timestamp alone",
-    ),
-    "desed": Format(
-        read_desed, "DESED: filename, onset, offset, event_label with tabs; durations in TABLE_durations.tsv beside it"
-    ),
-    "jams": Format(
-        read_jams, "JAMS: a file a recording, or a folder of them; namespaces scaper, segment_open, tag_open"
-    ),
-    "maestro": Format(
-        read_maestro, "MAESTRO Real, hard labels: DESED's columns in a .csv with tabs, a row for each class and second"
-    ),
-    "maestro-soft": Format(
-        read_maestro_soft,
-        "MAESTRO Real, soft labels: a folder of files with onset, offset, label, confidence; or DCASE's table",
-    ),
-    "raven": Format(
-        read_raven,
-        "Raven's selection tables: Begin Time (s), End Time (s) and a label, a file a recording or Begin File",
-    ),
-    "table": Format(
-        read_table, "any CSV or TSV with a header, with the heading of each column; or with file, label, start and stop"
-    ),
-    "text": Format(
-        read_text_files, "a file a recording, named like its sound: onset, offset, label with tabs or blanks, no header"
-    ),
+FORMATS: Mapping[str, Callable[[Path, ReadOptions], tuple[Annotation, ...]]] = {
+    # AudioSet's strong labels: segment, start, end, id of the label; with a table of ids and names.
+    AUDIOSET: read_audioset,
+    # JSON of clip -> event -> label -> [[onset, offset], ...]; parts ordering and timestamp alone.
+    "audiotime": read_audiotime,
+    # filename, onset, offset, event_label with tabs; durations in TABLE_durations.tsv beside it.
+    "desed": read_desed,
+    # A file a recording, or a folder of them; namespaces scaper, segment_open, tag_open.
+    "jams": read_jams,
+    # MAESTRO Real, hard labels: DESED's columns in a .csv with tabs, a row for each class and second.
+    "maestro": read_maestro,
+    # MAESTRO Real, soft labels: a folder of files with onset, offset, label, confidence; or DCASE's table.
+    "maestro-soft": read_maestro_soft,
+    # Selection tables: Begin Time (s), End Time (s) and a label, a file a recording or Begin File.
+    "raven": read_raven,
+    # Any CSV or TSV with a header: the heading of each field is stated, or a usual one.
+    "table": read_table,
+    # A file a recording, named like its sound: onset, offset, label with tabs or blanks, no header.
+    "text": read_text_files,
 }
-"""The formats by their names on the command line."""
+"""The function of each format, which reads all recordings of a file or folder, by its name on the command line."""
 
 
 def read_annotations(path: str | Path, format: str, options: ReadOptions | None = None) -> tuple[Annotation, ...]:
@@ -82,7 +63,7 @@ def read_annotations(path: str | Path, format: str, options: ReadOptions | None 
             places are listed.
     """
     check_format(format)
-    return FORMATS[format].read(Path(path), options or ReadOptions())
+    return FORMATS[format](Path(path), options or ReadOptions())
 
 
 SUFFIXES = (".jams", ".json", ".tsv", ".csv", ".txt", ".ann", ".lab")
@@ -104,9 +85,12 @@ def format_of(path: str | Path, encoding: str | None = None) -> str:
     file = files_in(path, SUFFIXES)[0]
     name = _guess(file, encoding, is_folder=path.is_dir())
     if name is None:
-        formats = ", ".join(f"{name} ({format.meaning})" for name, format in FORMATS.items())
+        first = next((", ".join(line.fields) for line in head_of(file)), "")
         raise AnnotationError(
-            f"{file.name} does not say which format it is in; name one with --set format=NAME, of {formats}"
+            f"{file.name} does not say which format of strong labels it is in; its first line is "
+            f"{shortened(first, 120)!r}. Name the format, --set format=NAME, of {', '.join(FORMATS)} "
+            "(docs/polybench.md), or the columns of a table, "
+            "--set columns=recording=COLUMN,onset=COLUMN,offset=COLUMN,label=COLUMN"
         )
     return name
 
@@ -140,15 +124,20 @@ def _guess(file: Path, encoding: str | None, *, is_folder: bool) -> str | None:
             return "desed"
         whole_seconds = bool(times) and all(offset - onset == 1 for onset, offset in times)
         return "maestro" if whole_seconds and file.suffix.lower() == ".csv" else None
-    return _format_of_lines(lines, is_folder=is_folder)
+    if is_folder and len(first) == 1:
+        lines = read_lines(file, encoding, blanks=3)
+    name = _format_of_lines(lines, is_folder=is_folder)
+    # A .csv with two times may have an onset and a length, as Sonic Visualiser's.
+    return None if name == "text" and file.suffix.lower() == ".csv" else name
 
 
 def _format_of_lines(lines: Sequence[Line], *, is_folder: bool) -> str | None:
     """The format of rows that do not have DESED's columns."""
     first = tuple(map(folded_heading, lines[0].fields))
-    for format, columns in (("table", PLAIN_COLUMNS), ("raven", RAVEN_COLUMNS)):
-        if set(map(folded_heading, columns.values())) <= set(first):
-            return format
+    if usual_columns(first).keys() == PLAIN_COLUMNS.keys():
+        return "table"
+    if all(heading_of(heading, first) for heading in RAVEN_COLUMNS.values()):
+        return "raven"
     if first == _SEGMENTS:
         return AUDIOSET
     if any(len(line.fields) != len(first) for line in lines):

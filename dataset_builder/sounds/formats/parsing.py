@@ -11,10 +11,11 @@ from typing import Any
 
 from audio_compositionality.support.text import first_line, parse_json, plain, shortened, shown
 
-from ...tables import Line, heading_of, number_of, read_lines, time_of
+from ...tables import Line, first_heading, heading_of, number_of, read_lines, time_of
 from ..annotations import ROUNDING, Annotation, AnnotationError, LabelledEvent, event_order, joined_events
 from ..entries import label_text as label_text
-from ..recordings import AUDIO_SUFFIXES
+from ..files import walked
+from ..recordings import AUDIO_SUFFIXES, FOREIGN_SUFFIXES
 from ..splits import alike
 
 _MOST_SHOWN = 20
@@ -114,11 +115,11 @@ def recording_name(name: str) -> str:
     """The name of a recording: that of its file without folder, and without the ending of a sound file."""
     base = PurePosixPath(name.strip().replace("\\", "/")).name
     suffix = PurePosixPath(base).suffix
-    return base[: -len(suffix)] if suffix.lower() in AUDIO_SUFFIXES else base
+    return base[: -len(suffix)] if suffix.lower() in (*AUDIO_SUFFIXES, *FOREIGN_SUFFIXES) else base
 
 
-_VIEW = re.compile(r"\.(Table\.\d+|selections)\b.*", re.IGNORECASE)
-"""The end that Raven puts behind the name of a recording: ``rec.Table.1.selections``."""
+_VIEW = re.compile(r"\.(Table\.\d+|selections|BirdNET)\b.*", re.IGNORECASE)
+"""The end that Raven and BirdNET put behind the name of a recording: ``rec.Table.1.selections``."""
 
 
 def labelled_recording(file: Path) -> str:
@@ -184,8 +185,7 @@ def files_in(path: Path, suffixes: Sequence[str]) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise AnnotationError(f"{plain(str(path))!r} is neither a file nor a folder")
-    files = sorted(file for file in path.rglob("*") if file.suffix.lower() in suffixes and file.is_file())
-    files = [file for file in files if not any(part.startswith(".") for part in file.relative_to(path).parts)]
+    files = sorted(file for file in walked(path) if file.suffix.lower() in suffixes and file.is_file())
     if not files:
         raise AnnotationError(f"{plain(str(path))!r} holds no file that ends in {' or '.join(suffixes)}")
     return files
@@ -199,13 +199,24 @@ STRONG_COLUMNS: Mapping[str, str] = {
 }
 """Headings of DESED, adopted by MAESTRO and others."""
 
-PLAIN_COLUMNS: Mapping[str, str] = {"recording": "file", "onset": "start", "offset": "stop", "label": "label"}
-"""Headings of hand-written tables."""
+PLAIN_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "recording": ("file", "file_name", "filename", "path", "audio", "recording", "clip"),
+    "onset": ("start", "onset", "begin", "start_time", "begin_time", "start (s)"),
+    "offset": ("stop", "offset", "end", "stop_time", "end_time", "end (s)"),
+    "label": ("label", "event_label", "class", "species", "common name"),
+}
+"""Usual headings of other tables, the first that a table has; those with (s) are BirdNET's."""
 
 RAVEN_COLUMNS: Mapping[str, str] = {"onset": "Begin Time (s)", "offset": "End Time (s)"}
 """Headings of Raven's selection tables; the label stands in the first of `RAVEN_LABELS`."""
 
-RAVEN_LABELS = ("Annotation", "Label", "Species", "Species Code", "Common Name", "Call Type", "Tag", "Type", "Class")
+RAVEN_LABELS = ("Annotation", "Label", "Species", "Common Name", "Species Code", "Call Type", "Tag", "Type", "Class")
+
+
+def usual_columns(header: Sequence[str]) -> dict[str, str]:
+    """The heading of each field of `PLAIN_COLUMNS` that a header has."""
+    found = {field: first_heading(headings, header) for field, headings in PLAIN_COLUMNS.items()}
+    return {field: heading for field, heading in found.items() if heading is not None}
 
 
 def parsed_json(text: str, name: str) -> Any:
@@ -339,7 +350,7 @@ class LabelReading:
 
         Args:
             file: the table.
-            columns: heading of each field.
+            columns: heading of each field; without one of recordings, the name of the file says the recording.
 
         Raises:
             AnnotationError: it is not a table with these columns.
@@ -347,11 +358,12 @@ class LabelReading:
         of_file: dict[str, DraftRecording] = {}
         folders: dict[str, str] = {}
         for where, row in table_rows(read_lines(file, self.options.encoding), columns):
-            name = recording_name(row["recording"])
+            named = row.get("recording", labelled_recording(file))
+            name = recording_name(named)
             if not name:
                 self.problems.add(where, "names no recording", where)
                 continue
-            place = row["recording"].replace("\\", "/").rpartition("/")[0]
+            place = named.replace("\\", "/").rpartition("/")[0]
             if place and folders.setdefault(name, place) != place:
                 what = f"{name!r} is in the folder {place!r} here and in {folders[name]!r} before; give it another name"
                 self.problems.add(where, what, name)

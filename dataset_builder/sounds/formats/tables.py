@@ -21,7 +21,6 @@ from ...tables import TableError, first_heading, heading_of, read_lines
 from ..annotations import LEAST_CONFIDENCE, Annotation, AnnotationError
 from . import parsing
 from .parsing import (
-    PLAIN_COLUMNS,
     RAVEN_COLUMNS,
     RAVEN_LABELS,
     STRONG_COLUMNS,
@@ -43,28 +42,29 @@ _COLUMNS = ("recording", "onset", "offset", "length", "label", "duration", "sour
 
 
 def read_desed(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
-    """Read a table; a row without a label is a clip without events."""
-    parsing.check_is_file(path, "the table of labels")
+    """Read a table, or all of a folder; a row without a label is a clip without events."""
     return read_tables(path, options, STRONG_COLUMNS, parsing.durations_beside(path, options), name="desed")
 
 
 def read_maestro(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
-    """Read a table; consecutive seconds of a class are one event."""
-    parsing.check_is_file(path, "the table of labels")
+    """Read a table, or all of a folder; consecutive seconds of a class are one event."""
     durations = parsing.durations_beside(path, options)
     return read_tables(path, options, STRONG_COLUMNS, durations, name="maestro", resolution=RESOLUTION, joined=True)
 
 
 def read_table(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
-    """Read a table, or all of a folder, with the columns `ReadOptions.columns`, by default `PLAIN_COLUMNS`."""
-    columns = dict(options.columns)
-    if not columns:
-        header = read_lines(parsing.files_in(path, _TABLES)[0], options.encoding)[0].fields
-        columns = dict(PLAIN_COLUMNS) if all(heading_of(name, header) for name in PLAIN_COLUMNS.values()) else {}
+    """Read a table, or all of a folder, with the columns `ReadOptions.columns`, by default `PLAIN_COLUMNS`.
+
+    A table without a column of recordings is of the recording that its own name says.
+    """
+    usual = parsing.usual_columns(read_lines(parsing.files_in(path, _TABLES)[0], options.encoding)[0].fields)
+    columns = dict(options.columns) or dict(usual)
+    if "recording" in usual:
+        columns.setdefault("recording", usual["recording"])
     for field in columns:
         if field not in _COLUMNS:
             raise AnnotationError(f"a table has no field {field!r}; {nearest(field, _COLUMNS)}")
-    missing = [field for field in ("recording", "onset", "label") if field not in columns]
+    missing = [field for field in ("onset", "label") if field not in columns]
     missing += [] if "offset" in columns or "length" in columns else ["offset (or length)"]
     if missing:
         raise AnnotationError(f"the columns of the table have to be named: there is none for {', '.join(missing)}")

@@ -110,7 +110,8 @@ class ReadQuestions(HeldData[ReadConfiguration]):
     """Questions that were read; see `Data`.
 
     Attributes:
-        notes: rows that were left out, and the facts of a published benchmark: sentences without a full stop.
+        notes: the facts of a published benchmark: sentences without a full stop.
+        skipped: a sentence on the rows that were left out, where there are some.
         faults: of rows that were left out: the reason by id.
         digests: SHA-256 of the files of each row, in the order of the rows.
         account: of the rows and columns.
@@ -120,6 +121,7 @@ class ReadQuestions(HeldData[ReadConfiguration]):
         self,
         configuration: ReadConfiguration,
         notes: Sequence[str],
+        skipped: Sequence[str],
         faults: Mapping[str, str],
         digests: Sequence[tuple[str, ...]],
         account: Account,
@@ -127,6 +129,7 @@ class ReadQuestions(HeldData[ReadConfiguration]):
         super().__init__(configuration.source, {RECIPE: configuration})
         self.digests = tuple(digests)
         self.notes = tuple(notes)
+        self.skipped = tuple(skipped)
         self.faults = dict(faults)
         self.account = account
 
@@ -173,7 +176,16 @@ def open_questions(
     else:
         raise DatasetError(f"there is no table of questions at {source!r}")
     folder = Path(audio).expanduser() if audio else place if place.is_dir() else place.parent
-    return valid_questions(source, records, folder, said, answers, skip_invalid=skip_invalid, sounds=sounds)
+    read = valid_questions(source, records, folder, said, answers, skip_invalid=skip_invalid, sounds=sounds)
+    if audio and sounds:
+        every = FoundFiles(folder).sounds
+        names = {name for row in read.configuration(RECIPE).rows for name in row["files"]}
+        named = {*names, *(Path(name).stem for name in names)}
+        unused = [path.name for path in every if not {path.name, path.stem} & named]
+        if unused:
+            count = f"{len(unused):,} of {len(every):,} sound files"
+            read.notes += (f"{count} of {audio} are in no question that is read: {printable(shown(unused))}",)
+    return read
 
 
 def headings_of(columns: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -387,7 +399,8 @@ def valid_questions(
     columns = {name: used.get(name, "") for name in dict.fromkeys(name for record in records for name in record)}
     kept = tuple(str(row["id"]) for row in rows)
     account = Account(source, len(drafts), kept, faults, columns=columns, unit="questions")
-    return ReadQuestions(ReadConfiguration(RECIPE, source, rows, clips), [*notes, *left_out], faults, digests, account)
+    configuration = ReadConfiguration(RECIPE, source, rows, clips)
+    return ReadQuestions(configuration, notes, left_out, faults, digests, account)
 
 
 def _headings(source: str, records: Sequence[Record], said: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:

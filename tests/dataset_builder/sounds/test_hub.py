@@ -11,7 +11,7 @@ import pytest
 
 from audio_compositionality.dataset_builder import stored
 from audio_compositionality.dataset_builder.data import DatasetError
-from audio_compositionality.dataset_builder.data_spec import DataSpec
+from audio_compositionality.dataset_builder.data_spec import DataSpec, recognised
 from audio_compositionality.dataset_builder.open_data import open_recordings
 from audio_compositionality.dataset_builder.recorded import changeable, recorded
 from audio_compositionality.dataset_builder.sounds import hub
@@ -74,7 +74,9 @@ def described(folder, **fields):
 
 class TestParquet:
     def test_gives_samples_classes_groups_and_numbers(self, folder, capfd):
-        recordings = opened(folder, label="animal", group="speaker", condition="year")
+        recordings = opened(folder, label="Animal", group="speaker", condition="year")
+        used = {"audio": "file", "animal": "label", "speaker": "group", "year": "condition"}
+        assert recordings.account.columns == {name: used.get(name, "") for name in columns()[0]}
         assert {(entry.id, entry.label, entry.group, entry.condition) for entry in recordings.entries} == {
             (f"test/{n}", CLASSES[n % 2], str(n // 2), str(2_000 + n % 3)) for n in range(12)
         }
@@ -275,6 +277,9 @@ class TestFolderOfSoundFiles:
         assert datasets.Audio.encode_example is before
         assert {entry.label for entry in recordings.entries} == set(CLASSES)
         lines = [f"dog/{n}.wav,{n}.5,s{n % 5}" for n in range(6)]
+        (tmp_path / "metadata.jsonl").write_text('{"file_name": "dog/0.wav"}\n')
+        assert recognised(tmp_path).kind == "dataset"
+        (tmp_path / "metadata.jsonl").unlink()
         (tmp_path / "metadata.csv").write_text("\n".join(["file_name,label,group", *lines]) + "\n")
         recordings = opened(tmp_path, label="label", group="group")
         assert recordings.fingerprint == open_recordings(tmp_path).fingerprint

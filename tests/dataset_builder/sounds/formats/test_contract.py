@@ -139,7 +139,13 @@ def test_files_that_cannot_be_read_are_refused_by_name(name, tmp_path):
         ("a.txt", "0\t1.5\tcar\n", None),
         ("a.tsv", "b_0\t0\t1\t/m/1\n", "audioset-strong"),
         ("a.tsv", "b_0\t0\t1\tcar\n", None),
-        ("a.csv", "file,start,end,class\na.wav,0,1,car\n", None),
+        ("a.csv", "file,start,end,tier\na.wav,0,1,car\n", None),
+        ("a.csv", "File,Start_Time,End_Time,Class\na.wav,0,1,car\n", "table"),
+        ("a.csv", "Start (s),End (s),Common name,File\n0,3,Wren,a.wav\n", "table"),
+        ("text/a.lab", "0.5 1.5 car\n", "text"),
+        ("text/a.lab", "0.5, 1.5, car\n", "text"),
+        # The second can be a length.
+        ("text/a.csv", "0.5,1.5,car\n", None),
         ("a.json", "[1]", None),
         ("a.json", json.dumps({"a": {"event": 1}}), None),
     ],
@@ -150,9 +156,11 @@ def test_files_that_leave_a_doubt_are_not_guessed(tmp_path, name, text, format):
     if format is not None:
         assert format_of(place) == format
         return
-    with pytest.raises(AnnotationError, match=f"{path.name} does not say which format it is in; name one") as raised:
+    with pytest.raises(AnnotationError, match=f"{path.name} does not say which format of strong labels") as raised:
         format_of(place)
-    assert all(f" {format} (" in str(raised.value) for format in FORMATS)
+    assert f"of {', '.join(FORMATS)} " in str(raised.value)
+    first = text.partition("\n")[0].split("\t" if "\t" in text else ",")
+    assert f"its first line is {', '.join(first)!r}" in str(raised.value)
 
 
 def test_files_that_are_no_json_and_formats_that_are_none(tmp_path):

@@ -6,7 +6,7 @@ import pytest
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.sounds.annotations import AnnotationError
-from audio_compositionality.dataset_builder.sounds.formats import read_annotations
+from audio_compositionality.dataset_builder.sounds.formats import format_of, read_annotations
 from audio_compositionality.dataset_builder.sounds.formats.audioset_strong import related_labels
 from audio_compositionality.dataset_builder.sounds.formats.parsing import ReadOptions
 
@@ -265,6 +265,36 @@ def test_text_with_tabs_blanks_and_of_audacity(tmp_path):
     refused(tmp_path, "text", r"one.txt:1: is '0.5 2.25'; expected are onset, offset, label", options)
 
 
+def test_tables_without_a_column_of_recordings_are_of_those_that_their_names_say(tmp_path):
+    # As programs for sound export the marks of one recording.
+    for name, at in (("one", "0:01.500"), ("two", "1:02.000")):
+        write(tmp_path, f"marks/{name}.csv", f"Name\tStart\tDuration\tType\ndog\t{at}\t0:00.500\tCue\n")
+    columns = {"onset": "Start", "length": "Duration", "label": "Name"}
+    options = ReadOptions(columns=columns, sounds={"one": 9.0, "two": 90.0})
+    one, two = read_annotations(tmp_path / "marks", "table", options)
+    assert (one.recording, events_of(one)) == ("one", [(1.5, 2.0, "dog")])
+    assert (two.recording, events_of(two)) == ("two", [(62.0, 62.5, "dog")])
+    # A usual heading of recordings counts all the same.
+    write(tmp_path, "marks.csv", "filename,Name,Start,Duration\none.wav,dog,1,2\n")
+    (one,) = read_annotations(tmp_path / "marks.csv", "table", options)
+    assert (one.recording, events_of(one)) == ("one", [(1.0, 3.0, "dog")])
+
+
+def test_a_folder_of_tables_with_the_columns_of_desed(tmp_path):
+    for name in ("one", "two"):
+        write(
+            tmp_path, f"labels/{name}.csv", f"annotator,filename,event_label,onset,offset\n5,{name}.flac,cough,0.5,2\n"
+        )
+    assert format_of(tmp_path / "labels") == "desed"
+    options = ReadOptions(sounds={"one": 9.0, "two": 9.0})
+    assert [one.recording for one in read_annotations(tmp_path / "labels", "desed", options)] == ["one", "two"]
+    # Files and folders can be links, and one that leads back is followed once.
+    (tmp_path / "links" / "more").mkdir(parents=True)
+    (tmp_path / "links" / "more" / "a").symlink_to(tmp_path / "labels")
+    (tmp_path / "links" / "again").symlink_to("more")
+    assert len(read_annotations(tmp_path / "links", "desed", options)) == 2
+
+
 def test_a_table_of_any_columns(tmp_path):
     columns = {"recording": "Datei", "onset": "von", "label": "Klang", "length": "Dauer", "duration": "gesamt"}
     header = "Datei;von;Dauer;Klang;gesamt\n"
@@ -273,7 +303,7 @@ def test_a_table_of_any_columns(tmp_path):
     assert (annotation.recording, annotation.duration, annotation.resolution) == ("a", 12.0, 0.05)
     assert events_of(annotation) == [(0.5, 2.0, "Hund; groß"), (4.0, 6.0, "Katze")]
 
-    refused(path, "table", r"there is none for recording, onset, label, offset \(or length\)")
+    refused(path, "table", r"there is none for onset, label, offset \(or length\)")
     message = "a table has no field 'onsets'; did you mean 'onset'"
     refused(path, "table", message, ReadOptions(columns={"onsets": "von"}))
     path = write(tmp_path, "a.csv", header + "a;0;1;Hund;12\na;2;1;Hund;13\n")

@@ -90,7 +90,7 @@ def _text(folder, clips):
 
 
 def _table(folder, clips):
-    text = rows(tuple(PLAIN_COLUMNS.values()), *_lines(clips)).replace("\t", ",")
+    text = rows(tuple(names[0] for names in PLAIN_COLUMNS.values()), *_lines(clips)).replace("\t", ",")
     return write(folder, "labels.csv", text)
 
 

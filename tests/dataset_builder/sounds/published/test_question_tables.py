@@ -174,7 +174,11 @@ def test_options_and_clips_of_several_columns_and_letters_in_front(tmp_path, sou
     assert (row["files"], row["duration"]) == (["0.wav", "1.wav"], 1.0)
     said = [{"clip name": "2", "ask": "Which?", "l": "a", "r": "b", "right": "b"}]
     columns = ("audio=clip name", "question=ask", "options=l+r", "answer=right")
-    read = opened(f"questions:{table(tmp_path / 'said.csv', said)}", columns=columns, audio=str(tmp_path / "audio"))
+    place = f"questions:{table(tmp_path / 'said.csv', said)}"
+    with pytest.warns(
+        UserWarning, match=r"2 of 3 sound files of .*audio are in no question that is read: 0\.wav, 1\.wav"
+    ):
+        read = opened(place, columns=columns, audio=str(tmp_path / "audio"))
     assert (read.rows[0]["options"], read.rows[0]["files"]) == (["a", "b"], ["2"])
     assert len(list(read.clips())) == 1
 
