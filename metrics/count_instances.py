@@ -103,19 +103,19 @@ def count_instances(
 
     z, captions = unit_rows(z), unit_rows(captions)
     words = sorted(set.intersection(*(set(count_of_row[rows].tolist()) for rows in rungs)))[-PERMUTED:]
-    orders = [list(order) for order in permutations(range(len(words)))]
+    orders = np.array(list(permutations(range(len(words)))), np.int64)
     # The score of each ladder under each exchange of the captions; the first leaves them as they are.
     table, exact = np.empty((len(rungs), len(orders))), np.empty(len(rungs))
     for place, rows in enumerate(rungs):
         cosines = z[rows] @ captions[rows].T
         moved = np.searchsorted(count_of_row[rows], words)
-        for column, order in enumerate(orders):
-            exchanged = np.arange(len(rows))
-            exchanged[moved] = moved[order]
-            matched = cosines[:, exchanged]
-            # The share of pairs whose sum of cosines is above that of the exchange, ties 1/2.
-            gains = np.add.outer(np.diagonal(matched), np.diagonal(matched)) - matched - matched.T
-            table[place, column] = won_shares(gains[np.triu_indices(len(rows), 1)]).mean()
+        exchanged = np.tile(np.arange(len(rows)), (len(orders), 1))
+        exchanged[:, moved] = moved[orders]
+        own = cosines[np.arange(len(rows)), exchanged]
+        # The share of pairs whose sum of cosines is above that of the exchange, ties 1/2.
+        i, j = np.triu_indices(len(rows), 1)
+        gains = own[:, i] + own[:, j] - cosines[i, exchanged[:, j]] - cosines[j, exchanged[:, i]]
+        table[place] = won_shares(gains).mean(axis=1)
         steps = cosines - np.diagonal(cosines)[:, None]
         is_first = (steps <= NEAR).all(axis=1)
         exact[place] = (is_first / (np.abs(steps) <= NEAR).sum(axis=1)).mean()

@@ -13,6 +13,7 @@ import matplotlib
 import numpy as np
 import soundfile
 import soxr
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 from PIL import Image
 from scipy import signal
@@ -149,20 +150,16 @@ def spectrogram(waveform: ArrayLike, sample_rate: int) -> Floats:
     """
     samples = np.asarray(waveform, np.float64)
     size = round(SPECTROGRAM_WINDOW * sample_rate)
-    padded = np.pad(samples, (0, max(0, size - len(samples))))
-    hop = max(1, len(padded) // WIDTH)
-    transform = signal.ShortTimeFFT(
-        signal.get_window("hann", size),
-        hop,
-        sample_rate,
-        fft_mode="onesided2X",
-        mfft=1 << (size - 1).bit_length(),
-        scale_to="magnitude",
-    )
-    columns = np.rint((np.arange(WIDTH) + 0.5) * len(samples) / WIDTH / hop).astype(np.int64)
-    frames = transform.stft(padded, p0=0, p1=int(columns[-1]) + 1)[:, columns]
-    level = 20 * np.log10(np.clip(np.abs(frames), 10 ** (LOWEST_LEVEL / 20), 1))
-    frequencies = transform.f
+    hop = max(1, max(size, len(samples)) // WIDTH)
+    starts = hop * np.rint((np.arange(WIDTH) + 0.5) * len(samples) / WIDTH / hop).astype(np.int64)
+    padded = np.pad(samples, (size // 2, size + hop))
+    window = signal.get_window("hann", size)
+    bins = 1 << (size - 1).bit_length()
+    frames = sliding_window_view(padded, size)[starts] * (2 / window.sum() * window)
+    spectrum = np.abs(np.fft.rfft(frames, bins))
+    spectrum[:, [0, -1]] /= 2  # the bins at zero and at half the rate have no twin of negative frequency
+    level = 20 * np.log10(np.clip(spectrum.T, 10 ** (LOWEST_LEVEL / 20), 1))
+    frequencies = np.fft.rfftfreq(bins, 1 / sample_rate)
     edges = np.geomspace(LOWEST, HIGHEST, HEIGHT + 1)
     centres = np.sqrt(edges[:-1] * edges[1:])
     rows = np.stack([np.interp(centres, frequencies, column, right=LOWEST_LEVEL) for column in level.T], axis=1)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,10 +55,10 @@ def read_from_levels(data: AxesMaterial) -> list[Check]:
     settings = single.presets["mini"].changed(**{"seed": seed, **data.plan.factors})
     rendering = single.render(settings)
     places = [place for place, row in enumerate(rendering.rows) if row["kind"] == "crossed"]
-    rows, meter = [rendering.rows[place] for place in places], _embedded(LEVEL_METER, rendering, places)
+    rows, (meter,) = [rendering.rows[place] for place in places], _embedded([LEVEL_METER], rendering, places)
     together = load_recipe(CANNOT_READ)
     exchanged = together.render(together.presets["mini"].changed(seed=seed))
-    everything = range(len(exchanged.rows))
+    embedded = _embedded(METERS, exchanged, range(len(exchanged.rows)))
     return [
         *(
             at_least(LEVEL_METER, heading(task, name), 0.9, value)
@@ -67,18 +67,22 @@ def read_from_levels(data: AxesMaterial) -> list[Check]:
             for name in names
             if (value := scores.measures[name]) is not None
         ),
-        *(_at_chance(name, exchanged.rows, _embedded(name, exchanged, everything)) for name in METERS),
+        *(_at_chance(*pair, exchanged.rows) for pair in zip(METERS, embedded, strict=True)),
     ]
 
 
-def _embedded(name: str, rendering: Any, places: Any) -> np.ndarray:
-    model: Any = load_model(name)
-    return np.concatenate(
-        [model.embed(to_waveform(np.stack(rendering.clips(place))), rendering.sample_rate) for place in places]
-    )
+def _embedded(names: Sequence[str], rendering: Any, places: Iterable[int]) -> list[np.ndarray]:
+    """Embeddings of the clips of some rows by each of the models; each clip is rendered once."""
+    models: list[Any] = [load_model(name) for name in names]
+    found: list[list[np.ndarray]] = [[] for _ in models]
+    for place in places:
+        waveforms = to_waveform(np.stack(rendering.clips(place)))
+        for embeddings, model in zip(found, models, strict=True):
+            embeddings.append(model.embed(waveforms, rendering.sample_rate))
+    return [np.concatenate(embeddings) for embeddings in found]
 
 
-def _at_chance(name: str, rows: Any, embeddings: np.ndarray) -> Check:
+def _at_chance(name: str, embeddings: np.ndarray, rows: Any) -> Check:
     """A score of 0, give or take three standard errors over the contexts of clips."""
     info = load_task(CANNOT_READ).info
     scores = scored(CANNOT_READ, rows, Outputs(clips=embeddings), probes=list(BOTH))
