@@ -159,7 +159,7 @@ class ModulationStatistics(WaveformEncoder):
     followed by zeros, so that each rate has a bin.
     """
 
-    bands, shortest = 16, 256
+    bands, shortest, range_db = 16, 256, 60.0
     rates = 0.5 * 2 ** (0.75 * np.arange(9))
     """Hz, from 0.5 to 32 in steps of three quarters of an octave; frames are 62.5 a second."""
     card = card_of("modulation-statistics", 2 * MELS + bands * (len(rates) - 1))
@@ -181,14 +181,23 @@ class ModulationStatistics(WaveformEncoder):
         return statistics.astype(np.float32)
 
     def embed_frames(self, waveforms: ArrayLike, sample_rate: int) -> tuple[FloatArray, float]:
-        """Of frames every 16 ms 24 cepstra, averaged over nine frames, and their slopes over these; see
-        `Model.embed_frames`."""
+        """Of frames every 16 ms 24 cepstra of decibels less their mean over the clip, averaged over nine frames, their
+        change over these, and the products of every two of the first 12 averages; see `Model.embed_frames`.
+
+        Bands that are more than `range_db` below the loudest are raised to that. A sum of cepstra tells which
+        sounds there are to a linear probe; products tell the probe which is heard at a moment.
+        """
         import scipy.fft
 
         frames = []
         for clip in self.prepare(waveforms, sample_rate):
-            cepstra = scipy.fft.dct(10 * _log_mel(clip).astype(np.float64), norm="ortho", axis=1)[:, :24]
-            frames.append(np.concatenate([_over_nine(cepstra, np.full(9, 1 / 9)), _over_nine(cepstra, _SLOPE)], 1))
+            decibels = 10 * _log_mel(clip).astype(np.float64)
+            raised = np.maximum(decibels, decibels.max() - self.range_db)
+            cepstra = scipy.fft.dct(raised - raised.mean(), norm="ortho", axis=1)[:, :24] / MELS**0.5
+            means = _over_nine(cepstra, np.full(9, 1 / 9))
+            first, second = np.triu_indices(12)
+            products = means[:, first] * means[:, second] / 10
+            frames.append(np.concatenate([means, 9 * _over_nine(cepstra, _SLOPE), products], axis=1))
         return np.stack(frames).astype(np.float32), HOP / SAMPLE_RATE
 
 
@@ -434,7 +443,7 @@ MODELS = (
     ),
     listing_of(
         ModulationStatistics,
-        "log-mel statistics and the modulation spectrum, 16 bands by 8 rates; of frames cepstra and their slopes",
+        "log-mel statistics and the modulation spectrum, 16 bands by 8 rates; of frames cepstra, slopes and products",
         is_reference=True,
         embeds_frames=True,
         is_baseline=True,

@@ -120,11 +120,14 @@ def test_modulation_statistics_are_the_depth_of_each_rate_in_its_bands() -> None
     np.testing.assert_allclose(modulation[2:, place], depth / 2, rtol=0.15)
     assert (modulation[2:].argmax(axis=1) == place).all()
     frames, distance = load_model("modulation-statistics").embed_frames(clip[None], RATE)
-    assert (frames.shape[2], distance) == (48, 512 / RATE)
-    # Away from the ends the first cepstrum is the level in every band: √128 times it; its slope that of the sine.
+    assert (frames.shape[2], distance) == (24 + 24 + 78, 512 / RATE)
+    # Away from the ends the first cepstrum is the mean level of the bands; then its slope, and its square.
     inner = frames[0, 40:-40]
-    slope = np.gradient(inner[:, 0])
-    assert np.corrcoef(slope, inner[:, 24])[0, 1] > 0.99
+    # A mean of nine frames passes this much of that rate.
+    passed = np.sin(9 * np.pi * rate * 512 / RATE) / (9 * np.sin(np.pi * rate * 512 / RATE))
+    np.testing.assert_allclose(np.ptp(inner[:, 0]), 2 * depth * passed, rtol=0.15)
+    assert np.corrcoef(np.gradient(inner[:, 0]), inner[:, 24])[0, 1] > 0.99
+    np.testing.assert_allclose(inner[:, 48], inner[:, 0] ** 2 / 10, rtol=1e-4, atol=1e-6)
 
 
 def test_level_statistics_equal_librosa() -> None:
