@@ -13,5 +13,6 @@ TASK = kind_questions(
     "right in no group. A model that hears one clip alone reaches 1/2 in which has and which order, and 1/4 in what "
     "differs, and no group either. Groups right is the strict score.",
     ranks_by="groups_right",
+    described_by=("spectrum-comparer",),  # it is right in all groups of what differs
     captions={"audio/0": "the clip that is heard first", "audio/1": "the clip that is heard second"},
 )

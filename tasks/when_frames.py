@@ -35,7 +35,7 @@ TASK = MomentFrameTask(
         controls=("shuffled-audio:",),
         # Frames of energy alone say when sounds are heard, and not which: that is the floor of the measure itself.
         floor=BEST_CONSTANT,
-        described_by=("log-mel-statistics",),  # the baseline that has frames
+        described_by=("log-mel-statistics", "modulation-statistics"),  # the baselines that have frames
         is_level_matched=True,
     )
 )

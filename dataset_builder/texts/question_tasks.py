@@ -70,6 +70,9 @@ class QuestionSpec(Spec):
     duration_options: int = Field(
         2, ge=2, le=MOST_OPTIONS, description="Options where durations are compared; own scenes have 3."
     )
+    absent_options: bool = Field(
+        False, description="Whether the wrong options of classification are all sounds that the clip does not have."
+    )
 
     @field_validator("counts")
     @classmethod
@@ -350,7 +353,8 @@ def _overlapping(clip: _Heard) -> Iterator[Fact]:
         apart = frozenset(label for label, of_pair in of_pairs.items() if of_pair == "apart")
         for label, of_label in of_pairs.items():
             if of_label == "overlap":
-                yield clip.fact(label, anchor, rivals=absent | apart, near=apart)
+                near = frozenset() if clip.settings.absent_options else apart
+                yield clip.fact(label, anchor, rivals=absent | near, near=near)
 
 
 def _drafts_of_overlaps(facts: Sequence[Fact], rng: np.random.Generator, settings: QuestionSettings) -> list[Draft]:

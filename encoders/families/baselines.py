@@ -134,7 +134,6 @@ class MfccStatistics(WaveformEncoder):
 
     cepstra = 20
     card = card_of("mfcc-statistics", 3 * cepstra)
-    reach = 4
     range_db = 80.0
 
     def _run_model(self, features: FloatArray) -> FloatArray:
@@ -146,12 +145,71 @@ class MfccStatistics(WaveformEncoder):
         decibels = 10 * _log_mel(clip).astype(np.float64)
         raised = np.maximum(decibels, decibels.max() - self.range_db)
         cepstra = scipy.fft.dct(raised, norm="ortho", axis=1)[:, : self.cepstra]
-        # Slope of the regression line through each frame and its neighbours.
-        steps = np.arange(-self.reach, self.reach + 1)
-        ends = np.pad(cepstra, ((self.reach, self.reach), (0, 0)), mode="edge")
-        slopes = np.lib.stride_tricks.sliding_window_view(ends, len(steps), axis=0) @ (steps / (steps @ steps))
+        slopes = _over_nine(cepstra, _SLOPE)
         statistics = np.concatenate([cepstra.mean(axis=0), cepstra.std(axis=0), slopes.std(axis=0)])
         return statistics.astype(np.float32)
+
+
+class ModulationStatistics(WaveformEncoder):
+    """Log-mel statistics, and how fast each part of the spectrum changes: 256 values, then 16 bands × 8 rates.
+
+    The log-mel spectrogram of `LogMelStatistics` is averaged over 16 bands of 8 mels; of each band, less its mean over
+    time, the power of modulation between neighbouring `rates` is summed (over the frames, divided by their number) and
+    its root taken: decibels, 0 for a band that does not change. Clips of less than `shortest` frames are
+    followed by zeros, so that each rate has a bin.
+    """
+
+    bands, shortest, range_db = 16, 256, 60.0
+    rates = 0.5 * 2 ** (0.75 * np.arange(9))
+    """Hz, from 0.5 to 32 in steps of three quarters of an octave; frames are 62.5 a second."""
+    card = card_of("modulation-statistics", 2 * MELS + bands * (len(rates) - 1))
+
+    def _run_model(self, features: FloatArray) -> FloatArray:
+        return np.stack([self._statistics(_log_mel(clip).astype(np.float64)) for clip in features])
+
+    def _statistics(self, log_mel: NDArray[np.float64]) -> FloatArray:
+        bands = 10 * log_mel.reshape(len(log_mel), self.bands, -1).mean(axis=2)
+        length = max(len(bands), self.shortest)
+        spectrum = np.abs(np.fft.rfft(bands - bands.mean(axis=0), length, axis=0)) ** 2 / len(bands) ** 2
+        rates = np.fft.rfftfreq(length, HOP / SAMPLE_RATE)
+        powers = [
+            spectrum[(low <= rates) & (rates < high)].sum(axis=0)
+            for low, high in zip(self.rates, self.rates[1:], strict=False)
+        ]
+        modulation = np.sqrt(np.stack(powers, 1)).ravel()
+        statistics = np.concatenate([log_mel.mean(axis=0), log_mel.std(axis=0), modulation])
+        return statistics.astype(np.float32)
+
+    def embed_frames(self, waveforms: ArrayLike, sample_rate: int) -> tuple[FloatArray, float]:
+        """Of frames every 16 ms 24 cepstra of decibels less their mean over the clip, averaged over nine frames, their
+        change over these, and the products of every two of the first 12 averages; see `Model.embed_frames`.
+
+        Bands that are more than `range_db` below the loudest are raised to that. A sum of cepstra tells which
+        sounds there are to a linear probe; products tell the probe which is heard at a moment.
+        """
+        import scipy.fft
+
+        frames = []
+        for clip in self.prepare(waveforms, sample_rate):
+            decibels = 10 * _log_mel(clip).astype(np.float64)
+            raised = np.maximum(decibels, decibels.max() - self.range_db)
+            cepstra = scipy.fft.dct(raised - raised.mean(), norm="ortho", axis=1)[:, :24] / MELS**0.5
+            means = _over_nine(cepstra, np.full(9, 1 / 9))
+            first, second = np.triu_indices(12)
+            products = means[:, first] * means[:, second] / 10
+            frames.append(np.concatenate([means, 9 * _over_nine(cepstra, _SLOPE), products], axis=1))
+        return np.stack(frames).astype(np.float32), HOP / SAMPLE_RATE
+
+
+_SLOPE = np.arange(-4, 5) / 60
+"""Weights of nine frames whose sum is the slope of their regression line, a frame."""
+
+
+def _over_nine(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The weighted sum of each frame [frames, n] and its four neighbours on both sides; the ends are repeated."""
+    ends = np.pad(values, ((4, 4), (0, 0)), mode="edge")
+    summed: NDArray[np.float64] = np.lib.stride_tricks.sliding_window_view(ends, 9, axis=0) @ weights
+    return summed
 
 
 class LevelStatistics(WaveformEncoder):
@@ -379,6 +437,13 @@ MODELS = (
     listing_of(
         LogMelStatistics,
         "mean and standard deviation over time of a 128-band log-mel spectrogram; of frames the spectrogram itself",
+        is_reference=True,
+        embeds_frames=True,
+        is_baseline=True,
+    ),
+    listing_of(
+        ModulationStatistics,
+        "log-mel statistics and the modulation spectrum, 16 bands by 8 rates; of frames cepstra, slopes and products",
         is_reference=True,
         embeds_frames=True,
         is_baseline=True,

@@ -254,9 +254,9 @@ def baseline_listing(result: ComparedResult) -> ModelListing | None:
 
 
 def descriptions_in(results: Sequence[ComparedResult], info: TaskInfo) -> list[int]:
-    """Places of the plain descriptions of the task's inputs among the results, by the listing of models."""
-    listings = map(baseline_listing, results)
-    return [k for k, one in enumerate(listings) if one is not None and _describes(one, info)]
+    """Places of the plain descriptions of the task's inputs among the results, in the order of `descriptions_of`."""
+    ids = [None if baseline_listing(result) is None else result.result.model.id for result in results]
+    return [k for name in descriptions_of(info) for k, id in enumerate(ids) if id == name]
 
 
 def _describes(listing: ModelListing, info: TaskInfo) -> bool:

@@ -202,7 +202,7 @@ def _clause(task: TaskVerdict) -> tuple[str, str]:
         standing = baseline_standing(rows)
         deciding = dict.fromkeys(row.reference for row in rows if row.decides and row.standing is standing)
         # Of several descriptions those with the standing of all.
-        references[standing].append(listed(list(deciding)) if deciding and name == DESCRIPTION else rows[0].words)
+        references[standing] += list(deciding) if deciding and name == DESCRIPTION else [rows[0].words]
     flags = f" ({'; '.join(task.flags)})" if task.flags else ""
     shown = f"shown to {task.info.ability}: " if task.info.ability else ""
     if task.standing is Standing.ABOVE:

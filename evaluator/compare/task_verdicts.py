@@ -20,7 +20,15 @@ from audio_compositionality.support.text import listed, number_text, shortened
 from audio_compositionality.tasks.base import ENERGY, Measure, TaskInfo, least_of
 
 from .comparison import Comparison, View, mostly_unread
-from .loading import ComparedResult, ModelKind, description_names, descriptions_in, level_names, levels_in
+from .loading import (
+    ComparedResult,
+    ModelKind,
+    description_names,
+    descriptions_in,
+    descriptions_of,
+    level_names,
+    levels_in,
+)
 from .statistics import MIN_SAMPLES, SIGNIFICANT, Interval, mean_intervals, paired_t_test
 
 LEAST_DIFFERENCE = 0.05
@@ -273,8 +281,12 @@ def task_verdicts(comparison: Comparison) -> tuple[TaskVerdict, ...]:
             rows.append(missing_row(result.label, info, TWIN, way))
         for k in descriptions:
             rows += _paired_rows(comparison, place, k, DESCRIPTION, described, labels[k])
-        if not descriptions:
-            rows.append(missing_row(result.label, info, DESCRIPTION, f"score {description_names(info)} beside it"))
+        # Above one of several descriptions is not above them all.
+        scored = {results[k].result.model.id for k in descriptions}
+        unscored = [name for name in descriptions_of(info) if name not in scored]
+        if unscored or not descriptions:
+            named = listed(unscored) if unscored else description_names(info)
+            rows.append(missing_row(result.label, info, DESCRIPTION, f"score {named} beside it", named))
         floor = [
             row
             for k in levels
@@ -299,8 +311,8 @@ def task_verdicts(comparison: Comparison) -> tuple[TaskVerdict, ...]:
     return tuple(verdicts)
 
 
-def missing_row(model: str, info: TaskInfo, baseline: str, way: str) -> VerdictRow:
-    """The row of a missing result, with the way to get it."""
+def missing_row(model: str, info: TaskInfo, baseline: str, way: str, named: str = "") -> VerdictRow:
+    """The row of a missing result, with the way to get it; `named` are the missing ones of several baselines."""
     words = baseline_words(info)[baseline]
     return VerdictRow(
         model=model,
@@ -309,7 +321,7 @@ def missing_row(model: str, info: TaskInfo, baseline: str, way: str) -> VerdictR
         words=words,
         reference=words,
         standing=Standing.UNKNOWN,
-        outcome=f"no result of {words}: {way}",
+        outcome=f"no result of {named or words}: {way}",
         is_missing=True,
     )
 

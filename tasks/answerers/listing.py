@@ -75,6 +75,11 @@ MODELS = (
         "questions: learns from what there is at one moment, whenever that is, which option is right",
         is_reference=True,
     ),
+    _listing(
+        "spectrum-comparer",
+        "sound_only:SpectrumComparer",
+        "questions about two clips: whether the spectra of their sounds are the same, in which order, how many times",
+    ),
     _listing("usual-times", "text_only:UsualTimes", "when: the interval that overlaps most with those to learn from"),
     _listing("present", "symbolic:Present", "questions: reads the labels without their times", kind="control"),
     _listing(

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from audio_compositionality.dataset_builder.recipes.two_clips import DIFFERENCES, WHICH
 from audio_compositionality.dataset_builder.texts.question_controls import Features
 from audio_compositionality.dataset_builder.texts.questions import YES
 from audio_compositionality.encoders.base import FloatArray, resample
@@ -104,6 +105,59 @@ class Statistics(Chooser):
             with_sound = {f"{name}, {statistic}": value for name in of_option for statistic, value in scaled.items()}
             features.append({**of_option, **with_sound})
         return features
+
+
+class SpectrumComparer(Chooser):
+    """Tells the sounds of two clips apart by their mean spectra; it knows no label, and learns nothing.
+
+    Stretches of sound before the longest pause are the first clip's, those after it the second's. Two are one sound
+    where the cosine of the roots of their mean power in 64 mel bands is above `alike`. So it says in what two clips
+    differ; of which clip has something it knows no more than whether they are the same.
+    """
+
+    card = answerer_card("spectrum-comparer", "mean spectra of the stretches of sound of two clips")
+    alike = 0.97
+
+    def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
+        """See `Model.answer`; an option is drawn where the question is no other."""
+        heard = iter([self._heard(clip) for clip in self.single_clips(clips)])
+        return letters(prompts, lambda asked, prompt: self._place(asked.options, *next(heard), prompt))
+
+    def _heard(self, clip: Any) -> tuple[list[int], list[int]]:
+        """The numbers of the sounds of either clip, in the order in which they are heard."""
+        import librosa
+
+        samples = resample(np.nan_to_num(np.asarray(clip.waveform, np.float32))[None], clip.sample_rate, SAMPLE_RATE)[0]
+        stretches = librosa.effects.split(samples, top_db=35, frame_length=1600, hop_length=320)
+        pauses = stretches[1:, 0] - stretches[:-1, 1]
+        first = int(np.argmax(pauses)) + 1 if len(pauses) else len(stretches)
+        known: list[NDArray[np.float64]] = []
+        numbers = []
+        for start, stop in stretches.tolist():
+            root = np.sqrt(np.exp(band_levels(samples[start:stop])).mean(axis=0))
+            root /= np.linalg.norm(root)
+            same = [place for place, one in enumerate(known) if one @ root > self.alike]
+            numbers.append(same[0] if same else len(known))
+            known += [] if same else [root]
+        return numbers[:first], numbers[first:]
+
+    @staticmethod
+    def _place(options: Sequence[str], one: list[int], other: list[int], prompt: str) -> int:
+        if set(options) == set(DIFFERENCES):
+            sounds, order, times, nothing = DIFFERENCES
+            answer = (
+                nothing
+                if one == other
+                else order
+                if sorted(one) == sorted(other)
+                else times
+                if set(one) == set(other)
+                else sounds
+            )
+            return options.index(answer)
+        if set(options) == set(WHICH):
+            return options.index(WHICH[2] if one == other else WHICH[0])
+        return drawn(len(options), prompt)
 
 
 def _clip_values(clip: Any) -> NDArray[np.float64]:

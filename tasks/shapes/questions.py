@@ -525,6 +525,7 @@ def kind_questions(
     warning: str,
     *,
     ranks_by: str = "accuracy",
+    described_by: Sequence[str] = (),
     captions: Mapping[str, str] | None = None,
 ) -> KindQuestionTask:
     """The task of a recipe of the same name, whose rows are questions of stated kinds.
@@ -536,6 +537,7 @@ def kind_questions(
         kinds: of questions; words joined by underscores.
         warning: see `TaskInfo`.
         ranks_by: ``accuracy``, ``groups_right`` or ``worst_kind``.
+        described_by: baselines beside `blind`, and `statistics`, which learns from nine numbers of a clip.
         captions: see `TaskInfo`; by default of one clip.
     """
     share = partial(Measure, range=(0.0, 1.0))
@@ -560,7 +562,8 @@ def kind_questions(
         ]
     nulls = {"accuracy": "without_listening", "groups_right": "groups_right_chance", "worst_kind": "chance_worst_kind"}
     info = TaskInfo(
-        **CLIP_QUESTIONS | {"captions": captions or QUESTIONS["captions"]},
+        **CLIP_QUESTIONS
+        | {"captions": captions or QUESTIONS["captions"], "described_by": ("blind", "statistics", *described_by)},
         name=name,
         version=METRIC.version,
         title=title,

@@ -22,7 +22,7 @@ from audio_compositionality.tasks.base import Drawing, Inputs, Measure, Number, 
 
 WriteResults = Callable[..., Path]
 
-BASELINES = ("random", "downsample", "log-mel-statistics", "level-statistics", "rms")
+BASELINES = ("random", "downsample", "log-mel-statistics", "modulation-statistics", "level-statistics", "rms")
 
 
 @cache

@@ -30,6 +30,7 @@ FOLDER = Path(__file__).parents[2] / "examples"
 FILES = sorted(FOLDER.glob("*.py"))
 
 CLASSES = {
+    "crepe.py": ("Crepe", "UntrainedCrepe", "torchcrepe"),
     "ge2e.py": ("GE2E", "UntrainedGE2E", "resemblyzer"),
     "sound_effects.py": ("AiSfx", "UntrainedAiSfx", "aisfx"),
     "speech_embedding.py": ("SpeechEmbedding", "UntrainedSpeechEmbedding", "openwakeword"),
@@ -93,7 +94,7 @@ def test_an_example_is_short_reads_no_pickle_and_imports_only_packages_always_th
     docstring = ast.get_docstring(module) or ""
     if path.name in CLASSES:
         assert "pip install --no-deps" in docstring
-        assert "Apache-2.0" in docstring or "CC BY" in docstring
+        assert any(licence in docstring for licence in ("Apache-2.0", "CC BY", "MIT"))
         assert has_twins(spec(path.name, 0))
         assert not has_twins(spec(path.name, 0), "shuffled:")
         assert not has_twins(spec(path.name, 1))
@@ -149,7 +150,7 @@ def test_a_bank_of_other_voices_has_the_nouns_and_items_of_ours(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("file", ["ge2e.py", "yamnet.py"])
+@pytest.mark.parametrize("file", ["crepe.py", "ge2e.py", "yamnet.py"])
 def test_an_untrained_twin_needs_no_package(file: str) -> None:
     state = torch.random.get_rng_state()
     twin, again = (load_encoder(spec(file, 1), device="cpu") for _ in range(2))
@@ -162,7 +163,7 @@ def test_an_untrained_twin_needs_no_package(file: str) -> None:
     embeddings = twin.embed(clips, 16_000)
     np.testing.assert_array_equal(embeddings, again.embed(clips, 16_000))
     np.testing.assert_allclose(twin.embed(clips[1:], 16_000)[0], embeddings[1], rtol=1e-4, atol=1e-6)
-    assert embeddings.shape == (2, {"ge2e.py": 256, "yamnet.py": 1024}[file])
+    assert embeddings.shape == (2, {"crepe.py": 256, "ge2e.py": 256, "yamnet.py": 1024}[file])
     assert np.isfinite(twin.embed(np.zeros((1, 100), np.float32), 16_000)).all()
     if file == "ge2e.py":
         # It raises quiet clips and leaves loud ones.
@@ -182,6 +183,20 @@ def test_ge2e_reads_the_weights_of_the_package(package: MakePackage) -> None:
     trained = embedder("ge2e.py", 0)
     assert all(torch.equal(trained.network.state_dict()[key], value) for key, value in state.items())
     assert (trained.id, embedder("ge2e.py", 1).id) == ("ge2e", "untrained:ge2e")
+
+
+def test_crepe_reads_all_but_the_classifier_in_the_order_of_the_layers(package: MakePackage) -> None:
+    """The layers of the package are convolutions in two dimensions, of which the second has one place."""
+    expected = [
+        torch.rand(tensor.shape).to(tensor.dtype) for tensor in embedder("crepe.py", 1).network.state_dict().values()
+    ]
+    stored = {f"tensor-{n}": tensor[..., None] if tensor.ndim == 3 else tensor for n, tensor in enumerate(expected)}
+    folder = package("torchcrepe", "torchcrepe/assets")
+    torch.save(stored | {"classifier": torch.ones(360, 256)}, folder / "tiny.pth")
+    trained = embedder("crepe.py", 0)
+    read = trained.network.state_dict().values()
+    assert all(torch.equal(tensor, one) for tensor, one in zip(read, expected, strict=True))
+    assert (trained.id, trained.untrained().id) == ("crepe-tiny", "untrained:crepe-tiny")
 
 
 def test_a_package_that_is_not_installed_is_named_and_weights_that_hold_code_are_refused(

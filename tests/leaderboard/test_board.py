@@ -503,7 +503,8 @@ class TestPaired:
     @pytest.fixture
     def told(self, tmp_path):
         """Files of a model, its twin and a plain description, and the verdict of a report on them."""
-        names = {"org/one": None, "untrained:org/one": "untrained", "log-mel-statistics": "baseline"}
+        names = {"org/one": None, "untrained:org/one": "untrained"}
+        names |= dict.fromkeys(("log-mel-statistics", "modulation-statistics"), "baseline")
         entries = [
             made_up(
                 name,
@@ -512,7 +513,7 @@ class TestPaired:
                 model={"paradigm": paradigm},
                 measures={"top1_chance": 0.01},
             )
-            for k, ((name, paradigm), gap) in enumerate(zip(names.items(), (0, 0.055, 0.056), strict=True))
+            for k, ((name, paradigm), gap) in enumerate(zip(names.items(), (0, 0.055, 0.056, 0.056), strict=True))
         ]
         for files in entries:
             result = Result.loads(files["result.json"])

@@ -25,9 +25,12 @@ HARD = 0.5 + 0.2 * rng.normal(size=60).clip(-2, 2)
 """What makes a sample hard for every model."""
 
 
+DESCRIPTIONS = ("log-mel-statistics", "modulation-statistics")
+
+
 def result(id, values, **changes):
     """A result with these scores by sample, by all measures; chance is 0.01."""
-    paradigm = "baseline" if id in ("log-mel-statistics", "rms") else None
+    paradigm = "baseline" if id in (*DESCRIPTIONS, "rms") else None
     files = made_up(id, values=values, measures={"top1_chance": 0.01}, model={"paradigm": paradigm}, **changes)
     return Result.loads(files["result.json"]).with_samples(SampleTable.loads(files["samples.csv"]))
 
@@ -43,11 +46,11 @@ def small(seed):
 
 MODEL = result("org/one", HARD)
 TWIN = result("untrained:org/one", HARD - 0.06 + small(1))
-PLAIN = result("log-mel-statistics", HARD - 0.06 + small(2))
+PLAIN = [result(name, HARD - 0.06 + small(2)) for name in DESCRIPTIONS]
 
 
 def test_a_small_difference_in_every_sample_shows():
-    verdict = verdict_beside(INFO, MODEL, [TWIN, PLAIN], CLOSED)
+    verdict = verdict_beside(INFO, MODEL, [TWIN, *PLAIN], CLOSED)
     assert verdict.standings == {"twin": ABOVE, "description": ABOVE, "floor": ABOVE}
     assert verdict.comparison is None, "it holds the scores of all samples"
 
@@ -64,14 +67,14 @@ def test_a_small_difference_in_every_sample_shows():
 def test_with_an_entry_of_other_samples_or_without_any_nothing_can_be_told(other, why):
     outcome = "the samples of untrained:org/one cannot be read, or are others"
     for twins in ([other], [TWIN, other]):
-        verdict = verdict_beside(INFO, MODEL, [*twins, PLAIN], CLOSED)
+        verdict = verdict_beside(INFO, MODEL, [*twins, *PLAIN], CLOSED)
         assert list(verdict.standings.items()) == [("twin", UNKNOWN), ("description", ABOVE), ("floor", ABOVE)]
         assert verdict.baselines["twin"][-1].outcome == outcome
         assert tasks_sentence(["T"], [verdict]) == f"not to be judged yet by T: {outcome}."
 
 
 def test_a_description_and_a_level_without_samples_cannot_be_told_either():
-    beside = [TWIN, *(without(result(id, HARD - 0.2)) for id in ("log-mel-statistics", "rms", "shuffled:org/one"))]
+    beside = [TWIN, *(without(result(id, HARD - 0.2)) for id in (*DESCRIPTIONS, "rms", "shuffled:org/one"))]
     verdict = verdict_beside(INFO, MODEL, beside, CLOSED)
     expected = {"twin": ABOVE, "description": UNKNOWN, "floor": UNKNOWN, "shuffled:": UNKNOWN}
     assert list(verdict.standings.items()) == list(expected.items())
@@ -82,7 +85,7 @@ def test_without_its_own_samples_or_with_those_that_the_data_do_not_have_nothing
     """A stranger's samples of a preset: their clusters are not known."""
     data = OpenedData(None, Samples(({"id": "other"},), np.zeros(1, np.int64)), None)
     for model, opened in ((without(MODEL), CLOSED), (MODEL, data)):
-        verdict = verdict_beside(INFO, model, [TWIN, PLAIN], opened)
+        verdict = verdict_beside(INFO, model, [TWIN, *PLAIN], opened)
         assert verdict.standings == {"twin": UNKNOWN, "description": UNKNOWN, "floor": UNKNOWN}
         assert {row.outcome for row in verdict.rows} == {
             "the samples of this entry cannot be read, or are not those of the data"

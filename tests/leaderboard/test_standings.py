@@ -43,7 +43,10 @@ def learnt(make_scored):
     return (
         make_scored("org/good", 0.4, 1, submitter="eve", verified_on=MAINTAINED),
         make_scored("untrained:org/good", 0.2, 2, submitter="eve", verified_on=MAINTAINED),
-        make_scored("log-mel-statistics", 0.1, 3, model={"paradigm": "baseline"}, verified_on=MAINTAINED),
+        *(
+            make_scored(name, 0.1, seed, model={"paradigm": "baseline"}, verified_on=MAINTAINED)
+            for name, seed in (("log-mel-statistics", 3), ("modulation-statistics", 60))
+        ),
     )
 
 
@@ -83,8 +86,8 @@ def test_difference_and_kind_are_columns(learnt, coat):
         for row in board_table(coat, rows).rows
     ]
     assert lines[0]["above its twin by"] == "+0.200 [0.173, 0.225]"
-    assert [line["kind"] for line in lines] == ["model", "untrained network", "baseline"]
-    assert [line["above its twin by"] for line in lines[1:]] == ["–", "–"]
+    assert [line["kind"] for line in lines] == ["model", "untrained network", "baseline", "baseline"]
+    assert [line["above its twin by"] for line in lines[1:]] == ["–"] * 3
 
 
 def test_nobody_puts_down_the_entry_of_another_with_a_twin_or_a_baseline(make_scored, learnt):
@@ -117,9 +120,9 @@ def test_nobody_puts_down_the_entry_of_another_with_a_twin_or_a_baseline(make_sc
 
 
 def test_the_twin_of_another_counts_where_there_is_none_else(make_scored, learnt):
-    model, _, log_mel = learnt
+    model, _, *plain = learnt
     twin = make_scored("untrained:org/good", 0.2, 12, submitter="bob", verified_on=MAINTAINED)
-    (row,) = (row for row in rows_of(model, twin, log_mel) if row.verdict)
+    (row,) = (row for row in rows_of(model, twin, *plain) if row.verdict)
     assert row.is_learnt
 
 
@@ -163,7 +166,7 @@ def test_the_overview_has_a_row_a_model_and_a_column_a_benchmark(several):
     ]
     rows = standing_rows(shown)
     assert [row.model for row in rows][:3] == ["org/good", "org/noise", "org/other"]
-    assert [row.kind for row in rows[3:]] == [ModelKind.UNTRAINED, ModelKind.BASELINE]
+    assert [row.kind for row in rows[3:]] == [ModelKind.UNTRAINED, ModelKind.BASELINE, ModelKind.BASELINE]
     cell, noise = rows[0].cells[0], rows[1].cells[0]
     assert (cell.number, cell.standing, cell.several, cell.twin) == ("0.400", Standing.ABOVE, "1 of 2 above", "")
     assert cell.interval.startswith("[0.37")
@@ -261,8 +264,8 @@ def test_its_html_has_sections_signs_and_no_stranger_s_markup(several, make_scor
 
 def test_what_is_said_of_a_model_is_the_verdict_s_sentence(several):
     assert model_conclusion(several, "org/good").startswith(
-        f"By the tasks of audio encoders, org/good (by eve) is above its untrained twin, log-mel-statistics and energy "
-        f"alone by A-COAT on {DATA};"
+        f"By the tasks of audio encoders, org/good (by eve) is above its untrained twin, log-mel-statistics, "
+        f"modulation-statistics and energy alone by A-COAT on {DATA};"
     )
     assert "By the tasks of audio–text encoders, org/good (by eve) is " in model_conclusion(several, "org/good")
     assert "score `untrained:org/noise` beside it" in model_conclusion(several, "org/noise")

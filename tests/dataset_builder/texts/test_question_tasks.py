@@ -180,6 +180,24 @@ def test_what_can_be_asked_is_what_the_second_algorithm_lets_pass(kind):
     assert asked
 
 
+def test_wrong_options_can_all_be_absent_as_the_paper_s_are():
+    scenes = domestic(200)
+    kind = ("classification",)
+    heard = {(one.recording, one.start): {label.lower() for label in one.labels} for one in scenes}
+    asked = {
+        is_absent: draw_questions(scenes, QuestionSettings(ask=kind, absent_options=is_absent))
+        for is_absent in (False, True)
+    }
+    present = {
+        is_absent: [
+            len(heard[one.recording, one.start] & {option.lower() for option in one.options}) for one in questions
+        ]
+        for is_absent, questions in asked.items()
+    }
+    assert set(present[True]) == {1}
+    assert max(present[False]) > 1
+
+
 def test_classification_is_what_the_second_algorithm_lets_pass():
     for annotation in random_annotations(120, seed=8):
         made = {

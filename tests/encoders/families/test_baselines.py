@@ -105,6 +105,31 @@ def test_mfcc_statistics_equal_librosa() -> None:
             assert np.abs(actual - expected).max() < 1e-5 * np.abs(expected).max()
 
 
+def test_modulation_statistics_are_the_depth_of_each_rate_in_its_bands() -> None:
+    """A sum of tones whose level rises and falls by `depth` decibels has depth / 2 at that rate, and 0 at others."""
+    seconds, rate, depth = 4, 5.0, 6.0
+    t = np.arange(seconds * RATE) / RATE
+    tones = sum(np.sin(2 * np.pi * tone * t + tone) for tone in np.arange(100, 15_900, 31.25 * 3))
+    clip = (0.01 * tones * 10 ** (depth * np.sin(2 * np.pi * rate * t) / 20)).astype(np.float32)
+    row = load_model("modulation-statistics").embed(clip[None], RATE)[0]
+    np.testing.assert_array_equal(row[:256], load_model("log-mel-statistics").embed(clip[None], RATE)[0])
+    modulation = row[256:].reshape(16, 8)
+    edges = 0.5 * 2 ** (0.75 * np.arange(9))
+    place = int(np.searchsorted(edges, rate)) - 1
+    # Frames at the ends, half of them zeros, and the window of a frame take some of it.
+    np.testing.assert_allclose(modulation[2:, place], depth / 2, rtol=0.15)
+    assert (modulation[2:].argmax(axis=1) == place).all()
+    frames, distance = load_model("modulation-statistics").embed_frames(clip[None], RATE)
+    assert (frames.shape[2], distance) == (24 + 24 + 78, 512 / RATE)
+    # Away from the ends the first cepstrum is the mean level of the bands; then its slope, and its square.
+    inner = frames[0, 40:-40]
+    # A mean of nine frames passes this much of that rate.
+    passed = np.sin(9 * np.pi * rate * 512 / RATE) / (9 * np.sin(np.pi * rate * 512 / RATE))
+    np.testing.assert_allclose(np.ptp(inner[:, 0]), 2 * depth * passed, rtol=0.15)
+    assert np.corrcoef(np.gradient(inner[:, 0]), inner[:, 24])[0, 1] > 0.99
+    np.testing.assert_allclose(inner[:, 48], inner[:, 0] ** 2 / 10, rtol=1e-4, atol=1e-6)
+
+
 def test_level_statistics_equal_librosa() -> None:
     t = np.arange(2 * RATE) / RATE
     clip = (0.5 * np.sin(2 * np.pi * 440 * t) * np.exp(-3 * t)).astype(np.float32)
@@ -135,6 +160,9 @@ def test_statistics_of_silence_and_of_short_clips_are_finite(samples: int) -> No
     np.testing.assert_allclose(levels[0], [-100, -100, -100, 0, -100, -100, -100, 0])
     assert levels[1, 1] == 0
     assert np.isfinite(levels).all()
+    modulation = load_model("modulation-statistics").embed(np.stack([silence, click]), RATE)
+    np.testing.assert_array_equal(modulation[0, 128:], 0)
+    assert np.isfinite(modulation).all()
     cepstra = load_model("mfcc-statistics").embed(np.stack([silence, click]), RATE)
     np.testing.assert_allclose(cepstra[0], [-100 * np.sqrt(128)] + [0] * 59, atol=1e-4)
     assert np.isfinite(cepstra).all()

@@ -12,8 +12,8 @@ from audio_compositionality.encoders.options import EncoderOptions
 
 from ..contract import LISTED, About, ModelContract, different_clips, relative_error, small_networks
 
-BASELINES = {"downsample": 768, "random": 768, "log-mel-statistics": 256, "mfcc-statistics": 60, "level-statistics": 8,
-             "rms": 1, "bag-of-words": 256, "tiny-clap": 128}  # fmt: skip
+BASELINES = {"downsample": 768, "random": 768, "log-mel-statistics": 256, "modulation-statistics": 384,
+             "mfcc-statistics": 60, "level-statistics": 8, "rms": 1, "bag-of-words": 256, "tiny-clap": 128}  # fmt: skip
 
 BOXED = "compa-clap-tiny"
 

@@ -359,5 +359,5 @@ def test_the_table_of_a_paper_has_the_verdicts_and_chance_in_its_caption(compari
 def test_an_unknown_format_and_an_unknown_table_name_the_nearest(comparisons):
     with pytest.raises(InputError, match="unknown format 'latx'; did you mean 'latex'"):
         write_comparisons(comparisons, "latx")
-    with pytest.raises(InputError, match=r"there is no table 'sumary'; did you mean 'summary'.*a_coat-short.* more; --format json"):
+    with pytest.raises(InputError, match=r"table 'sumary'; did you mean 'summary'.*a_coat-short.* more; --format"):
         write_table(comparisons, "latex", "sumary")

@@ -166,7 +166,9 @@ def test_a_headline_decides_and_the_others_are_told_beside(compared):
     assert model.beside == ()
 
 
-LOG_MEL = "log-mel-statistics"
+LOG_MEL, MODULATION = "log-mel-statistics", "modulation-statistics"
+BOTH = f"{LOG_MEL}, {MODULATION}"
+PLAIN = {LOG_MEL: scores(0.3, seed=5), MODULATION: scores(0.3, seed=6)}
 
 
 @pytest.fixture
@@ -174,7 +176,7 @@ def cases(compared, tmp_path_factory, write_results):
     """Comparisons by title, each of the model *one* with what stands beside it."""
 
     def case(title, one=0.7, twin=0.4, described=0.2, **more):
-        named = {"one": one, "untrained:one": twin, LOG_MEL: described, **more}
+        named = {"one": one, "untrained:one": twin, LOG_MEL: described, MODULATION: described, **more}
         folder = tmp_path_factory.mktemp(title.replace(" ", "-"))
         for seed, (label, mean) in enumerate(named.items()):
             if mean is not None:
@@ -189,14 +191,14 @@ def cases(compared, tmp_path_factory, write_results):
 
 def test_the_sentence_about_one_model(cases):
     """Each rule of the conclusions, by one task."""
-    above = f"above its untrained twin, {LOG_MEL} and energy alone"
+    above = f"above its untrained twin, {BOTH} and energy alone"
     for case, said in (
         ({}, f"{above} by T."),
         ({"one": 0.3, "twin": 0.6}, "below its untrained twin and not shown to be above energy alone by T."),
-        ({"one": 0.5, "twin": 0.2, "described": 0.6}, f"below {LOG_MEL} by T."),
+        ({"one": 0.5, "twin": 0.2, "described": 0.6}, f"below {LOG_MEL} and {MODULATION} by T."),
         (
             {"one": 0.5, "twin": 0.51, "described": 0.5},
-            f"not shown to be above its untrained twin nor above {LOG_MEL} by T.",
+            f"not shown to be above its untrained twin nor above {LOG_MEL} nor above {MODULATION} by T.",
         ),
         (
             {"one": 0.5, "twin": 0.5},
@@ -208,15 +210,26 @@ def test_the_sentence_about_one_model(cases):
         ),
         (
             {"one": 0.3, "twin": None, "described": 0.6},
-            f"below {LOG_MEL}, not shown to be above energy alone and not compared with its untrained twin by T.",
+            f"below {LOG_MEL} and {MODULATION}, not shown to be above energy alone and not compared with its untrained "
+            "twin by T.",
         ),
     ):
         assert sentence(cases("T", **case)) == f"one is {said}", case
 
 
+def test_above_one_of_two_descriptions_is_not_above_both(cases, compared):
+    """What a modulation spectrum without weights reaches, such as the binding of rates, no training is needed for."""
+    comparison = compared(one=scores(0.7), untrained_one=scores(0.4, seed=1), **{LOG_MEL: PLAIN[LOG_MEL]})
+    assert sentence(comparison) == (
+        f"one is not to be judged yet by A-COAT: no result of {MODULATION}: score {MODULATION} beside it."
+    )
+    said = sentence(cases("T", **{MODULATION: 0.9}))
+    assert said == f"one is below {MODULATION} by T."
+
+
 def test_the_sentence_over_tasks(cases):
     """Tasks of which the same is said stand together; those above all bars come first."""
-    above = f"above its untrained twin, {LOG_MEL} and energy alone"
+    above = f"above its untrained twin, {BOTH} and energy alone"
     lower = {"one": 0.3, "twin": 0.6}
     below = "below its untrained twin and not shown to be above energy alone"
     for tasks, said in (
@@ -243,7 +256,7 @@ def test_the_sentence_over_models(compared):
         two=scores(0.2, seed=2),
         untrained_two=scores(0.5, seed=3),
         three=scores(0.6, seed=4),
-        **{LOG_MEL: scores(0.3, seed=5)},
+        **PLAIN,
     )
     assert sentence(several) == (
         "1 of 3 models is above every bar: one; below one at least: two; not to be judged yet: three. Among models "
@@ -262,7 +275,7 @@ def test_models_above_every_bar_are_ordered_as_far_as_they_can_be_told_apart(com
             untrained_one=scores(0.4, seed=1),
             two=scores(second, seed=seed),
             untrained_two=scores(0.4, seed=3),
-            **{LOG_MEL: scores(0.3, seed=5)},
+            **PLAIN,
         )
         verdicts = verdicts_of([comparison])
         assert verdicts.order(comparison) == tuple(order.partition(": ")[2] for order in verdicts.orders)
@@ -275,7 +288,7 @@ def test_models_above_every_bar_are_ordered_as_far_as_they_can_be_told_apart(com
 
 
 def test_a_model_of_our_generator_is_called_so(compared):
-    comparison = compared(one=scores(0.7), untrained_one=scores(0.4, seed=1), **{LOG_MEL: scores(0.3, seed=5)})
+    comparison = compared(one=scores(0.7), untrained_one=scores(0.4, seed=1), **PLAIN)
     assert "trained on our generator" not in sentence(comparison)
     for stated, is_ours in (
         ("400 rows of comp_a_train", True),
@@ -292,7 +305,7 @@ def test_a_model_of_our_generator_is_called_so(compared):
 
 
 def test_without_a_model_there_is_nothing_to_judge(compared):
-    comparison = compared(untrained_one=scores(0.4), **{LOG_MEL: scores(0.3, seed=5)})
+    comparison = compared(untrained_one=scores(0.4), **PLAIN)
     assert sentence(comparison) == NOTHING_TO_JUDGE
 
 

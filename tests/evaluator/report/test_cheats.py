@@ -22,6 +22,7 @@ from audio_compositionality.evaluator.run.options import RunOptions
 from audio_compositionality.tasks.registry import load_task
 from audio_compositionality.tasks.shapes.designs import METERS
 
+PLAIN = ("log-mel-statistics", "modulation-statistics")
 PRAISE = re.compile(r"above all|is higher than|scores higher|the highest|is ahead|\bbest\b|\bbetter\b")
 """Words that the first screen may use of a model only where it is above all that needs no learning."""
 
@@ -123,7 +124,7 @@ def results(data, tmp_path_factory, one_thread):
         Told("counts", data, lambda sources: np.eye(10, dtype=np.float32)[len(sources)]),
         Heard("loudness", loudness),
         Heard("constant", lambda _: [1.0] * 8),
-        load_model("log-mel-statistics"),
+        *(load_model(name) for name in PLAIN),
     ]
     out = tmp_path_factory.mktemp("cheats")
     evaluate_models(models, data, None, RunOptions(out=out, settings={"seeds": [0], "max_steps": 20}, progress=False))
@@ -187,7 +188,7 @@ def test_one_that_hears_the_parts_is_told_as_such(data, tmp_path, one_thread):
     models = [
         Told("hears", data, parts),
         RandomNetwork("untrained:hears", 1, "untrained"),
-        load_model("log-mel-statistics"),
+        *(load_model(name) for name in PLAIN),
     ]
     evaluate_models(models, data, task, RunOptions(out=tmp_path, progress=False))
     (model,) = verdicts_of(compare_results([tmp_path], data=data)).models
@@ -207,7 +208,7 @@ def axes(tmp_path_factory, one_thread):
     models = [
         Heard("meter", meter),
         RandomNetwork("untrained:meter", 1, "untrained"),
-        *(load_model(name) for name in ("log-mel-statistics", "random", *METERS)),
+        *(load_model(name) for name in (*PLAIN, "random", *METERS)),
     ]
     tasks = [load_task("disentanglement"), load_task("informativeness")]
     evaluate_models(models, data, tasks, RunOptions(out=out, settings={"probes": ["ridge"]}, progress=False))

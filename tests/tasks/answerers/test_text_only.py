@@ -69,6 +69,7 @@ def test_models_that_answer_are_known_before_they_are_loaded():
         "random",
         "time-blind",
         "order-blind",
+        "spectrum-comparer",
         "usual-times",
     }
 
