@@ -80,9 +80,9 @@ def run(options: argparse.Namespace) -> int | None:
         "progress": True,
     }
     if options.check:
-        from audio_compositionality.push_scripts.submit import check_results
+        from audio_compositionality.push_scripts.submit import submittable
 
-        checked = check_results(options.results, data=options.data, **making)
+        checked = submittable(options.results, data=options.data, **making)
         for one in checked:
             print(f"{plain(one.label)}: {one.problem or 'can be submitted'}{one.note and f'; {one.note}'}")
         problems = sum(bool(one.problem) for one in checked)

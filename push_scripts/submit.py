@@ -173,7 +173,7 @@ class Checked:
     note: str = ""
 
 
-def check_results(paths: Sequence[str | Path], *, data: str | None = None, **making: Any) -> list[Checked]:
+def submittable(paths: Sequence[str | Path], *, data: str | None = None, **making: Any) -> list[Checked]:
     """Return of each result whether it can be submitted, without a network: it is made into a submission as
     `submit_results` does.
 

@@ -132,7 +132,7 @@ def read_header(file: SoundFile) -> Header:
 
 def _ends_with_last_page(file: SoundFile) -> bool:
     """Whether the last page of an Ogg file is whole, and marked as the last one."""
-    with file.open("rb") if isinstance(file, Path) else nullcontext(file) as stream:
+    with open_file(file) if isinstance(file, Path) else nullcontext(file) as stream:
         stream.seek(max(0, stream.seek(0, os.SEEK_END) - _LARGEST_PAGE))
         tail = stream.read()
     page = tail[max(0, tail.rfind(b"OggS")) :]

@@ -226,8 +226,8 @@ def _result_files(path: Path, tasks: Sequence[str]) -> list[Path]:
         _pass_over(foreign)
     elif not files:
         raise ResultError(
-            f"{path} holds no results, which are files TASK.json, such as a_coat.json: `audio-compositionality run` "
-            "writes them"
+            f"{path} holds no results, which are files TASK.json with TASK.csv beside them: "
+            "`audio-compositionality run` writes them"
         )
     return files
 

@@ -63,7 +63,7 @@ def save_figure(figure: Figure, path: str | Path) -> tuple[Path, Path]:
     path = Path(path)
     svg, png = (path.with_name(f"{path.name}.{suffix}") for suffix in ("svg", "png"))
     write_whole(svg, figure_svg(figure, PRINT_DPI))
-    write_whole(png, drawn(figure, "png", PRINT_DPI, {"Software": None}))
+    write_whole(png, figure_bytes(figure, "png", PRINT_DPI, {"Software": None}))
     return svg, png
 
 
@@ -75,10 +75,10 @@ def figure_svg(figure: Figure, dpi: int = SCREEN_DPI) -> str:
         figure: the figure.
         dpi: of rasterised parts.
     """
-    return drawn(figure, "svg", dpi, _METADATA).decode("utf-8")
+    return figure_bytes(figure, "svg", dpi, _METADATA).decode("utf-8")
 
 
-def drawn(figure: Figure, form: str, dpi: int, metadata: dict[str, None]) -> bytes:
+def figure_bytes(figure: Figure, form: str, dpi: int, metadata: dict[str, None]) -> bytes:
     """The bytes of a figure as a file of a form, pdf, svg or png."""
     file = io.BytesIO()
     with figure_style():

@@ -22,7 +22,7 @@ from audio_compositionality.support.text import nearest
 
 from . import layout
 from .catalogue import described_figures
-from .style import PRINT_DPI, FigureError, distinct, drawn, figure_style, looks_of, measure_name
+from .style import PRINT_DPI, FigureError, distinct, figure_bytes, figure_style, looks_of, measure_name
 
 FILLS = {
     Standing.ABOVE: ("#2a788e", "white"),
@@ -116,7 +116,7 @@ def write_summary(verdicts: Verdicts, path: Path) -> None:
         FigureError: see `form_of` and `summary_figure`.
     """
     form = form_of(path)
-    write_whole(path, drawn(summary_figure(verdicts), form, PRINT_DPI, FORMS[form]))
+    write_whole(path, figure_bytes(summary_figure(verdicts), form, PRINT_DPI, FORMS[form]))
 
 
 def plot(
