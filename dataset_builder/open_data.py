@@ -451,7 +451,7 @@ def _of_labels(
         progress=progress,
     )
     data = annotated_data(recordings, recipes=names, changes=changes)
-    notes = (WARNING,) if spec.negatives_labels else ()
+    notes: tuple[str, ...] = (WARNING,) if spec.negatives_labels else ()
     try:
         notes += notes_of(data)
     except DatasetError as error:
