@@ -130,10 +130,13 @@ DATA = [
     ("evaluate random --data benchmark:comba:x", "did you mean 'compa:PATH'"),
     ("evaluate random --data compa:nowhere", "nowhere"),
     ("data empty", "'empty' holds nothing: no sound files"),
-    ("build --data pictures", "'pictures' holds cat.png: no sound files"),
+    ("build --data pictures", "'pictures' holds 1 .png: no sound files"),
     ("evaluate random --data clip.wav", "is a sound file; give the folder that it lies in"),
-    ("data notes.txt --set audio=animals", "notes.txt does not say which format it is in"),
-    ("data binary.csv", "cannot tell what 'binary.csv' contains: none of its columns"),
+    (
+        "data notes.txt --set audio=animals",
+        "notes.txt does not say which format of strong labels it is in; its first line is",
+    ),
+    ("data binary.csv", "cannot tell what 'binary.csv' contains: none of the columns in its first line"),
     ("data both", "'both' can be read in 2 ways; say which: recordings:./both"),
     ("data street.csv", "its sound is elsewhere: give the folder, --set audio=FOLDER"),
     ("data street.csv --set audio=animals", "street.csv:2: 'dog' lasts from 0.5 to 0.1 s"),
@@ -182,8 +185,7 @@ LABELS = [
     (f"{LABELLED}columns=onset", "columns has 'onset'; it takes FIELD=HEADING"),
     (f"{LABELLED}columns=onset=a,onset=b", "columns has 'onset' twice"),
     (f"{LABELLED}columns=onset=a --set format=desed", "the columns of desed are fixed"),
-    (f"{LABELLED}columns=onset=a", "there is none for recording, label, offset (or length)"),
-    (f"{LABELLED}format=table", "the columns of the table have to be named"),
+    (f"{LABELLED}columns=onset=a", "to be named: there is none for label, offset (or length)"),
     (f"{LABELLED}durations=none.tsv", "durations is 'none.tsv', and there is no such file"),
     (f"{LABELLED}resolution=nan", "resolution is 'nan'; it is a number from 0 below 60"),
     (f"{LABELLED}label=class", "which is strong labels of recordings; it applies to recordings"),
@@ -199,7 +201,7 @@ LABELS = [
     (f"{STREET}window=5", "which is a folder of recordings; it applies to strong labels"),
     (f"{STREET}words=x", "words does not apply: strong labels describe each event"),
     ("build --data labels:duration_captions.json --set audio=animals", "the part 'duration' of AudioTime says how"),
-    ("build --data untold.tsv --set audio=animals", "untold.tsv does not say which format it is in; name one with"),
+    ("build --data untold.tsv --set audio=animals", "untold.tsv does not say which format of strong labels it is in"),
 ]
 
 MODELS_THAT_ANSWER = [
