@@ -112,14 +112,15 @@ def read_header(file: SoundFile) -> Header:
     """
     with _reasons("cannot be read"):
         info = soundfile.info(_opened(file))
+        # The log breaks off after 2 KiB, which long tags can fill.
+        is_cut = info.format == "OGG" and not _ends_with_last_page(file)
     for claim, there in _CLAIMED.findall(info.extra_info):
         # A program that writes into a pipe cannot know the length, and claims the most that a header holds.
         if int(there) + _SLACK < int(claim) < _UNKNOWN:
             raise SoundError(
                 f"is damaged: it ends after {int(there):,} of {int(claim):,} bytes, as an interrupted download does"
             )
-    # The log breaks off after 2 KiB, which long tags can fill.
-    if info.format == "OGG" and not _ends_with_last_page(file):
+    if is_cut:
         raise SoundError("is damaged: it ends before its last page, as an interrupted download does")
     rate, frames, channels = int(info.samplerate), int(info.frames), int(info.channels)
     if rate < 1 or not 0 <= frames <= LONGEST_HOURS * 3_600 * rate:
