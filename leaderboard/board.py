@@ -35,6 +35,7 @@ from audio_compositionality.evaluator.compare.task_verdicts import (
 )
 from audio_compositionality.evaluator.results.result import CLUSTER, Result, ResultError, SampleTable, data_digest
 from audio_compositionality.evaluator.submissions.submission import preset_with
+from audio_compositionality.support.files import packaged_yaml
 from audio_compositionality.support.text import shortened
 from audio_compositionality.tasks.base import ENERGY, TaskInfo
 from audio_compositionality.tasks.registry import load_task
@@ -221,20 +222,40 @@ class Board:
         return tuple(sorted({entry.model for entry in self.entries}, key=lambda id: (id.casefold(), id)))
 
     def rows(self, task: str, data: DataKey) -> list[Shown]:
-        """The rows of a task's table on one data set: one of each set of equal entries."""
-        return self._tables.get((task, data), [])
+        """The rows of a task's table on one data set: one of each set of equal entries.
+
+        A table is judged when it is first asked for: all together would keep the first visitor waiting.
+        """
+        key = (task, data)
+        if key not in self._judged:
+            self._judged[key] = judged(self._tables.get(key, []))
+        return self._judged[key]
+
+    @cached_property
+    def _judged(self) -> dict[tuple[str, DataKey], list[Shown]]:
+        return {}
+
+    @cached_property
+    def _orders(self) -> dict[tuple[str, DataKey], tuple[str, ...]]:
+        return {}
 
     @cached_property
     def _tables(self) -> Mapping[tuple[str, DataKey], list[Shown]]:
         groups: dict[tuple[str, DataKey], list[Entry]] = {}
         for entry in self.entries:
             groups.setdefault((entry.result.task, entry.data), []).append(entry)
-        return {key: judged(newest(group)) for key, group in groups.items()}
+        return {key: newest(group) for key, group in groups.items()}
 
-    @cached_property
-    def orders(self) -> Mapping[tuple[str, DataKey], tuple[str, ...]]:
-        """The order of the models of each table that are above every bar, in sentences; see `order_beside`."""
-        return {key: _order(rows) for key, rows in self._tables.items()}
+    def judge(self) -> None:
+        """Judge all tables, before they are asked for."""
+        for task, data in self._tables:
+            self.order(task, data)
+
+    def order(self, task: str, data: DataKey) -> tuple[str, ...]:
+        """The order of the models of a table that are above every bar, in sentences; see `order_beside`."""
+        if (task, data) not in self._orders:
+            self._orders[task, data] = _order(self.rows(task, data))
+        return self._orders[task, data]
 
     @cached_property
     def data_names(self) -> Mapping[tuple[str, DataKey], str]:
@@ -323,7 +344,10 @@ def _preset_of(result: Result) -> str | None:
 
 @lru_cache(maxsize=100)
 def _rows_digest(preset: str, recipe: str) -> str:
-    return rendered_preset(preset).configuration(recipe).rows_digest
+    """The digest of the rows that a preset has now: drawing those of all presets takes minutes."""
+    configuration = rendered_preset(preset).configuration(recipe)
+    known: Mapping[str, str] = packaged_yaml(__package__, "preset_rows.yaml")
+    return known.get(configuration.fingerprint) or configuration.rows_digest
 
 
 LONGEST_DATA = 60

@@ -116,8 +116,6 @@ class BoardReader:
             rejected[MOST_LISTED:] = [Rejected("…", f"and {len(rejected) - MOST_LISTED:,} more")]
         entries = tuple(read.entry for read in reads if read.entry is not None)
         board = Board(commit, entries, tuple(rejected))
-        # All tests, once and here: no visitor waits for them.
-        _ = board.orders
         self._last = board
         return board
 
@@ -281,6 +279,11 @@ class BoardSource:
         self._expired.clear()
         self._last = self._next()
         self._reads = False
+        # The board is up by now; few visitors come before all its tables are judged, and judge theirs themselves.
+        try:
+            self._last.board.judge()
+        except Exception:
+            _log.exception("the tables cannot be judged")
         return self._last
 
     def _run(self) -> None:

@@ -48,7 +48,7 @@ class ShownTask:
         info: of the task.
         key: of its table.
         rows: of its table.
-        orders: see `Board.orders`.
+        orders: see `Board.order`.
     """
 
     info: TaskInfo
@@ -163,7 +163,7 @@ def _tasks_on(board: Board, data: str) -> list[ShownTask]:
         for key in board.data.get(task.info.name, ()):
             if data_name(board, task.info.name, key) == data and not is_older(task.info.name, key):
                 rows = tuple(board.rows(task.info.name, key))
-                one = ShownTask(task.info, key, rows, board.orders[task.info.name, key])
+                one = ShownTask(task.info, key, rows, board.order(task.info.name, key))
                 shown.append((not task.info.is_first_look, task.info.on_request, -len(rows), number, one))
     benchmarks = list(dict.fromkeys(task.info.benchmark for task in list_tasks()))
     shown.sort(key=lambda one: (benchmarks.index(one[4].info.benchmark), one[:4]))

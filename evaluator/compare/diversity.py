@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import linalg, stats
+from scipy import linalg, special, stats
 
 from audio_compositionality.tasks.shapes.pairs import frequency_groups
 
@@ -51,7 +51,7 @@ class LineFit:
         mean = self.intercept + self.slope * at
         design = np.stack([np.ones_like(at), at], axis=1)
         error = np.sqrt(np.einsum("ki,ij,kj->k", design, self.covariance, design))
-        half = stats.t.ppf(1 - SIGNIFICANT / 2, self.dof) * error
+        half = special.stdtrit(self.dof, 1 - SIGNIFICANT / 2) * error
         return mean, mean - half, mean + half
 
 
@@ -94,13 +94,13 @@ def fit_line(
     else:
         covariance, dof = _covariance_of_clusters(design, inverse, residuals, groups), number - 1
     slope, error = float(coefficients[1]), float(np.sqrt(covariance[1, 1]))
-    half = float(stats.t.ppf(1 - SIGNIFICANT / 2, dof)) * error
+    half = float(special.stdtrit(dof, 1 - SIGNIFICANT / 2)) * error
     constant = float(np.ptp(scores)) <= SCORE_ROUNDING
     return LineFit(
         n=len(at),
         slope=slope,
         slope_interval=(slope - half, slope + half),
-        p=1.0 if constant else 2 * float(stats.t.sf(abs(slope) / error, dof)) if error else float(slope == 0),
+        p=1.0 if constant else 2 * float(special.stdtr(dof, -abs(slope) / error)) if error else float(slope == 0),
         intercept=float(coefficients[0]),
         r2=0.0 if constant else 1 - float(residuals @ residuals) / float(((scores - scores.mean()) ** 2).sum()),
         covariance=covariance[:2, :2],

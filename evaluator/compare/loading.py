@@ -101,6 +101,8 @@ class ComparedResult:
 
     def at(self, ids: Sequence[str]) -> ComparedResult:
         """The result with these samples only, in this order."""
+        if tuple(ids) == self.ids:
+            return self
         places = {id: place for place, id in enumerate(self.ids)}
         index = [places[id] for id in ids]
         columns = {name: column[index] for name, column in self.samples.columns.items()}
@@ -163,7 +165,10 @@ def load_results(paths: GivenResults) -> list[ComparedResult]:
     for _, result, _ in loaded:
         revisions.setdefault((result.key, result.model.id), set()).add(result.model.revision)
     results: dict[tuple[object, ...], ComparedResult] = {}
+    # Most results have the same samples: their ids, which take more memory than the scores, are kept once.
+    every: dict[tuple[str, ...], tuple[str, ...]] = {}
     for file, result, samples in loaded:
+        samples = SampleTable(every.setdefault(samples.ids, samples.ids), samples.columns)
         identity = (result.key, result.model.id, result.model.revision)
         if identity in results:
             raise ResultError(f"{file} and {results[identity].path} are results of the same model, revision and data")
