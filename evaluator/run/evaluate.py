@@ -509,6 +509,6 @@ def intervals_of(task: Task, scores: Scores, described: Samples) -> dict[str, tu
 
 
 @cache
-def library_versions() -> Mapping[str, str]:
+def library_versions() -> dict[str, str]:
     """Versions of this package, Python and the libraries that compute, as a result states them."""
     return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in _VERSIONS}}
