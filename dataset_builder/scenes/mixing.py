@@ -441,7 +441,8 @@ class DrawnRendering(Rendering):
             spec: of the rows.
             splits: of the rows; by default those of the recipe.
         """
-        key = (recipe.name, recipe.version, spec, splits)
+        # In a notebook a recipe may change under its name.
+        key = (recipe.name, recipe.version, type(recipe), type(recipe).draw, spec, splits)
         rendering: Self = cls._renderings.setdefault(key, cls(recipe, spec, splits))
         if rendering not in cls._latest:
             cls._latest.append(rendering)
