@@ -9,6 +9,7 @@ same ones, so that the activity of a clip is known before it is mixed.
 from __future__ import annotations
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -428,17 +429,23 @@ class DrawnRendering(Rendering):
 
     _renderings: ClassVar[WeakValueDictionary[Any, Any]] = WeakValueDictionary()
 
+    _latest: ClassVar[deque[Any]] = deque(maxlen=4)
+    """Stay in use: the next model, the comparison and the report ask for the same data."""
+
     @classmethod
     def of_recipe(cls, recipe: Recipe[Any], spec: Any, splits: tuple[str, ...] = ()) -> Self:
-        """The rendering of a spec, drawn once: equal specs share it while it is in use.
+        """The rendering of a spec, drawn once: equal specs share it while it is in use or among the latest.
 
         Args:
             recipe: that draws the rows.
             spec: of the rows.
             splits: of the rows; by default those of the recipe.
         """
-        key = (recipe.name, recipe.version, spec, splits)
+        # In a notebook a recipe may change under its name.
+        key = (recipe.name, recipe.version, type(recipe), type(recipe).draw, spec, splits)
         rendering: Self = cls._renderings.setdefault(key, cls(recipe, spec, splits))
+        if rendering not in cls._latest:
+            cls._latest.append(rendering)
         return rendering
 
     def __init__(self, recipe: Recipe[Any], spec: Any, splits: tuple[str, ...] = ()) -> None:

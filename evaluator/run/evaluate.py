@@ -10,6 +10,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import cache
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -507,6 +508,7 @@ def intervals_of(task: Task, scores: Scores, described: Samples) -> dict[str, tu
     return intervals
 
 
+@cache
 def library_versions() -> dict[str, str]:
     """Versions of this package, Python and the libraries that compute, as a result states them."""
     return {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in _VERSIONS}}

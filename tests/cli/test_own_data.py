@@ -135,8 +135,9 @@ def test_who_has_a_folder_of_recordings(whisper, reported, tmp_path):
 
 @pytest.mark.slow
 def test_who_has_strong_labels(reported, tmp_path, monkeypatch):
-    # The cascade learns once for each of five folds; how well is not the point here.
+    # The cascade and the forests learn once for each of five folds; how well is not the point here.
     monkeypatch.setattr("audio_compositionality.tasks.answerers.detector.STEPS", 20)
+    monkeypatch.setattr("audio_compositionality.tasks.answerers.sound_only.TREES", 10)
     labels, audio = write_domestic(tmp_path)
     # Of hundreds of recordings there are enough without such settings, and some to learn from.
     (tmp_path / "desed.yaml").write_text(
