@@ -236,7 +236,7 @@ def test_clips_of_16_bits_and_other_rates_are_changed_at_the_models_rate() -> No
     model = Controlled(Everything(), CONTROLS["reversed-audio"])
     frames, _ = model.embed_frames((noise() * 32_768).astype(np.int16), RATE)
     np.testing.assert_allclose(frames.reshape(2, -1), noise()[:, ::-1], atol=1e-4)
-    assert model.embed_frames(noise(2, 8_000), 16_000)[0].shape == (2, 2_000, 2)
+    assert model.embed_frames(noise(2, 8_000), 16_000)[0].shape == (2, 4_000, 1)
     listener, kept = Listener(), list[Any]()
     listener.hear = lambda clips: kept.extend(clip for (clip,) in clips)  # type: ignore[method-assign]
     Controlled(listener, CONTROLS["padded-audio"]).answer([[Clip("a", noise(1)[0], 16_000)]], ["?"])
