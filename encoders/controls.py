@@ -106,6 +106,19 @@ def loudest_fragments(clips: base.FloatArray, sample_rate: int) -> base.FloatArr
     return np.stack([clip[start : start + size] for clip, start in zip(clips, best, strict=True)])
 
 
+def changed_clips(clips: base.FloatArray, sample_rate: int) -> base.FloatArray:
+    """Clips [n, samples] at 0.97 of their speed and their own pitch, in 8 bits of µ-law (ITU-T G.711).
+
+    What is heard stays, no sample does: an answer that depends on the very clip is lost.
+    """
+    import librosa
+
+    slower = librosa.effects.time_stretch(clips, rate=0.97, n_fft=min(2048, clips.shape[1]))
+    codes = np.rint(127 * np.sign(slower) * np.log1p(255 * np.abs(slower)) / math.log(256)).clip(-127, 127) / 127
+    decoded: base.FloatArray = (np.sign(codes) * np.expm1(np.abs(codes) * math.log(256)) / 255).astype(np.float32)
+    return decoded
+
+
 def _fragment(clips: base.FloatArray) -> int:
     return max(1, int(clips.shape[1]) // FRAGMENT)
 
@@ -295,6 +308,11 @@ CONTROLS = {
         ControlKind("fragment-audio", "a quarter of every clip, at a random place", clips=random_fragments),
         ControlKind("first-fragment-audio", "the first quarter of every clip", clips=first_fragments),
         ControlKind("loudest-fragment-audio", "the loudest quarter of every clip", clips=loudest_fragments),
+        ControlKind(
+            "changed-audio",
+            "every clip slower by 3 % and in 8 bits, which changes all its samples and not what is heard",
+            clips=changed_clips,
+        ),
         ControlKind(
             "other-audio",
             "every question asked about a clip of another group, as long and as loud as its own, so that question and "

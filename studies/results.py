@@ -126,7 +126,7 @@ def command_of(run: Run, draw: int, folder: Path, made: Path, weights: Mapping[s
     models = [f"{name}={weights[name]}" if name in weights else name for name in run.models]
     return [
         *(sys.executable, "-m", "audio_compositionality", "run" if run.models else "evaluate"),
-        *(models or ("random", "blind", "majority", "first")),
+        *(models or ("random", "blind", "majority", "first", "statistics", "spectrum-comparer")),
         *("--tasks", ",".join(run.tasks), "--out", str(folder)),
         *([] if run.sounds == TONES else ["--data", str(made)]),
         *(["--set", f"seed={draw}"] if draw else []),

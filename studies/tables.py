@@ -4,8 +4,8 @@
     python -m studies.tables axes results/axes
 
 prints the table of axes.md from a folder with results of the benchmark `axes`. A trained model stands in bold where it
-is above each of its untrained twins, log-mel statistics, level-statistics and rms, and the 95 % interval of each of
-these differences is above 0. Of several twins the lowest and the highest number is given.
+is above each of its untrained twins, log-mel and modulation statistics, level-statistics and rms, and the 95 % interval
+of each of these differences is above 0. Of several twins the lowest and the highest number is given.
 
     python -m studies.tables instances --out results/instances
 
@@ -37,7 +37,7 @@ from audio_compositionality.support.table import Cell, Column, Row, Table, to_ma
 Floats = NDArray[np.float64]
 Clusters = NDArray[np.int64]
 
-SHOWN = ("log-mel-statistics", "level-statistics", "rms", "random")
+SHOWN = ("log-mel-statistics", "modulation-statistics", "level-statistics", "rms", "random")
 """Baselines with a column of their own."""
 
 ROWS: Sequence[Mapping[str, Any]] = yaml.safe_load(Path(__file__).with_name("axes_table.yaml").read_text("utf-8"))
@@ -131,7 +131,14 @@ def print_axes(folder: Path) -> None:
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"
-CONTROLS = ("log-mel-statistics", "mfcc-statistics", "level-statistics", "downsample", "random")
+CONTROLS = (
+    "log-mel-statistics",
+    "modulation-statistics",
+    "mfcc-statistics",
+    "level-statistics",
+    "downsample",
+    "random",
+)
 WHISPER = ("whisper-tiny.en", "untrained:whisper-tiny.en", "shuffled:whisper-tiny.en")
 BASE = ("whisper-base", "untrained:whisper-base")
 

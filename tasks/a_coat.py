@@ -21,7 +21,7 @@ TASK = QuadrupleTask(
         warning=(
             "A high score alone is no evidence of learned composition: an encoder that answers every added source with "
             "one step towards more energy scores high. Adjusted and top-1 show that. Read it beside an untrained "
-            "network and log-mel-statistics: what they reach as well was not learnt."
+            "network and log-mel and modulation statistics: what they reach as well was not learnt."
         ),
         citation=_METRIC.citation,
         protocols={"paper": {}},

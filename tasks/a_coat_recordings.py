@@ -24,8 +24,8 @@ TASK = QuadrupleTask(
         warning=(
             "A high score alone is no evidence of learned composition: an encoder that answers every added source with "
             "one step towards more energy scores high. T is the same samples in B and in D: neither adjusted nor top-1 "
-            "asks for a class across instances. Read it beside an untrained network and log-mel-statistics: what they "
-            "reach as well was not learnt."
+            "asks for a class across instances. Read it beside an untrained network and "
+            "log-mel and modulation statistics: what they reach as well was not learnt."
         ),
         citation=_METRIC.citation,
         on_request=True,

@@ -23,8 +23,8 @@ TASK = FitTask(
         warning=(
             "Most of a raw score is what all embeddings share: a constant added to all of them brings it as near to 1 "
             "as one likes. Compare each encoder with its constant, and rank by the centred score, which loudness alone "
-            "raises too: top-1 shows that. Read it beside an untrained network and log-mel-statistics: what they "
-            "reach as well was not learnt."
+            "raises too: top-1 shows that. Read it beside an untrained network and "
+            "log-mel and modulation statistics: what they reach as well was not learnt."
         ),
         citation=_METRIC.citation,
         protocols={"paper": {"block": POST_NORM}},

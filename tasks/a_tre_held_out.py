@@ -30,8 +30,8 @@ TASK = HeldOutTask(
         trusted={"held_out": None},
         warning=(
             "A small gap alone is no merit: noise has none. Read it beside the score with combinations held out, and "
-            "both beside log-mel-statistics and an untrained network, which add up what they hear untrained. "
-            "Nearly all of the gap is of timbre and pitch, whose combinations do not sound like sums either."
+            "both beside log-mel and modulation statistics and an untrained network, which add up what they hear "
+            "untrained. Nearly all of the gap is of timbre and pitch, whose combinations do not sound like sums either."
         ),
         citation=_METRIC.citation,
         on_request=True,

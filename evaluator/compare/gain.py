@@ -31,13 +31,16 @@ PARTS = {
     "first-fragment-audio:": "first quarter",
     "loudest-fragment-audio:": "loudest quarter",
     "shuffled-audio:": "shuffled",
+    "changed-audio:": "slower, 8 bits",
 }
-"""Controls with a part of it, with their columns."""
+"""Controls with a part of it, or with all of it in other samples, with their columns."""
 
 TEXTS = ("blind", "majority", "longest", "first")
 """Answerers that read the texts alone."""
 
 CHANCE = "chance"
+
+CHANGED = "Slower, in 8 bits: a model that hears keeps its answers, one that recognises its clips does not. "
 
 
 @dataclass(frozen=True)
@@ -133,6 +136,7 @@ def gain_table(comparison: Comparison, *, with_ids: bool = True) -> Table | None
         "Silence, noise, another clip: the same model on these in place of the sound. "
         + (f"{', '.join(texts)}: answerers that read the texts alone. " if texts else "")
         + ("Quarters, and stretches in disorder: how much of the sound is needed. " if parts else "")
+        + (CHANGED if "changed-audio:" in parts else "")
         + "Gain: the score with the sound less the best score without, "
         "chance among them, with its 95 % interval over independent samples. A control that answers most questions is "
         "scored by those.",

@@ -54,7 +54,7 @@ class Everything(Model):
     def embed_frames(self, waveforms: Any, sample_rate: int) -> tuple[np.ndarray, float]:
         assert sample_rate == RATE
         self.heard += list(waveforms)
-        return np.asarray(waveforms, np.float32).reshape(len(waveforms), -1, 2), 2 / RATE
+        return np.asarray(waveforms, np.float32)[..., None], 1 / RATE
 
     def embed_text(self, texts: Any) -> np.ndarray:
         return np.array([[len(text), ord(text[0])] for text in texts], np.float32)
@@ -155,7 +155,7 @@ def test_a_control_forwards_what_its_model_can_with_the_changed_input(name: str)
             np.testing.assert_array_equal(result, changed[:, [0, -1]])
         elif ability == "frames":
             np.testing.assert_array_equal(result[0].reshape(2, -1), changed)
-            assert result[1] == 2 / RATE
+            assert result[1] == 1 / RATE
         elif ability == "answer":
             assert result == ["How many?!", "Which?!"]
         else:
@@ -236,7 +236,7 @@ def test_clips_of_16_bits_and_other_rates_are_changed_at_the_models_rate() -> No
     model = Controlled(Everything(), CONTROLS["reversed-audio"])
     frames, _ = model.embed_frames((noise() * 32_768).astype(np.int16), RATE)
     np.testing.assert_allclose(frames.reshape(2, -1), noise()[:, ::-1], atol=1e-4)
-    assert model.embed_frames(noise(2, 8_000), 16_000)[0].shape == (2, 2_000, 2)
+    assert model.embed_frames(noise(2, 8_000), 16_000)[0].shape == (2, 4_000, 1)
     listener, kept = Listener(), list[Any]()
     listener.hear = lambda clips: kept.extend(clip for (clip,) in clips)  # type: ignore[method-assign]
     Controlled(listener, CONTROLS["padded-audio"]).answer([[Clip("a", noise(1)[0], 16_000)]], ["?"])

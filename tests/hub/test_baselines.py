@@ -28,8 +28,8 @@ from .faults import Status
 from .server import LoopbackHub
 from .storage import Repository
 
-KNOWN = [listing for listing in list_models() if listing.name in ("random", "log-mel-statistics", "whisper-base")]
-BASELINES = ["random", "log-mel-statistics"]
+BASELINES = ["random", "log-mel-statistics", "modulation-statistics"]
+KNOWN = [listing for listing in list_models() if listing.name in (*BASELINES, "whisper-base")]
 ENTRIES = {(name, task) for name in BASELINES for task in ("a_coat", "a_tre")}
 
 pytestmark = pytest.mark.usefixtures("one_thread", "wheel")
@@ -37,7 +37,7 @@ pytestmark = pytest.mark.usefixtures("one_thread", "wheel")
 
 @pytest.fixture(scope="module", autouse=True)
 def _tiny_preset(tiny_data):
-    """Two baselines, a preset `tiny`, and one fit of a few steps: how well a model is fitted matters elsewhere."""
+    """Three baselines, a preset `tiny`, and one fit of a few steps: how well a model is fitted matters elsewhere."""
     caches: tuple[Any, ...] = (submission._presets, submission._opened_preset)
     with pytest.MonkeyPatch.context() as patch:
         shorten(patch)

@@ -12,7 +12,7 @@ from audio_compositionality.encoders.base import LETTERS, Model, ModelCard
 from audio_compositionality.encoders.controls import CONTROLS, Controlled
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.compare.comparison import compare_results
-from audio_compositionality.evaluator.compare.gain import SILENT, gains
+from audio_compositionality.evaluator.compare.gain import SILENT, gain_table, gains
 from audio_compositionality.evaluator.compare.model_verdicts import verdicts_of
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.options import RunOptions
@@ -94,7 +94,8 @@ class HearsSome(Known):
 def test_only_who_hears_is_said_to_listen(table, tmp_path):
     models = [load_model("blind")]
     for model in (KnowsLengths("lengths", table), KnowsClips("clips", table), HearsSome("some", table)):
-        models += [model, *(Controlled(model, CONTROLS[prefix.removesuffix(":")]) for prefix in SILENT)]
+        prefixes = (*SILENT, "changed-audio:")
+        models += [model, *(Controlled(model, CONTROLS[prefix.removesuffix(":")]) for prefix in prefixes)]
     options = RunOptions(progress=False, out=tmp_path)
     evaluate_models(models, open_data(table), [load_task("audio_questions")], options)
     (comparison,) = compare_results([tmp_path], data=table)
@@ -110,6 +111,12 @@ def test_only_who_hears_is_said_to_listen(table, tmp_path):
     # Another clip of the right length is answered by heart; who refuses silence alone has its guesses there.
     assert without["lengths"] == pytest.approx(0.7, abs=0.1)
     assert without["some"] == pytest.approx(0.25, abs=0.1)
+    # The same sound in other samples is the same to who hears, and another to who recognises clips.
+    changed = {gain.label: gain.parts["changed-audio:"] - gain.score for gain in gains(comparison)}
+    assert changed["lengths"] < -0.5
+    assert changed["clips"] < -0.5
+    assert changed["some"] == pytest.approx(0, abs=0.02)
+    assert "one that recognises its clips does not" in gain_table(comparison).legend[0]
 
 
 def test_refusing_some_of_a_control_gains_nothing(table, tmp_path):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from audio_compositionality.dataset_builder.recipes import load_recipe
+from audio_compositionality.evaluator.compare.statistics import paired_t_test
 from audio_compositionality.tasks.base import Outputs
 from audio_compositionality.tasks.registry import load_task
 
@@ -29,6 +30,24 @@ def test_captions_are_matched_by_their_numbers() -> None:
         assert measures[measure.name] == pytest.approx(scores.columns[measure.column].mean())
     same = task.score(rows, Outputs(clips=vectors, texts=np.ones_like(vectors)), {}, "cpu", False).measures
     assert (same["worst"], same["exact"]) == (0.5, pytest.approx(measures["exact_chance"]))
+
+
+@pytest.mark.slow
+def test_noise_is_called_other_than_chance_in_five_of_a_hundred_parts() -> None:
+    """Attack: of probes of the task that there was once, noise was called so in 8.6 to 10.1 % of parts."""
+    recipe, task = load_recipe("count_instances"), load_task("count_instances_text")
+    rows = recipe.render(recipe.presets["mini"]).rows
+    captions, places = np.unique([text for row in rows for text in row["captions"]], return_inverse=True)
+    clusters = task.samples(rows).clusters
+    called = []
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        clips, texts = rng.normal(size=(len(places), 8)), rng.normal(size=(len(captions), 8))[places]
+        columns = task.score(rows, Outputs(clips=clips, texts=texts), {}, "cpu", False).columns
+        parts = [column for name, column in columns.items() if name.startswith("score_order_")]
+        called += [paired_t_test(column - 0.5, clusters)[1] <= 0.05 for column in parts]
+    assert len(called) == 400
+    assert 0.02 < np.mean(called) < 0.08
 
 
 def test_questions_are_of_four_kinds_and_a_constant_answer_is_at_chance() -> None:
