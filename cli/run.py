@@ -89,9 +89,11 @@ def run(options: argparse.Namespace) -> None:
             f"{options.out / 'report.html'}, {kept_outputs(plan.tasks)} to {store}; existing ones are used.",
             flush=True,
         )
-    models = scoring.loaded_models(plan.baselines, _as_they_are(request), options.device, processes)
+    # The user's models first: their first scores are what is waited for.
+    models: list[Model] = []
     for one in (one for one in given if one.name in plan.beside):
         models += [*one.loaded, *_beside(one, plan, options, request, processes)]
+    models += scoring.loaded_models(plan.baselines, _as_they_are(request), options.device, processes)
     request.check_used(models, plan.tasks)
     # One fit for tasks that fit: the spread of several is for `evaluate`.
     fits = any("seeds" in task.settings(data.configuration(task.info.recipe).rows, {}) for task in plan.tasks)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import hashlib
+import html
+import io
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -55,6 +58,18 @@ class Clip:
     waveform: Waveform
     sample_rate: int
     problem: str | None = None
+
+    def _repr_html_(self) -> str:
+        """The clip as a player, which a notebook shows; needs no decoder."""
+        import soundfile
+
+        name = html.escape(self.id)
+        if self.problem is not None:
+            return f"<p>{name}: {html.escape(self.problem)}</p>"
+        file = io.BytesIO()
+        soundfile.write(file, self.waveform, self.sample_rate, format="WAV", subtype="PCM_16")
+        sound = base64.b64encode(file.getvalue()).decode()
+        return f'<p>{name}<br><audio controls src="data:audio/wav;base64,{sound}"></audio></p>'
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ from .opened import OpenedTask, open_task
 from .options import RunOptions
 from .outputs import Filled, ModelOutputs, can_do, check_model_kind, compute_outputs, warn_of_left_out
 from .processes import Processes, join_processes
+from .shipped import shipped_result
 from .store import answer_store, store_root
 
 _VERSIONS = ("audio-compositionality", "numpy", "torch", "transformers", "librosa", "soxr")
@@ -163,18 +164,19 @@ def evaluate_models(
         warn_of_other_data(options.out, opened)
     unasked = left_unasked(models, opened, leave_out, apart)
     _check_questions(models, opened, {*earlier, *unasked}, options)
-    results: list[Result] = []
+    scored: dict[tuple[int, str], Result] = {}
     numbers = {id(model): number for number, model in enumerate(models)}
-    for group in models_by_pass(models):
+    groups = models_by_pass(models)
+    # Each model's first score comes before the second of any.
+    for recipe, group in product(dict.fromkeys(one.task.info.recipe for one in opened), groups):
         # Tasks of one recipe share the embeddings of its clips, and layers of one model a pass through it.
         filled = Filled()
-        for model, one in product(group, opened):
+        for model, one in product(group, [one for one in opened if one.task.info.recipe == recipe]):
             place = (numbers[id(model)], one.task.info.name)
             if not can_do(one.task, model) or place in unasked:
                 continue
             result = earlier.get(place)
             if result is None:
-                recipe = one.task.info.recipe
                 alike = [other.task.info.name for other in opened if other.task.info.recipe == recipe]
                 layers = [m for m in group if any((numbers[id(m)], name) not in earlier for name in alike)]
                 computed = compute_outputs(model, one, options, processes, filled, layers)
@@ -185,9 +187,11 @@ def evaluate_models(
                 if options.out is not None:
                     save_result(options.out, result, samples)
                 result = result.with_samples(samples)
-            results.append(result)
+            scored[place] = result
             if on_result is not None and processes.is_main:
                 on_result(result)
+    places = [(numbers[id(model)], one.task.info.name) for group in groups for model, one in product(group, opened)]
+    results = [scored[place] for place in places if place in scored]
     told = json.loads(processes.tell(json.dumps([result.dumps() for result in results])))
     return results if processes.is_main else [Result.loads(text) for text in told]
 
@@ -336,16 +340,23 @@ def _earlier_results(
     models: Sequence[Model], opened: Sequence[OpenedTask], options: RunOptions, processes: Processes
 ) -> dict[tuple[int, str], Result]:
     """The results in the folder, by number of the model and name of the task: the main process reads, all receive.
+    Those of baselines that come with the package are written into it where they are missing, and a warning says so.
 
     Raises:
         ResultError: the folder holds a result of a model for other data or settings, or a damaged one.
     """
     earlier: dict[tuple[int, str], Result] = {}
+    from_package: list[str] = []
     if options.out is not None and not options.force and processes.is_main:
         for number, model in enumerate(models):
             for one in opened:
                 path = result_path(options.out, model.card.id, model.card.revision, one.task.info.name)
                 if not path.exists():
+                    with_package = shipped_result(model.card.id, model.card.revision, one.task.info.name)
+                    if with_package is not None and not differences(with_package[0], model.card, one):
+                        save_result(options.out, *with_package)
+                        earlier[number, one.task.info.name] = with_package[0].with_samples(with_package[1])
+                        from_package.append(model.card.id)
                     continue
                 result, samples = load_result(path)
                 if result.skipped and not options.skip_invalid:
@@ -360,6 +371,11 @@ def _earlier_results(
                         "--force to replace it"
                     )
                 earlier[number, one.task.info.name] = result.with_samples(samples)
+    if from_package:
+        warnings.warn(
+            f"the results of {listed(list(dict.fromkeys(from_package)))} come with the package; --force computes them",
+            stacklevel=4,
+        )
     told = json.loads(processes.tell(json.dumps([(*place, result.dumps()) for place, result in earlier.items()])))
     return earlier if processes.is_main else {(number, name): Result.loads(text) for number, name, text in told}
 

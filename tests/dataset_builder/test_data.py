@@ -1,12 +1,18 @@
 """Columns are declared once: their features, the check of a stored row and the table of the card agree."""
 
+import base64
+import io
+
+import numpy as np
 import pytest
+import soundfile
 
 from audio_compositionality.dataset_builder.data import (
     AUDIO,
     NUMBER,
     TEXT,
     WHOLE,
+    Clip,
     DataColumn,
     DatasetError,
     check_columns,
@@ -79,3 +85,14 @@ def test_a_list_that_has_one_for_each_of_another_is_as_long():
         check_columns({"id": "x", "labels": ["a", "b"], "notes": [1]}, columns)
     with pytest.raises(DatasetError, match="row x: labels is None; it is a list of texts"):
         check_columns({"id": "x", "labels": None, "notes": [1]}, columns)
+
+
+def test_a_clip_plays_in_a_notebook_and_an_unusable_one_says_why():
+    waveform = np.linspace(-0.5, 0.5, 800, dtype=np.float32)
+    shown = Clip("row/<A>", waveform, 8_000)._repr_html_()
+    assert "row/&lt;A&gt;" in shown
+    sound = base64.b64decode(shown.partition("base64,")[2].partition('"')[0])
+    read, rate = soundfile.read(io.BytesIO(sound), dtype="float32")
+    assert rate == 8_000
+    np.testing.assert_allclose(read, waveform, atol=1 / 32_768)
+    assert Clip("row/B", waveform * np.nan, 8_000, "it is silent")._repr_html_() == "<p>row/B: it is silent</p>"
