@@ -18,7 +18,7 @@ from ..test_specs import kind_of, wrong_values
 
 NEEDED = {
     **{command: ["random"] for command in ("evaluate", "check-model")},
-    **{command: ["results"] for command in ("compare", "report", "verify")},
+    **{command: ["results"] for command in ("board", "compare", "report", "verify")},
     "embed": ["random", "--out", "x"],
     "rescore": ["answers.csv"],
     "coral": ["random", "--recordings", "animals"],
@@ -64,6 +64,8 @@ WRONG = {
     "--out": ("notes.txt/x", "--out is 'notes.txt/x', and"),
     "cache --clear": ("weigths", "--clear weigths: nothing of that name is kept; did you mean 'weights'"),
     "compare --out": ("empty", "empty is a folder; give the name of a file"),
+    "compare --figure": ("x.gif", "x.gif must end in .pdf, .svg or .png"),
+    "board --port": ("70000", "--port is 70000; it must be from 1 to 65535"),
     "report --out": ("empty", "empty is a folder; give the report the name of a file"),
     "train --out": ("notes.txt", "notes.txt is a file; --out is a folder"),
     "--format": ("latx", "unknown format 'latx'; did you mean 'latex'"),
