@@ -40,7 +40,7 @@ def run(options: argparse.Namespace) -> None:
     twins = "; ".join(f"{kind.prefix}MODEL, {kind.meaning}" for kind in TWINS.values())
     controls = "; ".join(f"{kind.prefix}MODEL, {kind.meaning}" for kind in CONTROLS.values())
     legend = _LEGEND.format(twins=twins, controls=controls)
-    print_table(Table("Named models", columns, rows_of(rows), (legend,)), width=160)
+    print_table(Table("Named models", columns, rows_of(rows), (legend,)), width=170)
 
 
 COMMAND = Command(
