@@ -16,7 +16,9 @@ from pathlib import Path
 import torch
 from safetensors.torch import load_file, save_file
 
-from audio_compositionality.encoders.families.compa_clap_tiny import FOLDER, NAME
+from audio_compositionality.encoders.families.compa_clap_tiny import FOLDER, MODELS, NAME
+from audio_compositionality.encoders.loading.beside_weights import RECORD
+from audio_compositionality.support.checked_files import digests_of, sealed_json
 from audio_compositionality.support.errors import InputError
 
 WEIGHTS = "model.safetensors"
@@ -54,6 +56,9 @@ def make_boxed_model(trained: Path, out: Path) -> None:
         raise InputError(f"{out / WEIGHTS} has {size:,} bytes; {MOST_BYTES:,} is the most")
     for name in KEPT:
         shutil.copyfile(trained / name, out / name)
+    # With the digests of its files, so that none of them changes unnoticed where the package is installed.
+    files = digests_of(out, [out / name for name in (WEIGHTS, *KEPT)])
+    (out / RECORD).write_bytes(sealed_json({"trained_on": MODELS[0].trained_on, "files": files}))
     (out / CARD).write_text(_card((trained / CARD).read_text("utf-8")), "utf-8")
 
 

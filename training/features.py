@@ -22,6 +22,7 @@ from functools import cached_property
 from itertools import islice
 from math import prod
 from pathlib import Path
+from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
@@ -29,7 +30,14 @@ from numpy.typing import NDArray
 
 from audio_compositionality.dataset_builder.data import Clip
 from audio_compositionality.encoders.base import FloatArray, resample
-from audio_compositionality.support.files import CACHE_VARIABLE, cache_folder, locked, sha256_of_json, write_whole
+from audio_compositionality.support.files import (
+    CACHE_VARIABLE,
+    cache_folder,
+    locked,
+    open_file,
+    sha256_of_json,
+    write_whole,
+)
 from audio_compositionality.support.progress import make_bar
 
 from .settings import TrainingError
@@ -240,10 +248,12 @@ def _open_arrays(folder: Path, shape: tuple[int, ...], mode: Literal["r", "r+"] 
     try:
         # Opened for writing, a file that is cut would be made longer.
         for name, expected in ((_VALUES, shape), (_DIGESTS, (shape[0], hashlib.sha256().digest_size))):
+            open_file(folder / name).close()
             if np.lib.format.open_memmap(folder / name, "r").shape != expected:
                 return None
         values, digests = (np.lib.format.open_memmap(folder / name, mode) for name in (_VALUES, _DIGESTS))
-    except (OSError, ValueError):
+    except (OSError, ValueError, SyntaxError, TokenError):
+        # A header is Python, and read as such.
         return None
     return values, digests
 

@@ -432,12 +432,12 @@ def open_checkpoint(
     except Exception as error:
         raise ModelError(f"cannot read the configuration of '{identifier}': {error}; {HOW_TO_WRAP}") from error
     checkpoint = Checkpoint(name or identifier, str(source), commit, config, twin, paradigm, licence, trained_on)
-    if trained_on is not None:
+    if trained_on is not None and commit is not None:
         return checkpoint
-    recorded = recorded_data(
-        checkpoint.find, is_stated=STATES_RECORD in stated, fresh=checkpoint.fresh_seed is not None
-    )
-    return replace(checkpoint, trained_on=recorded)
+    # Of a folder, the files are those of its record, even where the listing states the data.
+    fresh, is_stated = checkpoint.fresh_seed is not None, STATES_RECORD in stated
+    recorded = recorded_data(checkpoint.find, is_stated=is_stated, fresh=fresh)
+    return replace(checkpoint, trained_on=trained_on or recorded)
 
 
 @contextmanager
