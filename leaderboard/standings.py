@@ -212,8 +212,8 @@ def standing_rows(columns: Sequence[StandingColumn], *, beside: bool = True) -> 
             )
             standing = interval = twin = None
             if row is not None:
-                score = row.entry.scores.get(column.tasks[0].info.ranks_by)
-                interval = None if score is None or score.interval is None else score.interval
+                stated = row.entry.scores.get(column.tasks[0].info.ranks_by)
+                interval = None if stated is None else stated.interval
                 standing = None if row.verdict is None else row.verdict.standing
                 if any(one.is_missing for one in row.twin):
                     name = shortened(column.tasks[0].info.twin[0] + model[0], LONGEST_SHOWN)

@@ -158,8 +158,8 @@ def _draw_matrix(axes: Axes, matrix: Matrix, names: Sequence[str], is_wide: bool
             axes.text(x + 0.5, y + 0.5, text, ha="center", va="center_baseline", color=colour, fontsize="medium")
     axes.set_yticks([y + 0.5 for y in range(len(names))], names)
     titles = [f"{title},\n{heading}" if heading not in title else title for title, heading in matrix.tasks]
-    rotation = {"rotation": 50, "ha": "left", "va": "bottom", "rotation_mode": "anchor"} if is_wide else {}
-    axes.set_xticks([x + 0.5 for x in range(len(titles))], titles, **rotation)
+    upright: dict[str, Any] = {"rotation": 50, "ha": "left", "va": "bottom", "rotation_mode": "anchor"}
+    axes.set_xticks([x + 0.5 for x in range(len(titles))], titles, **(upright if is_wide else {}))
     axes.tick_params(length=0, labeltop=True, labelbottom=False)
     axes.spines[:].set_visible(False)
 
