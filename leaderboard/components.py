@@ -270,7 +270,7 @@ def overview_caption() -> str:
 def _project_url(name: str) -> str:
     """One of the project's addresses, from the package's metadata."""
     named = importlib.metadata.metadata(_PACKAGE).get_all("Project-URL") or []
-    return next(url for title, _, url in (line.partition(", ") for line in named) if title == name)
+    return next(str(url) for title, _, url in (line.partition(", ") for line in named) if title == name)
 
 
 def nothing_yet(org: str) -> str:

@@ -1,15 +1,10 @@
 """Results of the baselines on the preset `mini`, which are the same for everybody: they come with the package.
 
-``python -m audio_compositionality.evaluator.run.shipped`` in a clone makes them anew; a slow test compares them with a
-fresh run.
+``python -m studies.shipped`` makes them anew; a slow test compares them with a fresh run.
 """
 
 from __future__ import annotations
 
-import io
-import sys
-import tempfile
-import warnings
 import zipfile
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -43,38 +38,3 @@ def _texts() -> dict[tuple[str, str, str], tuple[bytes, bytes]]:
                 model, revision, _ = path.parts
                 texts[model, revision, path.stem] = archive.read(name), archive.read(str(path.with_suffix(".csv")))
     return texts
-
-
-def make_archive() -> bytes:
-    """Score the baselines of a run without arguments and of a run with a model, with the settings of `run`.
-
-    Returns the bytes of the archive; the same results give the same bytes.
-    """
-    from audio_compositionality.dataset_builder.open_data import open_data
-    from audio_compositionality.encoders.loading.registry import load_model
-    from audio_compositionality.tasks.registry import first_look
-
-    from .evaluate import evaluate_models
-    from .options import RunOptions
-    from .planning import planned
-
-    data, tasks = open_data("mini"), first_look()
-    names = dict.fromkeys(
-        name for is_judged in (True, False) for name in planned([], tasks, is_named=True, is_judged=is_judged).baselines
-    )
-    content = io.BytesIO()
-    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        out = Path(folder)
-        options = RunOptions(out=out, force=True, settings={"seeds": [0]}, store=out / "store", device="cpu")
-        evaluate_models([load_model(name) for name in names], data, tasks, options, leave_out=True)
-        with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
-            for path in sorted(file for ending in ("json", "csv") for file in out.glob(f"*/*/*.{ending}")):
-                name = zipfile.ZipInfo(path.relative_to(out).as_posix())
-                archive.writestr(name, path.read_bytes(), zipfile.ZIP_DEFLATED)
-    return content.getvalue()
-
-
-if __name__ == "__main__":
-    ARCHIVE.write_bytes(make_archive())
-    print(f"{ARCHIVE} has {ARCHIVE.stat().st_size:,} bytes", file=sys.stderr)

@@ -36,7 +36,7 @@ def test_they_are_small_and_of_the_installed_versions_and_of_the_preset():
             info.version,
             configuration.fingerprint,
             configuration.rows_digest,
-        ), f"{model}, {file}: run python -m audio_compositionality.evaluator.run.shipped"
+        ), f"{model}, {file}: run python -m studies.shipped"
         assert len(samples.ids) == result.n
 
 
