@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path, PurePosixPath
 
 from audio_compositionality.evaluator.results.result import Result, SampleTable, check_samples
+from audio_compositionality.support.files import read_file
 
 ARCHIVE = Path(__file__).with_name("shipped.zip")
 """The results as `save_result` lays them out: a JSON file and a table of samples each."""
@@ -71,7 +72,7 @@ def make_archive() -> bytes:
         with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
             for path in sorted(file for ending in ("json", "csv") for file in out.glob(f"*/*/*.{ending}")):
                 name = zipfile.ZipInfo(path.relative_to(out).as_posix())
-                archive.writestr(name, path.read_bytes(), zipfile.ZIP_DEFLATED)
+                archive.writestr(name, read_file(path), zipfile.ZIP_DEFLATED)
     return content.getvalue()
 
 
