@@ -19,6 +19,8 @@ _EXAMPLES = """\
   audio-compositionality run whisper-base
   audio-compositionality board results
       the board of these results, at http://127.0.0.1:7860
+  audio-compositionality board results others/whisper-large-v3 --port 8000
+      with results from elsewhere
 """
 
 

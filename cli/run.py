@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> None:
     fits = any("seeds" in task.settings(data.configuration(task.info.recipe).rows, {}) for task in plan.tasks)
     how = how.changed(settings={**({"seeds": [0]} if fits else {}), **how.settings})
     results = evaluate_models(
-        models, data, list(plan.tasks), how, on_result=print_result, leave_out=True, apart=plan.apart
+        models, data, list(plan.tasks), how, on_result=print_result, leave_out=True, apart=plan.apart, shipped=True
     )
     if processes.is_main:
         brought = data if isinstance(data, HeldData) else data.source

@@ -101,6 +101,7 @@ def evaluate_models(
     on_result: Report | None = None,
     leave_out: bool = False,
     apart: Collection[tuple[str, str]] = (),
+    shipped: bool = False,
 ) -> list[Result]:
     """Evaluate several models; earlier results in the way are detected before the first model is run.
 
@@ -117,6 +118,7 @@ def evaluate_models(
         on_result: called in the main process with each result as soon as it is written.
         leave_out: leave out named tasks that a model cannot do, instead of refusing the model.
         apart: pairs (id of a model, name of a task) to leave out.
+        shipped: take the results of baselines that come with the package, without their outputs, where these fit.
 
     Raises:
         AudioCompositionalityError: see `evaluate`.
@@ -159,7 +161,7 @@ def evaluate_models(
     models = with_long_answers(models, opened)
     # A missing device is detected before anything is embedded.
     options = options.changed(device=device_name(processes.device(options.device)))
-    earlier = _earlier_results(models, opened, options, processes)
+    earlier = _earlier_results(models, opened, options, processes, shipped)
     if options.out is not None and processes.is_main:
         warn_of_other_data(options.out, opened)
     unasked = left_unasked(models, opened, leave_out, apart)
@@ -337,10 +339,10 @@ def _check_length(model: str, limit: float, opened: OpenedTask, skip_invalid: bo
 
 
 def _earlier_results(
-    models: Sequence[Model], opened: Sequence[OpenedTask], options: RunOptions, processes: Processes
+    models: Sequence[Model], opened: Sequence[OpenedTask], options: RunOptions, processes: Processes, shipped: bool
 ) -> dict[tuple[int, str], Result]:
     """The results in the folder, by number of the model and name of the task: the main process reads, all receive.
-    Those of baselines that come with the package are written into it where they are missing, and a warning says so.
+    With `shipped`, those of baselines that come with the package are written into it, and a warning says so.
 
     Raises:
         ResultError: the folder holds a result of a model for other data or settings, or a damaged one.
@@ -352,7 +354,8 @@ def _earlier_results(
             for one in opened:
                 path = result_path(options.out, model.card.id, model.card.revision, one.task.info.name)
                 if not path.exists():
-                    with_package = shipped_result(model.card.id, model.card.revision, one.task.info.name)
+                    of_baseline = model.card.id, model.card.revision, one.task.info.name
+                    with_package = shipped_result(*of_baseline) if shipped else None
                     if with_package is not None and not differences(with_package[0], model.card, one):
                         save_result(options.out, *with_package)
                         earlier[number, one.task.info.name] = with_package[0].with_samples(with_package[1])

@@ -73,7 +73,7 @@ def evaluated(monkeypatch: pytest.MonkeyPatch) -> list[SimpleNamespace]:
         monkeypatch.setitem(recipe.__dict__, "presets", small)
     calls: list[SimpleNamespace] = []
 
-    def evaluate_models(models, data, tasks, options, *, on_result=None, leave_out=False, apart=()):
+    def evaluate_models(models, data, tasks, options, *, on_result=None, leave_out=False, apart=(), shipped=False):
         names = {"models": [model.name for model in models], "tasks": [task.info.name for task in tasks]}
         calls.append(SimpleNamespace(**names, data=data, options=options, settings=options.settings))
         return []

@@ -23,7 +23,7 @@ def test_run_takes_the_baselines_and_each_model_once_beside_its_twin(evaluated, 
     assert run("run", *names, "--out", tmp_path) == 0
     (call,) = evaluated
     baselines = [listing.name for listing in list_models() if listing.is_baseline]
-    assert call.models == [*baselines, "whisper-base", "untrained:whisper-base", *names[2:4]]
+    assert call.models == ["whisper-base", "untrained:whisper-base", *names[2:4], *baselines]
     assert set(baselines) >= {"random", "downsample", LOG_MEL}
     assert (call.data.source, call.tasks) == ("mini", ["a_coat", "a_tre"])
     opening = capsys.readouterr().out.splitlines()[0]

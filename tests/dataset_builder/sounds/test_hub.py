@@ -473,7 +473,7 @@ class TestFilesOfUsers:
     @pytest.mark.parametrize(
         ("before", "after", "message"),
         [
-            ("[Sneeze]", "[no]", r"without is False; it must be names .*; write a text such as .* in quotes"),
+            ("[Sneeze]", "[false]", r"without is False; it must be names .*; write a text such as .* in quotes"),
             ("group: spk_id", "captions: ['']", "captions is .*; it must be a text"),
             ("group: spk_id", "files: '{label}/*'", r"files is .*; it is a pattern of files with \{config\} and"),
             ("group: spk_id", "files: '{'", r"files is .*; it is a pattern of files"),

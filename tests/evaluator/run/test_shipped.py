@@ -45,7 +45,7 @@ def test_they_are_taken_where_all_fits_and_computed_where_not(tmp_path, monkeypa
     options = RunOptions(out=tmp_path / "a", store=tmp_path / "store", progress=False)
     monkeypatch.setattr(evaluate_module, "compute_outputs", lambda *_: pytest.fail("the model is run"))
     with pytest.warns(UserWarning, match="the results of random come with the package; --force computes them"):
-        (taken,) = evaluate_models([model], data, [task], options)
+        (taken,) = evaluate_models([model], data, [task], options, shipped=True)
     (path,) = (tmp_path / "a").rglob("a_coat.json")
     assert load_result(path)[0].measures == taken.measures
     assert taken.samples is not None
@@ -53,10 +53,12 @@ def test_they_are_taken_where_all_fits_and_computed_where_not(tmp_path, monkeypa
     assert evaluate_models([model], data, [task], options)[0].measures == taken.measures
     for changed in (options.changed(force=True), options.changed(out=None)):
         with pytest.raises(pytest.fail.Exception, match="the model is run"):
-            evaluate_models([model], data, [task], changed)
+            evaluate_models([model], data, [task], changed, shipped=True)
     other = open_data("mini with seed=7")
     with pytest.raises(pytest.fail.Exception, match="the model is run"):
-        evaluate_models([model], other, [task], options.changed(out=tmp_path / "b"))
+        evaluate_models([model], other, [task], options.changed(out=tmp_path / "b"), shipped=True)
+    with pytest.raises(pytest.fail.Exception, match="the model is run"):
+        evaluate_models([model], data, [task], options.changed(out=tmp_path / "c"))
     assert shipped.shipped_result("random", "another", "a_coat") is None
 
 
