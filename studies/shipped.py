@@ -25,15 +25,15 @@ def make_archive() -> bytes:
     Returns the bytes of the archive; the same results give the same bytes.
     """
     data, tasks = open_data("mini"), first_look()
-    names = dict.fromkeys(
-        name for is_judged in (True, False) for name in planned([], tasks, is_named=True, is_judged=is_judged).baselines
-    )
+    plans = [planned([], tasks, is_named=True, is_judged=is_judged) for is_judged in (True, False)]
+    names = dict.fromkeys(name for plan in plans for name in plan.baselines)
+    apart = frozenset(pair for plan in plans for pair in plan.apart)
     content = io.BytesIO()
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         out = Path(folder)
         options = RunOptions(out=out, force=True, settings={"seeds": [0]}, store=out / "store", device="cpu")
-        evaluate_models([load_model(name) for name in names], data, tasks, options, leave_out=True)
+        evaluate_models([load_model(name) for name in names], data, tasks, options, leave_out=True, apart=apart)
         with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
             for path in sorted(file for ending in ("json", "csv") for file in out.glob(f"*/*/*.{ending}")):
                 name = zipfile.ZipInfo(path.relative_to(out).as_posix())

@@ -161,10 +161,10 @@ def evaluate_models(
     models = with_long_answers(models, opened)
     # A missing device is detected before anything is embedded.
     options = options.changed(device=device_name(processes.device(options.device)))
-    earlier = _earlier_results(models, opened, options, processes, shipped)
+    unasked = left_unasked(models, opened, leave_out, apart)
+    earlier = _earlier_results(models, opened, options, processes, unasked if shipped else None)
     if options.out is not None and processes.is_main:
         warn_of_other_data(options.out, opened)
-    unasked = left_unasked(models, opened, leave_out, apart)
     _check_questions(models, opened, {*earlier, *unasked}, options)
     scored: dict[tuple[int, str], Result] = {}
     numbers = {id(model): number for number, model in enumerate(models)}
@@ -339,10 +339,15 @@ def _check_length(model: str, limit: float, opened: OpenedTask, skip_invalid: bo
 
 
 def _earlier_results(
-    models: Sequence[Model], opened: Sequence[OpenedTask], options: RunOptions, processes: Processes, shipped: bool
+    models: Sequence[Model],
+    opened: Sequence[OpenedTask],
+    options: RunOptions,
+    processes: Processes,
+    unasked: Collection[tuple[int, str]] | None,
 ) -> dict[tuple[int, str], Result]:
     """The results in the folder, by number of the model and name of the task: the main process reads, all receive.
-    With `shipped`, those of baselines that come with the package are written into it, and a warning says so.
+    With `unasked`, the pairs that are not run, those of baselines that come with the package are written into it for
+    all others, and a warning says so.
 
     Raises:
         ResultError: the folder holds a result of a model for other data or settings, or a damaged one.
@@ -354,8 +359,9 @@ def _earlier_results(
             for one in opened:
                 path = result_path(options.out, model.card.id, model.card.revision, one.task.info.name)
                 if not path.exists():
-                    of_baseline = model.card.id, model.card.revision, one.task.info.name
-                    with_package = shipped_result(*of_baseline) if shipped else None
+                    with_package = None
+                    if unasked is not None and (number, one.task.info.name) not in unasked:
+                        with_package = shipped_result(model.card.id, model.card.revision, one.task.info.name)
                     if with_package is not None and not differences(with_package[0], model.card, one):
                         save_result(options.out, *with_package)
                         earlier[number, one.task.info.name] = with_package[0].with_samples(with_package[1])

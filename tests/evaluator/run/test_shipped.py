@@ -60,6 +60,9 @@ def test_they_are_taken_where_all_fits_and_computed_where_not(tmp_path, monkeypa
     with pytest.raises(pytest.fail.Exception, match="the model is run"):
         evaluate_models([model], data, [task], options.changed(out=tmp_path / "c"))
     assert shipped.shipped_result("random", "another", "a_coat") is None
+    apart = options.changed(out=tmp_path / "d")
+    assert evaluate_models([model], data, [task], apart, apart={("random", "a_coat")}, shipped=True) == []
+    assert not (tmp_path / "d").exists()
 
 
 @pytest.mark.slow
