@@ -70,7 +70,7 @@ def run(options: argparse.Namespace) -> None:
     except NothingAskedError as error:
         helps = "; --set least_clips=N makes do with N clips of a count, at least 1" if error.lacks_clips else ""
         if options.json:
-            _print_json(reading, error.account)
+            _print_json(reading, error.account, f"{error}{helps}")
             return
         names = [task.info.name for task in list_tasks() if recipes is None or task.info.recipe in recipes]
         _print_tasks([(name, None, None, None, f"{error}{helps}") for name in names])
@@ -127,8 +127,9 @@ def run(options: argparse.Namespace) -> None:
         print(arguments.next_line(options, "run", "--data", str(options.write), kept=("skip_invalid",)))
 
 
-def _print_json(reading: Reading, account: Account | None) -> None:
-    values = {} if account is None else account.values()
+def _print_json(reading: Reading, account: Account | None, error: str = "") -> None:
+    values = {"error": error} if error else {}
+    values |= {} if account is None else account.values()
     print(json.dumps({"data": reading.source, "kind": reading.kind, **values}, ensure_ascii=False, indent=2))
 
 

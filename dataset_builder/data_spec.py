@@ -220,7 +220,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "dataset": (*COLUMNS, *_MADE, "split", "config", "revision"),
     "benchmark": ("audio", "split", "revision"),
     "texts": ("audio",),
-    "questions": ("audio", "encoding", "columns", "answers", "split", "config", "revision"),
+    "questions": ("audio", "follow_links", "encoding", "columns", "answers", "split", "config", "revision"),
     "hub": (*COLUMNS, *_MADE, "split", "config", "revision"),
 }
 """Fields of a `DataSpec` that apply to each kind of data."""
@@ -381,7 +381,7 @@ def _in_folder(folder: Path, is_stated: bool) -> Iterator[Reading]:
         said = None if said is None or not (is_stated or format_of(folder)) else said
     except DatasetError:
         said = None
-    if sound is not None and (folder / HUB_TABLE).is_file():
+    if sound is not None and (folder / HUB_TABLE).is_file() and not (folder / "metadata.csv").is_file():
         yield Reading("dataset", str(folder), f"a folder of sound files with {HUB_TABLE}, read by `datasets`")
         return
     if sound is not None:
@@ -456,8 +456,9 @@ def _in_file(path: Path, given: Mapping[str, Any]) -> Reading:
         Reading("labels", str(path), "strong labels of recordings"),
         Reading("table", str(path), "a table of recordings"),
     )
-    if suffix not in (".csv", ".tsv"):
-        if first_heading(FILE_COLUMNS[:1], columns):
+    is_listed = bool(first_heading(FILE_COLUMNS[:1], columns))
+    if suffix not in (".csv", ".tsv") and not (suffix == ".txt" and is_listed):
+        if is_listed:
             raise DatasetError(
                 f"{str(path)!r} describes files in JSON: give a CSV, or where it is the {HUB_TABLE} of a folder, the "
                 f"folder, --data dataset:{path.parent}"
@@ -636,7 +637,9 @@ def with_sound(spec: DataSpec, reading: Reading) -> DataSpec:
         else:
             # A sound file that labels name, or beside a file of labels of the same name.
             sounds = {file.stem for file in folder.iterdir() if file.suffix.lower() in AUDIO_SUFFIXES}
-            files = [path] if path.is_file() else [file for file in folder.iterdir() if file.suffix in _LABEL_FILES]
+            files = (
+                [path] if path.is_file() else [file for file in folder.iterdir() if file.suffix.lower() in _LABEL_FILES]
+            )
             is_there = any(labelled_recording(file) in sounds for file in files)
             if not is_there and sounds and path.is_file():
                 fields = [field for line in head_of(path) for field in line.fields]

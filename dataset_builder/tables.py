@@ -81,13 +81,11 @@ class ReadTable:
 
     Attributes:
         name: of the file, for messages.
-        delimiter: one of `DELIMITERS`.
         headings: names of the columns as written; a repeated one ends in ``.1``, ``.2``, as in pandas.
         lines: the rows below, each with a field for every column.
     """
 
     name: str
-    delimiter: str
     headings: tuple[str, ...]
     lines: tuple[Line, ...]
 
@@ -145,7 +143,7 @@ def check_rows(count: int, name: str) -> None:
     stated = os.environ.get(ROWS_VARIABLE, "")
     most = int(stated) if re.fullmatch("[0-9]{1,12}", stated) else MOST_ROWS
     if count > most:
-        raise TableError(f"{name} has {count:,} rows or more; the limit is {most:,}: {ROWS_VARIABLE} states another")
+        raise TableError(f"{name} has {count:,} rows; the limit is {most:,}. Set {ROWS_VARIABLE} to raise it")
 
 
 def text_of(content: bytes, name: str, encoding: str | None = None, otherwise: str | None = None) -> str:
@@ -200,12 +198,17 @@ def read_lines(path: Path, encoding: str | None = None, *, blanks: int = 0) -> l
 
 
 def delimiter_of(text: str) -> str:
-    """The character between the fields of a table, by its first line that is not empty, outside of quotation marks: a
-    tab where it has one, else the most frequent of semicolon, | and comma; a comma where it has none of them."""
-    first = next((line for line in re.split(r"[\r\n]+", text[:_HEAD]) if line.strip()), "")
-    bare = _QUOTED.sub("", first)
+    """The character between the fields of a table, by its first lines that are not empty, outside of quotation marks: a
+    tab where the first has one, else a semicolon or | of which several lines have equally many, else the most frequent
+    of semicolon, | and comma in the first; a comma where it has none of them."""
+    lines = [_QUOTED.sub("", line) for line in re.split(r"[\r\n]+", text[:_HEAD]) if line.strip()][:6]
+    bare = lines[0] if lines else ""
     if "\t" in bare:
         return "\t"
+    # The last line may be cut off. A text in a field has any number of commas.
+    for mark in ";|" if len(lines) > 2 else "":
+        if bare.count(mark) and {line.count(mark) for line in lines[:-1]} == {bare.count(mark)}:
+            return mark
     counts = {mark: bare.count(mark) for mark in DELIMITERS}
     # In 0,5;1,5;dog the commas are those of decimals.
     best = max(counts, key=lambda mark: counts[mark])
@@ -237,7 +240,9 @@ def lines_of(text: str, name: str, *, blanks: int = 0, is_loose: bool = False) -
         # The last remark names the columns where it has as many as the line below.
         header, below = (_QUOTED.sub("", line) for line in remarks.groups())
         mark = delimiter_of(below)
-        is_header = bool(header.count(mark)) and header.count(mark) == below.count(mark)
+        is_header = 0 < header.count(mark) == below.count(mark)
+        # A line without a number or a file is itself the names of columns.
+        is_header = is_header and bool(re.search(r"[\d.]", below))
         start = remarks.start(1) if is_header else remarks.start(2)
     delimiter = stated[1] if stated else delimiter_of(text[start : start + _HEAD])
 
@@ -301,7 +306,7 @@ def table_of(text: str, name: str, *, ragged: Literal["refuse", "fill", "cut"] =
                 f"{shown(headings)}. Put quotation marks around a field that holds the delimiter"
             )
         rows.append(Line(line.where, (*fields, *[""] * (width - len(fields)))[:width]))
-    return ReadTable(name, delimiter_of(text), tuple(headings), tuple(rows))
+    return ReadTable(name, tuple(headings), tuple(rows))
 
 
 def open_table(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.resources import files
 
 import jinja2
@@ -114,6 +114,7 @@ class StandingRow:
         learnt: in how many tasks it is above its twin.
         cells: one a column.
         facts: further cells, by the headings `FACTS`.
+        rank: among the models that are above every baseline in the first column; 0 for others.
     """
 
     model: str
@@ -123,6 +124,7 @@ class StandingRow:
     learnt: int
     cells: tuple[StandingCell, ...]
     facts: tuple[str, ...]
+    rank: int = 0
 
     @property
     def said(self) -> str:
@@ -210,7 +212,7 @@ def standing_rows(columns: Sequence[StandingColumn], *, beside: bool = True) -> 
             number = (
                 "–" if value is None else f"{value:.3g}" if abs(value) >= 1e12 else number_text(value, 3, minus="−")
             )
-            standing = interval = twin = None
+            standing, interval, twin = None, None, ""
             if row is not None:
                 stated = row.entry.scores.get(column.tasks[0].info.ranks_by)
                 interval = None if stated is None else stated.interval
@@ -219,7 +221,7 @@ def standing_rows(columns: Sequence[StandingColumn], *, beside: bool = True) -> 
                     name = shortened(column.tasks[0].info.twin[0] + model[0], LONGEST_SHOWN)
                     twin = f"no twin: submit {name}"
             bounds = "" if interval is None else f"[{interval_words(interval).replace(' to ', ', ')}]"
-            cells.append(StandingCell(number, bounds, standing, several, twin or ""))
+            cells.append(StandingCell(number, bounds, standing, several, twin))
         is_ours = any(knows_generator(row.entry.result.model.trained_on) for row in shown)
         lead = columns[0].tasks[0]
         first = lead.of_model(model)
@@ -238,7 +240,10 @@ def standing_rows(columns: Sequence[StandingColumn], *, beside: bool = True) -> 
             shortened(newest.submitter or ("–" if newest.status == REPORTED else "maintainers"), LONGEST_SHOWN),
         )
         keyed.append((key, StandingRow(*model, kind, is_ours, learnt, tuple(cells), facts)))
-    return [row for _, row in sorted(keyed, key=lambda pair: pair[0])]
+    rows = [row for _, row in sorted(keyed, key=lambda pair: pair[0])]
+    # As the verdict does, models are put in order only where they are above every baseline.
+    above = [row for row in rows if row.kind is ModelKind.TRAINED and row.cells[0].standing is Standing.ABOVE]
+    return [replace(row, rank=above.index(row) + 1) if row in above else row for row in rows]
 
 
 def _submitted(row: Shown) -> Submitted:
@@ -254,8 +259,8 @@ def _kind(rows: Sequence[Shown]) -> ModelKind:
 def standing_html(columns: Sequence[StandingColumn], rows: Sequence[StandingRow]) -> str:
     """The overview as a table in HTML, and below it which models cannot be told apart; strangers' texts are escaped.
 
-    Its sections are the models that are above their twin in a task at least, which alone have ranks, those without such
-    evidence, and the twins, controls and baselines.
+    Its sections are the models that are above their twin in a task at least, those without such evidence, and the
+    twins, controls and baselines.
     """
     judged = [row for row in rows if row.kind is ModelKind.TRAINED]
     sections = (

@@ -100,7 +100,7 @@ def _loader() -> Any:
         if re.fullmatch(r"0[ox].*", value):
             return int(value[2:], 8 if value[1] == "o" else 16)
         if node.tag.endswith(":float"):
-            return float(value.replace(".inf", "inf").replace(".nan", "nan"))
+            return float(re.sub(r"\.(inf|nan)", r"\1", value.lower()))
         return int(value)
 
     core = yaml.SafeLoader.yaml_constructors
@@ -108,7 +108,11 @@ def _loader() -> Any:
         ("null", "~nN\0", r"~|null|Null|NULL|"),
         ("bool", "tTfF", r"true|True|TRUE|false|False|FALSE"),
         ("int", "-+0123456789", r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+"),
-        ("float", "-+.0123456789", r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.inf|\.nan"),
+        (
+            "float",
+            "-+.0123456789",
+            r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)",
+        ),
         ("str", "", ""),
         ("seq", "", ""),
         ("map", "", ""),

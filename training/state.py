@@ -173,7 +173,7 @@ def _read(path: Path, owner: str) -> TrainingState:
                 "version that began the training, or begin again in another folder"
             )
         if stated["owner"] != owner:
-            raise TrainingError("it is the state of a training with other settings or of other data")
+            raise TrainingError(f"{path} belongs to a training with other settings or data")
         names = list(stored.keys())
         tables = {
             name.removeprefix(TABLE): stored.get_tensor(name).tobytes().decode()

@@ -6,7 +6,7 @@ import os
 import shutil
 import stat
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 
@@ -110,8 +110,8 @@ class FoundFiles:
         return by_name
 
     def named(self, name: str) -> Path:
-        """The file that a table names: at its path below the folder, at an end of that path, or the only one so called,
-        with or without an ending or with that of another format.
+        """The file that a table names: at its path below the folder, at an end of that path, or the only one so called
+        in folders that the path does not contradict, with or without an ending or with that of another format.
 
         A table reaches no file outside the folder, by an absolute path, by ``..``, or by a link; links that lead out
         are followed where those of the folder are.
@@ -136,6 +136,13 @@ class FoundFiles:
         # A set of .mp3 or .mp4 is often converted.
         is_sound = path.suffix.lower() in (*AUDIO_SUFFIXES, *FOREIGN_SUFFIXES)
         alike = self.by_name.get(path.name) or (self.by_name.get(path.stem, []) if is_sound else [])
+        # train/1.wav is not test/1.wav. Folders of another machine, or of a video, say nothing.
+        if not path.is_absolute() and not parts[0].endswith(":"):
+            alike = [
+                one
+                for one in alike
+                if one.suffix != path.suffix or _ends_agree(one.relative_to(self.folder).parent.parts, parts[:-1])
+            ]
         if len(alike) == 1:
             return alike[0]
         if alike:
@@ -144,8 +151,14 @@ class FoundFiles:
             raise SoundError(self.left_out[path.as_posix()])
         raise SoundError(
             f"is not in {printable(str(self.folder))}"
-            + (", which a table must not leave; --set audio=FOLDER names the folder with the sound" if out else "")
+            + ("; a table reaches files inside that folder alone: set it with --set audio=FOLDER" if out else "")
         )
+
+
+def _ends_agree(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Whether one of two paths of folders ends with the other; an empty one is the end of any."""
+    count = min(len(one), len(other))
+    return not count or tuple(one[-count:]) == tuple(other[-count:])
 
 
 def read_suffixes() -> tuple[str, ...]:

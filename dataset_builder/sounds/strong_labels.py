@@ -210,7 +210,6 @@ def read_labels(
     Args:
         labels: files or folders, all in one format.
         found: the files of the folder with the sound.
-        folder: with the sound files.
         format: of the labels; by default recognised from the files, see `format_of`.
         options: facts that the files leave open. Where nothing states the duration of a recording, its sound does.
             ``names`` may be AudioSet's ontology, for any format: it then gives more general and more specific labels.

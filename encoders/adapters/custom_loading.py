@@ -101,7 +101,7 @@ def _twin_of(made: Any, name: str, twin: Twin) -> Any:
         )
     if not isinstance(network, torch.nn.Module):
         networks = _networks(made)
-        of_class = "holds no torch module with weights" if not networks else f"holds several: {shown(networks)}"
+        of_class = f"holds torch modules in {shown(networks)}" if networks else "holds no torch module with weights"
         method = f", or write def {_OWN_WAY}(self), which returns the twin" if kind.is_fresh else ""
         raise ModelError(
             f"'{kind.prefix}{name}': nothing here can {kind.deed}, since '{name}' {of_class}. Name the attribute of "
@@ -164,23 +164,31 @@ def _named_network(made: Any) -> tuple[str | None, Any]:
     attribute = getattr(type(made), _NAMES_NETWORK, None)
     if not isinstance(attribute, str):
         networks = _networks(made)
-        if len(networks) != 1:
+        if len(networks) != 1 or not isinstance(getattr(made, networks[0]), sys.modules["torch"].nn.Module):
             return None, made
         (attribute,) = networks
     return attribute, getattr(made, attribute, None)
 
 
 def _networks(made: Any) -> list[str]:
-    """The attributes of an object that hold a torch module with weights; none of an object that is one itself."""
+    """The attributes of an object that hold torch modules with weights, one for each network; none of an object that is
+    a module itself."""
     torch = sys.modules.get("torch")
     if torch is None or isinstance(made, torch.nn.Module):
         return []
-    # The spectrogram of torchaudio, for one, is a module without weights.
-    return [
-        name
-        for name, value in getattr(made, "__dict__", {}).items()
-        if isinstance(value, torch.nn.Module) and any(True for _ in value.parameters())
-    ]
+    weights: dict[str, set[int]] = {}
+    for name, value in getattr(made, "__dict__", {}).items():
+        # Modules in a list or behind another object are networks as well, which a twin would have to draw.
+        inside = getattr(value, "__dict__", {}) if not isinstance(value, torch.nn.Module) else {}
+        parts = [*value] if isinstance(value, (list, tuple)) else [*inside.values()]
+        parts = [*value.values()] if isinstance(value, dict) else parts
+        modules = [one for one in (value, *parts) if isinstance(one, torch.nn.Module)]
+        # The spectrogram of torchaudio, for one, is a module without weights.
+        if found := {id(weight) for module in modules for weight in module.parameters()}:
+            weights[name] = found
+    # A part of a network has a name of its own, or the network has two.
+    names = [name for name, of in weights.items() if not any(of < other for other in weights.values())]
+    return [name for place, name in enumerate(names) if weights[name] not in [weights[one] for one in names[:place]]]
 
 
 def _reset(module: torch.nn.Module) -> None:

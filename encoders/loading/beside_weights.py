@@ -112,7 +112,7 @@ def recorded_data(find: Find, *, is_stated: bool, fresh: bool = False) -> str | 
     if path is None and is_stated:
         raise ModelError(
             f"the model has no {RECORD}, which has the digests of its files: get the model again, or remove "
-            f"{STATES_RECORD!r} from its config.json to load files that nothing vouches for"
+            f"{STATES_RECORD!r} from its config.json to load unverified files"
         )
     if path is None:
         return None

@@ -46,7 +46,7 @@ def test_every_way_to_write_a_table_gives_its_rows(tmp_path, content):
 def test_the_number_of_rows_has_a_limit_that_the_user_sets(tmp_path, monkeypatch):
     (tmp_path / "t.csv").write_text("a\n" + "1\n" * 20)
     monkeypatch.setenv(tables.ROWS_VARIABLE, "20")
-    with pytest.raises(TableError, match=f"21 rows or more; the limit is 20: {tables.ROWS_VARIABLE}"):
+    with pytest.raises(TableError, match=f"21 rows; the limit is 20. Set {tables.ROWS_VARIABLE}"):
         open_table(tmp_path / "t.csv")
     monkeypatch.setenv(tables.ROWS_VARIABLE, "21")
     assert len(open_table(tmp_path / "t.csv").lines) == 20
@@ -216,6 +216,21 @@ def test_remarks_above_a_table_are_passed_over_and_the_last_can_name_the_columns
     ]
     assert table_of("# a remark, or two\r\nid\tlabel\r\n1\tdog\r\n", "t").headings == ("id", "label")
     assert table_of("#,Name\nR1,dog\n", "t").headings == ("#", "Name")
+    # A remark with a comma is no header above one.
+    assert table_of("# Recorded by A, B\nfile_name,label\na.wav,dog\n", "t").headings == ("file_name", "label")
+
+
+def test_the_delimiter_is_the_one_that_divides_every_line_alike():
+    commas = "file;start;stop;label (a, b, c, d, or e)\nx.wav;0,5;1,5;Speech, female, adult, indoors\ny.wav;1;2;dog\n"
+    assert [len(line.fields) for line in lines_of(commas, "t")] == [4, 4, 4]
+    assert [len(line.fields) for line in lines_of("a|b|c, d, e, f\n1|2|x\n1|2|y, z\n", "t")] == [3, 3, 3]
+    assert [len(line.fields) for line in lines_of("file,label\na.wav,dog;cat\nb.wav,dog;cat\n", "t")] == [2, 2, 2]
+
+
+def test_a_file_of_another_folder_is_not_taken_for_the_one_named(folder):
+    (folder / "metadata.csv").write_text("file_name,label\nnew/dog_0.wav,horse\n")
+    with pytest.raises(DatasetError, match=r"'new/dog_0\.wav' is not in "):
+        open_recordings(folder, progress=False)
 
 
 def test_a_name_of_two_files_is_refused(folder):
@@ -263,5 +278,13 @@ def test_raven_and_audacity_with_blanks_in_their_names(tmp_path, end):
     (tmp_path / "one.txt").write_text("Begin Time (s)\tEnd Time (s)\tBegin File\tSong\n0\t1\trec 1.wav\twren\n")
     with pytest.raises(DatasetError, match=r"one.txt has the columns .*Song, and none of .*--set columns=label=COLUMN"):
         read_annotations(tmp_path / "one.txt", "raven", options)
+    # Two tables in one: each numbers its selections from 1.
+    head = "Selection\tBegin Time (s)\tEnd Time (s)\tBegin File\tSpecies\n"
+    both = "".join(
+        f"{n}\t{n}\t{n + 0.5}\t{file}.wav\twren\n" for file, most in (("a", 2), ("b", 3)) for n in range(1, most + 1)
+    )
+    (tmp_path / "two.txt").write_text(head + both)
+    read = read_annotations(tmp_path / "two.txt", "raven", ReadOptions(sounds={"a": 9.0, "b": 9.0}))
+    assert {one.recording: len(one.events) for one in read} == {"a": 2, "b": 3}
     options = ReadOptions(sounds={"rec 1": 3.0}, columns={"label": "song"})
     assert read_annotations(tmp_path / "one.txt", "raven", options)[0].labels == ("wren",)

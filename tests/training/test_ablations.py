@@ -8,6 +8,7 @@ import pytest
 from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.networks.small_networks import save_clap, tiny_clap
 from audio_compositionality.support.checked_files import sealed_json
+from audio_compositionality.support.files import sha256_of_file
 from audio_compositionality.training.ablations import run_ablations, two_way, variants
 from audio_compositionality.training.settings import TrainingError, TrainingSettings
 

@@ -150,13 +150,16 @@ def read_raven(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
         optional = {"selection": "Selection", "recording": "Begin File"}
         columns = {**{field: name for field, name in optional.items() if heading_of(name, header)}, **columns}
         of_file = None if "recording" in columns else reading.of_file(file)
-        seen: set[str] = set()
+        if of_file is None and "recording" not in columns:
+            continue
+        seen: set[tuple[str, str]] = set()
         for where, row in parsing.table_rows(lines, columns):
-            selection = row.get("selection") or where
+            name = parsing.recording_name(row.get("recording", ""))
+            # Tables of several recordings in one number the selections of each from 1.
+            selection = name, row.get("selection") or where
             if selection in seen:
                 continue
             seen.add(selection)
-            name = parsing.recording_name(row.get("recording", ""))
             draft = of_file if "recording" not in columns else reading.drafts.get(name)
             if draft is None:
                 draft = reading.drafts[name] = DraftRecording(name, duration=reading.durations.get(name))

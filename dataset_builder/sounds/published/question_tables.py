@@ -138,6 +138,7 @@ def open_questions(
     source: str,
     *,
     audio: str | None = None,
+    follow_links: bool = False,
     encoding: str | None = None,
     columns: Iterable[str] = (),
     answers: str | None = None,
@@ -153,6 +154,7 @@ def open_questions(
     Args:
         source: a file, a folder of Parquet shards, or a Hub id.
         audio: folder in which its files lie; by default that of the table.
+        follow_links: whether links that lead out of that folder are followed.
         encoding: of its text, where that is not UTF-8.
         columns: ``FIELD=HEADING`` of `HEADINGS`, with a ``+`` between several headings of options or clips.
         answers: one of `ANSWERS`; by default told from the whole column.
@@ -176,9 +178,11 @@ def open_questions(
     else:
         raise DatasetError(f"there is no table of questions at {source!r}")
     folder = Path(audio).expanduser() if audio else place if place.is_dir() else place.parent
-    read = valid_questions(source, records, folder, said, answers, skip_invalid=skip_invalid, sounds=sounds)
+    read = valid_questions(
+        source, records, folder, said, answers, skip_invalid=skip_invalid, sounds=sounds, follow_links=follow_links
+    )
     if audio and sounds:
-        every = FoundFiles(folder).sounds
+        every = FoundFiles(folder, follow_links=follow_links).sounds
         names = {name for row in read.configuration(RECIPE).rows for name in row["files"]}
         named = {*names, *(Path(name).stem for name in names)}
         unused = [path.name for path in every if not {path.name, path.stem} & named]
@@ -322,6 +326,7 @@ def valid_questions(
     *,
     skip_invalid: bool = False,
     sounds: bool = True,
+    follow_links: bool = False,
     notes: Sequence[str] = (),
 ) -> ReadQuestions:
     """The questions of a table's rows; see `open_questions`.
@@ -332,7 +337,7 @@ def valid_questions(
     headings = _headings(source, records, said)
     drafts = [_draft(number, record, headings) for number, record in enumerate(records)]
     way = answers or _way_of_answers(source, drafts)
-    files = _Folder(folder, is_read=sounds)
+    files = _Folder(folder, is_read=sounds, follow_links=follow_links)
     with ThreadPoolExecutor(4) as threads:
         # Sound in the table is read in its order; files at once.
         one_by_one = any(isinstance(clip, Embedded) for draft in drafts for clip in draft.audio)
@@ -642,12 +647,12 @@ class _Sound:
 class _Folder:
     """The sound files in a folder and below it; see `FoundFiles.named`."""
 
-    def __init__(self, folder: Path, *, is_read: bool = True) -> None:
-        self._folder, self._is_read = folder, is_read
+    def __init__(self, folder: Path, *, is_read: bool = True, follow_links: bool = False) -> None:
+        self._folder, self._is_read, self._follow_links = folder, is_read, follow_links
 
     @cached_property
     def _found(self) -> FoundFiles:
-        return FoundFiles(self._folder)
+        return FoundFiles(self._folder, follow_links=self._follow_links)
 
     def sound(self, clip: str | Embedded) -> _Sound:
         """A clip, looked at."""

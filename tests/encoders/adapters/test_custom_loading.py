@@ -205,7 +205,19 @@ def test_a_class_that_holds_one_network_has_twins_and_of_several_it_names_one(wr
 
     spec = write(TWO)
     assert has_twins(spec, "untrained:", [load_model(spec, device="cpu")])
-    with pytest.raises(ModelError, match=r"holds several: head, encoder\. Name .*: network = \"head\", or write def"):
+    with pytest.raises(
+        ModelError, match=r"holds torch modules in head, encoder\. Name .*: network = \"head\", or write def"
+    ):
+        load_model(f"untrained:{spec}", device="cpu")
+    # A part of the network by another name is no second one; modules in a list are.
+    spec = write(
+        ONE.replace("self.window = nn.Identity()", "pass").replace(
+            "with torch", "self.alias = self.encoder\n        with torch"
+        )
+    )
+    assert load_model(f"untrained:{spec}", device="cpu").card.id == "untrained:Mine"
+    spec = write(ONE.replace("self.window = nn.Identity()", "self.layers = [nn.Linear(2, 2)]"))
+    with pytest.raises(ModelError, match=r"holds torch modules in layers, encoder"):
         load_model(f"untrained:{spec}", device="cpu")
     spec = write(HOLDER.replace("def __init__(self):", "def __init__(self):\n        self.head = nn.Linear(6, 2)"))
     assert load_model(f"untrained:{spec}", device="cpu").card.id == "untrained:Mine"
