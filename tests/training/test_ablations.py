@@ -86,7 +86,8 @@ def test_one_table_and_nothing_is_done_twice(tmp_path):
             trained.append(folder.name)
             folder.mkdir(parents=True)
             save_clap(tiny_clap(one.seed + one.steps), folder)
-            record = {"recipe": "comp_a_train", "trained_on": "rows", "settings": one.values()}
+            files = {path.name: sha256_of_file(path) for path in sorted(folder.iterdir())}
+            record = {"recipe": "comp_a_train", "trained_on": "rows", "settings": one.values(), "files": files}
             (folder / "training.json").write_bytes(sealed_json(record))
 
     def run(seeds=(0, 1)):
