@@ -240,10 +240,10 @@ def standing_rows(columns: Sequence[StandingColumn], *, beside: bool = True) -> 
             shortened(newest.submitter or ("–" if newest.status == REPORTED else "maintainers"), LONGEST_SHOWN),
         )
         keyed.append((key, StandingRow(*model, kind, is_ours, learnt, tuple(cells), facts)))
-    rows = [row for _, row in sorted(keyed, key=lambda pair: pair[0])]
-    # As the verdict does, models are put in order only where they are above every baseline.
-    above = [row for row in rows if row.kind is ModelKind.TRAINED and row.cells[0].standing is Standing.ABOVE]
-    return [replace(row, rank=above.index(row) + 1) if row in above else row for row in rows]
+    placed = [one for _, one in sorted(keyed, key=lambda pair: pair[0])]
+    # As in the verdict, models have an order only where they are above every baseline.
+    ranked = [one for one in placed if one.kind is ModelKind.TRAINED and one.cells[0].standing is Standing.ABOVE]
+    return [replace(one, rank=ranked.index(one) + 1) if one in ranked else one for one in placed]
 
 
 def _submitted(row: Shown) -> Submitted:
