@@ -36,7 +36,12 @@ PRINT_DPI, SCREEN_DPI = 300, 110
 """Resolution of PNG files, and of rasterised parts of SVG, clouds of points: in files, and in pages (a page shows 96 at
 the nominal size)."""
 
-_METADATA = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+FORMS: dict[str, dict[str, None]] = {
+    "pdf": dict.fromkeys(("Creator", "Producer", "CreationDate")),
+    "svg": dict.fromkeys(("Creator", "Date", "Format", "Type")),
+    "png": {"Software": None},
+}
+"""The forms of a file, and the metadata that are left out, so that the same figure gives the same bytes."""
 
 
 @contextmanager
@@ -63,7 +68,7 @@ def save_figure(figure: Figure, path: str | Path) -> tuple[Path, Path]:
     path = Path(path)
     svg, png = (path.with_name(f"{path.name}.{suffix}") for suffix in ("svg", "png"))
     write_whole(svg, figure_svg(figure, PRINT_DPI))
-    write_whole(png, figure_bytes(figure, "png", PRINT_DPI, {"Software": None}))
+    write_whole(png, figure_bytes(figure, "png", PRINT_DPI))
     return svg, png
 
 
@@ -75,14 +80,14 @@ def figure_svg(figure: Figure, dpi: int = SCREEN_DPI) -> str:
         figure: the figure.
         dpi: of rasterised parts.
     """
-    return figure_bytes(figure, "svg", dpi, _METADATA).decode("utf-8")
+    return figure_bytes(figure, "svg", dpi).decode("utf-8")
 
 
-def figure_bytes(figure: Figure, form: str, dpi: int, metadata: dict[str, None]) -> bytes:
-    """The bytes of a figure as a file of a form, pdf, svg or png."""
+def figure_bytes(figure: Figure, form: str, dpi: int) -> bytes:
+    """The bytes of a figure as a file of one of `FORMS`."""
     file = io.BytesIO()
     with figure_style():
-        figure.savefig(file, format=form, dpi=dpi, metadata=metadata)
+        figure.savefig(file, format=form, dpi=dpi, metadata=FORMS[form])
     return file.getvalue()
 
 

@@ -22,7 +22,7 @@ from audio_compositionality.support.text import nearest
 
 from . import layout
 from .catalogue import described_figures
-from .style import PRINT_DPI, FigureError, distinct, figure_bytes, figure_style, looks_of, measure_name
+from .style import FORMS, PRINT_DPI, FigureError, distinct, figure_bytes, figure_style, looks_of, measure_name
 
 FILLS = {
     Standing.ABOVE: ("#2a788e", "white"),
@@ -32,13 +32,6 @@ FILLS = {
     None: ("none", "#545d68"),
 }
 """Colours of a cell and its text by the standing of the model, as in the report; None is what is not judged."""
-
-FORMS: dict[str, dict[str, Any]] = {
-    "pdf": {"Creator": None, "Producer": None, "CreationDate": None},
-    "svg": dict.fromkeys(("Creator", "Date", "Format", "Type")),
-    "png": {"Software": None},
-}
-"""The forms of a file, and the metadata that are left out, so that the same figure gives the same bytes."""
 
 MOST_LEVEL = 3
 """Most tasks whose titles fit level above their cells in a column of a paper."""
@@ -116,7 +109,7 @@ def write_summary(verdicts: Verdicts, path: Path) -> None:
         FigureError: see `form_of` and `summary_figure`.
     """
     form = form_of(path)
-    write_whole(path, figure_bytes(summary_figure(verdicts), form, PRINT_DPI, FORMS[form]))
+    write_whole(path, figure_bytes(summary_figure(verdicts), form, PRINT_DPI))
 
 
 def plot(
