@@ -52,7 +52,7 @@ class Command:
 
 MODEL_HELP = (
     "a name that `models` lists, a Hub id, a folder, FILE.py:CLASS, NAME=PATH, endpoint:NAME@URL and others; a "
-    "control of any, such as untrained:MODEL or without-audio:MODEL. docs/models.md has all forms"
+    "control of any, such as untrained:MODEL or without-audio:MODEL. docs/how-to/models.md has all forms"
 )
 
 

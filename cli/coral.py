@@ -12,7 +12,7 @@ _DESCRIPTION = """\
 Are the scores an artefact of synthetic sound? The embeddings are adapted to those of natural recordings by correlation
 alignment (CORAL), and the tasks scored before and after. A score that changes little speaks against an artefact of the
 synthetic clips' mean and covariance, and against nothing else: invertible linear maps leave perfect additivity at 1, so
-that a score of additivity near 1 does not change is weak evidence. docs/statistics.md has more.
+that a score of additivity near 1 does not change is weak evidence. docs/understand/statistics.md has more.
 """
 
 _EXAMPLES = """\

@@ -26,7 +26,7 @@ BASELINE = "log-mel-statistics"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
-    parser.add_argument("data", metavar="SPEC", help="data, as for --data of other commands: docs/data.md")
+    parser.add_argument("data", metavar="SPEC", help="data, as for --data of other commands: docs/how-to/data.md")
     parser.add_argument(
         "--preset", metavar="NAME", help="size of the data made from your own sounds: mini (default) or full"
     )

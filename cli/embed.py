@@ -59,7 +59,7 @@ COMMAND = Command(
   audio-compositionality embed whisper-base --layer all --out embeddings
       every layer, each as a model of its own, from one pass
   torchrun --nproc_per_node 4 -m audio_compositionality embed MODEL --data full --out embeddings
-      four processes, each with a GPU of its own; `evaluate` and `run` likewise (docs/scale.md)
+      four processes, each with a GPU of its own; `evaluate` and `run` likewise (docs/how-to/scale.md)
 """,
     resume=GO_ON,
     place=60,

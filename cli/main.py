@@ -167,7 +167,7 @@ class Parser(argparse.ArgumentParser):
             if missing.startswith("MODEL"):
                 raise InputError(
                     f"name a model, such as {self.prog} whisper-base, or a class of your own, my_encoder.py:MyEncoder\n"
-                    f"`{PROGRAM} models` lists the named ones; docs/models.md has all forms of a name"
+                    f"`{PROGRAM} models` lists the named ones; docs/how-to/models.md has all forms of a name"
                 )
             raise InputError(f"{self.prog} needs {missing}; --help shows an example")
         option, _, said = message.removeprefix("argument ").partition(": ")

@@ -41,7 +41,7 @@ and, where --stages has it, with texts of parts of the clip as positives (modula
 
 OUT becomes a folder for `evaluate`: the model of the last step, best/ with the model of the highest validation score,
 settings.yaml, training.json, log.csv, evaluations.csv and a card. The same command resumes an interrupted run.
-docs/training.md has the rest.
+docs/how-to/training.md has the rest.
 """
 
 _EXAMPLES = """\

@@ -264,7 +264,7 @@ def _why_not_loaded(model: object, error: Exception) -> str:
     if form in ("file", "installed"):
         return (
             "The name of a class in its file, or its interface: it needs sample_rate and embed(waveforms, "
-            "sample_rate), which returns [n, dim]; docs/models.md has all of it."
+            "sample_rate), which returns [n, dim]; docs/how-to/models.md has all of it."
         )
     if form == "unknown":
         return "Nothing has that name; `audio-compositionality models` lists the names."

@@ -80,7 +80,7 @@ def _clips_of(row: Row) -> tuple[str, ...]:
 
 TASK = ComposedTask(
     TaskInfo(
-        **TEXTS | {"benchmark": "kinds", "floor": "chance and half of its query"},
+        **TEXTS | {"benchmark": "extended", "floor": "chance and half of its query"},
         name="composed_retrieval",
         version=_METRIC.version,
         title="Composed retrieval",

@@ -59,7 +59,7 @@ def _clips_of(row: Row) -> tuple[str, ...]:
 
 TASK = LadderTask(
     TaskInfo(
-        **TEXTS | {"benchmark": "kinds"},
+        **TEXTS | {"benchmark": "extended"},
         name="count_instances_text",
         version=_METRIC.version,
         title="Counting in captions",

@@ -63,7 +63,7 @@ class NegationTask(CaptionPairTask):
 TASK = NegationTask(
     TaskInfo(
         **PAIRS
-        | {"benchmark": "kinds", "ranks_by": "match", "trusted": {"match": "chance", "negated": "chance"}}
+        | {"benchmark": "extended", "ranks_by": "match", "trusted": {"match": "chance", "negated": "chance"}}
         # No recipe of training captions denies anything.
         | {"heard_by": "match", "training": ""},
         name="negation",

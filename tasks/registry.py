@@ -70,8 +70,8 @@ _BENCHMARKS = (
         ("audio_text_retrieval", "comp_a_attribute", "comp_a_order", "zero_shot_audio"),
     ),
     BenchmarkInfo(
-        "kinds",
-        "Further kinds of composition",
+        "extended",
+        "Extended tasks",
         "Does a model hear what is not there, how often, when, what has changed, and in which of two clips?",
         (
             "composed_retrieval",

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from audio_compositionality.dataset_builder.rendered import RenderedData
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md"), *(ROOT / "benchmarks").glob("*.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").glob("*.md")])
 PROGRAM = "audio-compositionality"
 FOLDERS = (
     *("api", "support", "dataset_builder", "metrics", "encoders", "tasks", "evaluator", "training", "hub"),
     *("leaderboard", "push_scripts", "cli", "studies", "docs", "tests", "benchmarks", "examples"),
 )
-PATH = re.compile(rf"(?<![\w/.-])((?:{'|'.join(FOLDERS)})/[\w./]+\.(?:py|yaml|md)\b)")
+PATH = re.compile(rf"(?<![\w/.-])((?:{'|'.join(FOLDERS)})/[\w./-]+\.(?:py|yaml|md)\b)")
 """Files of this repository as a text names them."""
 
 
@@ -204,7 +204,7 @@ def test_the_model_of_the_readme_is_the_one_that_is_tested():
 
 
 def test_the_recipe_of_a_third_party_is_the_one_that_is_tested():
-    (recipe, *_) = [block for block in blocks(ROOT / "docs" / "add-a-task.md", "python") if "Recipe[" in block]
+    (recipe, *_) = [block for block in blocks(ROOT / "docs" / "how-to/add-a-task.md", "python") if "Recipe[" in block]
     path = ROOT / "tests" / "dataset_builder" / "recipes" / "louder.py"
     assert recipe == path.read_text("utf-8")
 
@@ -232,7 +232,7 @@ def built(
 @pytest.mark.slow
 def test_the_page_of_data_runs_from_a_data_set_to_an_embedding(built: RenderedData):
     names: dict[str, Any] = {}
-    first, *others = blocks(ROOT / "docs" / "data.md", "python")
+    first, *others = blocks(ROOT / "docs" / "how-to/data.md", "python")
     exec(first, names)
     clip = next(iter(built.configuration("a_coat").clips()))
     assert names["sample_rate"] == clip.sample_rate
@@ -257,7 +257,7 @@ def test_the_readme_embeds_a_clip(tmp_path, monkeypatch):
 
 
 def test_the_quick_start_has_a_row_a_scene(built: RenderedData):
-    (block,) = [block for block in blocks(ROOT / "docs" / "quickstart.md", "python") if "load_dataset" in block]
+    (block,) = [block for block in blocks(ROOT / "docs" / "start/install.md", "python") if "load_dataset" in block]
     names: dict[str, Any] = {}
     # Without the last line, the metric.
     exec(block[: block.index("evaluate.load")], names)

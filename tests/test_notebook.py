@@ -13,7 +13,7 @@ import pytest
 from nbclient import NotebookClient
 
 ROOT = Path(__file__).parents[1]
-NOTEBOOK = ROOT / "docs" / "quickstart.ipynb"
+NOTEBOOK = ROOT / "docs" / "start" / "quickstart.ipynb"
 MAX_BYTES = 12_000
 
 NO_NETWORK = """

@@ -9,7 +9,7 @@
             | FILE.py:CLASS | INSTALLED     a class of one's own, or an entry point of an installed package
             | FOLDER | ORG/NAME             of transformers: a local folder, or a repository of the Hub
 
-docs/models.md has a line on each.
+docs/how-to/models.md has a line on each.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@
   training may start from it, and `ClapModel.from_pretrained` or `load_model` opens the folder that is saved.
 - A small text tower that is given the order of words from the beginning. Each word sees its neighbours, as an adjective
   its noun, before any weight has learnt to look for them, and the mean over words is taken, so that no single token has
-  to gather all. docs/training.md sets a model with it beside the tiny `ClapModel`, whose text tower is RoBERTa's of two
-  layers; it does not tell which of the differences does what.
+  to gather all. docs/how-to/training.md compares a model that has it with the tiny `ClapModel`, whose text tower has
+  two layers of RoBERTa; it does not tell which of the differences does what.
 - A linear map of frozen embeddings of sound, and that text tower, into one space.
 - A small CLAP that a training begins with: sound is read frame after frame by a GRU, text by the small text tower.
 """

@@ -26,7 +26,7 @@ _EXAMPLES = f"""\
 examples:
   {PROGRAM} --quick
       less of everything, in under a minute
-  {PROGRAM} --out docs/validity.md
+  {PROGRAM} --out docs/understand/validity-appendix.md
       the page of the documentation
 """
 

@@ -568,7 +568,7 @@ def kind_questions(
         version=METRIC.version,
         title=title,
         question=question,
-        benchmark="kinds",
+        benchmark="extended",
         recipe=name,
         measures=(*MEASURES, *measures),
         ranks_by=ranks_by,

@@ -166,7 +166,7 @@ def test_a_control_forwards_what_its_model_can_with_the_changed_input(name: str)
     assert controlled.limit_seconds == 9.0
     assert controlled.asks_about_others is kind.moves
     assert controlled.clips_card.id == (f"{name}:everything" if kind.clips is not None else "everything")
-    page = (Path(__file__).parents[2] / "docs" / "models.md").read_text("utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "how-to/models.md").read_text("utf-8")
     assert f"`{kind.prefix}" in page
 
 

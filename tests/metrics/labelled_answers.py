@@ -1,6 +1,6 @@
 """Labelled answers, and how well they are read: ``python tests/metrics/labelled_answers.py`` prints it by kind.
 
-With ``--real ANSWERS.jsonl`` it prints how real answers are read, beside other readers; see docs/answers.md.
+With ``--real ANSWERS.jsonl`` it prints how real answers are read, beside other readers; see docs/understand/answers.md.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ def real_answers(path: Path) -> dict[str, list[tuple[dict[str, Any], dict[str, A
     """Labelled real answers by part, each with its label: those of a file that have one.
 
     Args:
-        path: of lines of JSON with ``options``, ``output`` and ``reference``; see docs/answers.md.
+        path: of lines of JSON with ``options``, ``output`` and ``reference``; see docs/understand/answers.md.
     """
     labels = [json.loads(line) for line in (_FOLDER / "real.jsonl").read_text("utf-8").splitlines()]
     known = {label["answer"] for label in labels}

@@ -68,7 +68,7 @@ BOUNDS = {
 
 @pytest.mark.parametrize("name", SETS)
 def test_labelled_answers_are_read_as_they_are_labelled(name: str) -> None:
-    """How real answers are read stands in docs/validity.md: their texts are not ours to keep here."""
+    """docs/understand/answers.md has how real answers are read: their texts are not ours to keep here."""
     scores = scores_by_kind(labelled_answers(name))[ALL]
     precision, recall = BOUNDS[name]
     assert scores.precision >= precision

@@ -445,7 +445,7 @@ CHANCES = {
 SPECTRAL = {"counting": 0.4}
 
 # Two voices of one label at once have another crest than two of different labels: level, crest and activity reach .39
-# and .38 of 600 questions of two draws, where chance is .33. docs/polybench.md says so; more than that is a leak.
+# and .38 of 600 questions of two draws, where chance is .33 (docs/understand/questions.md); more than that is a leak.
 LEVELS = {"counting/together": 0.44}
 
 

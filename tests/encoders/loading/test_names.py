@@ -30,7 +30,7 @@ from audio_compositionality.encoders.loading.registry import has_twins, load_mod
 from audio_compositionality.encoders.loading.twins import TWINS
 from audio_compositionality.support.discovery import Registry
 
-DOCS = Path(__file__).parents[3] / "docs" / "models.md"
+DOCS = Path(__file__).parents[3] / "docs" / "how-to/models.md"
 
 
 FORMS = {

@@ -170,7 +170,7 @@ def test_a_shuffled_twin_needs_the_stored_weights(saved: Saved, tmp_path: Path) 
 
 
 def test_no_twin_is_taken_for_a_trained_model_and_each_is_on_the_page(saved: Saved) -> None:
-    page = (Path(__file__).parents[3] / "docs" / "models.md").read_text("utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "how-to/models.md").read_text("utf-8")
     for kind in TWINS.values():
         card = load_encoder(f"{kind.prefix}{saved('whisper')}", device="cpu").card
         assert model_kind(card) is ModelKind.UNTRAINED  # type: ignore[arg-type]

@@ -27,7 +27,7 @@ def _quick(one_thread):
 @pytest.fixture(scope="module")
 def quick(tmp_path_factory, _quick):
     """Exit status, output, page and parts of the quick command."""
-    path = tmp_path_factory.mktemp("validity") / "docs" / "validity.md"
+    path = tmp_path_factory.mktemp("validity") / "docs" / "understand/validity-appendix.md"
     kept: list[Part] = []
     out = io.StringIO()
     with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out):
