@@ -23,7 +23,7 @@ from audio_compositionality.evaluator.compare.rows import ScoresByMeasure, state
 from audio_compositionality.evaluator.compare.statistics import UNBOUNDED
 from audio_compositionality.evaluator.compare.task_verdicts import (
     DESCRIPTION,
-    FLOOR,
+    TRIVIAL,
     TWIN,
     Standing,
     TaskVerdict,
@@ -297,7 +297,7 @@ def judged(rows: Sequence[Shown]) -> list[Shown]:
         return list(rows)
     info, facts = load_task(models[0].result.task).info, sample_facts(models[0].result)
     beside = {name: [row.entry for row in group] for name, group in _by_model(rows).items()}
-    prefixes = [prefix for prefix in (info.twin[0], *info.bars) if prefix.endswith(":")]
+    prefixes = [prefix for prefix in (info.twin[0], *info.optional_baselines) if prefix.endswith(":")]
     verdicts = {
         entry.id: verdict_beside(info, entry.result, [one.result for one in _beside(entry, beside, prefixes)], facts)
         for entry in models
@@ -447,7 +447,7 @@ def verdict_beside(info: TaskInfo, result: Result, beside: Sequence[Result], dat
             baselines, with their samples, where they could be read.
         data: theirs, opened where they can be.
     """
-    model, words = result.model.id, baseline_words(info) | dict(info.bars)
+    model, words = result.model.id, baseline_words(info) | dict(info.optional_baselines)
     paired = [one for one in beside if _is_paired(info, result, one)]
     comparison = _comparison([(one.model.id, one) for one in (result, *paired)], data)
     unknown = partial(VerdictRow, model=model, task=info.name, standing=Standing.UNKNOWN)
@@ -469,8 +469,10 @@ def verdict_beside(info: TaskInfo, result: Result, beside: Sequence[Result], dat
         is_of = {
             TWIN: one.model.id == info.twin[0] + model,
             DESCRIPTION: bool(descriptions_in(compared, info)),
-            FLOOR: info.floor == ENERGY and bool(levels_in(compared)),
-            **{name: one.model.id == (name + model if name.endswith(":") else name) for name in info.bars},
+            TRIVIAL: info.trivial == ENERGY and bool(levels_in(compared)),
+            **{
+                name: one.model.id == (name + model if name.endswith(":") else name) for name in info.optional_baselines
+            },
         }
         for name in (name for name, is_baseline in is_of.items() if is_baseline):
             outcome = f"the samples of {one.model.id} cannot be read, or are others"

@@ -269,7 +269,7 @@ def standing_html(columns: Sequence[StandingColumn], rows: Sequence[StandingRow]
         ("For comparison: twins, controls and baselines", [row for row in rows if row.kind is not ModelKind.TRAINED]),
     )
     leads = [column.tasks[0] for column in columns]
-    orders = [f"By {task.info.title}: {sentence}" for task in leads for sentence in task.orders]
+    orders = [f"{task.info.title}: {sentence}" for task in leads for sentence in task.orders]
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters.update(query=query_of, shortened=lambda text: shortened(text, LONGEST_SHOWN))
     template = environment.from_string(files(__package__).joinpath("standings.html").read_text("utf-8"))
@@ -334,8 +334,7 @@ def _conclusion(board: Board, model: str, sender: str, rows: Sequence[_DataRow])
     is_ours = any(knows_generator(row.entry.result.model.trained_on) for *_, row in current)
     sentences = []
     for asked, of in groups.items():
-        titles, verdicts = zip(*of, strict=True)
-        by = f"By the tasks of {asked}, " if len(groups) > 1 else ""
-        trained = f"{OF_OUR_DATA}, and " if is_ours else ""
-        sentences.append(f"{by}{name} is {trained}{tasks_sentence(titles, verdicts)}")
+        tasks = f", tasks for {asked}" if len(groups) > 1 else ""
+        trained = f" ({OF_OUR_DATA})" if is_ours else ""
+        sentences.append(f"{name}{trained}{tasks}: {tasks_sentence(of)}")
     return " ".join(sentences)

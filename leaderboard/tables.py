@@ -55,9 +55,11 @@ def columns(task: TaskInfo) -> list[Column]:
         columns = [Column(measure.heading, measure.meaning, digits=measure.digits)]
         if measure == _sampled(task):
             columns.append(_text(INTERVAL, f"of {measure.heading}: BCa bootstrap over {task.samples}"))
-        if measure == ranking and measure.floor is not None:
-            # A row's own floor may exceed chance.
-            nulls = " and ".join(task.measure(one).heading for one in (measure.null, measure.floor) if one is not None)
+        if measure == ranking and measure.trivial is not None:
+            # A row's own trivial baseline may exceed chance.
+            nulls = " and ".join(
+                task.measure(one).heading for one in (measure.null, measure.trivial) if one is not None
+            )
             meaning = f"the value that {measure.heading} has to be above: the larger of {nulls}"
             columns.append(Column("to be above", meaning, digits=measure.digits))
         of_measures.append(columns)
@@ -109,7 +111,7 @@ def _values(task: TaskInfo, row: Shown) -> dict[str, BoardValue]:
             numbers["to be above"] = None if score is None else score.least(measure, task)
     twin, difference = _twin_row(row), "no twin" if row.twin else "–"
     if twin is not None:
-        difference = " ".join(filter(None, (twin.difference_text, twin.interval_text))) or "cannot tell"
+        difference = twin.figure or "cannot tell"
     return {
         **numbers,
         "model": entry.model,

@@ -4,12 +4,12 @@ An item has two or three captions and as many clips; caption j is true of clip j
 cosine of caption c and clip a. `text`: every clip is nearest to its own caption; `audio`: every caption is nearest to
 its own clip; `group`: both. `match`: of all assignments of captions to clips the right one has the largest sum of S.
 
-Chance is not the floor. Where the captions of an item are nearly one point to a model, and its clips as well, two
-opposed comparisons cannot both be won, and `text`, `audio` and `group` fall below chance although nothing is the wrong
-way round. The floor measures how far: the same scores of captions with the clips of other items. Where they are
-opposites to a model, such as one number that is 1 or -1, the floor is above chance instead. The bar of a score is the
-larger of chance and floor. `match` has no such floor: without knowledge it is at chance, whatever the towers. Nothing
-is trained. All in float64.
+Chance is not the trivial baseline. Where the captions of an item are nearly one point to a model, and its clips as
+well, two opposed comparisons cannot both be won, and `text`, `audio` and `group` fall below chance although nothing is
+the wrong way round. The trivial baseline measures how far: the same scores of captions with the clips of other items.
+Where they are opposites to a model, such as one number that is 1 or -1, the trivial baseline is above chance instead.
+The bar of a score is the larger of chance and trivial baseline. `match` has no such trivial baseline: without knowledge
+it is at chance, whatever the towers. Nothing is trained. All in float64.
 
 >>> rng = np.random.default_rng(0)
 >>> audio, noise = rng.normal(size=(2, 400, 16))
@@ -40,7 +40,7 @@ from .evaluated import MOST, Fields, count, hidden, metric_class, share
 from .similarity import NEAR, check_one_space, mean_interval, read_keys, unit_embeddings
 
 CROSSED = 1000
-"""The floor crosses every item with this many others less one, at most."""
+"""The trivial baseline crosses every item with this many others less one, at most."""
 
 CHANCE = {
     2: {"text": 1 / 4, "audio": 1 / 4, "group": 1 / 6, "match": 1 / 2},
@@ -49,7 +49,7 @@ CHANCE = {
 """Scores of independent similarities, by the number of captions: exact."""
 
 _SHARES = ("group", "text", "audio", "match", "text_pairwise", "audio_pairwise")
-_FLOORS = ("group", "text", "audio")
+_TRIVIAL_NAMES = ("group", "text", "audio")
 
 
 def comp_a(
@@ -62,7 +62,7 @@ def comp_a(
     clusters: Any = None,
     return_scores: bool = False,
 ) -> dict[str, Any]:
-    """Return how often captions and clips of n items are assigned rightly, with chance and floor.
+    """Return how often captions and clips of n items are assigned rightly, with chance and trivial baseline.
 
     - `audio`, `text` [m, dim]: embeddings of clips and captions, at any length; caption j is true of clip j. `item`
       [m]: the item of each row, a string or integer; an item has 2 or 3 rows in sequence;
@@ -88,11 +88,12 @@ def comp_a(
 
     - `chance_*`, also `triplets_chance_*` and `mixed_chance_*`: with independent similarities, exactly. For k = 2 text
       and audio 1/4, group 1/6, match 1/2; for k = 3 1/27, 1/60 and 1/6; pairwise 1/2;
-    - `floor_text`, `floor_audio`, `floor_group`, also `triplets_floor_*`: the chance level of captions, and clips, that
-      are as near to each other as these: mean score of the captions of item i with the clips of item j, over all i ≠ j
-      of different clusters and all k! orders of the clips of j. Among more than CROSSED items, every item is crossed
-      only with an evenly spaced part of them. None with `similarity`, or where no two items can be crossed. The floor
-      of match is its chance, exactly: one of the k! orders is the best, or t are by 1/t each;
+    - `trivial_text`, `trivial_audio`, `trivial_group`, also `triplets_trivial_*`: the chance level of captions, and
+      clips, that are as near to each other as these: mean score of the captions of item i with the clips of item j,
+      over all i ≠ j of different clusters and all k! orders of the clips of j. Among more than CROSSED items, every
+      item is crossed only with an evenly spaced part of them. None with `similarity`, or where no two items can be
+      crossed. The trivial baseline of match is its chance, exactly: one of the k! orders is the best, or t are by 1/t
+      each;
     - `intervals`: 95 % by the name of each share, [low, high]: Wilson's, with n items. With clusters, and for shares
       that are not binary, n is replaced by the effective number of items, which has the same variance (n·p(1 − p) over
       that variance, which is taken between clusters), and the normal quantile by Student's;
@@ -129,13 +130,13 @@ def comp_a(
 
     numbers: dict[str, Any] = {"n": n}
     numbers |= {f"chance_{name}": value for name, value in CHANCE[2].items()} | {"chance_pairwise": 0.5}
-    numbers |= _floors(items, codes, 2)
+    numbers |= _trivial(items, codes, 2)
     samples = {name: (columns[name], codes) for name in _SHARES}
     if has_triplets:
         of_triplets = None if codes is None else codes[items.third]
         numbers |= {f"triplets_{name}": float(whole[name].mean()) for name in _SHARES}
         numbers |= {f"triplets_chance_{name}": value for name, value in CHANCE[3].items()}
-        numbers |= _floors(items, of_triplets, 3) | {"triplets_n": int(items.third.sum())}
+        numbers |= _trivial(items, of_triplets, 3) | {"triplets_n": int(items.third.sum())}
         for name in CHANCE[2]:
             numbers[f"mixed_chance_{name}"] = (1 - share) * CHANCE[2][name] + share * CHANCE[3][name]
         samples |= {f"triplets_{name}": (whole[name], of_triplets) for name in _SHARES}
@@ -298,13 +299,13 @@ def _by_tag(tags: Any, columns: Mapping[str, Floats], n: int) -> dict[str, Any]:
     return table
 
 
-# ----- the floor
-def _floors(items: _Items, clusters: Ints | None, k: int) -> dict[str, float]:
+# ----- the trivial baseline
+def _trivial(items: _Items, clusters: Ints | None, k: int) -> dict[str, float]:
     """Mean scores of captions with k clips of other items, in every order of the clips; empty where there are none."""
     starts = items.starts if k == 2 else items.starts[items.third]
     if items.text is None or items.audio is None:
         return {}
-    sums, count = np.zeros(len(_FLOORS)), 0
+    sums, count = np.zeros(len(_TRIVIAL_NAMES)), 0
     for rows, columns in _crossings(len(starts)):
         captions, clips = (starts[place][:, None] + np.arange(k) for place in (rows, columns))
         products = items.text[captions.ravel()] @ items.audio[clips.ravel()].T
@@ -316,7 +317,7 @@ def _floors(items: _Items, clusters: Ints | None, k: int) -> dict[str, float]:
         count += int(usable.sum())
     means = sums / (max(count, 1) * math.factorial(k))
     prefix = "" if k == 2 else "triplets_"
-    return {f"{prefix}floor_{name}": float(x) for name, x in zip(_FLOORS, means, strict=True)} if count else {}
+    return {f"{prefix}trivial_{name}": float(x) for name, x in zip(_TRIVIAL_NAMES, means, strict=True)} if count else {}
 
 
 def _crossings(n: int) -> Iterator[tuple[Ints, Ints]]:
@@ -358,12 +359,13 @@ _ALWAYS = ", and of any model that does not know what belongs together"
 
 
 def _scores(kind: str = "", of: str = "") -> dict[str, Fields]:
-    """The scores of a kind of items, with their references: a chance each, and a floor where there is one."""
+    """The scores of a kind of items, with their references: a chance each, and a trivial baseline where there is
+    one."""
     prefix, measures = f"{kind}_" if kind else "", {}
     for name, meaning in _SCORED.items():
         nulls = {"null": "chance_pairwise" if name.endswith("pairwise") else f"{prefix}chance_{name}"}
-        if kind != "mixed" and name in _FLOORS:
-            nulls["floor"] = f"{prefix}floor_{name}"
+        if kind != "mixed" and name in _TRIVIAL_NAMES:
+            nulls["trivial"] = f"{prefix}trivial_{name}"
         column = {} if kind == "triplets" else {"column": f"score_{prefix}{name}"}
         heading = f"{prefix}{name}".replace("_", " ")
         measures[f"{prefix}{name}"] = share(heading, meaning + of, **nulls, **column)
@@ -378,17 +380,17 @@ def _chances(kind: str, meanings: Mapping[str, str]) -> dict[str, Fields]:
     }
 
 
-def _floor_measures(kind: str, items: str) -> dict[str, Fields]:
+def _trivial_measures(kind: str, items: str) -> dict[str, Fields]:
     prefix = f"{kind}_" if kind else ""
     why = "in every order: the level without knowledge for captions and clips as near to each other"
     return {
-        f"{prefix}floor_{name}": hidden(
+        f"{prefix}trivial_{name}": hidden(
             share(
-                f"floor of {prefix}{name}".replace("_", " "),
+                f"trivial baseline of {prefix}{name}".replace("_", " "),
                 f"{name} of captions with the clips of other {items}, {why}",
             )
         )
-        for name in _FLOORS
+        for name in _TRIVIAL_NAMES
     }
 
 
@@ -413,15 +415,15 @@ def _measures() -> dict[str, Fields]:
     named = {name: f"{name} of independent similarities" for name in exactly}
     named |= {"match": named["match"] + _ALWAYS, "pairwise": "pairwise scores of independent similarities"}
     measures |= _chances("", {name: f"{named[name]}: {chance}, exactly" for name, chance in exactly.items()})
-    measures |= _floor_measures("", "items")
-    del measures["floor_group"]["shown"]
+    measures |= _trivial_measures("", "items")
+    del measures["trivial_group"]["shown"]
     triplets = {"group": "1/60", "text": "1/27", "audio": "1/27", "match": "1/6"}
     likewise = {name: f"{name} of triplets with independent similarities: {x}, exactly" for name, x in triplets.items()}
     as_there_are = {name: f"{name} of independent similarities, pairs and triplets as there are" for name in triplets}
     measures |= {
         name: hidden(score) for name, score in _scores("triplets", ", of items with a third, all three").items()
     }
-    measures |= _chances("triplets", likewise) | _floor_measures("triplets", "triplets")
+    measures |= _chances("triplets", likewise) | _trivial_measures("triplets", "triplets")
     measures["triplets_n"] = count("triplets", "number of items with a third")
     measures |= {name: hidden(score) for name, score in _scores("mixed", ", two or three as the item has").items()}
     return measures | _chances("mixed", as_there_are)

@@ -46,9 +46,9 @@ def composed_retrieval(
     - `r1`: share of the queries whose target has the greatest cosine; `mrr`: mean of 1/rank;
     - `source_only_r1`, `change_only_r1`: R@1 of the same model where a query is the source, or the change, alone;
     - `chance`, `chance_mrr`: of a model that knows nothing, the means of 1/K and of (1 + … + 1/K)/K;
-    - `floor`: the greatest of `source_only_r1`, `change_only_r1` and `chance`; `gain`: r1 − floor. The greatest is
-      picked once, over all rows, and subtracted row by row: so intervals and tests of gain are paired. The mean of the
-      greatest of several numbers is at least the greatest of their means, so that gain errs downwards;
+    - `trivial`: the greatest of `source_only_r1`, `change_only_r1` and `chance`; `gain`: r1 − trivial baseline. The
+      greatest is picked once, over all rows, and subtracted row by row: so intervals and tests of gain are paired. The
+      mean of the greatest of several numbers is at least the greatest of their means, so that gain errs downwards;
     - `r1_KIND`: r1 over the rows of a kind, None where there are none;
     - `n`: number of queries;
     - with return_scores, lists of n whose means are the results: `scores` of r1, `scores_NAME` of the others. For
@@ -86,8 +86,8 @@ def composed_retrieval(
     columns["r1"], columns["mrr"] = _target_ranks(z + t, flat, row, among_all)
     columns["source_only_r1"] = _target_ranks(z, flat, row, among_all)[0]
     columns["change_only_r1"] = _target_ranks(t, flat, row, among_all)[0]
-    columns["floor"] = max((columns[name] for name in ("chance", "source_only_r1", "change_only_r1")), key=np.mean)
-    columns["gain"] = columns["r1"] - columns["floor"]
+    columns["trivial"] = max((columns[name] for name in ("chance", "source_only_r1", "change_only_r1")), key=np.mean)
+    columns["gain"] = columns["r1"] - columns["trivial"]
     if kinds is not None:
         names = read_keys("kinds", kinds)
         check_length("kinds", names, len(z))
@@ -135,10 +135,10 @@ def _scored(name: str, heading: str, meaning: str, **more: Any) -> Fields:
 
 
 MEASURES = {
-    "r1": _scored("r1", "composed R@1", "share of the queries whose target is first", null="chance", floor="floor")
+    "r1": _scored("r1", "composed R@1", "share of the queries whose target is first", null="chance", trivial="trivial")
     | {"column": "score"},
-    "gain": measure("gain", "R@1 less the floor, row by row", column="score_gain"),
-    "floor": share("floor", "the greatest of R@1 of the source alone, of the change alone, and chance"),
+    "gain": measure("gain", "R@1 less the trivial baseline, row by row", column="score_gain"),
+    "trivial": share("trivial", "the greatest of R@1 of the source alone, of the change alone, and chance"),
     "source_only_r1": _scored("source_only_r1", "source alone", "R@1 where the source clip alone is the query"),
     "change_only_r1": _scored("change_only_r1", "change alone", "R@1 where the change alone is the query"),
     "chance": share("chance", "R@1 of a model that knows nothing, exactly"),

@@ -36,7 +36,7 @@ HELD = {
 """What can be held, in words."""
 
 PERMUTED = 4
-"""Number words that are permuted for the floor, the largest that all ladders have."""
+"""Number words that are permuted for the trivial baseline, the largest that all ladders have."""
 
 
 def count_instances(
@@ -54,10 +54,10 @@ def count_instances(
 
     - `worst`: the least of `order_energy`, `order_span`, `order_density` and `order_activity`, the means of the ladders
       where this is held. `chance` is exactly 1/2 for each; the least of several lies below it by chance;
-    - `floor`: all ladders have the same number words, so a model that does not know them may be lucky in all alike. The
-      four largest counts that all ladders have exchange their captions, in all 24 ways, everywhere likewise; it is the
-      second largest `worst` of these, so that 1 of 24 is above it at most; with fewer counts that all ladders have, and
-      so 6 ways or 2, the largest, and none is above it;
+    - `trivial`: all ladders have the same number words, so a model that does not know them may be lucky in all alike.
+      The four largest counts that all ladders have exchange their captions, in all 24 ways, everywhere likewise; it is
+      the second largest `worst` of these, so that 1 of 24 is above it at most; with fewer counts that all ladders have,
+      and so 6 ways or 2, the largest, and none is above it;
     - `exact`: share of clips whose nearest caption in their ladder is that of the clip, of t ties each 1/t, and its
       chance, `exact_chance`;
     - `n` ladders;
@@ -124,7 +124,7 @@ def count_instances(
         f"order_{name}": of_all(table[held_in == name, 0], held_in == name) for name in HELD if name in held_in
     }
     columns["worst"] = min(columns.values(), key=lambda column: float(column.mean()))
-    columns["floor"] = np.full(len(rungs), np.quantile(worst, 0.95, method="higher"))
+    columns["trivial"] = np.full(len(rungs), np.quantile(worst, 0.95, method="higher"))
     columns |= {"exact": exact, "exact_chance": np.array([1 / len(rows) for rows in rungs])}
     return result_of(MEASURES, columns, {"chance": 0.5, "n": len(rungs)}, return_scores)
 
@@ -152,9 +152,9 @@ def _order(heading: str, meaning: str, column: str, **more: Any) -> Fields:
 
 
 MEASURES = {
-    "worst": _order("Counting", "where that succeeds least of what is held", "score", floor="floor"),
-    "floor": share(
-        "floor",
+    "worst": _order("Counting", "where that succeeds least of what is held", "score", trivial="trivial"),
+    "trivial": share(
+        "trivial",
         "counting that 1 of 24 permutations of the number words exceeds at most, the same in all ladders",
         shown=False,
     ),

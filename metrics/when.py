@@ -274,7 +274,7 @@ MEASURES = {
         "intersection over union of the interval that is said and the true one, the mean over all answers; 0 for an "
         "answer that states no interval",
         null="iou_prior",
-        floor="iou_label_blind",
+        trivial="iou_label_blind",
         column="score",
     ),
     "iou_prior": share("best constant", "overlap of the best single interval for all answers, chosen knowing them"),
@@ -286,7 +286,7 @@ MEASURES = {
         "hits",
         "share of answers whose overlap is at least 1/2",
         null="hit_prior",
-        floor="hit_label_blind",
+        trivial="hit_label_blind",
         column="score_hit",
     ),
     "hit_prior": share("hits of the best constant", "hits of the best single interval for all answers", shown=False),

@@ -41,11 +41,11 @@ def shown(names: Sequence[str], count: int = 5) -> str:
     return listed if len(names) <= count else f"{listed} and {len(names) - count} more"
 
 
-def listed(names: Sequence[str], most: int = 6) -> str:
+def listed(names: Sequence[str], most: int = 6, last: str = "and") -> str:
     """Names in words: "a, b and c"; of more than `most`, the first ones and the number of the others."""
     if len(names) > most:
         return f"{', '.join(names[:most])} and {len(names) - most} more"
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
+    return f" {last} ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
 
 
 def counted(count: int, name: str) -> str:

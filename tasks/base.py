@@ -33,10 +33,10 @@ GENERATE: Scoring = "generate"
 """The scoring by which an answer is the text that the model writes."""
 
 ENERGY = "energy alone"
-"""The floor of an encoder that represents energy alone."""
+"""The trivial baseline of an encoder that represents energy alone."""
 
 BEST_CONSTANT = "the best constant answer"
-"""The floor of an answer that is the same for all clips."""
+"""The trivial baseline of an answer that is the same for all clips."""
 
 UNTRAINED_TWIN = ("untrained:", "its untrained twin")
 """The prefix that names the untrained twin of a model, and that twin in words."""
@@ -172,7 +172,7 @@ class Measure:
             fitted measure but does not compare it.
         shown: whether it stands in tables; the others are in result files only.
         linear: value that an encoder which is linear in the waveform has by construction; None where none is fixed.
-        floor: name of the measure that is the null by the model's own numbers; the larger counts, see `nulls`.
+        trivial: name of the measure that is the null by the model's own numbers; the larger counts, see `nulls`.
         outside: why single samples may lie outside `range`; a sentence. Ends of intervals never do.
         within: a column of the samples and a value: the measure is the mean over the samples with that value alone. It
             has intervals, but no paired tests.
@@ -191,7 +191,7 @@ class Measure:
     shown: bool = True
     linear: float | None = None
     outside: str = ""
-    floor: str | None = None
+    trivial: str | None = None
     within: tuple[str, float] | None = None
     less_is_better: bool = False
 
@@ -246,11 +246,13 @@ class TaskInfo:
         heard_by: name of the measure by which the samples to listen to are chosen; empty means the first to trust.
         judged_by: name of the measure that decides whether a model is above another; empty: the one that the task ranks
             by.
-        floor: the floor whose levels `trusted` has, in words: `ENERGY`, or ``chance`` where nothing is known.
+        trivial: the trivial baseline whose levels `trusted` has, in words: `ENERGY`, or ``chance`` where nothing is
+            known.
         described_by: names of the plain descriptions that are bars; empty: all that there are for models of this kind.
         twin: the prefix of the twin that a model has to exceed first, and that twin in words.
-        bars: further bars, in words: twins and controls by their prefix, baselines by their name, that a model has to
-            exceed where they are among the results, beside `twin`, the plain descriptions and the floor.
+        optional_baselines: further baselines, in words: twins and controls by their prefix, baselines by their name,
+            that a model has to exceed where they are among the results, beside `twin`, the plain descriptions and the
+            trivial baseline.
         is_headline: whether this task decides the verdict on a model where there are results of other tasks too: on
             recordings, not on presets. Its score shows training, provided the training was for what the task asks.
         needs_scenes: whether rows made of recordings cannot be scored; see `passes_over`.
@@ -286,10 +288,10 @@ class TaskInfo:
     derived: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     heard_by: str = ""
     judged_by: str = ""
-    floor: str = ENERGY
+    trivial: str = ENERGY
     described_by: tuple[str, ...] = ()
     twin: tuple[str, str] = UNTRAINED_TWIN
-    bars: Mapping[str, str] = field(default_factory={"shuffled:": "its weights shuffled"}.copy)
+    optional_baselines: Mapping[str, str] = field(default_factory={"shuffled:": "its weights shuffled"}.copy)
     is_headline: bool = False
     needs_scenes: bool = False
     training: str = ""
@@ -342,17 +344,19 @@ class TaskInfo:
 
 
 def nulls_of(measure: Measure, info: TaskInfo, values: Mapping[str, Number]) -> list[tuple[Measure, float]]:
-    """The null and the floor of a measure with their values, the larger first: it is the bar for the measure.
+    """The null and the trivial baseline of a measure with their values, the larger first: it is the bar for the
+    measure.
 
-    A floor may lie above the null as well as below: one-dimensional embeddings of random sign carry no information, and
-    reach a group score of nearly one half, their floor, where independent similarities reach 1/6.
+    A trivial baseline may lie above the null as well as below: one-dimensional embeddings of random sign carry no
+    information, and reach a group score of nearly one half, their trivial baseline, where independent similarities
+    reach 1/6.
 
     Args:
         measure: of the task.
         info: of the task.
         values: all measures of one result; a missing one is left out.
     """
-    named = [info.measure(name) for name in (measure.null, measure.floor) if name is not None]
+    named = [info.measure(name) for name in (measure.null, measure.trivial) if name is not None]
     stated = [(null, float(value)) for null in named if (value := values.get(null.name)) is not None]
     return sorted(stated, key=lambda pair: -pair[1])
 

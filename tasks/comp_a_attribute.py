@@ -20,7 +20,7 @@ TASK = CaptionPairTask(
         warning=PAIR_WARNING,
         citation=_METRIC.citation,
         controls=("bag-of-words", "tiny-clap", "sorted-words:"),
-        bars=SHUFFLED | SORTED_WORDS,
+        optional_baselines=SHUFFLED | SORTED_WORDS,
         printed=printed_figures("comp_a_attribute"),
     )
 )

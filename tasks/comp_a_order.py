@@ -21,7 +21,7 @@ TASK = CaptionPairTask(
         citation=_METRIC.citation,
         is_first_look=True,
         controls=("bag-of-words", "tiny-clap", "sorted-words:", "reversed-audio:"),
-        bars=SHUFFLED | SORTED_WORDS | REVERSED_AUDIO,
+        optional_baselines=SHUFFLED | SORTED_WORDS | REVERSED_AUDIO,
         printed=printed_figures("comp_a_order"),
     )
 )

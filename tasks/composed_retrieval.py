@@ -80,7 +80,7 @@ def _clips_of(row: Row) -> tuple[str, ...]:
 
 TASK = ComposedTask(
     TaskInfo(
-        **TEXTS | {"benchmark": "extended", "floor": "chance and half of its query"},
+        **TEXTS | {"benchmark": "extended", "trivial": "chance and half of its query"},
         name="composed_retrieval",
         version=_METRIC.version,
         title="Composed retrieval",
@@ -92,13 +92,13 @@ TASK = ComposedTask(
         trusted={"r1": "chance", "gain": 0.0},
         captions={"source": "the source, and its change", "candidates": "a candidate"},
         warning=(
-            "Chance is not the floor: the source alone, or the change alone, may find as much, and R@1 has to be above "
-            "both. A gain says that both are used, not that order or binding is: without these half of the queries of "
-            "the kinds then and attribute are found. A sum in which one of the two drowns out the other is at the "
-            "floor even where both are known."
+            "Chance is not the trivial baseline: the source alone, or the change alone, may find as much, and R@1 has "
+            "to be above both. A gain says that both are used, not that order or binding is: without these half of the "
+            "queries of the kinds then and attribute are found. A sum in which one of the two drowns out the other is "
+            "at the trivial baseline even where both are known."
         ),
         citation=_METRIC.citation,
         controls=("bag-of-words", *_CONTROLS),
-        bars=SHUFFLED | _CONTROLS,
+        optional_baselines=SHUFFLED | _CONTROLS,
     )
 )

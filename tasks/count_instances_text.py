@@ -75,9 +75,9 @@ TASK = LadderTask(
         warning=(
             "Captions of a ladder differ in a number word alone, and all ladders have the same words: a model that "
             "knows nothing of numbers orders them somehow, in all ladders alike, and may be lucky in all of them. An "
-            "interval over ladders does not see that: the score has to be above its floor, which 1 of 24 permutations "
-            "of the number words exceeds at most. A fuller clip that matches a larger number is enough, but for where "
-            "energy, span and activity are held."
+            "interval over ladders does not see that: the score has to be above its trivial baseline, which 1 of 24 "
+            "permutations of the number words exceeds at most. A fuller clip that matches a larger number is enough, "
+            "but for where energy, span and activity are held."
         ),
         citation=_METRIC.citation,
     )

@@ -64,11 +64,14 @@ TASK = _WhenTask(
         on_request=True,
         controls=("usual-times", "without-audio:", "other-audio:", "shuffled-audio:", "events-as-text:"),
         is_level_matched=True,
-        # No answer without knowledge of the clip exceeds it; the measure has a higher floor of its own.
-        floor=BEST_CONSTANT,
+        # No answer without knowledge of the clip exceeds it; the measure has a higher trivial baseline of its own.
+        trivial=BEST_CONSTANT,
         described_by=("usual-times",),  # the constant answer that is learnt from other groups
         twin=("without-audio:", "the same model without sound"),  # without training a model answers nothing
-        bars={"other-audio:": "itself on another clip", "shuffled-audio:": "itself on shuffled stretches of sound"},
+        optional_baselines={
+            "other-audio:": "itself on another clip",
+            "shuffled-audio:": "itself on shuffled stretches of sound",
+        },
         profile=Profile("iou", groupings=("label", "template"), shares=(("unparsed", "n"),)),
     )
 )

@@ -33,8 +33,9 @@ TASK = MomentFrameTask(
         captions={"audio": "the clip with the sound that is looked for"},
         on_request=True,
         controls=("shuffled-audio:",),
-        # Frames of energy alone say when sounds are heard, and not which: that is the floor of the measure itself.
-        floor=BEST_CONSTANT,
+        # Frames of energy alone say when sounds are heard, and not which: that is the trivial baseline of the measure
+        # itself.
+        trivial=BEST_CONSTANT,
         described_by=("log-mel-statistics", "modulation-statistics"),  # the baselines that have frames
         is_level_matched=True,
     )

@@ -1,9 +1,10 @@
 """Composed queries: a source clip and a change in words, and candidates that hold every single-aspect shortcut.
 
 Nothing in the clips of a row tells the target from the candidates beside it: these are all combinations of right and
-wrong aspects, and each is the target equally often. So floors are exact. A reader of the source alone is left with the
-candidates that keep it (1/4, 1/3, 1/2 in the order of `KINDS`), a reader of the text alone with those that it is true
-of (1/2, 1/3, 1/2), a reader of both without order or binding with two where a sound is added or changed.
+wrong aspects, and each is the target equally often. So trivial baselines are exact. A reader of the source alone is
+left with the candidates that keep it (1/4, 1/3, 1/2 in the order of `KINDS`), a reader of the text alone with those
+that it is true of (1/2, 1/3, 1/2), a reader of both without order or binding with two where a sound is added or
+changed.
 """
 
 from __future__ import annotations

@@ -1,19 +1,14 @@
-"""The verdict on each model over all tasks, and the sentence over all models: computed here, printed everywhere.
+"""The verdict on each model over all tasks, and the summary over all models: computed here, printed everywhere.
 
-The sentence about a model follows from the standing of each of its deciding tasks (`TaskVerdict`), by these rules:
+A model's outcome is its worst verdict among the deciding tasks. Each task has a phrase (`task_phrase`), by these rules:
 
-1. Where most answers to a task name no option, with the sound or under every control without it, this comes first: such
-   a score tells how a model writes, or that it knows its clips, and not what it hears.
-2. A model with the same score as its twin in every sample is equal to it; of an untrained twin the question is whether
-   these weights are trained, and it comes last.
-3. Above all baselines of a task: "above" and the baselines.
-4. Else the baselines that it is below, then those that it is not shown to be above, and the twin where it is missing;
-   else the missing results with the way to get them.
-5. Tasks of which the same is said stand together; tasks above all baselines come first.
-6. A model that was trained on clips of this project's own generator is called so.
+1. If most answers name no option, with the sound or under every control without it, the task is not judged: its score
+   shows how a model writes, or that it knows its clips.
+2. A model with the same score as its twin in every sample is called identical to it.
+3. Otherwise the phrase lists the baselines by outcome: better, no significant difference, worse, not compared.
+4. A model that was trained on clips of this project's own generator is marked so.
 
-Models are ordered only where each is above every baseline, and only as far as a paired test distinguishes them: of a
-tie it is said that the models cannot be told apart.
+Models are ranked only if each is above all baselines, and only as far as a paired test distinguishes them.
 """
 
 from __future__ import annotations
@@ -37,6 +32,7 @@ from .statistics import SIGNIFICANT
 from .tables import versioned_title
 from .task_verdicts import (
     DESCRIPTION,
+    LEAST_DIFFERENCE,
     LONGEST_NAME,
     TWIN,
     WORST_FIRST,
@@ -55,14 +51,22 @@ MOST_NAMED = 3
 """Most models that a sentence names of one kind; of more, their number."""
 
 MOST_LINES = 4
-"""Most baselines of a model in a terminal, and most sentences on the order of models."""
+"""Most comparisons of a task in a terminal, and most sentences on the order of models."""
 
 NOTHING_TO_JUDGE = (
-    "There is nothing to judge: no result is of a trained model, which `audio-compositionality run MODEL` adds."
+    "No trained model was scored, so there is no verdict. `audio-compositionality run MODEL` scores a model."
 )
 """The sentence over results of baselines and untrained networks alone."""
 
-OF_OUR_DATA = "trained on our generator"
+OF_OUR_DATA = "trained on data from our generator"
+
+OUTCOMES = {
+    Standing.ABOVE: "ABOVE ALL BASELINES",
+    Standing.BELOW: "BELOW A BASELINE",
+    Standing.NOT_SHOWN: "NOT SHOWN",
+    Standing.UNKNOWN: "CANNOT TELL",
+}
+"""The outcome of a model over its deciding tasks, as the terminal prints it."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +78,7 @@ class BaselineLine:
         words: the baseline, in words.
         standing: over the tasks.
         standings: of each task.
-        text: the standing by task, with its figure or what is missing: "above by TASK +0.20 [0.15, 0.25]".
+        text: the standing by task, with its figure or what is missing: "A-TRE: above, +0.200 (95% CI …)".
     """
 
     name: str
@@ -107,12 +111,18 @@ class ModelVerdict:
 
     @property
     def word(self) -> str:
-        """The standing in a word; of tasks that ask about one ability, whether the model is shown to have it."""
+        """The outcome, for people; if all tasks test one ability, whether the model is shown to have it."""
         abilities = {task.info.ability for task in self.tasks}
         if len(abilities) > 1 or "" in abilities or self.standing is Standing.UNKNOWN:
-            return self.standing.value
+            return OUTCOMES[self.standing].lower()
         (ability,) = abilities
         return f"{ability}s" if self.standing is Standing.ABOVE else f"not shown to {ability}"
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether the model was trained on data from our generator, as its results state."""
+        results = (one for task in self.tasks if task.comparison is not None for one in task.comparison.results)
+        return any(one.label == self.label and knows_generator(one.result.model.trained_on) for one in results)
 
     @property
     def lines(self) -> tuple[BaselineLine, ...]:
@@ -123,17 +133,7 @@ class ModelVerdict:
                 by_name.setdefault(name, []).append((title, rows))
         lines = []
         for name, tasks in by_name.items():
-            parts: dict[tuple[Standing, str], list[str]] = {}
-            for title, rows in tasks:
-                row = deciding_row(rows)
-                missing = row.outcome if row.is_missing else ""
-                figures = (row.difference_text, row.interval_text, row.corrected_text)
-                said = parts.setdefault((baseline_standing(rows), missing), [])
-                said.append(" ".join(filter(None, (title, *figures))))
-            text = "; ".join(
-                f"{standing.value} by {', '.join(said)}{f', {missing}' if missing else ''}"
-                for (standing, missing), said in parts.items()
-            )
+            text = "; ".join(f"{title}: {comparison_text(rows)}" for title, rows in tasks)
             words = listed(list(dict.fromkeys(rows[0].words for _, rows in tasks)))
             standings = tuple(baseline_standing(rows) for _, rows in tasks)
             lines.append(BaselineLine(name, words, combined(standings), standings, text))
@@ -145,19 +145,19 @@ class ModelVerdict:
         return tuple(f"{task.unread} ({task.info.title})" for task in (*self.tasks, *self.beside) if task.unread)
 
     @property
-    def sentence(self) -> str:
-        """The verdict in words, after the name of the model and "is"; see the rules of this module."""
-        number, every = len(self.tasks), (*self.tasks, *self.beside)
-        titles = _titles(every)
+    def titled(self) -> tuple[tuple[str, TaskVerdict], ...]:
+        """The deciding tasks and the others, each with its title: with its data if the two differ in these."""
+        every = (*self.tasks, *self.beside)
         comparisons = [task.comparison for task in every if task.comparison is not None]
+        titles = _titles(every)
         if self.beside and len({one.data_name for one in comparisons}) > 1:
-            # On which sounds is what the two sentences differ by.
             titles = [_title_on_data(one) for one in comparisons]
-        models = {result.label: result.result.model for result in comparisons[0].results} if comparisons else {}
-        is_ours = knows_generator(models[self.label].trained_on) if self.label in models else False
-        sentence = f"{f'{OF_OUR_DATA}, and ' if is_ours else ''}{tasks_sentence(titles[:number], self.tasks)}"
-        beside = f" Beside that, it is {tasks_sentence(titles[number:], self.beside)}" if self.beside else ""
-        return f"{sentence}{beside}"
+        return tuple(zip(titles, every, strict=True))
+
+    @property
+    def sentence(self) -> str:
+        """The phrases of all tasks in one paragraph, after the outcome."""
+        return f"{self.word[:1].upper()}{self.word[1:]}. {tasks_sentence(self.titled)}"
 
 
 def knows_generator(trained_on: str | None) -> bool:
@@ -168,60 +168,65 @@ def knows_generator(trained_on: str | None) -> bool:
     return bool(recipes) and any(task.info.training in recipes for task in list_tasks())
 
 
-def tasks_sentence(titles: Sequence[str], tasks: Sequence[TaskVerdict]) -> str:
-    """The standing of a model in several tasks, in one sentence, after the name of the model and "is"; see the rules of
-    this module."""
-    groups: dict[tuple[int, str, str], list[str]] = {}
-    for title, task in zip(titles, tasks, strict=True):
-        # A question comes last.
-        rank = (
-            -1
-            if task.unread or task.refuses
-            else len(Standing)
-            if task.is_same_as_twin
-            else list(Standing).index(task.standing)
-        )
-        groups.setdefault((rank, *_clause(task)), []).append(title)
-    said = "; ".join(f"{before} by {listed(by)}{after}" for (_, before, after), by in sorted(groups.items()))
-    return said if said.endswith("?") else f"{said}."
+def tasks_sentence(titled: Sequence[tuple[str, TaskVerdict]]) -> str:
+    """The phrases of several tasks in one paragraph; tasks with the same phrase share it."""
+    groups: dict[str, list[str]] = {}
+    for title, task in titled:
+        groups.setdefault(task_phrase(task), []).append(title)
+    return " ".join(
+        f"{listed(titles)}: {phrase}{'' if phrase.endswith('?') else '.'}" for phrase, titles in groups.items()
+    )
 
 
-def _clause(task: TaskVerdict) -> tuple[str, str]:
-    """The standing of a model in one task: the words before the task's title and those after it."""
+def task_phrase(task: TaskVerdict) -> str:
+    """How a model compares with the baselines of one task, in words; see the rules of this module."""
     if task.unread:
-        return "not to be judged", f", where most answers name no option ({task.unread})"
+        return f"not judged, since most answers name no option ({task.unread})"
     if task.standing is Standing.UNKNOWN and task.refuses:
-        return "not to be judged", ", which it refuses without the right sound; whether it reads the sound is not shown"
-    baselines = task.baselines
+        return "not judged, since the model refuses all clips without the right sound; listening is not shown"
     if task.is_same_as_twin:
-        twin = baselines[TWIN][0].words
-        so = "are these weights trained?" if "untrained" in twin else "nothing shows that it uses the sound"
-        return f"equal to {twin}", f" in every sample: {so}"
-    references: dict[Standing, list[str]] = {standing: [] for standing in Standing}
-    for name, rows in baselines.items():
-        standing = baseline_standing(rows)
-        deciding = dict.fromkeys(row.reference for row in rows if row.decides and row.standing is standing)
-        # Of several descriptions those with the standing of all.
-        references[standing] += list(deciding) if deciding and name == DESCRIPTION else [rows[0].words]
-    flags = f" ({'; '.join(task.flags)})" if task.flags else ""
-    shown = f"shown to {task.info.ability}: " if task.info.ability else ""
-    if task.standing is Standing.ABOVE:
-        return f"{shown}above {listed(references[Standing.ABOVE])}", ""
-    parts = [f"below {listed(references[Standing.BELOW])}"] if references[Standing.BELOW] else []
-    if references[Standing.NOT_SHOWN]:
-        parts.append(f"not shown to be above {' nor above '.join(references[Standing.NOT_SHOWN])}")
-    if parts:
-        twins = baselines.get(TWIN, ())
-        parts += [f"not compared with {row.words}" for row in twins if row.is_missing]
-        return f"{shown and f'not {shown}'}{listed(parts)}", flags
-    unknown = [rows for rows in baselines.values() if baseline_standing(rows) is Standing.UNKNOWN]
-    reasons = [row.outcome for rows in unknown for row in rows if row.is_missing]
-    # Where results are missing, the rest is for later.
-    reasons = reasons or [
-        row.outcome for rows in unknown for row in rows if row.decides and row.standing is Standing.UNKNOWN
+        twin = task.baselines[TWIN][0].words
+        doubt = "were trained weights loaded?" if "untrained" in twin else "no evidence that it uses the sound"
+        return f"identical to {twin} on every sample: {doubt}"
+    better, alike, barely, mixed, worse, unknown = (list[str]() for _ in range(6))
+    for name, rows in task.baselines.items():
+        by_reference: dict[str, list[VerdictRow]] = {}
+        for row in rows:
+            # A missing description is named in its outcome; several levels, or draws of a twin, are one baseline.
+            key = row.outcome if row.is_missing else row.reference if name == DESCRIPTION else row.words
+            by_reference.setdefault(key, []).append(row)
+        for reference, of_reference in by_reference.items():
+            if not any(row.decides for row in of_reference):
+                continue
+            standing, row = baseline_standing(of_reference), deciding_row(of_reference)
+            if standing is Standing.ABOVE:
+                better.append(reference)
+            elif standing is Standing.BELOW:
+                worse.append(reference)
+            elif standing is Standing.UNKNOWN:
+                unknown.append(row.outcome)
+            elif row.p is None or row.p > SIGNIFICANT:
+                alike.append(reference)
+            else:
+                (barely if (row.difference or 0) > 0 else mixed).append(reference)
+    parts = [
+        f"{words} {listed(references, last=last)}"
+        for words, references, last in (
+            ("better than", better, "and"),
+            ("no significant difference from", alike, "or"),
+            (f"better by less than {LEAST_DIFFERENCE:g} than", barely, "and"),
+            ("mixed results against", mixed, "and"),
+            ("worse than", worse, "and"),
+        )
+        if references
     ]
-    reasons = list(dict.fromkeys(reasons))
-    return ("not to be judged yet", f": {'; '.join(reasons)}{flags}") if reasons else ("not to be trusted", flags)
+    return "; ".join([*parts, *unknown, *task.flags])
+
+
+def comparison_text(rows: Sequence[VerdictRow]) -> str:
+    """The outcome against one baseline, with the difference behind it or what is missing."""
+    standing, row = baseline_standing(rows), deciding_row(rows)
+    return ", ".join(filter(None, (standing.value, row.outcome if row.is_missing else row.figure)))
 
 
 def _title_on_data(one: Comparison) -> str:
@@ -267,10 +272,10 @@ class Verdicts:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """The conclusion by each kind of model, which is named where there are several."""
+        """The summary of each kind of model, which is named if there are several."""
         judged = self.judged
-        said = {kind: _sentence(models) for kind, models in judged.items()}
-        return tuple(f"By the tasks of {kind}: {text}" if len(judged) > 1 else text for kind, text in said.items())
+        texts = {kind: _sentence(models) for kind, models in judged.items()}
+        return tuple(f"Tasks for {kind}: {text}" if len(judged) > 1 else text for kind, text in texts.items())
 
     def order(self, comparison: Comparison) -> tuple[str, ...]:
         """The order of the models of a comparison, as far as they can be told apart; see `leading_sentences`."""
@@ -284,7 +289,7 @@ class Verdicts:
         taken = [task.comparison for model in self.models for task in model.tasks]
         deciding = [one for one in self.comparisons if any(one is other for other in taken)]
         titled = zip(_titles(deciding), deciding, strict=True)
-        return tuple(f"By {title}: {text}" for title, comparison in titled for text in self.order(comparison))
+        return tuple(f"{title}: {text}" for title, comparison in titled for text in self.order(comparison))
 
     def standing(self, label: str, comparison: Comparison) -> Standing | None:
         """The standing of a model in the task of a comparison; None where it is not judged."""
@@ -293,28 +298,39 @@ class Verdicts:
 
     @property
     def text(self) -> str:
-        """For a terminal: the sentences, and below them for each model its baselines, in at most five lines a model:
-        of more, the worst ones and the rest in a word."""
-        text = [*self.sentences, *self.orders[:MOST_LINES]]
+        """For a terminal: for each model its outcome by each kind of task, and a line a task. Of a few models also the
+        differences from the baselines, the worst first; of several, a summary comes before them."""
+        if not self.models:
+            return "\n".join(self.sentences)
+        by_label: dict[str, list[ModelVerdict]] = {}
         for model in self.models:
-            if len(self.models) > 1:
-                kind = f", by the tasks of {model.kind}" if len(self.judged) > 1 else ""
-                text.append(f"{shortened(model.label, LONGEST_NAME)}{kind}: {model.word}")
-            lines, rest = list(model.lines), list[BaselineLine]()
-            if len(lines) > MOST_LINES:
-                lines.sort(key=lambda line: WORST_FIRST.index(worst(line.standings)))
-                lines, rest = lines[: MOST_LINES - 1], lines[MOST_LINES - 1 :]
-            text += [f"  {line.words}: {line.text}" for line in lines]
-            if rest:
-                values = dict.fromkeys(standing.value for line in rest for standing in line.standings)
-                text.append(f"  {len(rest)} other bars: {listed(list(values))}")
+            by_label.setdefault(model.label, []).append(model)
+        text = [*(self.sentences if len(by_label) > 1 else ()), *self.orders[:MOST_LINES]]
+        for label, verdicts in by_label.items():
+            ours = f" ({OF_OUR_DATA})" if verdicts[0].is_ours else ""
+            text.append(f"{shortened(label, LONGEST_NAME)}{ours}")
+            for model in verdicts:
+                text.append(f"  Tasks for {model.kind}: {model.word.upper()}")
+                for title, task in model.titled:
+                    text.append(f"    {title}: {task_phrase(task)}")
+                    compared = [rows for rows in task.baselines.values() if not deciding_row(rows).is_missing]
+                    if len(by_label) > MOST_NAMED or task.unread or task.is_same_as_twin:
+                        continue
+                    compared.sort(key=lambda rows: WORST_FIRST.index(baseline_standing(rows)))
+                    for rows in compared[:MOST_LINES]:
+                        row = deciding_row(rows)
+                        words = row.reference if row.baseline == DESCRIPTION else row.words
+                        text.append(f"      vs. {words}: {comparison_text(rows)}")
+                    if len(compared) > MOST_LINES:
+                        others = dict.fromkeys(baseline_standing(rows).value for rows in compared[MOST_LINES:])
+                        text.append(f"      vs. {len(compared) - MOST_LINES} other baselines: {listed(list(others))}")
         return "\n".join(text)
 
     def records(self) -> list[dict[str, Any]]:
         """For programs: a record a model, task and baseline, with the figures behind it."""
         records = []
         for model in self.models:
-            sentence = f"{model.label} is {model.sentence}"
+            sentence = f"{model.label}: {model.sentence}"
             for task in (*model.tasks, *model.beside):
                 for name, rows in task.baselines.items():
                     standing, row = baseline_standing(rows), deciding_row(rows)
@@ -329,7 +345,7 @@ class Verdicts:
                         "flags": list(task.flags),
                         "unread": task.unread,
                         "refuses": task.refuses,
-                        "bar": name,
+                        "baseline": name,
                         "reference": row.words,
                         "standing": standing.value,
                         "is_above": standing.answer,
@@ -344,27 +360,27 @@ class Verdicts:
 
 
 def _sentence(models: Sequence[ModelVerdict]) -> str:
-    """The conclusion on all models of one kind."""
+    """The summary of all models of one kind."""
     if not models:
         return NOTHING_TO_JUDGE
     if len(models) == 1:
-        return f"{shortened(models[0].label, LONGEST_NAME)} is {models[0].sentence}"
+        ours = f" ({OF_OUR_DATA})" if models[0].is_ours else ""
+        return f"{shortened(models[0].label, LONGEST_NAME)}{ours}: {models[0].sentence}"
     named: dict[Standing, str] = {}
     for standing in Standing:
         labels = [shortened(model.label, LONGEST_NAME) for model in models if model.standing is standing]
-        more = [f"{len(labels) - MOST_NAMED} more"] if len(labels) > MOST_NAMED else []
-        named[standing] = listed([*labels[:MOST_NAMED], *more]) if labels else ""
+        named[standing] = listed(labels, MOST_NAMED)
     above = sum(model.standing is Standing.ABOVE for model in models)
-    said = [f"{above or 'None'} of {len(models)} models {'is' if above < 2 else 'are'} above every bar"]
-    said[0] += f": {named[Standing.ABOVE]}" if above else ""
+    parts = [f"{above} of {len(models)} models {'is' if above == 1 else 'are'} above all baselines"]
+    parts[0] += f" ({named[Standing.ABOVE]})" if above else ""
     rest = {
-        Standing.BELOW: "below one at least",
-        Standing.NOT_SHOWN: "not shown to be above every bar",
-        Standing.UNKNOWN: "not to be judged yet",
+        Standing.BELOW: "below at least one",
+        Standing.NOT_SHOWN: "not shown to be above all",
+        Standing.UNKNOWN: "cannot tell",
     }
-    said += [f"{words}: {named[standing]}" for standing, words in rest.items() if named[standing]]
-    order = "" if above == len(models) else " Among models that are not above every bar, order says nothing."
-    return f"{'; '.join(said)}.{order}"
+    parts += [f"{words}: {named[standing]}" for standing, words in rest.items() if named[standing]]
+    ranked = "" if above == len(models) else " Only models above all baselines are ranked."
+    return f"{'; '.join(parts)}.{ranked}"
 
 
 def verdicts_of(comparisons: Sequence[Comparison]) -> Verdicts:
@@ -418,11 +434,11 @@ def leading_sentences(comparison: Comparison, evident: Collection[str]) -> Itera
     if not is_ordered:
         row = rows[rest[0]]
         if row.p is not None and not above:
-            yield f"{names[first]} and {names[rest[0]]} cannot be told apart, {row.figure}."
+            yield f"{names[first]} and {names[rest[0]]} do not differ significantly: {row.figure}."
         return
     alike = [names[place] for place in rest if place not in above]
     if alike:
-        yield f"{names[first]} cannot be told from {listed(alike)}."
+        yield f"{names[first]} does not differ significantly from {listed(alike)}."
     if above:
-        more = f", and than {len(above) - 1} more" if len(above) > 1 else ""
-        yield f"{names[first]} is higher than {names[above[0]]}, {rows[above[0]].figure}{more}."
+        more = f", and is higher than {len(above) - 1} more" if len(above) > 1 else ""
+        yield f"{names[first]} is higher than {names[above[0]]}: {rows[above[0]].figure}{more}."

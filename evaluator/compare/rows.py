@@ -1,4 +1,4 @@
-"""The numbers of results: a row for each number of a model, with its interval, test, chance level and floor.
+"""The numbers of results: a row for each number of a model, with its interval, test, chance level and trivial baseline.
 
 Terminal, Markdown, LaTeX, CSV, JSON, report and leaderboard are printed from these rows. They come from single results
 (`stated_rows`) or from a comparison: means over the samples that all results have (`score_rows`), paired
@@ -40,7 +40,7 @@ class ScoreRow:
         low, high: ends of its 95 % interval.
         p, p_adjusted, t, effect_size: of its test.
         group: letters; models that share one are not distinguishable.
-        null, floor: chance and the control's score, as the result states them; the number should be above both.
+        null, trivial: chance and the control's score, as the result states them; the number should be above both.
         kind: of the model, see `ModelKind`.
         fixed: in words, why construction fixes the number; None where it does not.
     """
@@ -63,7 +63,7 @@ class ScoreRow:
     effect_size: float | None = None
     group: str | None = None
     null: float | None = None
-    floor: float | None = None
+    trivial: float | None = None
     kind: str | None = None
     fixed: str | None = None
 
@@ -73,16 +73,16 @@ class ScoreRow:
         return None if self.low is None or self.high is None else (self.low, self.high)
 
     def nulls(self, measure: Measure, info: TaskInfo) -> list[tuple[Measure, float]]:
-        """Null and floor, the larger first; see `nulls_of`."""
+        """Null and trivial baseline, the larger first; see `nulls_of`."""
         return nulls_of(measure, info, self._beside(measure))
 
     def least(self, measure: Measure, info: TaskInfo) -> float | None:
-        """The larger of null and floor; None where neither is stated."""
+        """The larger of null and trivial baseline; None where neither is stated."""
         least = least_of(measure, info, self._beside(measure))
         return None if least is None else least[1]
 
     def _beside(self, measure: Measure) -> dict[str, Number]:
-        pairs = ((measure.null, self.null), (measure.floor, self.floor))
+        pairs = ((measure.null, self.null), (measure.trivial, self.trivial))
         return {name: value for name, value in pairs if name is not None}
 
 
@@ -97,9 +97,9 @@ def _bounds(interval: Interval | None) -> dict[str, Any]:
     return dict(zip(("low", "high"), interval or (None, None), strict=True))
 
 
-def _null_and_floor(measure: Measure | None, stated: Mapping[str, Number]) -> dict[str, Any]:
-    """The null and the floor of a measure, as a result states them; empty for an unknown measure."""
-    names = {} if measure is None else {"null": measure.null, "floor": measure.floor}
+def _null_and_trivial(measure: Measure | None, stated: Mapping[str, Number]) -> dict[str, Any]:
+    """The null and the trivial baseline of a measure, as a result states them; empty for an unknown measure."""
+    names = {} if measure is None else {"null": measure.null, "trivial": measure.trivial}
     values = {column: stated.get(name) for column, name in names.items() if name is not None}
     return {column: float(value) for column, value in values.items() if value is not None}
 
@@ -127,7 +127,7 @@ def stated_rows(result: Result, label: str | None = None) -> Iterator[ScoreRow]:
         kind=model_kind(result.model).value,
     )
     for name, value in result.measures.items():
-        beside = _null_and_floor(described.get(name), result.measures)
+        beside = _null_and_trivial(described.get(name), result.measures)
         yield replace(first, measure=name, value=value, **_bounds(result.intervals.get(name)), **beside)
 
 
@@ -177,7 +177,7 @@ def score_rows(
             value=result.value(measure) if view is None else float(view.means[place]),
             **_bounds(comparison.interval(place, measure)),
             group=view.letters[place] if view is not None and measure.name in grouped else None,
-            **_null_and_floor(measure, result.result.measures),
+            **_null_and_trivial(measure, result.result.measures),
             fixed=fixed_by_construction(result, measure) or None,
         )
 

@@ -28,7 +28,7 @@ from .tables import (
     training_note,
     versioned_title,
 )
-from .task_verdicts import FLOOR, Standing, baseline_words
+from .task_verdicts import TRIVIAL, Standing, baseline_words
 
 MOST_COLUMNS = 5
 """Most columns of the table of the measures to trust."""
@@ -72,7 +72,7 @@ def summary_table(verdicts: Verdicts) -> Table:
         Row((Cell(label), *(Cell(of_kind.get(label)) for of_kind in standings), *by_label[label])) for label in order
     )
     signs = ", ".join(f"{sign} {standing.value}" for standing, sign in SIGNS.items())
-    meaning = f"Verdicts, over all bars of each deciding task and, by a sign, of one: {signs}."
+    meaning = f"Verdicts, over all baselines of each deciding task and, by a sign, of one: {signs}."
     said = (meaning,) if judged else ()
     verdict_columns = [Column(heading, numeric=False) for heading in headings]
     return Table(
@@ -147,7 +147,7 @@ def verdict_tables(verdicts: Verdicts) -> list[Table]:
         words |= baseline_words(info)
         columns = (
             MODEL,
-            Column("verdict", "above: above every bar by every task", numeric=False),
+            Column("verdict", "above: above every baseline by every task", numeric=False),
             *(Column(f"above {words[name]}?", numeric=False) for name in names),
             Column("in words", numeric=False),
         )
@@ -158,11 +158,11 @@ def verdict_tables(verdicts: Verdicts) -> list[Table]:
             rows.append(Row((Cell(model.label), Cell(model.standing.value), *cells, Cell(model.sentence))))
         note = (
             "Behind a standing: the difference and its 95 % interval; p of the paired test, corrected over all pairs, "
-            f"decides. Of {words[FLOOR]}, where no result is of it, the test is against a known level, corrected "
+            f"decides. Of {words[TRIVIAL]}, where no result is of it, the test is against a known level, corrected "
             "over all models."
         )
-        which = f" By the tasks of {kind}" if len(verdicts.judged) > 1 else ""
-        title = f"Is each model above what needs no learning?{which}"
+        which = f" Tasks for {kind}" if len(verdicts.judged) > 1 else ""
+        title = f"Is each model above all baselines?{which}"
         tables.append(Table(title, columns, tuple(rows), (note,), "verdicts"))
     return tables
 

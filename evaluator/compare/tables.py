@@ -122,8 +122,8 @@ def score_cells(
     shared: Mapping[str, Container[str]] | None = None,
     signs: Mapping[str, str] | None = None,
 ) -> list[Cell]:
-    """The cells of one model for `score_columns`: below a number its interval, null and floor (see `null_note`), and
-    why construction fixes it.
+    """The cells of one model for `score_columns`: below a number its interval, null and trivial baseline (see
+    `null_note`), and why construction fixes it.
 
     Args:
         scores: of the model.
@@ -191,8 +191,8 @@ def versioned_title(info: TaskInfo, version: int) -> str:
 
 
 def null_note(row: ScoreRow, measure: Measure, info: TaskInfo, *, shown_too: bool = False) -> str:
-    """The null and the floor of a measure, a line each, the larger first; by default without the nulls that have
-    columns of their own, but with a floor where it is the larger."""
+    """The null and the trivial baseline of a measure, a line each, the larger first; by default without the nulls that
+    have columns of their own, but with a trivial baseline where it is the larger."""
     return "\n".join(
         f"{null_name(measure, null)} {number_text(value, null.digits, minus='−')}"
         for place, (null, value) in enumerate(row.nulls(measure, info))
@@ -221,12 +221,12 @@ def shared_legend(shared: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def _is_beside(null: Measure, measure: Measure, shown_too: bool, *, is_larger: bool) -> bool:
-    """Whether a null stands beside a measure: a floor that is larger than chance always does."""
-    return shown_too or not null.shown or (is_larger and null.name == measure.floor)
+    """Whether a null stands beside a measure: a trivial baseline that is larger than chance always does."""
+    return shown_too or not null.shown or (is_larger and null.name == measure.trivial)
 
 
 def null_name(measure: Measure, null: Measure) -> str:
-    """The name of a measure's null beside it: null, chance, matched null; the same for its floor."""
+    """The name of a measure's null beside it: null, chance, matched null; the same for its trivial baseline."""
     return null.heading.removeprefix(f"{measure.heading} ")
 
 
@@ -238,14 +238,14 @@ def nulls_legend(measures: Sequence[Measure], info: TaskInfo, *, shown_too: bool
         placed = [one for one in measures if one.less_is_better == (place == "below")]
         meant: dict[str, str] = {}
         for one in placed:
-            for null in (info.measure(name) for name in (one.null, one.floor) if name is not None):
-                if _is_beside(null, one, shown_too, is_larger=one.floor is not None):
+            for null in (info.measure(name) for name in (one.null, one.trivial) if name is not None):
+                if _is_beside(null, one, shown_too, is_larger=one.trivial is not None):
                     name = null_name(one, null)
                     is_same = meant.setdefault(name, null.meaning) == null.meaning
                     # Where the meaning has several parts, the definition of the null comes after the last semicolon.
                     meant[name] = null.meaning if is_same else null.meaning.rpartition("; ")[0] or null.meaning
         texts = "; ".join(f"{name}, {words}" for name, words in meant.items())
-        several = ", the larger where there are two" if any(one.floor for one in placed) else ""
+        several = ", the larger where there are two" if any(one.trivial for one in placed) else ""
         sentences += [f"Beside it, the value that it has to be {place}{several}: {texts}."] if meant else []
     return sentences
 

@@ -1,8 +1,8 @@
 """The verdict table: models by tasks by baselines, each row a measure's standing with the difference behind it.
 
 `_standing_of_difference` makes a standing of a difference. A task's verdict is over its rows: those of one model in one
-task, against its untrained twin, plain descriptions of the input, the floor, and the further baselines of the task.
-Text, report, board, JSON and LaTeX are views of these rows.
+task, against its untrained twin, plain descriptions of the input, the trivial baseline, and the further baselines of
+the task. Text, report, board, JSON and LaTeX are views of these rows.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ASSUMED_SOURCES = 10
 LONGEST_NAME = 60
 """Characters of a stranger's name in a sentence."""
 
-TWIN, DESCRIPTION, FLOOR = "twin", "description", "floor"
+TWIN, DESCRIPTION, TRIVIAL = "twin", "description", "trivial"
 """Names of the baselines that every task has."""
 
 
@@ -88,8 +88,8 @@ class VerdictRow:
     Attributes:
         model: label of the model.
         task: name of the task.
-        baseline: ``twin``, ``description`` or ``floor``; of a further twin or control its prefix (``shuffled:``), of a
-            further baseline its name.
+        baseline: ``twin``, ``description`` or ``trivial``; of a further twin or control its prefix (``shuffled:``), of
+            a further baseline its name.
         words: the baseline, in words: "its untrained twin".
         reference: the other side, in words; several descriptions are several.
         standing: of the measure.
@@ -127,38 +127,17 @@ class VerdictRow:
 
     @property
     def figure(self) -> str:
-        """The difference with its interval and p; empty where there is none."""
-        first = " ".join(filter(None, (self.difference_text, self.interval_text)))
-        return ", ".join(filter(None, (first, self.p_text)))
-
-    @property
-    def difference_text(self) -> str:
-        """With its sign; empty where there is none."""
+        """The difference, with its interval and adjusted p: "−0.076 (95% CI −0.151 to −0.003; adjusted p = 0.058)";
+        empty without a difference."""
         if self.difference is None:
             return ""
-        text = number_text(self.difference, minus="−")
-        return text if self.difference < 0 else f"+{text}"
-
-    @property
-    def interval_text(self) -> str:
-        """In brackets; empty where there is none."""
-        if self.low is None or self.high is None:
-            return ""
-        return f"[{number_text(self.low, minus='−')}, {number_text(self.high, minus='−')}]"
-
-    @property
-    def corrected_text(self) -> str:
-        """The p in brackets where it says otherwise than the interval, which is of this comparison alone."""
-        if self.low is None or self.high is None or self.p is None or self.p <= SIGNIFICANT:
-            return ""
-        return "" if self.low <= 0 <= self.high else f"({self.p_text} among all comparisons)"
-
-    @property
-    def p_text(self) -> str:
-        """Empty where there is none."""
-        if self.p is None:
-            return ""
-        return "p < 0.001" if self.p < 0.001 else f"p = {self.p:.3f}"
+        difference = number_text(self.difference, minus="−")
+        ends = [] if self.low is None or self.high is None else [self.low, self.high]
+        parts = [f"95% CI {' to '.join(number_text(end, minus='−') for end in ends)}"] if ends else []
+        if self.p is not None:
+            parts.append("adjusted p < 0.001" if self.p < 0.001 else f"adjusted p = {self.p:.3f}")
+        behind = f" ({'; '.join(parts)})" if parts else ""
+        return f"{'' if self.difference < 0 else '+'}{difference}{behind}"
 
 
 def baseline_standing(rows: Sequence[VerdictRow]) -> Standing:
@@ -182,7 +161,8 @@ class TaskVerdict:
     Attributes:
         label: of the model.
         info: of the task.
-        rows: against the twin, plain descriptions and the floor; then the further baselines that have results.
+        rows: against the twin, plain descriptions and the trivial baseline; then the further baselines that have
+            results.
         flags: meanings of the flags that count against the model.
         unread: the number of answers that name no option, in words, where most do; else empty.
         refuses: whether most answers name no option under each control without the right sound.
@@ -225,7 +205,7 @@ class TaskVerdict:
 
 def baseline_words(info: TaskInfo) -> dict[str, str]:
     """The baselines that every task has, in words, by their names."""
-    return {TWIN: info.twin[1], DESCRIPTION: description_names(info), FLOOR: info.floor}
+    return {TWIN: info.twin[1], DESCRIPTION: description_names(info), TRIVIAL: info.trivial}
 
 
 def twins_of(comparison: Comparison, place: int) -> list[int]:
@@ -251,16 +231,16 @@ def task_verdicts(comparison: Comparison) -> tuple[TaskVerdict, ...]:
 
     A model is above another where the measure that the task judges by is significantly higher in the paired tests of
     all results, by `LEAST_DIFFERENCE` or more, and no other trusted measure is significantly lower. It is above the
-    floor, such as energy alone, where each trusted measure with a known value of the floor is significantly above that
-    value, corrected over all models (where the task names a measure to judge by, that one decides, and the others are
-    reported with it). It is above energy only if it is also above every baseline among the results whose only input
-    is the level, as above any other model. Where there is neither such a value nor such a baseline, nothing can be
-    told."""
+    trivial baseline, such as energy alone, where each trusted measure with a known value of the trivial baseline is
+    significantly above that value, corrected over all models (where the task names a measure to judge by, that one
+    decides, and the others are reported with it). It is above energy only if it is also above every baseline among the
+    results whose only input is the level, as above any other model. Where there is neither such a value nor such a
+    baseline, nothing can be told."""
     info, results, labels = comparison.info, comparison.results, comparison.labels
-    levels = levels_in(results) if info.floor == ENERGY else []
+    levels = levels_in(results) if info.trivial == ENERGY else []
     descriptions = descriptions_in(results, info)
     described = listed([labels[k] for k in descriptions]) if descriptions else ""
-    floors = _floor_rows(comparison, has_levels=bool(levels))
+    trivial_rows = _trivial_rows(comparison, has_levels=bool(levels))
     verdicts = []
     for place, result in enumerate(results):
         if result.kind is not ModelKind.TRAINED:
@@ -274,10 +254,11 @@ def task_verdicts(comparison: Comparison) -> tuple[TaskVerdict, ...]:
             rows += _paired_rows(comparison, place, k, TWIN, words, words, beside)
         if not twins:
             name = result.result.model.id
-            way = f"score `{shortened(prefix + name, LONGEST_NAME)}` beside it"
+            # A name to type is whole, unless it is longer than any of the Hub.
+            way = f"to compare, score `{shortened(prefix + name, 3 * LONGEST_NAME)}`"
             # The id of a class of the user's own is its name: neither listed, nor one of the Hub.
             if prefix == UNTRAINED and find_model(name) is None and "/" not in name:
-                way += ', as `run` does where your class names the attribute of its network, `network = "net"`'
+                way += ', which `run` does if your class names the attribute of its network, `network = "net"`'
             rows.append(missing_row(result.label, info, TWIN, way))
         for k in descriptions:
             rows += _paired_rows(comparison, place, k, DESCRIPTION, described, labels[k])
@@ -286,21 +267,23 @@ def task_verdicts(comparison: Comparison) -> tuple[TaskVerdict, ...]:
         unscored = [name for name in descriptions_of(info) if name not in scored]
         if unscored or not descriptions:
             named = listed(unscored) if unscored else description_names(info)
-            rows.append(missing_row(result.label, info, DESCRIPTION, f"score {named} beside it", named))
-        floor = [
+            rows.append(missing_row(result.label, info, DESCRIPTION, f"to compare, score {named}", named))
+        trivial = [
             row
             for k in levels
-            for row in _paired_rows(comparison, place, k, FLOOR, info.floor, labels[k], f" ({info.floor}: {labels[k]})")
+            for row in _paired_rows(
+                comparison, place, k, TRIVIAL, info.trivial, labels[k], f" ({info.trivial}: {labels[k]})"
+            )
         ]
-        floor += floors[place]
-        if not floor:
+        trivial += trivial_rows[place]
+        if not trivial:
             way = "no measure of these results has a known value of it"
-            way = f"score {level_names()} beside it" if info.floor == ENERGY else way
-            floor.append(missing_row(result.label, info, FLOOR, way))
-        rows += floor
+            way = f"to compare, score {level_names()}" if info.trivial == ENERGY else way
+            trivial.append(missing_row(result.label, info, TRIVIAL, way))
+        rows += trivial
         # A missing further baseline is no reason to withhold a verdict.
         controls = [results[k] for k in twins] if prefix.endswith(":") else []
-        for name, words in info.bars.items():
+        for name, words in info.optional_baselines.items():
             wanted = name + result.result.model.id if name.endswith(":") else name
             for k, other in enumerate(results):
                 if other.result.model.id == wanted and k != place:
@@ -321,7 +304,7 @@ def missing_row(model: str, info: TaskInfo, baseline: str, way: str, named: str 
         words=words,
         reference=words,
         standing=Standing.UNKNOWN,
-        outcome=f"no result of {named or words}: {way}",
+        outcome=f"not compared with {named or words} ({way})",
         is_missing=True,
     )
 
@@ -342,7 +325,7 @@ def _paired_rows(
             reference=reference,
             standing=Standing.UNKNOWN,
             measure=first.heading,
-            outcome=f"not all results have {first.heading} by sample, so nothing can be tested",
+            outcome=f"without {first.heading} by sample in all results, no comparison with {reference}",
         )
         return [replace(row, outcome=row.outcome + beside)]
     is_same = bool(np.array_equal(view.values[:, place], view.values[:, other]))
@@ -352,9 +335,9 @@ def _paired_rows(
         if measure is first or view is None:
             continue
         row = replace(paired_row(comparison, view, place, other, baseline, words, reference), decides=False)
-        # A measure with a floor is higher only where the model is also above its floor.
+        # A measure with a trivial baseline is higher only where the model is also above its trivial baseline.
         least = least_of(measure, info, comparison.results[place].result.measures)
-        if row.standing is Standing.ABOVE and measure.floor is not None and least is not None:
+        if row.standing is Standing.ABOVE and measure.trivial is not None and least is not None:
             interval, _ = _above(view, place, least[1])
             if interval is None or interval[0] <= 0:
                 reached = f"{least[0].heading} ({number_text(least[1], minus='−')})"
@@ -393,17 +376,17 @@ def _standing_of_difference(
     difference that counts."""
     heading = measure.heading
     if interval is None or p is None:
-        standing, outcome = Standing.UNKNOWN, f"{heading} has too few samples to tell"
+        standing, outcome = Standing.UNKNOWN, f"too few samples to compare {heading} with {names[4]}"
     elif p <= SIGNIFICANT and difference >= margin and difference > 0:
         standing, outcome = Standing.ABOVE, f"{heading} is higher"
     elif p <= SIGNIFICANT and difference < 0:
         standing, outcome = Standing.BELOW, f"{heading} is lower"
     elif p <= SIGNIFICANT:
-        standing, outcome = Standing.NOT_SHOWN, f"{heading} is higher, but by less than the {margin:g} that counts"
+        standing, outcome = Standing.NOT_SHOWN, f"{heading} is higher, but by less than {margin:g}"
     elif interval[1] <= margin:
-        standing, outcome = Standing.NOT_SHOWN, f"{heading} is no higher"
+        standing, outcome = Standing.NOT_SHOWN, f"{heading} is not higher"
     else:
-        standing, outcome = Standing.NOT_SHOWN, f"{heading} cannot be told apart"
+        standing, outcome = Standing.NOT_SHOWN, f"{heading} does not differ significantly"
     low, high = interval or (None, None)
     model, task, baseline, words, reference = names
     return VerdictRow(
@@ -422,8 +405,8 @@ def _standing_of_difference(
     )
 
 
-def _floor_rows(comparison: Comparison, *, has_levels: bool) -> list[list[VerdictRow]]:
-    """For each result its rows against the known values of the floor; all p are corrected together.
+def _trivial_rows(comparison: Comparison, *, has_levels: bool) -> list[list[VerdictRow]]:
+    """For each result its rows against the known values of the trivial baseline; all p are corrected together.
 
     Args:
         comparison: of the results.
@@ -451,23 +434,23 @@ def _floor_rows(comparison: Comparison, *, has_levels: bool) -> list[list[Verdic
             if least is None:
                 continue
             null = least_of(view.measure, info, result.result.measures)
-            least = max(least, null[1]) if view.measure.floor is not None and null is not None else least
+            least = max(least, null[1]) if view.measure.trivial is not None and null is not None else least
             margin = 0.0 if isinstance(value, str) else LEAST_DIFFERENCE
             interval, p = _above(view, place, least, result.kind is ModelKind.TRAINED)
             tested.append((place, view.measure, float(view.means[place]) - least, interval, p, margin, least))
     reaches = "reaches {} by chance" if info.is_level_matched else "reaches {}"
-    if info.is_level_matched and info.floor == ENERGY and not has_levels:
+    if info.is_level_matched and info.trivial == ENERGY and not has_levels:
         reaches = f"is assumed to reach chance, {{}}: no result of {level_names()}"
     p_values = [p for *_, p, _, _ in tested if p is not None]
     corrected = iter(stats.false_discovery_control(p_values).tolist() if p_values else [])
     rows: list[list[VerdictRow]] = [[] for _ in comparison.results]
     for place, measure, difference, interval, p, margin, least in tested:
-        floor = info.floor if measure.floor is None else f"the larger of {info.floor} and its floor"
-        names = (comparison.labels[place], info.name, FLOOR, info.floor, f"the score of {floor}")
+        trivial = info.trivial if measure.trivial is None else f"the larger of {info.trivial} and its trivial baseline"
+        names = (comparison.labels[place], info.name, TRIVIAL, info.trivial, f"the score of {trivial}")
         row = _standing_of_difference(
             names, measure, difference, interval, None if p is None else next(corrected), margin
         )
-        outcome = f"{row.outcome} ({floor} {reaches.format(number_text(least, minus='−'))})"
+        outcome = f"{row.outcome} ({trivial} {reaches.format(number_text(least, minus='−'))})"
         rows[place].append(replace(row, outcome=outcome, decides=measure is info.judge or not info.judged_by))
     return rows
 

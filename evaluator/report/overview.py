@@ -59,8 +59,8 @@ class OverviewLine:
     Attributes:
         name: of the model, shortened.
         text: its score.
-        least: percent, the number that the model has to be above by its own result, where its measure has a floor; else
-            None.
+        least: percent, the number that the model has to be above by its own result, where its measure has a trivial
+            baseline; else None.
         least_text: that number; empty where there is none.
         zone: percent of the width covered by the untrained twin and the baselines, with their intervals, except scores
             fixed by construction; None where there is no such result.
@@ -145,10 +145,11 @@ def overview(comparison: Comparison, view: View) -> Overview:
     trained, baselines = of_kind[ModelKind.TRAINED], of_kind[ModelKind.BASELINE]
     places = sorted(trained or range(len(scores)), key=lambda k: -float(view.means[k]))
     drawn = places[:MOST_LINES]
-    # Where all results share a null it is chance; a measure with a floor has one per result, that of its own numbers.
+    # Where all results share a null it is chance; a measure with a trivial baseline has one per result, that of its own
+    # numbers.
     nulls = {row.null for row in scores}
-    chance = next(iter(nulls)) if measure.floor is None and len(nulls) == 1 else None
-    least = {k: None if measure.floor is None else scores[k].least(measure, info) for k in drawn}
+    chance = next(iter(nulls)) if measure.trivial is None and len(nulls) == 1 else None
+    least = {k: None if measure.trivial is None else scores[k].least(measure, info) for k in drawn}
     ends = [row.interval[1] for row in scores if row.interval]
     # The lower end of a baseline's interval decides nothing, and may be far below all scores: it is cut at the edge.
     ends += [row.interval[0] for k, row in enumerate(scores) if row.interval and (k in places or k not in baselines)]

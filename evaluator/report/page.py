@@ -321,7 +321,9 @@ def _environment() -> jinja2.Environment:
         unbroken=_unbroken,
         # Without line breaks in sums and differences of single letters; in intervals and p values.
         formula=lambda text: _unbroken_in(text, r"\b(\w [−+=] \w)\b"),
-        intervals=lambda text: _unbroken_in(text, r"(\[[^\]]*\]|\bp [=<] \S+)"),
+        intervals=lambda text: _unbroken_in(
+            text, r"(\[[^\]]*\]|\b95% CI \S+ to [^\s;)]+|\badjusted p [=<] [^\s;).]+(?:\.\d+)?|\bp [=<] \S+)"
+        ),
         # A label of the data, a hyphen before a number as a minus sign.
         with_minus=lambda text: re.sub(r"(?<![\w.\-])-(?=\d)", "−", text),
         latex=lambda table: _lines(to_latex(table)),

@@ -309,12 +309,12 @@ def bag(data: CaptionMaterial) -> list[Check]:
             means = np.array([_mean(task, scores, name, split) for split in splits.values()])
             worst = float(means[np.abs(means - value).argmax()])
             checks.append(near(subject, f"{heading(task, name)}, farthest of {len(splits)} splits", value, worst))
-        checks.append(near(subject, heading(task, "floor_group"), 0, float(scores.measures["floor_group"] or 0)))
+        checks.append(near(subject, heading(task, "trivial_group"), 0, float(scores.measures["trivial_group"] or 0)))
     return checks
 
 
 def random(data: CaptionMaterial) -> list[Check]:
-    """A model without knowledge, with distinct vectors, is at chance, and so is its floor."""
+    """A model without knowledge, with distinct vectors, is at chance, and so is its trivial baseline."""
     checks = []
     for task, items in data.items.items():
         runs = [items.measures(*random_embeddings(items, data.seed, number)) for number in range(data.plan.models)]
@@ -324,8 +324,8 @@ def random(data: CaptionMaterial) -> list[Check]:
                 value = float(np.mean([run[f"{prefix}{name}"] for run in runs]))
                 chance, of_items = runs[0][f"{prefix}chance_{name}"], round(runs[0][count]) * len(runs)
                 checks.append(chance_near("random", heading(task, f"{prefix}{name}"), chance, value, of_items))
-        floor = float(np.mean([run["floor_group"] for run in runs]))
-        checks.append(near("random", heading(task, "floor_group"), runs[0]["chance_group"], floor, 0.01))
+        trivial = float(np.mean([run["trivial_group"] for run in runs]))
+        checks.append(near("random", heading(task, "trivial_group"), runs[0]["chance_group"], trivial, 0.01))
     return checks
 
 
@@ -387,12 +387,13 @@ def turn_noise(data: CaptionMaterial, progress: bool) -> tuple[DialTable, list[C
             moves(subject, score, levels, values, falls=True),
             chance_near(subject, f"{score}, at the end", runs[-1][0][f"chance_{name}"], values[-1], count),
         ]
-    scores = {heading(ATTRIBUTE, name): _along(runs, name) for name in (*names, "floor_group")}
+    scores = {heading(ATTRIBUTE, name): _along(runs, name) for name in (*names, "trivial_group")}
     return DialTable("sd of noise", levels, scores), checks
 
 
 def turn_twins(data: CaptionMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
-    """Without knowledge: the nearer the twins, the lower the scores and their floor; match stays at one half."""
+    """Without knowledge: the nearer the twins, the lower the scores and their trivial baseline; match stays at one
+    half."""
     items, levels = data.items[ORDER], thinned(DISTANCES, data.plan.every)
     models, count = data.plan.models, data.plan.models * len(items.rows)
     runs = _turn(items, levels, models, lambda apart, number: near_twins(items, apart, data.seed, number), progress)
@@ -401,16 +402,16 @@ def turn_twins(data: CaptionMaterial, progress: bool) -> tuple[DialTable, list[C
         subject, means = f"twins {level:g} apart", {name: _along([of_level], name)[0] for name in of_level[0]}
         checks.append(chance_near(subject, heading(ORDER, "match"), 0.5, means["match"], count))
         for name in ("text", "audio", "group"):
-            score = f"{heading(ORDER, name)} beside its floor"
-            checks.append(chance_near(subject, score, means[f"floor_{name}"], means[name], count))
-    floor = _along(runs, "floor_group")
+            score = f"{heading(ORDER, name)} beside its trivial baseline"
+            checks.append(chance_near(subject, score, means[f"trivial_{name}"], means[name], count))
+    trivial = _along(runs, "trivial_group")
     subject = "as twins part"
     checks += [
-        at_most(subject, f"{heading(ORDER, 'floor_group')}, at the start", 0.01, floor[0]),
-        moves(subject, heading(ORDER, "floor_group"), levels, floor),
-        near(subject, f"{heading(ORDER, 'floor_group')}, at the end", 1 / 6, floor[-1], 0.02),
+        at_most(subject, f"{heading(ORDER, 'trivial_group')}, at the start", 0.01, trivial[0]),
+        moves(subject, heading(ORDER, "trivial_group"), levels, trivial),
+        near(subject, f"{heading(ORDER, 'trivial_group')}, at the end", 1 / 6, trivial[-1], 0.02),
     ]
-    names = ("text", "audio", "group", "match", "floor_text", "floor_audio", "floor_group")
+    names = ("text", "audio", "group", "match", "trivial_text", "trivial_audio", "trivial_group")
     return DialTable("distance of twins", levels, {heading(ORDER, name): _along(runs, name) for name in names}), checks
 
 

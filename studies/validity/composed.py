@@ -135,7 +135,7 @@ def abilities(data: Composed) -> list[Check]:
 
 
 def shortcuts(data: Composed) -> list[Check]:
-    """One half of the query, or neither: exactly its floor, and no gain."""
+    """One half of the query, or neither: exactly its trivial baseline, and no gain."""
     checks = []
     of_labels = data.measures(*data.vectors(labels_heard, silent))
     checks += data.near_kinds("source alone", (1 / 4, 1 / 3, 1 / 2), of_labels, False)

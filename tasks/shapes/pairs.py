@@ -43,7 +43,7 @@ _DIALS = {"gap": "gap in s", "overlap": "overlap in s", "distance": "distance in
 _BARS = {"score_text": "text", "score_audio": "audio", "score": "group", "score_match": "match"}
 """The drawn columns of the samples, and the measures that are their means."""
 
-_COLOUR, _CHANCE, _FLOOR, _PRINTED = "#0072B2", "#555555", "#D55E00", "#888888"
+_COLOUR, _CHANCE, _TRIVIAL, _PRINTED = "#0072B2", "#555555", "#D55E00", "#888888"
 """Colours of Okabe and Ito 2008, "Color universal design", and grey."""
 
 FEWEST_CLIPS = 2
@@ -65,14 +65,14 @@ TEXTS: dict[str, Any] = {
     "needs": TEXT_ENCODER,
     "on_request": True,
     "is_level_matched": True,
-    "floor": "chance",  # energy alone has no text
+    "trivial": "chance",  # energy alone has no text
 }
 """Facts of the tasks of clips and texts; see `TaskInfo`."""
 
 PAIRS: dict[str, Any] = TEXTS | {
     "samples": "items",
     "ranks_by": "group",
-    # The group score has a floor of each model's own beside its chance level: it has to exceed the larger.
+    # The group score has a trivial baseline of each model's own beside its chance level: it has to exceed the larger.
     "trusted": {"match": "chance_match", "group": "chance_group"},
     "judged_by": "match",  # its chance level is exactly 1/2
     "heard_by": "margin",
@@ -86,9 +86,9 @@ PAIRS: dict[str, Any] = TEXTS | {
 """Facts of the tasks of captions of the same words."""
 
 PAIR_WARNING = (
-    "Chance is not the floor of group: a model that takes the two captions, or the two clips, for nearly one falls "
-    "below 1/6 without hearing anything the wrong way round, and one that takes them for opposites reaches nearly 1/2 "
-    "without knowing anything. Group has to be above the larger of chance and its floor, and above the untrained twin. "
+    "Chance is not the trivial baseline of group. A model that embeds the two captions, or the two clips, almost "
+    "alike falls below 1/6 without any error of its own; one that embeds them as opposites approaches 1/2 without any "
+    "knowledge. Group has to be above the larger of chance and its trivial baseline, and above the untrained twin. "
     "Match separates little knowledge from none, which is exactly 1/2; group alone says that single captions and clips "
     "are distinguished."
 )
@@ -287,12 +287,13 @@ def whole_clip_samples(rows: Sequence[Row], texts: Sequence[str]) -> Samples:
 def draw_scores(
     axes: Axes, columns: Mapping[str, Floats], measures: Mapping[str, Number], printed: Printed | None = None
 ) -> None:
-    """Draw one model's scores with 95 % intervals by the normal distribution, each beside its chance and its floor.
+    """Draw one model's scores with 95 % intervals by the normal distribution, each beside its chance and its trivial
+    baseline.
 
     Args:
         axes: an empty panel.
         columns: those of `_BARS`, each [n].
-        measures: with their ``chance_`` and ``floor_``.
+        measures: with their ``chance_`` and ``trivial_``.
         printed: published figures, marked in grey beside them.
     """
     places = range(len(_BARS))
@@ -301,7 +302,7 @@ def draw_scores(
     halves = [1.96 * float(columns[name].std(ddof=1)) / math.sqrt(n) if n > 1 else 0.0 for name in _BARS]
     axes.bar(places, means, width=0.6, color="#80B9D9", edgecolor=_COLOUR, linewidth=0.6)
     axes.errorbar(places, means, halves, color=_COLOUR, linestyle="", capsize=2, linewidth=0.8)
-    for prefix, colour, style in (("chance", _CHANCE, "--"), ("floor", _FLOOR, ":")):
+    for prefix, colour, style in (("chance", _CHANCE, "--"), ("trivial", _TRIVIAL, ":")):
         for place, name in zip(places, _BARS.values(), strict=True):
             value = measures.get(f"{prefix}_{name}")
             if value is not None:
@@ -317,10 +318,11 @@ _SCORES = Drawing(
     name="scores",
     title=(
         "Text, audio, group and match with 95 % intervals by the normal distribution. Dashed: chance, that of "
-        "independent similarities. Dotted: the floor, what captions and clips as near as this model has them leave of "
-        "chance without knowledge; that of match is its chance. A score has to be above the higher of both."
+        "independent similarities. Dotted: the trivial baseline, which is what the distances between this model's "
+        "captions, and between its clips, leave of chance; that of match is its chance. A score has to be above the "
+        "higher of both."
     ),
-    alternative="Bars of text, audio, group and match with chance and floor, a panel a model.",
+    alternative="Bars of text, audio, group and match with chance and trivial baseline, a panel a model.",
     columns=tuple(_BARS),
     panel=draw_scores,
     y="share of items",

@@ -97,10 +97,10 @@ QUESTIONS: dict[str, Any] = {
         *("cascade", "without-audio:", "shuffled-audio:", "events-as-text:"),
     ),
     "is_level_matched": True,
-    "floor": "the best that needs no listening",  # a constant answer needs no sound at all
+    "trivial": "the best that needs no listening",  # a constant answer needs no sound at all
     "twin": ("without-audio:", "the same model without sound"),  # without training a language model answers nothing
     # Questions alone and sound without time are among the plain descriptions.
-    "bars": {"shuffled-audio:": "itself on shuffled stretches of sound"},
+    "optional_baselines": {"shuffled-audio:": "itself on shuffled stretches of sound"},
     "choices": AskingSpec().values(),
 }
 """Facts of the tasks of questions with options; see `TaskInfo`."""
@@ -112,7 +112,7 @@ CLIP_QUESTIONS: dict[str, Any] = QUESTIONS | {
     ),
     "ability": "listen",
     "described_by": ("blind",),  # who is below a description of the sound may listen all the same
-    "bars": {"noise-audio:": "itself on noise", "other-audio:": "itself on another clip"},
+    "optional_baselines": {"noise-audio:": "itself on noise", "other-audio:": "itself on another clip"},
 }
 """Facts of the tasks of tables of questions, of stated kinds or of none."""
 

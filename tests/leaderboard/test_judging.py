@@ -9,7 +9,7 @@ import pytest
 from board_entries import made_up
 
 from audio_compositionality.evaluator.compare.comparison import OpenedData
-from audio_compositionality.evaluator.compare.model_verdicts import tasks_sentence
+from audio_compositionality.evaluator.compare.model_verdicts import task_phrase
 from audio_compositionality.evaluator.compare.task_verdicts import Standing
 from audio_compositionality.evaluator.results.result import CLUSTER, Result, ResultError, SampleTable
 from audio_compositionality.leaderboard.board import MOST_TESTED, order_beside, trimmed_samples, verdict_beside
@@ -51,7 +51,7 @@ PLAIN = [result(name, HARD - 0.06 + small(2)) for name in DESCRIPTIONS]
 
 def test_a_small_difference_in_every_sample_shows():
     verdict = verdict_beside(INFO, MODEL, [TWIN, *PLAIN], CLOSED)
-    assert verdict.standings == {"twin": ABOVE, "description": ABOVE, "floor": ABOVE}
+    assert verdict.standings == {"twin": ABOVE, "description": ABOVE, "trivial": ABOVE}
     assert verdict.comparison is None, "it holds the scores of all samples"
 
 
@@ -68,15 +68,15 @@ def test_with_an_entry_of_other_samples_or_without_any_nothing_can_be_told(other
     outcome = "the samples of untrained:org/one cannot be read, or are others"
     for twins in ([other], [TWIN, other]):
         verdict = verdict_beside(INFO, MODEL, [*twins, *PLAIN], CLOSED)
-        assert list(verdict.standings.items()) == [("twin", UNKNOWN), ("description", ABOVE), ("floor", ABOVE)]
+        assert list(verdict.standings.items()) == [("twin", UNKNOWN), ("description", ABOVE), ("trivial", ABOVE)]
         assert verdict.baselines["twin"][-1].outcome == outcome
-        assert tasks_sentence(["T"], [verdict]) == f"not to be judged yet by T: {outcome}."
+        assert task_phrase(verdict).endswith(f"; {outcome}")
 
 
 def test_a_description_and_a_level_without_samples_cannot_be_told_either():
     beside = [TWIN, *(without(result(id, HARD - 0.2)) for id in (*DESCRIPTIONS, "rms", "shuffled:org/one"))]
     verdict = verdict_beside(INFO, MODEL, beside, CLOSED)
-    expected = {"twin": ABOVE, "description": UNKNOWN, "floor": UNKNOWN, "shuffled:": UNKNOWN}
+    expected = {"twin": ABOVE, "description": UNKNOWN, "trivial": UNKNOWN, "shuffled:": UNKNOWN}
     assert list(verdict.standings.items()) == list(expected.items())
     assert not any(row.is_missing for row in verdict.rows)
 
@@ -86,7 +86,7 @@ def test_without_its_own_samples_or_with_those_that_the_data_do_not_have_nothing
     data = OpenedData(None, Samples(({"id": "other"},), np.zeros(1, np.int64)), None)
     for model, opened in ((without(MODEL), CLOSED), (MODEL, data)):
         verdict = verdict_beside(INFO, model, [TWIN, *PLAIN], opened)
-        assert verdict.standings == {"twin": UNKNOWN, "description": UNKNOWN, "floor": UNKNOWN}
+        assert verdict.standings == {"twin": UNKNOWN, "description": UNKNOWN, "trivial": UNKNOWN}
         assert {row.outcome for row in verdict.rows} == {
             "the samples of this entry cannot be read, or are not those of the data"
         }
@@ -116,11 +116,11 @@ def test_models_that_cannot_be_told_apart():
     close = {"org/one": MODEL, "org/two": result("org/two", HARD + small(5)), "org/low": result("org/low", HARD - 0.2)}
     said = order_beside(INFO, close, set(close), CLOSED)
     first, second = sorted(("org/one", "org/two"), key=lambda name: -close[name].measures["adjusted"])
-    assert said[0] == f"{first} cannot be told from {second}."
-    assert said[1].startswith(f"{first} is higher than org/low, +0.2")
+    assert said[0] == f"{first} does not differ significantly from {second}."
+    assert said[1].startswith(f"{first} is higher than org/low: +0.2")
     assert order_beside(INFO, close, {"org/one"}, CLOSED) == ()
     two = {name: close[name] for name in ("org/one", "org/two")}
-    assert "cannot be told apart, " in "".join(order_beside(INFO, two, set(), CLOSED))
+    assert "do not differ significantly: " in "".join(order_beside(INFO, two, set(), CLOSED))
     apart = {**two, "org/two": without(close["org/two"])}
     assert order_beside(INFO, apart, set(apart), CLOSED) == ()
 

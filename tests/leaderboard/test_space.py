@@ -195,10 +195,10 @@ def test_the_page_of_a_model_has_an_address(page, entries):
     assert (opens.link, opens.visible) == ("?model=org%2Fe03", True)
     assert details["value"] == entries[3].id
     said = (
-        "is not shown to be above energy alone and not compared with its untrained twin by A-COAT on "
-        "mini (data abababab)."
+        "A-COAT on mini (data abababab): mixed results against energy alone; not compared with its untrained "
+        "twin (to compare, score `untrained:org/e03`"
     )
-    assert conclusion == f"org/e03 (reported) {said}"
+    assert conclusion.startswith(f"org/e03 (reported): {said}")
     assert older == []
     numbers, origin, *_ = page.of_entry(entries[3].id)
     assert "A-COAT" in {row[0] for row in numbers}

@@ -85,7 +85,7 @@ def test_difference_and_kind_are_columns(learnt, coat):
         {c.heading: cell_text(cell, c) for cell, c in zip(row.cells, columns(coat), strict=True)}
         for row in board_table(coat, rows).rows
     ]
-    assert lines[0]["above its twin by"] == "+0.200 [0.173, 0.225]"
+    assert lines[0]["above its twin by"].startswith("+0.200 (95% CI 0.173 to 0.225; adjusted p < ")
     assert [line["kind"] for line in lines] == ["model", "untrained network", "baseline", "baseline"]
     assert [line["above its twin by"] for line in lines[1:]] == ["–"] * 3
 
@@ -211,7 +211,7 @@ def test_a_model_of_two_cards_stands_in_the_overview_once(learnt, make_scored):
         rows = standing_rows(shown)
         assert (rows[0].model, rows[0].kind) == ("org/good", ModelKind.TRAINED)
         assert standing_html(shown, rows).count('href="?model=org%2Fgood"') == 1
-        assert model_conclusion(board, "org/good").startswith("org/good (by eve) is above its untrained twin")
+        assert model_conclusion(board, "org/good").startswith("org/good (by eve): A-COAT on ")
 
 
 def test_a_reported_card_says_nothing_of_the_maintainers_entry(learnt, make_scored):
@@ -231,14 +231,14 @@ def test_a_reported_card_says_nothing_of_the_maintainers_entry(learnt, make_scor
     assert kinds["log-mel-statistics", "by the maintainers"] == (ModelKind.BASELINE, False)
     assert kinds["log-mel-statistics", "reported"] == (ModelKind.TRAINED, False)
     assert kinds["org/good", "by eve"] == (ModelKind.TRAINED, False)
-    first, second = model_conclusion(board, "log-mel-statistics").split(" log-mel-statistics (reported) ")
+    first, second = model_conclusion(board, "log-mel-statistics").split(" log-mel-statistics (reported): ")
     assert first.startswith("log-mel-statistics (by the maintainers) is a baseline: ")
-    assert second.startswith("is not to be judged yet")
+    assert second.startswith("A-TRE on ")
     said = model_conclusion(board, "org/good")
-    assert "org/good (by eve) is above its untrained twin" in said
+    assert "org/good (by eve): A-COAT on " in said
     assert kinds["org/good", "by bob"] == (ModelKind.TRAINED, True)
-    assert "org/good (by bob) is trained on our generator, and " in said
-    assert said.count("trained on our generator") == 1
+    assert "org/good (by bob) (trained on data from our generator): " in said
+    assert said.count("trained on data from our generator") == 1
 
 
 def test_its_html_has_sections_signs_and_no_stranger_s_markup(several, make_scored):
@@ -264,11 +264,11 @@ def test_its_html_has_sections_signs_and_no_stranger_s_markup(several, make_scor
 
 def test_what_is_said_of_a_model_is_the_verdict_s_sentence(several):
     assert model_conclusion(several, "org/good").startswith(
-        f"By the tasks of audio encoders, org/good (by eve) is above its untrained twin, log-mel-statistics, "
-        f"modulation-statistics and energy alone by A-COAT on {DATA};"
+        f"org/good (by eve), tasks for audio encoders: A-COAT on {DATA}: better than its untrained twin, "
+        "log-mel-statistics, modulation-statistics and energy alone."
     )
-    assert "By the tasks of audio–text encoders, org/good (by eve) is " in model_conclusion(several, "org/good")
-    assert "score `untrained:org/noise` beside it" in model_conclusion(several, "org/noise")
+    assert "org/good (by eve), tasks for audio–text encoders: " in model_conclusion(several, "org/good")
+    assert "to compare, score `untrained:org/noise`" in model_conclusion(several, "org/noise")
     assert model_conclusion(several, "log-mel-statistics").startswith(
         "log-mel-statistics (by the maintainers) is a baseline: "
     )
@@ -279,11 +279,11 @@ def test_a_model_of_our_own_generator_is_called_so(learnt, make_scored):
     own = make_scored("org/ours", 0.4, 31, model={"trained_on": "comp_a_train of the preset full"})
     board = board_of(*learnt, own)
     html = standing_html(shown := standing_columns(board, DATA, ""), standing_rows(shown))
-    assert html.count("trained on our generator") == 1
+    assert html.count("trained on data from our generator") == 1
     assert model_conclusion(board, "org/ours").startswith(
-        "org/ours (reported) is trained on our generator, and not to be judged yet"
+        "org/ours (reported) (trained on data from our generator): A-COAT on "
     )
-    assert "trained on our generator" in notes(own, load_task("a_coat").info)
+    assert "trained on data from our generator" in notes(own, load_task("a_coat").info)
 
 
 def test_two_entries_of_a_model_are_told_apart(learnt, make_scored):

@@ -155,11 +155,11 @@ class TestCsv:
         assert (line["null"], line["parameters"]) == ("-0.5", "7"), "numbers stay numbers"
 
 
-def test_what_group_has_to_be_above_is_the_larger_of_chance_and_its_own_floor(make_entry):
+def test_what_group_has_to_be_above_is_the_larger_of_chance_and_its_own_trivial(make_entry):
     info = load_task("comp_a_order").info
     shown = []
-    for floor in (0.03, 0.41):
-        measures = {"chance_group": 1 / 6, "floor_group": floor}
+    for trivial in (0.03, 0.41):
+        measures = {"chance_group": 1 / 6, "trivial_group": trivial}
         table = board_table(info, [Shown(make_entry("org/one", task="comp_a_order", measures=measures), 1)])
         place = [column.heading for column in table.columns].index("to be above")
         shown.append(table.rows[0].cells[place].value)

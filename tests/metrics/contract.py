@@ -146,7 +146,7 @@ class MetricContract:
 
     def test_measures_name_each_other(self) -> None:
         for measure in self.measures.values():
-            for other in (measure.null, measure.floor, measure.spread):
+            for other in (measure.null, measure.trivial, measure.spread):
                 assert other is None or other in self.measures, f"{measure.name} names {other}"
             assert measure.range[0] < measure.range[1]
             assert measure.spread is None or measure.fitted

@@ -34,7 +34,7 @@ class TestContract(MetricContract):
     name = "comp_a"
     embeddings = ("audio", "text")
     needed = ("audio", "text", "item")
-    at_constant: ClassVar = {"group": 0, "text_pairwise": 0.5, "ties": 1, "match_ties": 1, "floor_group": 0}
+    at_constant: ClassVar = {"group": 0, "text_pairwise": 0.5, "ties": 1, "match_ties": 1, "trivial_group": 0}
 
     def test_order_of_samples_does_not_matter(self) -> None:
         example = self.example()
@@ -125,7 +125,7 @@ def test_embeddings_are_compared_by_scipy_s_cosine() -> None:
         s[number, : len(rows), : len(rows)] = 1 - cdist(text[rows], audio[rows], "cosine")
     expected, result = comp_a(similarity=s, return_scores=True), comp_a(audio, text, item, return_scores=True)
     for name, value in result.items():
-        if "floor" in name:
+        if "trivial" in name:
             assert expected[name] is None
         elif name.startswith("scores"):
             np.testing.assert_allclose(value, expected[name], atol=1e-12)
@@ -179,10 +179,10 @@ def test_a_tie_is_a_millionth() -> None:
         assert (result["group"], result["match"]) == (group, match)
 
 
-# ----- the floor
+# ----- the trivial baseline
 
 
-def loop_floor(audio: np.ndarray, text: np.ndarray, item: list[str], clusters: list[Any], k: int) -> dict[str, float]:
+def loop_trivial(audio: np.ndarray, text: np.ndarray, item: list[str], clusters: list[Any], k: int) -> dict[str, float]:
     """Mean scores of captions with the clips of other clusters' items, in every order, with loops."""
     names = list(dict.fromkeys(item))
     rows = [[row for row, name in enumerate(item) if name == one] for one in names]
@@ -195,15 +195,15 @@ def loop_floor(audio: np.ndarray, text: np.ndarray, item: list[str], clusters: l
 
 
 @pytest.mark.parametrize("clusters", [None, ["a", "b", "a", 7, "b", "a", 7, "c"], ["", "", "", "x", "x", "", "", ""]])
-def test_floor_equals_brute_force(clusters: list[Any] | None) -> None:
+def test_trivial_equals_brute_force(clusters: list[Any] | None) -> None:
     audio, text, item = items(8, dim=5, thirds=5)
     result = comp_a(audio, text, item, clusters=clusters)
-    assert comp_a(audio, text, item, clusters=[1] * 8)["floor_group"] is None  # no other item
+    assert comp_a(audio, text, item, clusters=[1] * 8)["trivial_group"] is None  # no other item
     alone = list(range(8)) if clusters is None else [name or place for place, name in enumerate(clusters)]
     for k, prefix in ((2, ""), (3, "triplets_")):
-        expected = loop_floor(audio, text, item, alone, k)
+        expected = loop_trivial(audio, text, item, alone, k)
         assert expected.pop("match") == pytest.approx(1 / math.factorial(k), abs=1e-12), "that of match is its chance"
-        assert {name: result[f"{prefix}floor_{name}"] for name in expected} == pytest.approx(expected, abs=1e-12)
+        assert {name: result[f"{prefix}trivial_{name}"] for name in expected} == pytest.approx(expected, abs=1e-12)
         assert expected["text"] > 0
 
 
@@ -212,12 +212,12 @@ def test_of_many_items_each_is_crossed_with_its_share(monkeypatch: pytest.Monkey
     whole = comp_a(audio, text, item)
     monkeypatch.setattr(module, "CROSSED", 30)
     part = comp_a(audio, text, item)
-    for name in ("floor_text", "floor_audio", "floor_group", "triplets_floor_text"):
+    for name in ("trivial_text", "trivial_audio", "trivial_group", "triplets_trivial_text"):
         assert part[name] != whole[name]
         assert part[name] == pytest.approx(whole[name], rel=0.15)
     thirds = [[row for row, name in enumerate(item) if int(name.split()[1]) % 3 == part] for part in range(3)]
-    parts = [comp_a(audio[rows], text[rows], [item[row] for row in rows])["floor_text"] for rows in thirds]
-    assert part["floor_text"] == pytest.approx(np.mean(parts), abs=1e-12)
+    parts = [comp_a(audio[rows], text[rows], [item[row] for row in rows])["trivial_text"] for rows in thirds]
+    assert part["trivial_text"] == pytest.approx(np.mean(parts), abs=1e-12)
 
 
 # ----- intervals and tags

@@ -63,16 +63,16 @@ def test_ranks_are_scipy_s() -> None:
     assert result["chance"] < result["change_only_r1"] < result["r1"] < 1  # the case is neither chance nor trivial
 
 
-def test_floor_is_the_greatest_of_three_and_gain_is_paired() -> None:
+def test_trivial_is_the_greatest_of_three_and_gain_is_paired() -> None:
     given = queries()
     result = composed_retrieval(**given, return_scores=True)
     greatest = "source_only_r1" if result["source_only_r1"] > result["change_only_r1"] else "change_only_r1"
-    assert result["floor"] == result[greatest] > result["chance"]
+    assert result["trivial"] == result[greatest] > result["chance"]
     paired = np.subtract(result["scores"], result[f"scores_{greatest}"])
     np.testing.assert_array_equal(result["scores_gain"], paired)
     nothing = composed_retrieval(**{**given, "source": 0 * given["source"], "change": 0 * given["change"]})
     sizes = np.array([len(x) for x in given["candidates"]])
-    assert nothing["r1"] == nothing["floor"] == pytest.approx(np.mean(1 / sizes), abs=1e-12)
+    assert nothing["r1"] == nothing["trivial"] == pytest.approx(np.mean(1 / sizes), abs=1e-12)
     assert nothing["gain"] == pytest.approx(0, abs=1e-12)
     # The mean of 1/rank over all orders: (1/K) Σ 1/k, by a sum of binomials as another form.
     harmonic = [sum((-1) ** (k + 1) * comb(size, k) / k for k in range(1, size + 1)) for size in sizes.tolist()]

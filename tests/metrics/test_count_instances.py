@@ -31,7 +31,7 @@ class TestContract(MetricContract):
     name = "count_instances"
     embeddings = ("embeddings", "texts")
     origin = None
-    at_constant: ClassVar = {"worst": 0.5, "floor": 0.5, "order_energy": 0.5, "exact": 0.25, "exact_chance": 0.25}
+    at_constant: ClassVar = {"worst": 0.5, "trivial": 0.5, "order_energy": 0.5, "exact": 0.25, "exact_chance": 0.25}
 
 
 def ladders_of(counts: list[int], each: int, held: tuple[str, ...] = tuple(HELD)) -> dict[str, Any]:
@@ -59,19 +59,19 @@ def test_captions_are_matched_pair_by_pair() -> None:
     result = count_instances(clips, np.eye(3), **columns)
     assert (result["order_span"], result["exact"], result["exact_chance"]) == pytest.approx((2 / 3, 1 / 3, 1 / 3))
     assert result["order_energy"] is None
-    # Of the 6 orders of 3 words one is right in all pairs: the floor is the best of 6.
-    assert result["floor"] == 1
+    # Of the 6 orders of 3 words one is right in all pairs: the trivial baseline is the best of 6.
+    assert result["trivial"] == 1
     same = count_instances(clips, np.ones((3, 3)), **columns)
     assert (same["worst"], same["exact"]) == (0.5, pytest.approx(1 / 3))
 
 
-def test_one_of_24_orders_of_the_words_is_above_the_floor() -> None:
+def test_one_of_24_orders_of_the_words_is_above_the_trivial() -> None:
     columns, rng = ladders_of([1, 2, 3, 4], 1, ("span",)), np.random.default_rng(0)
     for clips in rng.normal(size=(20, 4, 4)):
         results = [count_instances(clips, np.eye(4)[list(order)], **columns) for order in permutations(range(4))]
-        assert len({result["floor"] for result in results}) == 1
-        assert sum(result["worst"] > result["floor"] for result in results) <= 1
-        assert sum(result["worst"] >= result["floor"] for result in results) >= 2
+        assert len({result["trivial"] for result in results}) == 1
+        assert sum(result["worst"] > result["trivial"] for result in results) <= 1
+        assert sum(result["worst"] >= result["trivial"] for result in results) >= 2
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ def rows():
     return RECIPE.render(RECIPE.presets["mini"]).rows
 
 
-def test_source_alone_is_at_its_floor_exactly(rows):
+def test_source_alone_is_at_its_trivial_exactly(rows):
     labels = sorted({event["label"] for row in rows for clip in row["events"] for event in clip})
     heard = [[labels.index(event["label"]) for event in clip] for row in rows for clip in row["events"]]
     # The sum of a direction for each label, which hears no order and no attribute.
@@ -24,11 +24,11 @@ def test_source_alone_is_at_its_floor_exactly(rows):
     scores = TASK.score(rows, outputs, TASK.settings(rows, {}), "cpu", False)
     measures = scores.measures
     assert scores.ids == TASK.samples(rows).ids
-    assert measures["r1"] == measures["source_only_r1"] == measures["floor"] > measures["chance"]
+    assert measures["r1"] == measures["source_only_r1"] == measures["trivial"] > measures["chance"]
     assert measures["gain"] == 0
     assert [measures[f"r1_{kind}"] for kind in ("then", "without", "attribute")] == pytest.approx([1 / 4, 1 / 3, 1 / 2])
     bars = nulls_of(TASK.info.measure("r1"), TASK.info, measures)
-    assert [measure.name for measure, _ in bars] == ["floor", "chance"]
+    assert [measure.name for measure, _ in bars] == ["trivial", "chance"]
 
 
 def test_inputs_are_in_the_order_of_the_clips(rows):

@@ -64,7 +64,7 @@ def test_every_task_describes_its_numbers_whole(task):
     for measure in task.info.measures:
         assert measure.meaning
         assert measure.null is None or measure.null in names
-        assert measure.floor is None or measure.floor in names
+        assert measure.trivial is None or measure.trivial in names
         assert measure.spread is None or (measure.fitted and measure.spread in names)
         assert measure.range[0] < measure.range[1]
     assert task.info.score.column is not None

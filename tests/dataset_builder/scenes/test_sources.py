@@ -201,6 +201,6 @@ class TestDefaultTimbres:
                 mel = librosa.feature.melspectrogram(y=tone, sr=32_000, n_fft=1024, hop_length=256, n_mels=96, fmin=30)
                 spectra.append(librosa.power_to_db(mel, ref=1.0, amin=1e-9))
             for one, other in combinations(range(8), 2):
-                floor = max(spectra[one].max(), spectra[other].max()) - 60
-                difference = np.maximum(spectra[one], floor) - np.maximum(spectra[other], floor)
+                trivial = max(spectra[one].max(), spectra[other].max()) - 60
+                difference = np.maximum(spectra[one], trivial) - np.maximum(spectra[other], trivial)
                 assert np.abs(difference).mean() > 5, (one, other, pitch)

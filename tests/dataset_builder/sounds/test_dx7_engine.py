@@ -193,7 +193,8 @@ def test_decay_rate(sample_rate, rate_scaling, quarters):
 
 @pytest.mark.parametrize("sample_rate", [16_000, 32_000, 44_100, 96_000])
 def test_rise_time(sample_rate):
-    """A rise starts at 1716/256 octaves and is floor(17 - E) times as fast as a fall: 10, then 9, ... 2 times."""
+    """A rise starts at 1716/256 octaves and is trivial baseline(17 - E) times as fast as a fall: 10, then 9, ... 2
+    times."""
     operator = Operator(rates=(50, 99, 99, 99), output_level=99, fixed=True, coarse=3)
     sound = render(solo(operator), 60, duration=1, key_up=1, sample_rate=sample_rate)
     found = np.flatnonzero(np.abs(sound) > 0.99)[0] / sample_rate

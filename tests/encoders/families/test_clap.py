@@ -32,7 +32,7 @@ def load(folder: Path | str, **options: object) -> ModelEncoder:
 
 
 def pure_tones(seconds: float) -> np.ndarray:
-    """Loud tones with nothing beside them: most bands lie near the floor."""
+    """Loud tones with nothing beside them: most bands lie near the trivial baseline."""
     t = np.arange(round(seconds * RATE)) / RATE
     return np.stack([0.9 * np.sin(2 * np.pi * f * t) for f in (100, 440, 6000)]).astype(np.float32)
 

@@ -51,7 +51,7 @@ def librosa_log_mel(clips: np.ndarray, highest: int = 8_000) -> torch.Tensor:
 
 
 def assert_same_log_mel(actual: torch.Tensor, expected: torch.Tensor) -> None:
-    # Single precision differs from librosa's double in bands of a tone that are near the floor.
+    # Single precision differs from librosa's double in bands of a tone that are near the trivial baseline.
     torch.testing.assert_close(actual, expected, rtol=0, atol=0.2)
     assert float((actual - expected).abs().mean()) < 1e-3
 

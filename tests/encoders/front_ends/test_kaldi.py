@@ -6,7 +6,7 @@ import torch
 import transformers
 from transformers.audio_utils import mel_filter_bank, spectrogram, window_function
 
-from audio_compositionality.encoders.front_ends.kaldi import FLOOR, FilterBank, WindowedFilterBank, shortest_clip
+from audio_compositionality.encoders.front_ends.kaldi import TRIVIAL, FilterBank, WindowedFilterBank, shortest_clip
 
 from ..contract import different_clips
 
@@ -30,7 +30,7 @@ def log_mel_in_float64(clip: np.ndarray, mels: int, taper: str) -> np.ndarray:
         preemphasis=0.97,
         mel_filters=filters_of_transformers(mels),
         log_mel="log",
-        mel_floor=np.finfo(np.float32).eps,
+        mel_trivial=np.finfo(np.float32).eps,
         remove_dc_offset=True,
         dtype=np.float64,
     ).T
@@ -59,9 +59,9 @@ def test_frames_lie_wholly_within_the_clip(samples: int, frames: int) -> None:
     assert FilterBank(23, "povey")(torch.zeros(1, samples)).shape == (1, frames, 23)
 
 
-def test_silence_and_a_constant_are_at_the_floor() -> None:
+def test_silence_and_a_constant_are_at_the_trivial() -> None:
     log_mel = FilterBank(40, "hanning")(torch.tensor([[0.0], [0.5]]).expand(2, 2_000))
-    np.testing.assert_allclose(log_mel, np.log(FLOOR), atol=1e-6)
+    np.testing.assert_allclose(log_mel, np.log(TRIVIAL), atol=1e-6)
 
 
 @pytest.mark.parametrize("seconds", [0.025, 0.4, 1.0])

@@ -22,7 +22,7 @@ MODELS = ("log-mel-statistics", "whisper-base")
 
 @pytest.fixture(scope="module")
 def order(tmp_path_factory, write_results):
-    """A comparison of a task with parts, each with its chance and its floor."""
+    """A comparison of a task with parts, each with its chance and its trivial baseline."""
     (comparison,) = compare_results([write_results(tmp_path_factory.mktemp("results"), MODELS, tasks=["comp_a_order"])])
     return comparison
 
@@ -36,11 +36,11 @@ def test_a_result_has_a_row_for_each_measure_that_it_states(order):
     }
     for measure in info.measures:
         row = rows[measure.name]
-        assert (row.null, row.floor) == (
+        assert (row.null, row.trivial) == (
             result.measures.get(measure.null or ""),
-            result.measures.get(measure.floor or ""),
+            result.measures.get(measure.trivial or ""),
         )
-        stated = [value for value in (row.null, row.floor) if value is not None]
+        stated = [value for value in (row.null, row.trivial) if value is not None]
         assert row.least(measure, info) == max(stated, default=None)
 
 
@@ -48,7 +48,7 @@ def test_a_row_of_a_measure_that_no_task_knows_has_nothing_beside_it(order):
     result = order.results[0].result
     strange = result.model_copy(update={"measures": {**result.measures, "strange": 0.5}})
     *_, row = stated_rows(strange, "one")
-    assert row == replace(row, measure="strange", value=0.5, model="one", low=None, high=None, null=None, floor=None)
+    assert row == replace(row, measure="strange", value=0.5, model="one", low=None, high=None, null=None, trivial=None)
 
 
 def test_means_are_those_of_views_with_their_letters_where_they_are_wanted(order):

@@ -54,29 +54,35 @@ def words(text):
 def _row(measure, stated):
     shared = {"task": "comp_a_order", "task_version": 1, "fingerprint": "0" * 64, "rows_digest": "0" * 64}
     shared |= {"model": "one", "n": 10}
-    null, floor = stated.get(measure.null), stated.get(measure.floor)
-    return ScoreRow(**shared, measure=measure.name, quantity="stated", null=null, floor=floor)
+    null, trivial = stated.get(measure.null), stated.get(measure.trivial)
+    return ScoreRow(**shared, measure=measure.name, quantity="stated", null=null, trivial=trivial)
 
 
-def test_a_score_stands_beside_its_chance_and_its_floor_the_larger_first():
+def test_a_score_stands_beside_its_chance_and_its_trivial_the_larger_first():
     info = load_task("comp_a_order").info
     group, text = info.measure("group"), info.measure("text")
-    values = {"chance_group": 1 / 6, "floor_group": 0.0312, "chance_text": 0.25, "floor_text": 0.125}
-    assert null_note(_row(group, values), group, info, shown_too=True) == "chance of group 0.167\nfloor of group 0.031"
-    # In the table of all numbers the floor of group has a column of its own.
+    values = {"chance_group": 1 / 6, "trivial_group": 0.0312, "chance_text": 0.25, "trivial_text": 0.125}
+    assert (
+        null_note(_row(group, values), group, info, shown_too=True)
+        == "chance of group 0.167\ntrivial baseline of group 0.031"
+    )
+    # In the table of all numbers the trivial baseline of group has a column of its own.
     assert null_note(_row(group, values), group, info) == "chance of group 0.167"
-    assert null_note(_row(text, values), text, info) == "chance of text 0.250\nfloor of text 0.125"
+    assert null_note(_row(text, values), text, info) == "chance of text 0.250\ntrivial baseline of text 0.125"
     assert null_note(_row(text, {"chance_text": 0.25}), text, info) == "chance of text 0.250"
     (legend,) = nulls_legend([group], info, shown_too=True)
     assert "the larger where there are two: chance of group" in legend
-    assert "floor of group, group of captions with the clips of other items" in legend
+    assert "trivial baseline of group, group of captions with the clips of other items" in legend
     assert least_of(group, info, values)[1] == 1 / 6
-    values["floor_group"] = 0.41
-    assert null_note(_row(group, values), group, info, shown_too=True) == "floor of group 0.410\nchance of group 0.167"
-    assert null_note(_row(group, values), group, info).startswith("floor of group 0.410")
-    assert "floor of group" in nulls_legend([group], info)[0]
-    floor, least = least_of(group, info, values)
-    assert (floor.name, least) == ("floor_group", 0.41)
+    values["trivial_group"] = 0.41
+    assert (
+        null_note(_row(group, values), group, info, shown_too=True)
+        == "trivial baseline of group 0.410\nchance of group 0.167"
+    )
+    assert null_note(_row(group, values), group, info).startswith("trivial baseline of group 0.410")
+    assert "trivial baseline of group" in nulls_legend([group], info)[0]
+    trivial, least = least_of(group, info, values)
+    assert (trivial.name, least) == ("trivial_group", 0.41)
     assert least_of(group, info, {}) is None
 
 

@@ -60,16 +60,18 @@ def compared(folder, data):
 def test_match_decides_where_group_cannot_tell_little_from_nothing(results, data):
     folder = results({"one": (0.02, 0.95), "untrained:one": (0.0, 0.45), "bag-of-words": (0.0, 0.5)})
     (verdict,) = task_verdicts(compared(folder, data))
-    assert verdict.standings == dict.fromkeys(("twin", "description", "floor"), Standing.ABOVE)
+    assert verdict.standings == dict.fromkeys(("twin", "description", "trivial"), Standing.ABOVE)
     words = list(dict.fromkeys(row.words for row in verdict.rows))
     assert words == ["its untrained twin", "bag-of-words", "chance"]
-    assert "chance reaches 0.500" in verdict.baselines["floor"][0].sentence
+    assert "chance reaches 0.500" in verdict.baselines["trivial"][0].sentence
     (model,) = verdicts_of([compared(folder, data)]).models
-    assert model.sentence == "above its untrained twin, bag-of-words and chance by CompA order."
+    assert model.sentence == (
+        "Above all baselines. CompA order: better than its untrained twin, bag-of-words and chance."
+    )
     # A guesser is not above chance, however high its group.
     folder = results({"one": (0.17, 0.5)})
     (verdict,) = task_verdicts(compared(folder, data))
-    assert verdict.standings["floor"] is not Standing.ABOVE
+    assert verdict.standings["trivial"] is not Standing.ABOVE
 
 
 def test_a_control_is_shown_and_not_judged(results, data):
@@ -88,7 +90,7 @@ def test_a_model_is_judged_apart_by_the_tasks_of_each_kind_of_model(results, wri
     assert list(verdicts.judged) == ["audio encoders", "audio–text encoders"]
     tables = verdict_tables(verdicts)
     assert [table.columns[4].heading for table in tables] == ["above energy alone?", "above chance?"]
-    assert "By the tasks of audio–text encoders" in tables[1].caption
+    assert "Tasks for audio–text encoders" in tables[1].caption
 
 
 @pytest.mark.slow
@@ -137,8 +139,8 @@ def guessed(write_results, data, tmp_path):
     scores = task.score(rows, Outputs(audio, text), {}, "cpu", False)
     for name, columns, measures in (
         ("guess", scores.columns, scores.measures),
-        ("untrained:guess", {"score": won(0, 1), "score_match": won(0.5, 2)}, {"floor_group": 0.0}),
-        ("bag-of-words", {"score": won(0, 1), "score_match": won(0.5, 3)}, {"floor_group": 0.0}),
+        ("untrained:guess", {"score": won(0, 1), "score_match": won(0.5, 2)}, {"trivial_group": 0.0}),
+        ("bag-of-words", {"score": won(0, 1), "score_match": won(0.5, 3)}, {"trivial_group": 0.0}),
     ):
         model = {"model": {"paradigm": PARADIGMS[name]}} if name in PARADIGMS else {}
         stated = {"chance_match": 0.5, "chance_group": 1 / 6, **measures}
@@ -150,25 +152,25 @@ def test_signs_that_know_nothing_are_above_nothing(guessed):
     place = guessed.labels.index("guess")
     measures = guessed.results[place].result.measures
     assert measures["group"] > 2 / 6, "chance of group is 1/6, and they are far above it"
-    assert measures["floor_group"] > 0.4
+    assert measures["trivial_group"] > 0.4
     (verdict,) = task_verdicts(guessed)
     assert not [row.outcome for row in verdict.rows if row.standing is Standing.ABOVE]
     group = {row.baseline: row.outcome for row in verdict.rows if row.measure == "CompA group"}
-    assert "but is not shown to be above its own floor of group" in group["twin"]
-    assert "(the larger of chance and its floor reaches 0." in group["floor"]
+    assert "but is not shown to be above its own trivial baseline of group" in group["twin"]
+    assert "(the larger of chance and its trivial baseline reaches 0." in group["trivial"]
 
 
-def test_their_group_stands_beside_its_floor_and_not_beside_chance_alone(guessed):
+def test_their_group_stands_beside_its_trivial_and_not_beside_chance_alone(guessed):
     place = guessed.labels.index("guess")
-    floor = guessed.results[place].result.measures["floor_group"]
+    trivial = guessed.results[place].result.measures["trivial_group"]
     for table in (short_table(guessed), score_table(guessed)):
         column = [column.heading for column in table.columns].index("CompA group")
         note = table.rows[place].cells[column].note
-        assert f"floor of group {floor:.3f}" in note
-        assert "chance" not in note.split("floor of group")[0]
+        assert f"trivial baseline of group {trivial:.3f}" in note
+        assert "chance" not in note.split("trivial baseline of group")[0]
         assert any("the larger where there are two" in sentence for sentence in table.legend)
     group = overviews(guessed)[0]
     assert group.chance is None
     (line,) = group.lines
-    assert line.least_text == f"{floor:.3f}"
-    assert f"has to be above {floor:.3f}" in group.alternative
+    assert line.least_text == f"{trivial:.3f}"
+    assert f"has to be above {trivial:.3f}" in group.alternative

@@ -57,7 +57,7 @@ def test_above_half_the_sample_rate_is_silence():
 
 
 @pytest.mark.parametrize(("samples", "sample_rate"), [(1, 32_000), (5, 100), (319, 32_000), (100_001, 22_050)])
-def test_any_length_is_drawn_and_silence_is_the_floor(samples, sample_rate):
+def test_any_length_is_drawn_and_silence_is_the_trivial(samples, sample_rate):
     rows = spectrogram(np.full(samples, 0.5), sample_rate)
     assert rows.shape == (HEIGHT, WIDTH)
     assert np.isfinite(rows).all()

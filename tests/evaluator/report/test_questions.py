@@ -96,11 +96,11 @@ def test_a_model_is_judged_beside_itself_without_sound(compared):
     by_label = {verdict.label: verdict for verdict in task_verdicts(compared)}
     assert set(by_label) == {"org/listener", "org/yes"}
     listener, other = by_label["org/listener"], by_label["org/yes"]
-    for name, words in (("twin", "the same model without sound"), ("floor", "the best that needs no listening")):
+    for name, words in (("twin", "the same model without sound"), ("trivial", "the best that needs no listening")):
         assert (listener.baselines[name][0].words, listener.standings[name]) == (words, Standing.ABOVE)
     (twin,) = other.baselines["twin"]
-    assert twin.outcome == "no result of the same model without sound: score `without-audio:org/yes` beside it"
-    assert other.standings["floor"] is not Standing.ABOVE
+    assert twin.outcome == "not compared with the same model without sound (to compare, score `without-audio:org/yes`)"
+    assert other.standings["trivial"] is not Standing.ABOVE
 
 
 def test_each_model_by_itself(compared):
@@ -148,7 +148,7 @@ def test_where_most_answers_name_no_option_the_page_says_that_first(data, monkey
         )
         page = write_report([tmp_path / str(count)], tmp_path / "page.html", data="mini", progress=False).read_text()
         pages[count] = re.sub(r"\s+", " ", re.sub(r"<.*?>", "", page[page.index("Verdict</h2>") :]))
-    said = "org/poet is not to be judged by PolyBench, where most answers name no option (115 of 228)."
+    said = "org/poet: Cannot tell. PolyBench: not judged, since most answers name no option (115 of 228)."
     assert said in pages[115][: len(said) + 50]
     assert "most answers" not in pages[114]
 

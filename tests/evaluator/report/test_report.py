@@ -220,9 +220,9 @@ class TestThePage:
             assert f"{len(comparison.ids)} {info.samples}: {info.question}" in page.text
             assert info.warning in page.text
         # The later models were made to score higher, and the twin stands between the two: org/two has none.
-        assert "None of 2 models is above every bar; " in page.text
-        assert "Among models that are not above every bar, order says nothing." in page.text
-        assert "score `untrained:org/two` beside it" in page.text
+        assert "0 of 2 models are above all baselines; " in page.text
+        assert "Only models above all baselines are ranked." in page.text
+        assert "to compare, score `untrained:org/two`" in page.text
 
     def test_has_the_scores_of_the_results(self, page, comparisons):
         for comparison in comparisons:
@@ -266,7 +266,7 @@ class TestThePage:
         captions = list(page.tables())
         assert "A-COAT, adjusted: slopes by attribute, number of sources of A" in " ".join(captions)
         assert any(len(caption) > 80 for caption in captions)
-        conclusions = [row[-1] for row in page.tables()["Is each model above what needs no learning?"][1:]]
+        conclusions = [row[-1] for row in page.tables()["Is each model above all baselines?"][1:]]
         assert conclusions
         assert not [text for text in (*captions, *conclusions) if "…" in text]
 
@@ -528,8 +528,8 @@ def test_one_sample_and_one_model_are_enough(without_figures, data, tmp_path, wr
     results = write_results(tmp_path / "results", ["org/one"], tiny)
     page = Page(write_report([results], tmp_path / "x.html", data=tiny, progress=False))
     assert len(page.find("audio")) == 6
-    missing = "no result of its untrained twin: score `untrained:org/one` beside it; no result of log-mel-statistics"
-    assert f"org/one is not to be judged yet by A-COAT and A-TRE: {missing}" in page.text
+    missing = "not compared with its untrained twin (to compare, score `untrained:org/one`); not compared with log-mel"
+    assert f"org/one: Cannot tell. A-COAT: {missing}" in page.text
     assert not {"Layers", "Models by size"} & set(page.tables())
 
 

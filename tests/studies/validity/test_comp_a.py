@@ -79,7 +79,7 @@ def test_what_is_said_is_told_from_words_alone(caption, relation):
     ],
 )
 def test_a_metric_that_helps_or_harms_is_seen(data, part, change, monkeypatch):
-    """Similarities of the items alone are changed, as by a metric that is wrong; the floor stays."""
+    """Similarities of the items alone are changed, as by a metric that is wrong; the trivial baseline stays."""
     items = metric._items
 
     def changed(*given):

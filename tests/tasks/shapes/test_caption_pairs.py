@@ -86,7 +86,7 @@ def test_published_items_of_which_nothing_more_is_known_are_scored_too():
     assert scored(rows, lambda row: noise.normal(size=(2, 4)), lambda row: noise.normal(size=(2, 4))).ids[0] == "p0"
 
 
-def test_the_figure_marks_chance_and_floor():
+def test_the_figure_marks_chance_and_trivial():
     scores = scored(order_rows(), first_heard, first_named)
     (drawing,) = load_task("comp_a_order").drawings
     _, axes = plt.subplots()
@@ -95,7 +95,7 @@ def test_the_figure_marks_chance_and_floor():
         scores.measures[name] for name in ("text", "audio", "group", "match")
     ]
     heights = [line.get_segments()[0][0, 1] for line in axes.collections[1:]]
-    chances, floors = heights[:4], heights[4:]
+    chances, trivial_rows = heights[:4], heights[4:]
     assert chances == pytest.approx([1 / 4, 1 / 4, 1 / 6, 1 / 2])
-    assert floors == pytest.approx([scores.measures[f"floor_{name}"] for name in ("text", "audio", "group")])
+    assert trivial_rows == pytest.approx([scores.measures[f"trivial_{name}"] for name in ("text", "audio", "group")])
     plt.close("all")
