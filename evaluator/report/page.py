@@ -68,7 +68,7 @@ MOST_COPIED = 100
 LONGEST_CAPTION = 300
 """Most characters of a table's caption, which takes as many lines as it needs; it holds a stranger's text."""
 
-LONGEST_CELL = 300
+LONGEST_CELL = 600
 """Most characters of a cell: enough for our own conclusions, a limit for a stranger's text."""
 
 LONGEST_LABEL = 90
