@@ -49,6 +49,10 @@ class HubError(AudioCompositionalityError):
         self.status = status
 
 
+class UnreachableError(HubError):
+    """A call to the Hub without an answer: the network or the Hub is down, or its clients are set to be offline."""
+
+
 class ReplyError(Exception):
     """An answer with a status of success that is no reply of the Hub; states its content."""
 
@@ -179,7 +183,7 @@ def explain(error: BaseException, action: Action, user: dict[str, Any] | None) -
         action: the purpose of the call.
         user: the answer of `whoami` for the token in use; None where it is unknown.
     """
-    status, has_token = status_of(error), get_token() is not None
+    status, has_token, kind = status_of(error), get_token() is not None, HubError
     later = "run the same command later: it goes on from there"
     make_token = f"make one at {constants.ENDPOINT}/settings/tokens, then set HF_TOKEN or run `hf auth login`"
     if status in TRANSIENT or status == 412:
@@ -205,15 +209,15 @@ def explain(error: BaseException, action: Action, user: dict[str, Any] | None) -
     elif status is not None:
         reason, advice = f"the Hub answered {status} ({said(error)})", "no such answer is expected: see its text"
     elif _has(error, OfflineModeIsEnabled):
-        reason, advice = "the clients of the Hub are offline", "unset HF_HUB_OFFLINE"
+        reason, advice, kind = "the clients of the Hub are offline", "unset HF_HUB_OFFLINE", UnreachableError
     elif _has(error, HFValidationError):
         reason, advice = f"the Hub allows no such name ({_first_line(error)})", "check the name"
     elif isinstance(error, JSONDecodeError):
         reason, advice = "the Hub's answer is not JSON", later
     else:
         reason = f"{constants.ENDPOINT} cannot be reached or broke the connection ({_first_line(error)})"
-        advice = "check the network; the same command goes on from there"
-    return HubError(f"could not {action.what}: {reason}; {advice}", status)
+        advice, kind = "check the network; the same command goes on from there", UnreachableError
+    return kind(f"could not {action.what}: {reason}; {advice}", status)
 
 
 def missing_right(action: Action, user: dict[str, Any] | None) -> str:

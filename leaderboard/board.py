@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from audio_compositionality.evaluator.compare.loading import (
 )
 from audio_compositionality.evaluator.compare.model_verdicts import leading_sentences
 from audio_compositionality.evaluator.compare.rows import ScoresByMeasure, stated_scores
-from audio_compositionality.evaluator.compare.statistics import UNBOUNDED
+from audio_compositionality.evaluator.compare.statistics import UNBOUNDED, shared_ranks
 from audio_compositionality.evaluator.compare.task_verdicts import (
     DESCRIPTION,
     TRIVIAL,
@@ -187,6 +187,19 @@ class Rejected:
 
 
 @dataclass(frozen=True)
+class Order:
+    """The order of models, as far as a paired test tells them apart.
+
+    Attributes:
+        sentences: see `leading_sentences`.
+        ranks: of the models that are above every baseline, see `shared_ranks`; without those that were not compared.
+    """
+
+    sentences: tuple[str, ...] = ()
+    ranks: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Board:
     """The results repository at one commit.
 
@@ -236,7 +249,7 @@ class Board:
         return {}
 
     @cached_property
-    def _orders(self) -> dict[tuple[str, DataKey], tuple[str, ...]]:
+    def _orders(self) -> dict[tuple[str, DataKey], Order]:
         return {}
 
     @cached_property
@@ -251,8 +264,8 @@ class Board:
         for task, data in self._tables:
             self.order(task, data)
 
-    def order(self, task: str, data: DataKey) -> tuple[str, ...]:
-        """The order of the models of a table that are above every bar, in sentences; see `order_beside`."""
+    def order(self, task: str, data: DataKey) -> Order:
+        """The order of the models of a table that are above every baseline; its ranks are by the ids of entries."""
         if (task, data) not in self._orders:
             self._orders[task, data] = _order(self.rows(task, data))
         return self._orders[task, data]
@@ -305,19 +318,20 @@ def judged(rows: Sequence[Shown]) -> list[Shown]:
     return [replace(row, verdict=verdicts.get(row.entry.id)) for row in rows]
 
 
-def _order(rows: Sequence[Shown]) -> tuple[str, ...]:
+def _order(rows: Sequence[Shown]) -> Order:
     """The order of the models of a table, see `order_beside`."""
     models = [row for row in rows if row.verdict is not None]
     counts = Counter(row.entry.model for row in models)
-    evident, results = set(), {}
+    evident, results, ids = set(), {}, {}
     for entry, tier in ((row.entry, row.tier) for row in models):
         label = entry.model if counts[entry.model] == 1 else f"{entry.model} ({entry.id[-16:][:8]})"
-        results[label] = entry.result
+        results[label], ids[label] = entry.result, entry.id
         evident |= set() if tier else {label}
     if not models:
-        return ()
+        return Order()
     result = models[0].entry.result
-    return order_beside(load_task(result.task).info, results, evident, sample_facts(result))
+    order = order_beside(load_task(result.task).info, results, evident, sample_facts(result))
+    return replace(order, ranks={ids[label]: rank for label, rank in order.ranks.items()})
 
 
 def sample_facts(result: Result) -> OpenedData:
@@ -483,10 +497,8 @@ def verdict_beside(info: TaskInfo, result: Result, beside: Sequence[Result], dat
     return replace(verdict, rows=tuple(rows), comparison=None)
 
 
-def order_beside(
-    info: TaskInfo, results: Mapping[str, Result], evident: Collection[str], data: OpenedData
-) -> tuple[str, ...]:
-    """The order of models, as far as a paired test tells them apart; see `leading_sentences`.
+def order_beside(info: TaskInfo, results: Mapping[str, Result], evident: Collection[str], data: OpenedData) -> Order:
+    """The order of models, as far as a paired test tells them apart; its ranks are by their labels.
 
     Args:
         info: of the task, in the version of the results.
@@ -501,7 +513,12 @@ def order_beside(
     sampled = [(label, one) for label, one in every if one.samples is not None]
     paired = [(label, one) for label, one in sampled if _is_paired(info, sampled[0][1], one)]
     comparison = _comparison(paired, data) if len(paired) > 1 else None
-    return () if comparison is None else tuple(leading_sentences(comparison, evident))
+    if comparison is None:
+        return Order()
+    view = comparison.views.get(info.ranks_by)
+    is_ranked = view is not None and len(named) > 1
+    ranks = dict(zip(comparison.labels, shared_ranks(view.means, view.tests), strict=True)) if is_ranked else {}
+    return Order(tuple(leading_sentences(comparison, evident)), ranks)
 
 
 def _is_paired(info: TaskInfo, one: Result, other: Result) -> bool:

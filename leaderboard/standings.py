@@ -27,7 +27,7 @@ from audio_compositionality.support.text import number_text, shortened
 from audio_compositionality.tasks.base import TaskInfo
 from audio_compositionality.tasks.registry import benchmark_info, list_tasks
 
-from .board import LAST_TIER, REPORTED, VERIFIED, Board, DataKey, Shown, is_older
+from .board import LAST_TIER, REPORTED, VERIFIED, Board, DataKey, Order, Shown, is_older
 from .tables import LONGEST_SHOWN, NOT_STATED, data_name, interval_words, query_of
 
 FACTS = ("verified", "paradigm", "parameters", "date", "submitter")
@@ -48,13 +48,13 @@ class ShownTask:
         info: of the task.
         key: of its table.
         rows: of its table.
-        orders: see `Board.order`.
+        order: see `Board.order`.
     """
 
     info: TaskInfo
     key: DataKey
     rows: tuple[Shown, ...]
-    orders: tuple[str, ...]
+    order: Order
 
     def of_model(self, model: Submitted) -> Shown | None:
         """The row that stands for a submitter's model: of several the verified one, then the newest, whatever their
@@ -114,7 +114,8 @@ class StandingRow:
         learnt: in how many tasks it is above its twin.
         cells: one a column.
         facts: further cells, by the headings `FACTS`.
-        rank: among the models that are above every baseline in the first column; 0 for others.
+        rank: among the models that are above every baseline in the first column, shared by those that a paired test
+            does not tell apart; 0 for others.
     """
 
     model: str
@@ -181,8 +182,9 @@ def data_label(board: Board, data: str) -> str:
 def standing_rows(columns: Sequence[StandingColumn], *, beside: bool = True) -> list[StandingRow]:
     """The rows of the overview: models that are above their twin in a task first, then what they are judged beside.
 
-    Among the former, the tier in the first column's task decides, see `Shown.tier`, then the number of tasks, then the
-    score: no score in that task places a model that is not above its twin there above one that is.
+    Among the former, the tier in the first column's task decides, see `Shown.tier`: no score in that task places a
+    model that is not above its twin there above one that is. Models above every baseline there have ranks and the order
+    of their scores; for the others the number of tasks comes before the score.
 
     Args:
         columns: of the overview.
@@ -229,7 +231,11 @@ def standing_rows(columns: Sequence[StandingColumn], *, beside: bool = True) -> 
         tier = LAST_TIER if first is None else first.tier
         value = None if first is None else first.entry.result.measures.get(lead.info.ranks_by)
         score = float("-inf") if value is None else float(value)
-        key = (order.index(kind), not learnt, tier, -evident, -learnt, -score, model)
+        rank = 0
+        if kind is ModelKind.TRAINED and first is not None and tier == 0:
+            # One that was not compared takes the rank of the model before it.
+            rank = lead.order.ranks.get(first.entry.id, 1)
+        key = (order.index(kind), not learnt, tier, -score if rank else 0, -evident, -learnt, -score, model)
         newest = max(shown, key=lambda row: row.entry.precedence).entry
         verified = sum(row.entry.status == VERIFIED for row in shown)
         facts = (
@@ -239,11 +245,12 @@ def standing_rows(columns: Sequence[StandingColumn], *, beside: bool = True) -> 
             newest.result.date[:10],
             shortened(newest.submitter or ("–" if newest.status == REPORTED else "maintainers"), LONGEST_SHOWN),
         )
-        keyed.append((key, StandingRow(*model, kind, is_ours, learnt, tuple(cells), facts)))
-    placed = [one for _, one in sorted(keyed, key=lambda pair: pair[0])]
-    # As in the verdict, models have an order only where they are above every baseline.
-    ranked = [one for one in placed if one.kind is ModelKind.TRAINED and one.cells[0].standing is Standing.ABOVE]
-    return [replace(one, rank=ranked.index(one) + 1) if one in ranked else one for one in placed]
+        keyed.append((key, StandingRow(*model, kind, is_ours, learnt, tuple(cells), facts, rank)))
+    placed: list[StandingRow] = []
+    for _, one in sorted(keyed, key=lambda pair: pair[0]):
+        before = placed[-1].rank if placed else 0
+        placed.append(replace(one, rank=max(before, one.rank)) if one.rank else one)
+    return placed
 
 
 def _submitted(row: Shown) -> Submitted:
@@ -269,7 +276,7 @@ def standing_html(columns: Sequence[StandingColumn], rows: Sequence[StandingRow]
         ("For comparison: twins, controls and baselines", [row for row in rows if row.kind is not ModelKind.TRAINED]),
     )
     leads = [column.tasks[0] for column in columns]
-    orders = [f"{task.info.title}: {sentence}" for task in leads for sentence in task.orders]
+    orders = [f"{task.info.title}: {sentence}" for task in leads for sentence in task.order.sentences]
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters.update(query=query_of, shortened=lambda text: shortened(text, LONGEST_SHOWN))
     template = environment.from_string(files(__package__).joinpath("standings.html").read_text("utf-8"))

@@ -13,7 +13,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any, Literal
 
-from huggingface_hub import constants
+from huggingface_hub import constants, get_token
 
 from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.evaluator.submissions.layout import RESULT, VERIFICATION, folders_of
@@ -24,6 +24,7 @@ from audio_compositionality.hub.errors import (
     Action,
     HubError,
     Repository,
+    UnreachableError,
     member_lacks,
     organizations_of,
     token_lacks,
@@ -65,8 +66,17 @@ class Step:
     remedy: str = ""
 
 
+class _OutOfReach(Hub):
+    """The Hub without a network: no repository is known to be there."""
+
+    def head(self, repository: Repository, revision: str = "main") -> str:
+        raise HubError(f"the {repository} was not looked up at {revision}", 404)
+
+
 def rehearse(folder: Path, org: str, *, hub: Hub | None = None) -> list[Step]:
     """The steps of a publication, in their order; nothing is sent.
+
+    Without a network, the first step says so, and the others are those of an organisation without repositories.
 
     Args:
         folder: written by `build_dataset`.
@@ -74,35 +84,48 @@ def rehearse(folder: Path, org: str, *, hub: Hub | None = None) -> list[Step]:
         hub: by default as the user of the saved token.
 
     Raises:
-        HubError: the Hub cannot be reached, or ``org`` cannot be a name there.
+        HubError: the Hub does not answer as it should, or ``org`` cannot be a name there.
     """
     data = dataset_of(org)
     hub = hub or Hub()
+    action = Action(f"write to {org}", "write", data)
+    metrics = [metric_of(org, name) for name in list_metrics()]
+    results, space = results_of(org), leaderboard_of(org)
+    account: dict[str, Any] | None = None
+    private: dict[Repository, bool | None] = dict.fromkeys((data, *metrics, results, space))
+    steps: list[Step] = []
     try:
         account = hub.account()
+        private = {one: hub.is_private(one) for one in private}
+    except UnreachableError as error:
+        text = f"{error}. Nothing there was checked: the steps below are those of a first publication"
+        steps.append(Step("network", "to do", text, "connect to the network, and rehearse again"))
+        hub = _OutOfReach()
     except HubError as error:
         if error.status != 401:
             raise
         # Every other question would be refused for the same reason.
         return [Step("token", "wrong", str(error), _LOG_IN)]
-    action = Action(f"write to {org}", "write", data)
-    metrics = [metric_of(org, name) for name in list_metrics()]
-    results, space = results_of(org), leaderboard_of(org)
-    private = {one: hub.is_private(one) for one in (data, *metrics, results, space)}
     command = f"audio-compositionality push {{}} --org {org}"
     to_board = command.format("leaderboard")
     lacks = account and token_lacks(action, account)
-    if account is None:
+    source = "HF_TOKEN" if os.environ.get("HF_TOKEN") else "saved by hf auth login"
+    if get_token() is None:
         text = f"no token is set; make one at {constants.ENDPOINT}/settings/tokens"
-        steps = [Step("token", "wrong", text, _LOG_IN)]
+        steps.append(Step("token", "wrong", text, _LOG_IN))
     elif lacks:
-        steps = [Step("token", "wrong", plain(lacks), _LOG_IN)]
-    else:
-        source = "HF_TOKEN" if os.environ.get("HF_TOKEN") else "saved by hf auth login"
+        steps.append(Step("token", "wrong", plain(lacks), _LOG_IN))
+    elif account is not None:
         role = token_of(account).get("role", "unknown")
         text = plain(f"of {account['name']}, role {role} ({source}); it may {action.what}")
-        steps = [Step("token", "done", text)]
-    steps.append(_organization(hub, org, account, action, private))
+        steps.append(Step("token", "done", text))
+    else:
+        steps.append(Step("token", "to do", f"one is there ({source}), not checked", _LOG_IN))
+    if isinstance(hub, _OutOfReach):
+        remedy = f"it has to exist: {constants.ENDPOINT}/organizations/new"
+        steps.append(Step(f"organisation {org}", "to do", "not checked", remedy))
+    else:
+        steps.append(_organization(hub, org, account, action, private))
     place = shlex.quote(str(folder))
     try:
         push = push_dataset(folder, org, hub=hub, dry_run=True)
@@ -123,7 +146,8 @@ def rehearse(folder: Path, org: str, *, hub: Hub | None = None) -> list[Step]:
         steps.append(Step(str(space), "wrong", str(error), to_board))
     missing = missing_baselines(org, PRESET, hub=hub)
     if missing:
-        text = f"to score and send: {counted(len(missing.sizes), 'result')} on {PRESET}"
+        sizes = missing.sizes
+        text = f"to score and send: {counted(len(sizes), 'result')} on {PRESET}, {size_text(sum(sizes.values()))}"
         steps.append(Step("baselines", "to do", text, to_board))
     else:
         steps.append(Step("baselines", "done", f"on {PRESET}: all there"))

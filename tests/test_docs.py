@@ -195,12 +195,12 @@ def test_settings_are_listed_from_the_code():
 
 
 def test_the_readme_is_one_page():
-    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 150
+    assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= 120
 
 
 def test_the_model_of_the_readme_is_the_one_that_is_tested():
     (model, *_) = blocks(ROOT / "README.md", "python")
-    assert model == (ROOT / "tests" / "examples" / "band_energies.py").read_text("utf-8")
+    assert model == (ROOT / "tests" / "examples" / "my_encoder.py").read_text("utf-8")
 
 
 def test_the_recipe_of_a_third_party_is_the_one_that_is_tested():
@@ -245,15 +245,6 @@ def test_the_page_of_data_runs_from_a_data_set_to_an_embedding(built: RenderedDa
     # What the page says of a row whose columns are not all cast.
     with pytest.raises(ImportError, match="torchcodec"):
         names["quadruples"].cast_column("B", names["Audio"]())[0]["A"]
-
-
-@pytest.mark.slow
-def test_the_readme_embeds_a_clip(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (block,) = [block for block in blocks(ROOT / "README.md", "python") if ".clips()" in block]
-    names: dict[str, Any] = {}
-    exec(f"import audio_compositionality as ac\n{block}", names)
-    assert names["embedding"].shape == (256,)
 
 
 def test_the_quick_start_has_a_row_a_scene(built: RenderedData):

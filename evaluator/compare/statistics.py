@@ -345,6 +345,27 @@ def compact_letters(means: ArrayLike, tests: Sequence[PairedTest]) -> list[str]:
     return letters
 
 
+def shared_ranks(means: ArrayLike, tests: Sequence[PairedTest]) -> list[int]:
+    """Rank of each column: 1 and the number of columns that are significantly higher.
+
+    So columns that cannot be distinguished share a rank, as in 1, 2, 2, 4. No column has a better rank than one with a
+    higher mean, even if a larger variance hides its difference from those above both.
+
+    Args:
+        means: [m].
+        tests: of every two columns.
+    """
+    means = np.asarray(means, np.float64)
+    above = np.zeros(len(means), np.int64)
+    for test in tests:
+        if test.significant:
+            above[test.second if test.difference > 0 else test.first] += 1
+    order = np.argsort(-means, kind="stable")
+    ranks = np.empty(len(means), np.int64)
+    ranks[order] = 1 + np.maximum.accumulate(above[order])
+    return [int(rank) for rank in ranks]
+
+
 def group_means(
     values: ArrayLike, labels: Sequence[str], clusters: ArrayLike, *, bounds: Interval = EVERYTHING
 ) -> list[list[GroupMean]]:

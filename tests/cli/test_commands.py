@@ -20,7 +20,7 @@ from audio_compositionality.tasks.registry import list_tasks
 
 LOG_MEL = "log-mel-statistics"
 FEW = ("--seeds", "1", "--set", "max_steps=10")
-EXAMPLE = f"{Path(__file__).parents[1] / 'examples' / 'band_energies.py'}:BandEnergies"
+EXAMPLE = f"{Path(__file__).parents[1] / 'examples' / 'my_encoder.py'}:my_encoder"
 
 
 def test_evaluate_writes_results_and_prints_each_and_the_tables(folder, tmp_path, run, capsys, cache):

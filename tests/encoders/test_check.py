@@ -23,7 +23,7 @@ from audio_compositionality.tasks.answerers.chooser import prompted
 from audio_compositionality.tasks.answerers.symbolic import place_of_answer
 from audio_compositionality.tasks.shapes.asking import direct_prompt
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "band_energies.py"
+EXAMPLE = Path(__file__).parents[1] / "examples" / "my_encoder.py"
 
 
 class Bands(Model):
@@ -196,7 +196,7 @@ def test_an_encoder_of_long_clips_only_is_checked_with_these() -> None:
     assert "refused (ValueError: clips must last 9 s)" in by_name(results)["clips of 2 s"].value
 
 
-@pytest.mark.parametrize("name", ["downsample", "log-mel-statistics", f"{EXAMPLE}:BandEnergies"])
+@pytest.mark.parametrize("name", ["downsample", "log-mel-statistics", f"{EXAMPLE}:my_encoder"])
 def test_baselines_and_the_example_pass(name: str) -> None:
     results = check_model(name)
     assert failures(results) == []

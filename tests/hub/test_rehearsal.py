@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections import UserDict
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from audio_compositionality.push_scripts.dataset import push_dataset
 from audio_compositionality.push_scripts.rehearsal import Step, goes, rehearsal_lines, rehearse
 from audio_compositionality.push_scripts.spaces import push_leaderboard, push_metrics
 
+from .clients import connect, forget
 from .conftest import DATASET, RESULTS, RIGHTS, use_rights
 from .faults import Status
 
@@ -145,6 +147,29 @@ def test_a_token_that_may_not_ask_for_secrets_leaves_them_open(hub, built, monke
     monkeypatch.setenv("HF_TOKEN", hub.token("ada", "read"))
     step = steps_of(built)["secrets of the Space"]
     assert (step.state, step.text.split(":")[0]) == ("to do", "this token may not ask for their names")
+
+
+@pytest.mark.usefixtures("waits")
+@pytest.mark.parametrize("token", ["hf_unchecked", ""])
+def test_without_a_network_each_step_is_told_with_its_size(built, tmp_path, monkeypatch, capsys, token):
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        # Nobody listens there.
+        connect(monkeypatch, f"http://127.0.0.1:{closed.getsockname()[1]}", tmp_path / "home", token)
+        assert main(["push", "--rehearse", str(built), "--org", "lab"]) == (0 if token else 1)
+    forget()
+    lines = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("    ")]
+    assert re.match(r"to do  network: .* cannot be reached .* the steps below are those of a first", lines[0])
+    assert lines[1].startswith("to do  token: one is there (HF_TOKEN)" if token else "wrong  token: no token is set")
+    assert lines[2] == "to do  organisation lab: not checked"
+    files = [path for path in built.rglob("*") if path.is_file()]
+    assert re.match(rf"to do  dataset {DATASET}: new, {len(files) + 1} files, [\d.]+ [kM]B; ", lines[3])
+    assert [line.split(",")[0] for line in lines[4:9]] == [
+        *("to do  space lab/a_coat: new", "to do  space lab/a_tre: new"),
+        *(f"to do  dataset {RESULTS}: new", f"to do  space {SPACE}: new"),
+        "to do  baselines: to score and send: 1 result on mini",
+    ]
+    assert lines[8].endswith(", 10 B")
 
 
 @pytest.mark.usefixtures("waits")

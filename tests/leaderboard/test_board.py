@@ -587,7 +587,7 @@ class TestPaired:
         board = reader()
         board.judge()
         assert len([row for row in board.rows("a_coat", board.entries[0].data) if row.verdict]) == 2
-        said = only(board.order("a_coat", board.entries[0].data))
+        said = only(board.order("a_coat", board.entries[0].data).sentences)
         assert re.match(r"org/(one and org/two|two and org/one) do not differ significantly: [+−]0\.00", said)
         shown = standing_columns(board, only(data_names(board)), "")
         assert f'<p class="orders">A-COAT: {said}</p>' in standing_html(shown, standing_rows(shown))

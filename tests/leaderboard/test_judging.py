@@ -12,7 +12,7 @@ from audio_compositionality.evaluator.compare.comparison import OpenedData
 from audio_compositionality.evaluator.compare.model_verdicts import task_phrase
 from audio_compositionality.evaluator.compare.task_verdicts import Standing
 from audio_compositionality.evaluator.results.result import CLUSTER, Result, ResultError, SampleTable
-from audio_compositionality.leaderboard.board import MOST_TESTED, order_beside, trimmed_samples, verdict_beside
+from audio_compositionality.leaderboard.board import MOST_TESTED, Order, order_beside, trimmed_samples, verdict_beside
 from audio_compositionality.tasks.base import Samples
 from audio_compositionality.tasks.registry import load_task
 
@@ -114,15 +114,17 @@ def test_every_control_of_one_name_counts():
 
 def test_models_that_cannot_be_told_apart():
     close = {"org/one": MODEL, "org/two": result("org/two", HARD + small(5)), "org/low": result("org/low", HARD - 0.2)}
-    said = order_beside(INFO, close, set(close), CLOSED)
+    order = order_beside(INFO, close, set(close), CLOSED)
+    said = order.sentences
+    assert order.ranks == {"org/one": 1, "org/two": 1, "org/low": 3}
     first, second = sorted(("org/one", "org/two"), key=lambda name: -close[name].measures["adjusted"])
     assert said[0] == f"{first} does not differ significantly from {second}."
     assert said[1].startswith(f"{first} is higher than org/low: +0.2")
-    assert order_beside(INFO, close, {"org/one"}, CLOSED) == ()
+    assert order_beside(INFO, close, {"org/one"}, CLOSED) == Order()
     two = {name: close[name] for name in ("org/one", "org/two")}
-    assert "do not differ significantly: " in "".join(order_beside(INFO, two, set(), CLOSED))
+    assert "do not differ significantly: " in "".join(order_beside(INFO, two, set(), CLOSED).sentences)
     apart = {**two, "org/two": without(close["org/two"])}
-    assert order_beside(INFO, apart, set(apart), CLOSED) == ()
+    assert order_beside(INFO, apart, set(apart), CLOSED) == Order()
 
 
 def test_a_stranger_s_table_is_bounded_and_trimmed():

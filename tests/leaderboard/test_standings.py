@@ -186,6 +186,25 @@ def test_the_overview_does_not_depend_on_the_order_of_entries(learnt, make_score
     assert orders == {("org/good", "org/noise", "untrained:org/good")}
 
 
+def test_models_that_cannot_be_told_apart_share_a_rank(learnt, make_scored):
+    # Of org/good at 0.4, and in the order of their scores, whatever the number of further tasks.
+    scores = {"org/best": 0.6, "org/alike": 0.405, "org/last": 0.3, "org/unproven": 0.9}
+    entries = [
+        make_scored(id, score, number, verified_on=MAINTAINED) for number, (id, score) in enumerate(scores.items(), 70)
+    ]
+    entries += [
+        make_scored(f"untrained:{id}", 0.15, number, verified_on=MAINTAINED)
+        for number, id in enumerate([*scores][:3], 80)
+    ]
+    for id, score in {"org/last": 0.5, "untrained:org/last": 0.2}.items():
+        entries.append(make_scored(id, score, 90, task="a_tre", verified_on=MAINTAINED))
+    shown = standing_columns(board_of(*learnt, *entries), DATA, "coat")
+    rows = standing_rows(shown, beside=False)
+    ranks = [("org/best", 1), ("org/alike", 2), ("org/good", 2), ("org/last", 4), ("org/unproven", 0)]
+    assert [(row.model, row.rank) for row in rows] == ranks
+    assert re.findall(r'<td class="rank">(.*?)</td>', standing_html(shown, rows)) == ["1", "2", "2", "4", "–"]
+
+
 def test_no_score_leads_the_overview_without_a_twin_in_its_first_column(learnt, make_scored):
     noise = [
         make_scored("org/noise", 0.925, 40, submitter="bob", verified_on=MAINTAINED),  # no twin

@@ -27,7 +27,7 @@ from audio_compositionality.encoders.options import EncoderOptions
 from ...clips import each
 from .conftest import Write
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "band_energies.py"
+EXAMPLE = Path(__file__).parents[2] / "examples" / "my_encoder.py"
 
 MINIMAL = """
 import numpy as np
@@ -46,18 +46,19 @@ def path_is_restored(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", list(sys.path))
 
 
-def test_the_example_embeds_a_tone_in_its_octave() -> None:
-    encoder = load_model(f"{EXAMPLE}:BandEnergies")
+def test_the_example_gives_the_mean_of_frames_and_has_a_twin_without_further_code() -> None:
+    encoder = load_model(f"{EXAMPLE}:my_encoder")
     card = encoder.card
-    assert (card.id, card.sample_rate, card.output_dim, encoder.device) == ("BandEnergies", 16_000, 8, "cpu")
-    assert encoder.card.revision == f"source-{hashlib.sha256(EXAMPLE.read_bytes()).hexdigest()[:16]}"
-    assert encoder.card.weights_sha256 is None
-    assert len(EXAMPLE.read_text().splitlines()) <= 20
-    t = np.arange(44_100) / 44_100
-    for octave, frequency in enumerate([40, 90, 180, 350, 700, 1_400, 2_800, 5_600]):
-        embedding = encoder.embed(0.5 * np.sin(2 * np.pi * frequency * t)[None], 44_100)
-        assert embedding.dtype == np.float32
-        assert embedding[0].argmax() == octave
+    assert (card.id, card.sample_rate, card.output_dim, encoder.device) == ("Net", 16_000, 128, "cpu")
+    assert card.revision.startswith(f"source-{hashlib.sha256(EXAMPLE.read_bytes()).hexdigest()[:16]}-weights-")
+    clips = np.random.default_rng(0).normal(0, 0.1, (2, 16_000)).astype(np.float32)
+    with torch.inference_mode():
+        expected = encoder.made.module(torch.from_numpy(clips)).mean(dim=1).numpy()
+    embeddings = encoder.embed(clips, 16_000)
+    np.testing.assert_allclose(embeddings, expected, atol=1e-6)
+    twin = load_model(f"untrained:{EXAMPLE}:my_encoder")
+    assert (twin.card.id, twin.card.parameters) == ("untrained:Net", card.parameters)
+    assert np.abs(twin.embed(clips, 16_000) - embeddings).max() > 0.01
 
 
 def test_clips_reach_the_class_at_its_own_rate(write: Write) -> None:

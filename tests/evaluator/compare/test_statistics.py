@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import combinations
 
 import networkx
@@ -181,6 +182,24 @@ def _tests(m: int, different: set[tuple[int, int]]) -> list[statistics.PairedTes
 )
 def test_letters_worked_by_hand(means, different, letters):
     assert statistics.compact_letters(means, _tests(len(means), different)) == letters
+
+
+@pytest.mark.parametrize(
+    ("means", "different", "ranks"),
+    [
+        # 0.5 is above all; 0.4 and 0.3 cannot be told apart; 0.1 is below all.
+        ([0.3, 0.5, 0.1, 0.4], {(0, 1), (1, 2), (1, 3), (0, 2), (2, 3)}, [2, 1, 4, 2]),
+        # A chain: the second is alike both, the third is below the first alone.
+        ([0.5, 0.4, 0.3], {(0, 2)}, [1, 1, 2]),
+        # The third is alike the first, but not above the second, which is below the first.
+        ([0.5, 0.4, 0.3], {(0, 1)}, [1, 2, 2]),
+        ([0.5], set(), [1]),
+    ],
+)
+def test_ranks_worked_by_hand(means, different, ranks):
+    tests = _tests(len(means), different)
+    tests = [replace(test, difference=means[test.first] - means[test.second]) for test in tests]
+    assert statistics.shared_ranks(means, tests) == ranks
 
 
 def test_two_share_a_letter_where_they_are_not_distinguishable_and_nowhere_else():
