@@ -484,7 +484,7 @@ def file_formats_page() -> str:
 def python_page() -> str:
     """The public names, and the documented names of modules, with signatures and docstrings."""
     text = (ROOT / "api" / "__init__.py").read_text("utf-8")
-    modules = ast.literal_eval(re.search(r"^_MODULES = (\{.*?^\})", text, re.MULTILINE | re.DOTALL)[1])
+    modules = ast.literal_eval(text.partition("\n_MODULES = ")[2].partition("\n}")[0] + "}")
     public = [
         (f"[`ac.{name}`](#{module.replace('.', '')}{name.lower()})", f"`{PACKAGE}.{module}.{name}`")
         for name, module in modules.items()
