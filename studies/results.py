@@ -1,12 +1,12 @@
-"""Models × tasks × kinds of sound, each with its verdict, by one command: docs/understand/results.md.
+"""The results: models on tasks and sounds, each with its verdict, as tables of docs/understand/results-appendix.md.
 
     python -m studies.results --out results/study --weights whisper-tiny.en=FOLDER whisper-base=FOLDER
 
-scores what is missing in the folder, run by run, and prints the page's tables; interrupted, it goes on where it was.
-It asks for the packages with weights that examples/README.md lists and for the programs that make the sounds (data.md);
-a run whose packages or programs are missing is left out, and the tables say so. `--page FILE` writes the tables
-between the marks of a page, `--figure FILE.svg` draws them. `--hub` adds models of the Hub, for a machine that
-reaches it; `--only NAME` takes single runs, `--tables` scores nothing.
+scores what is missing in the folder, run by run, and writes the tables between the marks of the page; the same command
+resumes an interrupted study. It needs the packages with weights that examples/README.md lists, and the programs that
+make the sounds (docs/how-to/data.md). A run without its packages or programs is left out, and the page names it.
+`--page FILE` is another page, `--figure FILE.svg` draws the verdicts. `--hub` adds models of the Hub; `--only NAME`
+scores single runs, `--tables` none; the tables are of all results in the folder.
 """
 
 from __future__ import annotations
@@ -34,7 +34,9 @@ from audio_compositionality.support.table import Column, Table, rows_of, to_mark
 from .tables import EXAMPLES, make
 
 BEGIN, END = "<!-- tables: written by python -m studies.results -->", "<!-- end of tables -->"
-"""Lines of the page; what stands between them is written anew."""
+"""Lines of the page, between which the tables are written."""
+
+PAGE = Path(__file__).parents[1] / "docs" / "understand" / "results-appendix.md"
 
 TONES = "tones"
 """Our own FM tones, which need nothing."""
@@ -51,7 +53,7 @@ HUB = (
     *("laion-clap", "ms-clap-2022", "ms-clap-2023"),
     *("panns-cnn14", "passt-s", "whisper-large-v2", "af-whisper", "audiomae", "beats-iter3"),
 )
-"""Encoders whose weights are downloaded: audio–text models, then those of arXiv 2603.13685 beside laion-clap."""
+"""Encoders whose weights are downloaded: audio–text models, then the other encoders of arXiv 2603.13685."""
 
 
 @dataclass(frozen=True)
@@ -212,12 +214,12 @@ def page_text(scored: Sequence[RunVerdicts], missing: Sequence[str], failed: Map
         parts.append("\n\n".join([f"### {one.run.name}", " ".join(sentences), to_markdown(table_of(one)).strip()]))
     told = [f"{name} ({failed[name]})" if name in failed else name for name in missing]
     if told:
-        parts.append(f"Not scored where this page was made: {', '.join(told)}.")
+        parts.append(f"Not scored: {', '.join(told)}.")
     return "\n\n".join(parts) + "\n"
 
 
 def write_tables(page: Path, text: str) -> None:
-    """Replace what stands between the marks of a page.
+    """Write the tables between the marks of a page.
 
     Raises:
         InputError: the page lacks them.
@@ -284,21 +286,19 @@ def main(typed: Sequence[str] | None = None) -> None:
         "--only", nargs="+", default=[], metavar="NAME", help=f"runs: {', '.join(r.name for r in RUNS)}"
     )
     parser.add_argument("--hub", action="store_true", help=f"with {', '.join(HUB)} as well, for a machine with a GPU")
-    parser.add_argument("--tables", action="store_true", help="score nothing; tables of what is in the folder")
-    parser.add_argument("--page", type=Path, help="write the tables into this page instead of printing them")
+    parser.add_argument("--tables", action="store_true", help="score nothing; write the tables of the folder")
+    parser.add_argument("--page", type=Path, default=PAGE, help="the page with the marks; default: results-appendix.md")
     parser.add_argument("--figure", type=Path, metavar="FILE.svg", help="draw the verdicts")
     options = parser.parse_args(typed)
     try:
         runs = chosen_runs(options.only, options.hub)
         weights = dict(pair.split("=", 1) for pair in options.weights)
         failed = {} if options.tables else score(runs, options.out, weights)
-        scored = list(read(runs, options.out))
+        every = chosen_runs([], options.hub)
+        scored = list(read(every, options.out))
         there = {one.run.name for one in scored}
-        text = page_text(scored, [run.name for run in runs if run.name not in there], failed)
-        if options.page is None:
-            print(text)
-        else:
-            write_tables(options.page, text)
+        text = page_text(scored, [run.name for run in every if run.name not in there], failed)
+        write_tables(options.page, text)
         if options.figure is not None:
             write_whole(options.figure, figure_svg(figure_of(scored)))
     except InputError as error:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
-import pkgutil
 import re
 import shlex
 from collections.abc import Iterator
@@ -17,8 +15,8 @@ import pytest
 from audio_compositionality.cli.arguments import ListedError
 from audio_compositionality.cli.main import argument_parser, load_commands, parsed
 from audio_compositionality.dataset_builder.recipes import list_recipes, load_recipe
-from audio_compositionality.dataset_builder.recorded import changeable
 from audio_compositionality.support.errors import AudioCompositionalityError
+from studies import reference
 
 from .dataset_builder.recipes import louder
 from .dataset_builder.recipes.toy import registered
@@ -158,40 +156,43 @@ def test_files_that_pages_and_comments_name_are_there():
     assert not {named(page): paths for page in (*PAGES, *modules) if (paths := missing(page))}
 
 
-@pytest.mark.parametrize("page", PAGES, ids=named)
-def test_directives_and_the_members_that_they_list_exist(page: Path):
-    text = page.read_text("utf-8")
-    for name in re.findall(r"^::: ([\w.]+)$", text, re.MULTILINE):
-        pkgutil.resolve_name(name)
-    listed = r"^::: ([\w.]+)\n    options:\n(?:      .*\n)*?      members: \[(.*)\]$"
-    for name, members in re.findall(listed, text, re.MULTILINE):
-        module = pkgutil.resolve_name(name)
-        assert not [member for member in members.split(", ") if not hasattr(module, member)], name
+def without_code(page: Path) -> str:
+    return re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings on GitHub; those of the site are checked by its strict build."""
+    headings = re.findall(r"^#+ (.*)$", without_code(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
 def test_links_lead_somewhere(page: Path):
-    text = re.sub(r"^```.*?^```$", "", page.read_text("utf-8"), flags=re.DOTALL | re.MULTILINE)
-    for target in re.findall(r"\]\(([^)\s]+)\)", text):
-        if not re.match(r"https?:|#", target):
-            assert (page.parent / target.partition("#")[0]).exists(), target
+    for link in re.findall(r"\]\(([^)\s]+)\)", without_code(page)):
+        if not re.match(r"https?:", link):
+            target, _, anchor = link.partition("#")
+            path = page.parent / target if target else page
+            assert path.exists(), link
+            assert not anchor or anchor in anchors(path), link
 
 
-def test_settings_are_listed_from_the_code():
-    """Tables of settings in pages are made when the site is built, see `docs/tables.py`."""
-    spec = importlib.util.spec_from_file_location("tables", ROOT / "docs" / "tables.py")
-    tables: Any = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tables)
-    texts = {page.name: page.read_text("utf-8") for page in PAGES}
-    marked = [
-        line for text in texts.values() for line in re.findall(r"^<!-- (?:\w+ )?settings.* -->$", text, re.MULTILINE)
-    ]
-    assert {"<!-- task settings -->", "<!-- sound settings -->"} < set(marked)
-    for line in marked:
-        assert len(tables.on_page_markdown(line).splitlines()) > 3, line
-    assert sorted(re.findall(r"^\| `(\w+)`", tables.sound_settings(), re.MULTILINE)) == sorted(changeable())
-    assert "| `probes` | `disentanglement`, `equivariance`," in tables.task_settings()
-    assert "| `batch_size` | 48 | a whole number from 2 on |" in tables.settings("training.settings.TrainingSettings")
+def test_reference_pages_are_what_the_code_says():
+    for name, write in reference.PAGES.items():
+        path = reference.FOLDER / f"{name}.md"
+        assert write() == path.read_text("utf-8"), f"{path} is old: run python -m studies.reference"
+    # Numbers of rows are kept from the page, of each recipe at its version.
+    kept = reference.kept_rows()
+    assert set(kept) == {(name, str(load_recipe(name).version)) for name in list_recipes()}
+    assert kept["when", "1"][0] == reference.count_rows(load_recipe("when"), "mini")
+
+
+def test_every_page_is_in_the_navigation():
+    text = (ROOT / "mkdocs.yml").read_text("utf-8")
+    named_pages = re.findall(r"^ +- .*: (\S+\.md)$", text, re.MULTILINE)
+    pages = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")]
+    # The last three go into pages of the navigation.
+    outside = {"images/README.md", "how-to/add-a-model.md", "how-to/first-publication.md", "how-to/speed.md"}
+    assert set(named_pages) == set(pages) - outside
 
 
 def test_the_readme_is_one_page():

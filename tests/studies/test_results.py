@@ -74,6 +74,6 @@ def test_the_command_scores_what_is_missing_and_writes_the_page(tmp_path, monkey
     assert "compa-clap-" in figure.read_text()
     assert "1 of 2: one, " in capsys.readouterr().out
     # Again, without scoring: the same tables, of which one run alone.
-    results.main([*out, "--tables", "--only", "one"])
-    assert row in capsys.readouterr().out
+    results.main([*out, "--page", str(page), "--tables", "--only", "one"])
+    assert row in page.read_text()
     assert len(commands) == 2
