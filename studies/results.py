@@ -1,4 +1,4 @@
-"""Models × tasks × kinds of sound, each with its verdict, by one command: docs/understand/results.md.
+"""Models × tasks × kinds of sound, each with its verdict, by one command: docs/understand/results-appendix.md.
 
     python -m studies.results --out results/study --weights whisper-tiny.en=FOLDER whisper-base=FOLDER
 
