@@ -1,15 +1,15 @@
-"""The tables of pages of the documentation, as Markdown.
+"""Tables of docs/understand/results-appendix.md, as Markdown.
 
     audio-compositionality run whisper-tiny.en whisper-base --benchmark axes --set twin_seeds=0,1,2 --out results/axes
     python -m studies.tables axes results/axes
 
-prints the table of axes.md from a folder with results of the benchmark `axes`. A trained model stands in bold where it
-is above each of its untrained twins, log-mel and modulation statistics, level-statistics and rms, and the 95 % interval
-of each of these differences is above 0. Of several twins the lowest and the highest number is given.
+prints the table of the four axes from a folder with results of the benchmark `axes`. A trained model stands in bold
+where it is above each of its untrained twins, log-mel and modulation statistics, level-statistics and rms, and the 95 %
+interval of each of these differences is above 0. Of several twins the lowest and the highest number is given.
 
     python -m studies.tables instances --out results/instances
 
-makes and prints those of instances.md, sounds × encoders; what is embedded already is not embedded again. It scores
+makes and prints those across instances, sounds × encoders; what is embedded already is not embedded again. It scores
 three draws of blocks of each sounds: the ladder and the differences are of the first, the score of each draw stands
 beside. It asks for the packages with weights that examples/README.md lists, for the programs that make the sounds
 (data.md), and for Whisper from the Hub or, as `--weights whisper-tiny.en=FOLDER`, from a copy.
@@ -105,7 +105,7 @@ def cell(comparison: Comparison, measures: Sequence[str], column: list[int]) -> 
 
 
 def print_axes(folder: Path) -> None:
-    """Print the table of axes.md, and the differences behind its bold numbers."""
+    """Print the table of the four axes, and the differences behind its bold numbers."""
     comparisons = {comparison.info.name: comparison for comparison in compare_results([folder])}
     # A model without a result of a task still has a column.
     widest: dict[str, list[int]] = max(map(places, comparisons.values()), key=len)
@@ -238,7 +238,7 @@ def differences_of(sounds: str, comparison: Comparison) -> Table:
 
 
 def print_instances(arguments: argparse.Namespace) -> None:
-    """Score the missing results, then print the tables of instances.md."""
+    """Score the missing results, then print the tables across instances."""
     weights = dict(pair.split("=", 1) for pair in arguments.weights)
     for sounds in arguments.sounds:
         folders = [arguments.out / sounds / f"draw-{draw}" for draw in arguments.draws]
@@ -259,9 +259,9 @@ def main(typed: Sequence[str] | None = None) -> None:
         prog="python -m studies.tables", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     pages = parser.add_subparsers(dest="page", required=True)
-    axes = pages.add_parser("axes", help="the table of axes.md")
+    axes = pages.add_parser("axes", help="the table of the four axes")
     axes.add_argument("results", type=Path, help="a folder with results")
-    instances = pages.add_parser("instances", help="the tables of instances.md")
+    instances = pages.add_parser("instances", help="the tables across instances")
     instances.add_argument("--out", type=Path, default=Path("results/instances"), help="a folder for the results")
     instances.add_argument("--sounds", nargs="+", choices=ENCODERS, default=list(ENCODERS), help="default all")
     instances.add_argument("--weights", nargs="+", default=[], metavar="NAME=FOLDER", help="copies of Whisper")

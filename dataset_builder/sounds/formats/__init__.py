@@ -89,7 +89,7 @@ def format_of(path: str | Path, encoding: str | None = None) -> str:
         raise AnnotationError(
             f"{file.name} does not say which format of strong labels it is in; its first line is "
             f"{shortened(first, 120)!r}. Name the format, --set format=NAME, of {', '.join(FORMATS)} "
-            "(docs/understand/questions.md), or the columns of a table, "
+            "(docs/how-to/data.md), or the columns of a table, "
             "--set columns=recording=COLUMN,onset=COLUMN,offset=COLUMN,label=COLUMN"
         )
     return name
