@@ -20,7 +20,7 @@ The token is HF_TOKEN, or the one saved by `hf auth login`. It needs the role wr
 to the repositories of ORG.
 
 --rehearse publishes nothing: it goes through a first publication in its order, and says of each step what it would do
-or what stands in its way. docs/how-to/first-publication.md describes the steps.
+or what stands in its way. docs/how-to/hub.md describes the steps.
 """
 
 _EXAMPLES = """\

@@ -1,6 +1,6 @@
 """The first publication in its order, asked and not done: what each step would do, or what stands in its way.
 
-The steps are those of docs/how-to/first-publication.md.
+The steps are those of docs/how-to/hub.md.
 """
 
 from __future__ import annotations

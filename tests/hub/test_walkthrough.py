@@ -66,7 +66,7 @@ def test_the_page_leads_from_an_empty_organisation_to_a_strangers_verified_entry
 @pytest.mark.slow
 def test_wrong_steps_are_taken_back_by_the_commands_of_the_page(hub, walk, built):
     """The rows of its last table that have commands; tests/hub/test_rehearsal.py has what the others look like."""
-    table = PAGE.read_text("utf-8").rpartition("| wrong | looks like | taken back by |\n")[2]
+    table = PAGE.read_text("utf-8").rpartition("| mistake | how it shows | how to undo it |\n")[2]
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in table.splitlines()[1:]]
     commands = {wrong: re.findall(r"`(hf repos [^`]+)`", back) for wrong, _, back in rows}
 

@@ -1,4 +1,4 @@
-"""From nothing to a verified entry, against a Hub on this machine: the blocks of docs/how-to/first-publication.md.
+"""From nothing to a verified entry, against a Hub on this machine: the blocks of docs/how-to/hub.md.
 
     python -m tests.hub.walkthrough
 
@@ -30,7 +30,7 @@ from .server import LoopbackHub
 
 ORG = "my-lab"
 SPACE = f"{ORG}/audio-compositionality-leaderboard"
-PAGE = Path(__file__).parents[2] / "docs" / "how-to/first-publication.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how-to/hub.md"
 
 OWNER = ("repo.content.read", "repo.write")
 """The rights of the maintainer's token, in the Hub's words; the page states all of these in those of its settings."""

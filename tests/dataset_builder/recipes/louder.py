@@ -20,7 +20,7 @@ class LouderSpec(SoundsSpec):
 
 
 class Louder(Recipe[LouderSpec]):
-    """Three sounds of different labels, one after the other, of which one is louder than the others."""
+    """Three sounds of different labels, one after the other; one is louder than the others."""
 
     name = "louder"
 
