@@ -78,7 +78,7 @@ class BaselineLine:
         words: the baseline, in words.
         standing: over the tasks.
         standings: of each task.
-        text: the standing by task, with its figure or what is missing: "A-TRE: above, +0.200 (95% CI …)".
+        text: the standing by task, with its figure or what is missing: "TASK: above, +0.200 (95% CI …)".
     """
 
     name: str
