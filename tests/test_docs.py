@@ -210,14 +210,6 @@ def test_the_recipe_of_a_third_party_is_the_one_that_is_tested():
     assert recipe == path.read_text("utf-8")
 
 
-def test_versions_of_recipes_are_those_of_the_changelog():
-    said = {}
-    for line in re.findall(r"^\| recipes? (.*)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE):
-        names, _, version = line.partition(":")[0], *line.rstrip(" |").rpartition("| ")[1:]
-        said |= dict.fromkeys(re.findall(r"`(\w+)`", names), int(version))
-    assert said == {name: load_recipe(name).version for name in list_recipes()}
-
-
 @pytest.fixture
 def built(
     tiny_data: RenderedData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, without_torchcodec: None
