@@ -238,10 +238,11 @@ def standing_rows(columns: Sequence[StandingColumn], *, beside: bool = True) -> 
         key = (order.index(kind), not learnt, tier, -score if rank else 0, -evident, -learnt, -score, model)
         newest = max(shown, key=lambda row: row.entry.precedence).entry
         verified = sum(row.entry.status == VERIFIED for row in shown)
+        parameters = newest.result.model.parameters
         facts = (
             "✓ verified" if verified == len(shown) else f"{verified} of {len(shown)}" if verified else REPORTED,
             shortened(newest.result.model.paradigm or NOT_STATED, LONGEST_SHOWN),
-            "–" if newest.result.model.parameters is None else f"{newest.result.model.parameters:,}",
+            "–" if parameters is None else f"{parameters / 1e6:,.1f} M",
             newest.result.date[:10],
             shortened(newest.submitter or ("–" if newest.status == REPORTED else "maintainers"), LONGEST_SHOWN),
         )
