@@ -1,4 +1,4 @@
-"""What `tests/trials.py` does beside damage: kills at random moments, bombs of some kilobytes, hostile hosts of bridges.
+"""What `tests/trials.py` does beside damage: kills at random moments, bombs of some kilobytes, hostile hosts.
 
 Each attack changes what a kind has written, and says how; reading must then give the same as before, or a refusal.
 """
