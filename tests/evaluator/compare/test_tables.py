@@ -355,7 +355,7 @@ def test_the_table_of_a_paper_has_the_verdicts_and_chance_in_its_caption(compari
         # All tables begin with those of a paper.
         text = write_comparisons(comparisons, format)
         assert text.index("The scores to trust") < text.index("Is each model above") < text.index("A-COAT on mini")
-    assert write_comparisons(comparisons, "text").endswith(f"{verdicts.text}\n")
+    assert write_comparisons(comparisons, "text").endswith(f"{verdicts.details}\n")
     coat, tre = json.loads(write_comparisons(comparisons, "json"))
     assert coat["verdicts"] + tre["verdicts"]
     assert {one["task"] for one in coat["verdicts"]} == {"a_coat"}

@@ -352,7 +352,7 @@ def test_of_many_baselines_the_terminal_has_the_worst(cases):
     standings = {"a": ABOVE, "b": ABOVE, "c": ABOVE, "d": ABOVE, "e": BELOW, "f": NOT_SHOWN}
     many = replace(model.tasks[0], rows=tuple(row(standing, name, name) for name, standing in standings.items()))
     verdicts = replace(verdicts_of([cases("B")]), models=(replace(model, tasks=(many,)),))
-    lines = verdicts.text.splitlines()[3:]
+    lines = verdicts.details.splitlines()[3:]
     assert [line.partition(":")[0].strip() for line in lines] == [
         "vs. e",
         "vs. f",
