@@ -99,7 +99,7 @@ AT_MOST: dict[str, int] = {
     "hub": 6,
     "leaderboard": 55,
     "metrics": 217,
-    "push_scripts": 17,
+    "push_scripts": 14,
     "studies": 1,
     "support": 21,
     "tasks": 115,
