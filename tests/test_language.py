@@ -100,7 +100,6 @@ AT_MOST: dict[str, int] = {
     "leaderboard": 55,
     "metrics": 217,
     "push_scripts": 14,
-    "studies": 1,
     "support": 21,
     "tasks": 115,
     "training": 60,
