@@ -41,7 +41,7 @@ def run(options: argparse.Namespace) -> None:
     request.check_used(models, tasks)
     results = evaluate_models(models, data, tasks, how, on_result=print_result, leave_out=True)
     if processes.is_main:
-        print_end(results, options, how.store, data if isinstance(data, HeldData) else None)
+        print_end(results, options, how.cache, data if isinstance(data, HeldData) else None)
 
 
 COMMAND = Command(

@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> None:
     if options.dry_run:
         _tell_costs(options, request, plan, data, given, processes)
         return
-    store = request.how.store
+    cache = request.how.cache
     if processes.is_main:
         networks, takes = plan.names[len(plan.baselines) :], ""
         if is_preset and data.source == "mini":
@@ -86,7 +86,7 @@ def run(options: argparse.Namespace) -> None:
         where = f"the preset {data.source}" if is_preset else data.source
         print(
             f"Scoring {', '.join(plan.baselines)}{more} on {where}{takes}. Existing results in "
-            f"{options.out} and {kept_outputs(plan.tasks)} in {store} are used.",
+            f"{options.out} and {kept_outputs(plan.tasks)} in {cache} are used.",
             flush=True,
         )
     # The user's models first: their first scores are what is waited for.
@@ -103,7 +103,7 @@ def run(options: argparse.Namespace) -> None:
     )
     if processes.is_main:
         brought = data if isinstance(data, HeldData) else data.source
-        verdicts = print_end(results, options, store, None if is_preset else brought)
+        verdicts = print_end(results, options, cache, None if is_preset else brought)
         from audio_compositionality.evaluator.report.page import write_verdicts
 
         # Of all results in the folder, earlier ones too.
@@ -115,7 +115,7 @@ def run(options: argparse.Namespace) -> None:
         else:
             print(f"The report is {path}: open it in a browser.")
         if options.models:
-            kept = {"data", "store"}
+            kept = {"data", "cache"}
             print(arguments.next_line(options, "submit", str(options.out), "--check", kept=kept))
 
 
@@ -189,7 +189,7 @@ def _tell_costs(
         print(
             f"Would ask {questions:,} questions, less those with stored answers; the time of each depends on the model."
         )
-    print(f"Results would go to {options.out}, {kept_outputs(plan.tasks)} to {request.how.store}.")
+    print(f"Results would go to {options.out}, {kept_outputs(plan.tasks)} to {request.how.cache}.")
 
 
 _PLAIN = {"layer": None, "pooling": None, "compile": False}

@@ -37,20 +37,20 @@ _OF_SERVERS = frozenset({"deadline", "token_limit_name", "temperature", "audio_f
 """Settings of models that only affect those behind a server."""
 
 
-def add_scoring(parser: argparse.ArgumentParser, *, store: bool = True) -> None:
+def add_scoring(parser: argparse.ArgumentParser, *, cache: bool = True) -> None:
     """Add tasks, data, settings, and options of embedding: `read_request` reads them.
 
     Args:
         parser: to add to.
-        store: whether the user chooses the folder of the store.
+        cache: whether to add --cache.
     """
     arguments.add_tasks(parser)
     data_options.add_data(parser)
     add_layer(parser)
     arguments.add_device(parser)
     arguments.add_batch_size(parser)
-    if store:
-        arguments.add_store(parser)
+    if cache:
+        arguments.add_cache(parser)
     data_options.add_skip_invalid(parser)
     arguments.add_force(parser)
 
@@ -178,7 +178,7 @@ def read_request(options: argparse.Namespace, out: Path | None = None, *, scores
             if problems:
                 raise problems[0]
     arguments.check_output(out, "--out")
-    arguments.check_output(getattr(options, "store", None), "--store")
+    arguments.check_output(getattr(options, "cache", None), "--cache")
     typed = frozenset({*of_model, *of_run})
     # The protocol of a preset: ``paper`` of ``paper-mini``.
     reading = spec.reading
@@ -189,7 +189,7 @@ def read_request(options: argparse.Namespace, out: Path | None = None, *, scores
         batch_size=options.batch_size,
         device=options.device,
         out=out,
-        store=getattr(options, "store", None) or store_root(),
+        cache=getattr(options, "cache", None) or store_root(),
         settings=of_tasks,
         skip_invalid=options.skip_invalid,
         force=options.force,
@@ -392,7 +392,7 @@ def print_result(result: Result) -> None:
 def print_end(
     results: Sequence[Result],
     options: argparse.Namespace,
-    store: Path | None,
+    cache: Path | None,
     data: HeldData[Any] | str | None = None,
 ) -> Verdicts:
     """Print the tables of all results, the place of everything, and the verdict, which comes last to be read first.
@@ -400,7 +400,7 @@ def print_end(
     Args:
         results: of this run.
         options: its folder of results, and whether definitions are wanted.
-        store: the folder of outputs; None where there is none.
+        cache: the folder of cached outputs; None without one.
         data: of the results in the folder, where these do not state them.
 
     Returns:
@@ -414,7 +414,7 @@ def print_end(
     for table in results_tables(results) if options.explain else [headline_table(results)]:
         print()
         print_table(table)
-    kept = "" if store is None else f", {kept_outputs([load_task(result.task) for result in results])} in {store}"
+    kept = "" if cache is None else f", {kept_outputs([load_task(result.task) for result in results])} in {cache}"
     compare = shlex.join(["audio-compositionality", "compare", str(options.out)])
     print(f"Result files are in {options.out}{kept}. {compare} prints the differences.")
     try:

@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="only say of each result whether it can be submitted, and what is missing; needs no network",
     )
     arguments.add_data_of_results(parser)
-    arguments.add_store(parser)
+    arguments.add_cache(parser)
     parser.add_argument(
         "--scores-only",
         action="store_true",
@@ -70,9 +70,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int | None:
     """Submit, and print what was sent; the exit status of a check is 1 where a result cannot be submitted."""
     arguments.check_results(options.results)
-    arguments.check_output(options.store, "--store")
+    arguments.check_output(options.cache, "--cache")
     making = {
-        "store": options.store,
+        "cache": options.cache,
         "with_outputs": not options.scores_only,
         "paradigm": options.paradigm,
         "licence": options.licence,

@@ -62,7 +62,7 @@ def submit_results(
     *,
     hub: Hub | None = None,
     data: str | None = None,
-    store: str | Path | None = None,
+    cache: str | Path | None = None,
     with_outputs: bool = True,
     paradigm: str | None = None,
     licence: str | None = None,
@@ -83,7 +83,7 @@ def submit_results(
         org: organisation or user that the leaderboard belongs to.
         hub: by default as the user of the saved token.
         data: the data of the results, where they are no preset.
-        store: folder of the stored embeddings and answers; by default the one in the cache.
+        cache: folder of cached embeddings and answers; default `store_root`.
         with_outputs: without outputs, or where there are none, a result cannot be verified, and stays self-reported.
         paradigm: how the model was trained, where the result does not say.
         licence: of its weights, likewise.
@@ -140,7 +140,7 @@ def submit_results(
             make_submission(
                 one.path,
                 opened_data[key],
-                store=None if store is None else Path(store),
+                cache=None if cache is None else Path(cache),
                 with_outputs=with_outputs,
                 paradigm=paradigm,
                 licence=licence,

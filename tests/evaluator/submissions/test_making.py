@@ -91,14 +91,14 @@ def test_what_is_about_the_model_stays_and_what_is_stated_is_added(make, made, e
     assert make("a_coat").files == made["a_coat"].files
     # Folders of the submitter are not told.
     assert make(data=open_data(data)).result.dataset == "small"
-    bare = make(with_outputs=False, store=evaluated / "nowhere")
+    bare = make(with_outputs=False, cache=evaluated / "nowhere")
     assert sorted(bare.files) == ["result.json", "samples.csv"]
     assert (bare.result, bare.embeddings) == (bare.local, None)
 
 
 def test_what_cannot_be_submitted_says_what_to_do(make, made, small_data, tiny_data, guess, tmp_path, monkeypatch):
-    with pytest.raises(ResultError, match=r"lacks (\d) of \1 files .*--store says in which folder.*evaluate --force"):
-        make(store=tmp_path)
+    with pytest.raises(ResultError, match=r"lacks (\d) of \1 files .*--cache says in which folder.*evaluate --force"):
+        make(cache=tmp_path)
     with pytest.raises(ResultError, match="give the data it was computed from"):
         make(data=tiny_data)
     with monkeypatch.context() as patched:
@@ -137,7 +137,7 @@ def test_skipped_clips_and_names_that_mislead_cannot_be_submitted(small_data, tm
 
     first = next(small_data.configuration("a_coat").clips(range(1)))
     loudest = ShortEncoder().embed(first.waveform[None], first.sample_rate)[0, 0] if fails else np.inf
-    how = {"store": tmp_path / "z", "progress": False, "device": "cpu"}
+    how = {"cache": tmp_path / "z", "progress": False, "device": "cpu"}
     options = RunOptions(out=tmp_path / "out", skip_invalid=fails, **how)
     evaluate_models([Named()], small_data, [load_task("a_coat")], options)
     (path,) = (tmp_path / "out").rglob("a_coat.json")
@@ -191,7 +191,7 @@ def test_questions_asked_several_times_are_named_one_by_one(questions, tmp_path)
     assert ids[:2] == [f"{tested[0]['id']}?0", f"{tested[0]['id']}?1"]
     assert len(set(ids)) == len(ids) == len(opened.prompts) == sum(len(row["options"]) for row in tested)
     data = rendered_preset("mini", recipes=["polybench_apart"], train_sets=0, test_sets=1)
-    how = {"store": tmp_path / "store", "device": "cpu", "progress": False}
+    how = {"cache": tmp_path / "store", "device": "cpu", "progress": False}
     evaluate_models([load_model("oracle")], data, [load_task("polybench_apart")], RunOptions(out=tmp_path / "o", **how))
     (path,) = (tmp_path / "o").rglob("polybench_apart.json")
     submission = make_submission(path, data, **how)
