@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -364,7 +363,7 @@ def loaded_encoders(
 
 
 def kept_outputs(tasks: Sequence[Task]) -> str:
-    """The kinds of stored outputs for some tasks: embeddings, answers, or both."""
+    """The kinds of cached outputs for some tasks: embeddings, answers, or both."""
     from audio_compositionality.encoders.base import LANGUAGE_MODEL
 
     answers = {task.info.needs == LANGUAGE_MODEL for task in tasks}
@@ -392,16 +391,14 @@ def print_result(result: Result) -> None:
 def print_end(
     results: Sequence[Result],
     options: argparse.Namespace,
-    cache: Path | None,
     data: HeldData[Any] | str | None = None,
 ) -> Verdicts:
-    """Print the tables of all results, the place of everything, and the verdict, which comes last to be read first.
+    """Print the tables of all results and the verdict.
 
     Args:
         results: of this run.
         options: its folder of results, and whether definitions are wanted.
-        cache: the folder of cached outputs; None without one.
-        data: of the results in the folder, where these do not state them.
+        data: the data of the results in the folder, if these do not state them.
 
     Returns:
         the verdicts on all models with results in the folder.
@@ -409,20 +406,15 @@ def print_end(
     from audio_compositionality.evaluator.compare.comparison import compare_results
     from audio_compositionality.evaluator.compare.model_verdicts import verdicts_of
     from audio_compositionality.evaluator.compare.tables import headline_table, results_tables
-    from audio_compositionality.tasks.registry import load_task
 
     for table in results_tables(results) if options.explain else [headline_table(results)]:
         print()
         print_table(table)
-    kept = "" if cache is None else f", {kept_outputs([load_task(result.task) for result in results])} in {cache}"
-    compare = shlex.join(["audio-compositionality", "compare", str(options.out)])
-    print(f"Result files are in {options.out}{kept}. {compare} prints the differences.")
     try:
         verdicts = verdicts_of(compare_results([options.out], data=data))
     except AudioCompositionalityError as error:
         # Such as an earlier result in another place of the folder.
         print(f"note: the verdict is on the results of this run alone: {error}", file=sys.stderr)
         verdicts = verdicts_of(compare_results(results, data=data))
-    print()
     print_wrapped(verdicts.text)
     return verdicts
