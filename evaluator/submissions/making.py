@@ -18,7 +18,15 @@ from audio_compositionality.tasks.registry import load_task
 
 from .layout import ANSWERS, EMBEDDINGS, FILE_LIMITS, RESULT, SAMPLES, sha256_by_name
 from .outputs import RawAnswers, RoundedEmbeddings, question_ids
-from .submission import Submission, open_with_choices, policy_problem, preset_with, read_claim, submitted_outputs
+from .submission import (
+    Submission,
+    open_with_choices,
+    policy_problem,
+    preset_with,
+    read_claim,
+    scoring_command,
+    submitted_outputs,
+)
 
 if TYPE_CHECKING:
     from audio_compositionality.evaluator.run.opened import OpenedTask
@@ -179,9 +187,9 @@ def stored_embeddings(result: Result, opened: OpenedTask, root: str | Path | Non
     if opened.clip_ids:
         key = StoreKey.of(card, configuration.recipe, configuration.fingerprint, configuration.rows_digest)
         store = EmbeddingStore(folder, key, configuration.clip_ids)
-        parts.append(opened.clip_outputs(_loaded(store, result.model.id)))
+        parts.append(opened.clip_outputs(_loaded(store, opened)))
     if opened.texts:
-        parts.append(_loaded(text_store(card, opened, RunOptions(cache=folder)), result.model.id))
+        parts.append(_loaded(text_store(card, opened, RunOptions(cache=folder)), opened))
     return np.concatenate(parts)
 
 
@@ -200,7 +208,7 @@ def stored_answers(result: Result, opened: OpenedTask, root: str | Path | None =
     from audio_compositionality.evaluator.run.store import answer_store, store_root
 
     store = answer_store(result.model.card(), opened, store_root() if root is None else Path(root))
-    _check_whole(store, "answers", result.model.id)
+    _check_whole(store, "answers", opened)
     content = store.load()
     if content.errors:
         raise ResultError(f"{len(content.errors)} clips have no answer, such as {store.ids[min(content.errors)]}")
@@ -214,20 +222,21 @@ def stored_outputs(result: Result, opened: OpenedTask, root: str | Path | None =
     return opened.outputs(stored_embeddings(result, opened, root))
 
 
-def _loaded(store: EmbeddingStore, model: str) -> NDArray[np.floating]:
-    """All embeddings of a store; raises ResultError where some are missing."""
-    _check_whole(store, "embeddings", model)
+def _loaded(store: EmbeddingStore, opened: OpenedTask) -> NDArray[np.floating]:
+    """Return all embeddings of a store; raise ResultError if some are missing."""
+    _check_whole(store, "embeddings", opened)
     content = store.load()
     if content.errors:
         raise ResultError(f"{len(content.errors)} clips have no embedding, such as {store.ids[min(content.errors)]}")
     return content.embeddings
 
 
-def _check_whole(store: ShardStore[Any], what: str, model: str) -> None:
+def _check_whole(store: ShardStore[Any], what: str, opened: OpenedTask) -> None:
     absent = sum(not store.has(shard) for shard in range(store.num_shards))
     if absent:
+        assert store.folder is not None
         raise ResultError(
-            f"{store.folder} lacks {absent} of {store.num_shards} files of the {what} of {model}: "
-            "--cache says in which folder they are; where they are gone, `audio-compositionality evaluate --force` "
-            "with the model and options of the result makes them again"
+            f"{store.key.model_id}: {absent} of {store.num_shards} files of its {what} are missing from the cache "
+            f"{store.folder.parents[1]}. Give the right folder with --cache, or compute them again: "
+            f"`{scoring_command(opened)}`"
         )

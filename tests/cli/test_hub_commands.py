@@ -27,6 +27,7 @@ def calls(monkeypatch):
         monkeypatch.setattr(f"{scripts}.{module}.{name}", recorded(name))
     for name in ("dataset_lines", "metric_lines", "leaderboard_lines", "submission_lines"):
         monkeypatch.setattr(f"{scripts}.reports.{name}", lambda pushed: [f"done: {pushed[0]}"])
+    monkeypatch.setattr(f"{scripts}.submit.chosen_results", lambda paths, models: (paths, []))
     return made
 
 
@@ -53,16 +54,25 @@ def test_push_leaderboard_adds_results_that_are_given(calls, run, capsys, tmp_pa
 
 def test_what_can_be_submitted_is_told_without_a_network(run, refused, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert run("evaluate", "random", "--tasks", "a_coat", "--out", "results", "--cache", "kept") == 0
+    names = ("random", "reversed-audio:random", "shuffled-audio:random")
+    assert run("evaluate", *names, "--tasks", "a_coat", "--out", "results", "--cache", "kept") == 0
     monkeypatch.setattr("audio_compositionality.hub.client.Hub.__init__", lambda self: pytest.fail("the Hub is used"))
     capsys.readouterr()
     assert run("submit", "results", "--check", "--cache", "kept") == 0
-    assert capsys.readouterr().out == "random, A-COAT: can be submitted\n1 of 1 can be submitted.\n"
-    assert run("submit", "results", "--check", "--cache", "elsewhere") == 1
-    told = capsys.readouterr().out
-    assert told.startswith("random, A-COAT: ")
-    assert "elsewhere" in told
-    assert told.endswith("0 of 1 can be submitted.\n")
+    both = "A-COAT of reversed-audio:random and shuffled-audio:random: "
+    baselines, *lines = capsys.readouterr().out.splitlines()
+    assert baselines == "Left out: results of random, baselines of the package. --model NAME submits them."
+    assert lines == [f"{both}can be submitted", "2 of 2 results can be submitted."]
+    assert run("submit", "results", "--check", "--cache", "elsewhere", "--model", "random") == 1
+    line, last = capsys.readouterr().out.splitlines()
+    assert line.startswith("A-COAT of random: ")
+    assert "from the cache elsewhere" in line
+    assert line.endswith(": `audio-compositionality evaluate MODEL --tasks a_coat --force`")
+    assert last == "0 of 1 results can be submitted."
+    assert "no results of 'rms'; there are results of random, " in refused(
+        "submit", "results", "--check", "--model", "rms"
+    )
+    assert "name one with --model" in refused("submit", "results/random", "--check")
     assert "needs --org ORG" in refused("submit", "results")
 
 

@@ -24,7 +24,7 @@ NEEDED = {
     "coral": ["random", "--recordings", "animals"],
     "data": ["mini"],
     "train": ["--out", "x"],
-    "submit": ["results", "--org", "lab"],
+    "submit": ["results", "--model", "random", "--org", "lab"],
     "push": ["--rehearse", "--org", "lab"],
     "push dataset": ["empty", "--org", "lab"],
     "push metrics": ["--org", "lab"],

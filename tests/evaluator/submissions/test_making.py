@@ -97,14 +97,17 @@ def test_what_is_about_the_model_stays_and_what_is_stated_is_added(make, made, e
 
 
 def test_what_cannot_be_submitted_says_what_to_do(make, made, small_data, tiny_data, guess, tmp_path, monkeypatch):
-    with pytest.raises(ResultError, match=r"lacks (\d) of \1 files .*--cache says in which folder.*evaluate --force"):
+    with pytest.raises(
+        ResultError,
+        match=r"(\d) of \1 files of its embeddings .*--cache.* --data DATA --force`",
+    ):
         make(cache=tmp_path)
     with pytest.raises(ResultError, match="give the data it was computed from"):
         make(data=tiny_data)
     with monkeypatch.context() as patched:
         patched.setitem(vars(small_data.configuration("a_coat")), "rows_digest", "0" * 64)
         with pytest.raises(
-            ResultError, match=r"its rows have the digest \w{12}…, .* now 000000000000…: evaluate it again"
+            ResultError, match=r"its rows have the digest \w{12}…, .* now 000000000000…. Score it again"
         ):
             make()
     monkeypatch.setattr(making, "FILE_LIMITS", {"embeddings.safetensors": 1_151})
@@ -112,9 +115,11 @@ def test_what_cannot_be_submitted_says_what_to_do(make, made, small_data, tiny_d
         make()
     opened, result = open_task(guess, small_data), made["guess"].result
     other = result.model_copy(update={"settings": {"seeds": [False, True, 2], "share": 0.5}})
-    assert "evaluate it again with --force and these settings" in policy_problem(other, opened)
+    command = "Score it again: `audio-compositionality evaluate MODEL --tasks guess --data DATA --force`"
+    has = "seeds = [false, true, 2]; a submission needs seeds = [0, 1, 2]"
+    assert policy_problem(other, opened) == f"its settings are {has}. {command}"
     monkeypatch.setattr(guess, "info", replace(guess.info, version=2))
-    assert policy_problem(result, opened) == "it is of version 1 of guess, this is version 2: evaluate it again"
+    assert policy_problem(result, opened) == f"it is of version 1 of guess, this is version 2. {command}"
 
 
 @pytest.mark.parametrize(

@@ -145,7 +145,7 @@ def false_claims(made, of_texts, answered, questions):
     yield with_json(files, **of_mini), "it has 12 samples, the data have 64"
     for seeds in ([0, 1], [False, True, 2], None):
         yield with_json(guessed, settings={"seeds": seeds, "share": 0.5}), "its settings are"
-    yield with_json(guessed, task_version=9), "it is of version 9 of guess, this is version 1: evaluate it again"
+    yield with_json(guessed, task_version=9), "it is of version 9 of guess, this is version 1"
     turned = of_texts.embeddings.values.copy()
     turned[-1] *= -1
     for other, problem in (
@@ -353,7 +353,7 @@ def test_local_results_are_verified_from_the_store(evaluated, asked, data, tmp_p
     for write, message in ((verification_files, "only a verified"), (verification_folder, "no place in the repo")):
         with pytest.raises(InputError, match=message):
             write(verification)
-    with pytest.raises(ResultError, match=r"lacks (\d) of \1 files of the embeddings"):
+    with pytest.raises(ResultError, match=r"(\d) of \1 files of its embeddings are missing"):
         verify_local(path, data=data, cache=tmp_path)
     with pytest.raises(AudioCompositionalityError):
         verify_local(path, data=data, cache=evaluated / "store", device="warp")
