@@ -1,4 +1,4 @@
-"""`compare`: results beside each other."""
+"""`compare`: tables of several results with their differences."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--table",
         metavar="NAME",
-        help="one table alone: summary, the scores to trust of all tasks; verdicts; layers, models of which there are "
-        "several; sizes, models by their number of parameters; or one of a task, TASK-short, TASK-scores and so on; a "
+        help="one table alone: summary, the headline scores of all tasks; verdicts; layers, models scored at several "
+        "layers; sizes, models by their number of parameters; or one of a task, TASK-short, TASK-scores and so on; a "
         "wrong name lists all",
     )
     parser.add_argument(

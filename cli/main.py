@@ -25,7 +25,7 @@ from .arguments import HELP, Command, ListedError, add_traceback
 PROGRAM = "audio-compositionality"
 
 _DESCRIPTION = """\
-Does a model that hears hear the parts, and how they are put together?
+Do audio models represent the parts of a sound and how those parts are combined?
 
 `tasks` lists the tasks, `models` the named models. Each command has its own --help, with options and examples.
 """
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Args:
-        arguments: as typed after the program's name; by default those of this process.
+        arguments: as typed after the program's name; default: the arguments of this process.
 
     Returns:
         the exit status: 0; 1 where a model fails its check, a result is not verified, a score is not valid or a
@@ -130,7 +130,7 @@ def _actions(parser: argparse.ArgumentParser, command: str | None) -> list[argpa
 
 
 _ONCE = {"--data": ", and each data set has a folder of results of its own", "--preset": ""}
-"""Options that define the results' data, of which a second one would be ignored silently; each with the reason."""
+"""Options that define the results' data, each with the rule: a second value would be ignored silently."""
 
 
 def _instead(option: str, options_of_command: Sequence[str]) -> str:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 _OF_ANSWERS = frozenset({"max_new_tokens", "spread", "max_questions"})
-"""Settings of models and of runs that only affect models that answer."""
+"""Settings of models and of runs that only affect audio language models."""
 
 _OF_SERVERS = frozenset({"deadline", "token_limit_name", "temperature", "audio_form"})
 """Settings of models that only affect those behind a server."""
@@ -90,7 +90,7 @@ class Request:
         return data_options.opened_request_data(options, self.data, self.changes, self.tasks)
 
     def with_protocol(self, tasks: Sequence[Task]) -> RunOptions:
-        """The settings of the run, with those of the requested protocol as defaults of the typed ones.
+        """Return the settings of the run: the typed ones, and for the others the values of the requested protocol.
 
         Raises:
             InputError: no task has a protocol of that name.
@@ -122,7 +122,7 @@ class Request:
                 raise InputError(f"{name} is a setting of {listed(having)}, which none of the named models does")
         if not any("answer" in model.abilities for model in models):
             for name in sorted(self.of_models & _OF_ANSWERS):
-                raise InputError(f"{name} is about models that answer questions, and none of the named ones does")
+                raise InputError(f"{name} only affects audio language models; no named model is one")
         if not any(model.device == SERVER for model in models):
             for name in sorted(self.of_models & _OF_SERVERS):
                 raise InputError(f"{name} is about models behind a server, endpoint:MODEL@URL, and none is named")
@@ -278,7 +278,7 @@ def loaded_models(
     """Models by their names, each once, or once for each requested layer and each seed of a twin; one process
     per machine downloads.
 
-    Controls of a model that answers share its weights: several copies would hardly fit into memory.
+    Controls of an audio language model share its weights: several copies would hardly fit into memory.
 
     Args:
         names: of models.

@@ -166,7 +166,7 @@ class ModelTab:
                 scale=4,
                 min_width=320,
             )
-            self.open = gr.Button("Open it by itself", size="sm", visible=False, link_target="_blank", elem_id="open")
+            self.open = gr.Button("Open it alone", size="sm", visible=False, link_target="_blank", elem_id="open")
         options: dict[str, Any] = {"datatype": "str", "type": "array", "interactive": False}
         self.entries = gr.Dataframe(
             headers=list(ENTRY_HEADINGS),

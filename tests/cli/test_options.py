@@ -88,7 +88,7 @@ WRONG = {
 }
 """By the option, or command and option: a wrong value, and what is said of it."""
 
-TEXTS = {"submit --paradigm", "submit --licence", "submit --data"}
+TEXTS = {"submit --paradigm", "submit --licence", "submit --data", "submit --model"}
 """Options that take any text, or whose value is read once the Hub has answered."""
 
 
