@@ -69,7 +69,7 @@ class StoredAnswer:
         reference: the right answer in the log's words, a letter or a text, or, where it was rescored, the right option;
             empty where it is not known.
         by: scores from 0 to 1, by the name of the scoring; that of the log is `LOG`.
-        text: the answer; empty where there is none.
+        text: the answer; empty if there is none.
         group: of questions that are not independent.
         taken: the option that the matcher reads; None where the answer names none.
         how: the rule of `match_answer` that decided.

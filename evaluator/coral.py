@@ -354,7 +354,7 @@ def coral_check(
     if processes.count > 1:
         raise InputError(
             f"the CORAL check runs in one process, not in {processes.count}; for large data, "
-            "`embed` fills the store in several, and the check reads it"
+            "`embed` fills the cache in several, and the check reads it"
         )
     resolve_device(options.device)
     if isinstance(data, (str, Path)):

@@ -365,7 +365,7 @@ def _rows_digest(preset: str, recipe: str) -> str:
 
 
 LONGEST_DATA = 60
-"""Characters of a stranger's name of data."""
+"""Characters of a third party's name of data."""
 
 
 def _data_name(entries: Sequence[Entry]) -> str:

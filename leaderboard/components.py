@@ -1,4 +1,4 @@
-"""The page's components in Gradio, their look, and its texts: no stranger's text is put into Markdown."""
+"""The page's components in Gradio, their look, and its texts: no third party's text is put into Markdown."""
 
 from __future__ import annotations
 

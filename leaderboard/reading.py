@@ -1,6 +1,6 @@
 """The reading of the results repository: its entries by the rules for untrusted files, and the thread that reads.
 
-Everything in the repository is a stranger's, and nothing in it may take the board down.
+Everything in the repository is a third party's, and nothing in it may take the board down.
 """
 
 from __future__ import annotations

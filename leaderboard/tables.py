@@ -27,7 +27,7 @@ from .board import Board, DataKey, Entry, Shown, is_older
 BoardValue = str | float | int | None
 
 LONGEST_SHOWN = 80
-"""Most characters of a stranger's text in a cell, an option or a line of a list."""
+"""Most characters of a third party's text in a cell, an option or a line of a list."""
 
 NOT_STATED = "not stated"
 """Stands for a paradigm or licence that a result does not state."""

@@ -91,7 +91,7 @@ class View:
 
     @cached_property
     def intervals(self) -> list[Interval | None]:
-        """95 % BCa interval of each mean; None where there are too few samples."""
+        """95 % BCa interval of each mean; None if there are too few samples."""
         return mean_intervals(self.values, self.clusters, bounds=self.measure.range)
 
     @cached_property
@@ -187,7 +187,7 @@ class Comparison:
 
     @property
     def recommended(self) -> tuple[View, ...]:
-        """The views of the measures to trust, behind tables, tests and figures; all where there is none."""
+        """The views of the measures to trust, behind tables, tests and figures; all if there is none."""
         views = [self.views[measure.name] for measure in self.info.recommended if measure.name in self.views]
         return tuple(views or self.views.values())
 
@@ -352,7 +352,7 @@ def _open_local(source: str) -> Data | str:
     if not is_preset(source) and not Path(source).is_dir():
         return f"the data {source!r} are neither a preset nor a folder here: give their folder with --data"
     try:
-        # A result may be a stranger's, so what it states is opened as one of these or not at all.
+        # A result may be a third party's, so what it states is opened as one of these or not at all.
         return opened_preset(source) if is_preset(source) else StoredData(source)
     except (OSError, AudioCompositionalityError) as error:
         return f"the data {source!r} cannot be opened: {error}"

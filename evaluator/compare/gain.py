@@ -55,7 +55,7 @@ class Gain:
         parts: the scores with a part of it, by the prefix of the control.
         best: the name of the best score without it.
         gain: the score less that of `best`.
-        interval: 95 %, of the gain; None where there are too few samples.
+        interval: 95 %, of the gain; None if there are too few samples.
         p: the largest of the paired tests; None likewise.
     """
 
@@ -108,7 +108,7 @@ def gains(comparison: Comparison) -> Iterator[Gain]:
 
 
 def gain_table(comparison: Comparison, *, with_ids: bool = True) -> Table | None:
-    """A row a model: with the sound, without it, with a part of it, and the gain; None where there is none.
+    """A row a model: with the sound, without it, with a part of it, and the gain; None if there is none.
 
     Args:
         comparison: of a task.
@@ -159,7 +159,7 @@ def gain_table(comparison: Comparison, *, with_ids: bool = True) -> Table | None
 
 
 def paper_table(comparison: Comparison) -> Table | None:
-    """The gain in brief, narrow enough for one column of a paper of two; None where there is none."""
+    """The gain in brief, narrow enough for one column of a paper of two; None if there is none."""
     rows = list(gains(comparison))
     if not rows:
         return None
@@ -192,7 +192,7 @@ def paper_table(comparison: Comparison) -> Table | None:
 
 
 def no_ears_table(comparison: Comparison) -> Table | None:
-    """The questions that need no ears, a row each, with the models of which this is known; None where there are none.
+    """The questions that need no ears, a row each, with the models of which this is known; None if there are none.
 
     See `needs_no_ears`.
     """
@@ -243,7 +243,7 @@ MOST_LISTED = 20
 
 
 def needs_no_ears_sentence(comparison: Comparison, place: int) -> str:
-    """The questions that need no ears, of the model of a place; empty where there are none."""
+    """The questions that need no ears, of the model of a place; empty if there are none."""
     ids = needs_no_ears(comparison, place)
     if not ids:
         return ""

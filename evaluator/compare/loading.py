@@ -55,7 +55,7 @@ class ModelKind(Enum):
 
 def model_kind(model: ScoredModel) -> ModelKind:
     """The kind of a model, by its name, or where this says nothing by what its card says of its training: of a
-    stranger's model both are its submitter's word, but a twin counts by its name alone."""
+    third party's model both are its submitter's word, but a twin counts by its name alone."""
     prefix, colon, _ = model.id.partition(":")
     if colon and prefix in (*CONTROLS, *TWINS):
         return ModelKind.CONTROL if prefix in CONTROLS else ModelKind.UNTRAINED
@@ -259,7 +259,8 @@ def baseline_listing(result: ComparedResult) -> ModelListing | None:
 
 
 def descriptions_in(results: Sequence[ComparedResult], info: TaskInfo) -> list[int]:
-    """Places of the plain descriptions of the task's inputs among the results, in the order of `descriptions_of`."""
+    """Places of the acoustic or text baselines of the task's inputs among the results, in the order of
+    `descriptions_of`."""
     ids = [None if baseline_listing(result) is None else result.result.model.id for result in results]
     return [k for name in descriptions_of(info) for k, id in enumerate(ids) if id == name]
 
@@ -272,12 +273,12 @@ def _describes(listing: ModelListing, info: TaskInfo) -> bool:
 
 
 def descriptions_of(info: TaskInfo) -> list[str]:
-    """Names of all plain descriptions of the task's inputs."""
+    """Names of all acoustic or text baselines of the task's inputs."""
     return [listing.name for listing in named_models().values() if _describes(listing, info)]
 
 
 def description_names(info: TaskInfo) -> str:
-    """Names of all plain descriptions of the task's inputs, in words."""
+    """Names of all acoustic or text baselines of the task's inputs, in words."""
     names = descriptions_of(info)
     return listed(names) if names else "a plain baseline"
 

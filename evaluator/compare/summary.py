@@ -198,7 +198,7 @@ class ModelLayer:
 
 
 def layer_table(comparisons: Sequence[Comparison]) -> Table | None:
-    """Models with results of several layers, a row per layer; None where there are none.
+    """Models with results of several layers, a row per layer; None if there are none.
 
     The columns are the measures to trust of all tasks.
     """

@@ -25,7 +25,7 @@ MANY = 0.1
 """A share of unreadable answers or refusals that says more about a model than its score does."""
 
 LONGEST_LEGEND_NAME = 80
-"""Characters of a stranger's name in a sentence of a legend."""
+"""Characters of a third party's name in a sentence of a legend."""
 
 NOT_INCLUDED = (
     "Intervals and tests cover the variation over test samples alone; other training data, other seeds of a fit and "
@@ -245,7 +245,7 @@ def nulls_legend(measures: Sequence[Measure], info: TaskInfo, *, shown_too: bool
                     # Where the meaning has several parts, the definition of the null comes after the last semicolon.
                     meant[name] = null.meaning if is_same else null.meaning.rpartition("; ")[0] or null.meaning
         texts = "; ".join(f"{name}, {words}" for name, words in meant.items())
-        several = ", the larger where there are two" if any(one.trivial for one in placed) else ""
+        several = ", the larger if there are two" if any(one.trivial for one in placed) else ""
         sentences += [f"Beside it, the value that it has to be {place}{several}: {texts}."] if meant else []
     return sentences
 
@@ -373,7 +373,7 @@ def view_title(comparison: Comparison, measure: str) -> str:
 
 
 def pair_table(comparison: Comparison, view: View, most: int = MOST_LISTED_PAIRS) -> Table:
-    """The paired tests of every two results by a measure; without rows where there are more than `most`."""
+    """The paired tests of every two results by a measure; without rows if there are more than `most`."""
     n, tests = len(comparison.ids), view.tests
     count = "1 pair" if len(tests) == 1 else f"{len(tests):,} pairs"
     columns = (

@@ -1,8 +1,8 @@
 """The verdict table: models by tasks by baselines, each row a measure's standing with the difference behind it.
 
 `_standing_of_difference` makes a standing of a difference. A task's verdict is over its rows: those of one model in one
-task, against its untrained twin, plain descriptions of the input, the trivial baseline, and the further baselines of
-the task. Text, report, board, JSON and LaTeX are views of these rows.
+task, against its untrained twin, acoustic or text baselines of the input, the trivial baseline, and the further
+baselines of the task. Text, report, board, JSON and LaTeX are views of these rows.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ASSUMED_SOURCES = 10
 """Number of sources that an encoder is assumed to distinguish, where the data cannot be opened to count them."""
 
 LONGEST_NAME = 60
-"""Characters of a stranger's name in a sentence."""
+"""Characters of a third party's name in a sentence."""
 
 TWIN, DESCRIPTION, TRIVIAL = "twin", "description", "trivial"
 """Names of the baselines that every task has."""
@@ -95,8 +95,8 @@ class VerdictRow:
         reference: the other side, in words; several descriptions are several.
         standing: of the measure.
         measure: its heading; empty where the baseline is missing.
-        difference: of the means, the model's less the reference's; None where there is none.
-        low, high: ends of its 95 % interval; None where there are too few samples.
+        difference: of the means, the model's less the reference's; None if there is none.
+        low, high: ends of its 95 % interval; None if there are too few samples.
         p: of the paired test, corrected.
         outcome: without figures; of a missing baseline the missing result and the way to get it.
         is_missing: whether there is no result of the baseline.
@@ -162,8 +162,8 @@ class TaskVerdict:
     Attributes:
         label: of the model.
         info: of the task.
-        rows: against the twin, plain descriptions and the trivial baseline; then the further baselines that have
-            results.
+        rows: against the twin, acoustic or text baselines and the trivial baseline; then the further baselines that
+            have results.
         flags: meanings of the flags that count against the model.
         unread: the number of answers that name no option, in words, where most do; else empty.
         refuses: whether most answers name no option under each control without the right sound.

@@ -80,7 +80,7 @@ def title_lines(label: str, width: float) -> str:
 
 
 def _two_lines(label: str, limit: int) -> list[str]:
-    """A label of at most twice as many characters as a line may have; after a separator where there is a good one."""
+    """A label of at most twice as many characters as a line may have; after a separator if there is a good one."""
     if len(label) <= limit:
         return [label]
     for separators in ("/:", "-_ ."):

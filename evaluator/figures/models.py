@@ -128,7 +128,7 @@ def control_scatter(comparison: Comparison) -> Figure:
 
 
 def _values(comparison: Comparison, measure: Measure) -> Floats:
-    """A measure of each result, [results]; NaN where there is none."""
+    """A measure of each result, [results]; NaN if there is none."""
     values = [result.value(measure) for result in comparison.results]
     return np.array([np.nan if value is None else float(value) for value in values], np.float64)
 
@@ -159,7 +159,7 @@ def significance_map(comparison: Comparison, measure: str) -> Figure:
     """Which models differ: the difference of their means, row less column, and dots for its corrected p.
 
     Paired tests on the same samples, corrected over all pairs, see `compare_pairs`: one dot for p ≤ 0.05, two for
-    p ≤ 0.01, three for p ≤ 0.001, none where the models are not distinguishable. The map is hatched where there are too
+    p ≤ 0.01, three for p ≤ 0.001, none where the models are not distinguishable. The map is hatched if there are too
     few samples for a test.
 
     Args:

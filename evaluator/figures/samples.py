@@ -207,7 +207,7 @@ def task_panels(comparison: Comparison, drawing: Drawing, labels: Sequence[str] 
         for axes, label, name in zip(panels, drawn, layout.short_labels(drawn), strict=True):
             result = comparison.results[places[label]]
             fitted = {name: np.asarray(result.result.training[name], np.float64) for name in drawing.training}
-            # Both ends of the 95 % interval of some measures; NaN where there is none.
+            # Both ends of the 95 % interval of some measures; NaN if there is none.
             intervals = {
                 name: comparison.interval(places[label], comparison.info.measure(name)) for name in drawing.intervals
             }

@@ -43,7 +43,7 @@ ROW = 0.17
 def summary_figure(verdicts: Verdicts) -> Figure:
     """Return the matrix of the report's first screen, models by tasks, and below it the 95 % intervals by task.
 
-    The figure is as wide as a column of a paper, or as a page where there are many tasks.
+    The figure is as wide as a column of a paper, or as a page if there are many tasks.
 
     Args:
         verdicts: of the results, see `verdicts_of`.

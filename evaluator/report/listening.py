@@ -57,7 +57,7 @@ class HeardQuestion:
         options: in the order in which models received them.
         without_choice: labels of the models that chose none, by the reason, in words.
         written: the answers word for word, one for each order of the options, by the model's label; of those models
-            whose answers are in the store of this machine.
+            whose answers are in the cache of this machine.
     """
 
     question: str
@@ -93,7 +93,7 @@ Written = dict[str, dict[str, tuple[str, ...]]]
 
 
 def written_answers(comparison: Comparison) -> Written:
-    """The answers of those results whose answers are in the store of this machine."""
+    """The answers of those results whose answers are in the cache of this machine."""
     configuration = comparison.configuration
     if configuration is None or comparison.samples is None or not comparison.samples.asked:
         return {}
@@ -248,8 +248,8 @@ class HeardSample:
         contents: for each part of the sample, its items with their attributes.
         scores: a table of each model's measures of the sample.
         clips: in the order in which models receive them.
-        group: the group of which the sample is the outermost, or which it belongs to; empty where there are none.
-        asked: the question about it, and each model's choice; None where there is none.
+        group: the group of which the sample is the outermost, or which it belongs to; empty if there are none.
+        asked: the question about it, and each model's choice; None if there is none.
         why: the models and controls behind a finding, in words.
     """
 

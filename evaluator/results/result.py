@@ -110,7 +110,7 @@ class Result(strict.Strict):
         task_version: see `TaskInfo`; another version is another number.
         measures: every measure of the task, by its name; the first is the score. None where one is not defined.
         intervals: 95 % interval, BCa bootstrap over clusters of samples, of each measure that is a mean over samples;
-            None where there are too few.
+            None if there are too few.
         n: number of samples.
         training: of the fits, a list of numbers by name, such as the best step of each seed.
         settings: everything that the score depends on beside model and data.

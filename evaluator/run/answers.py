@@ -337,7 +337,7 @@ def _train_rows(opened: OpenedTask) -> list[Row]:
 
 
 def _taught(model: Model, opened: OpenedTask, options: RunOptions) -> Model:
-    """The model after learning from the rows of the split for it, or, where there are none, from the other questions of
+    """The model after learning from the rows of the split for it, or, if there are none, from the other questions of
     each question; clips are read as it asks for them."""
     problem = learning_problem(model, opened)
     if problem:

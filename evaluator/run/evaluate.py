@@ -274,7 +274,7 @@ def _check_questions(
     models: Sequence[Model], opened: Sequence[OpenedTask], done: Collection[tuple[int, str]], options: RunOptions
 ) -> None:
     """Refuse, before the first question, clips that are longer than a model's input, as far as rows state their length,
-    and more questions to a server than allowed; questions with answers in the store do not count.
+    and more questions to a server than allowed; questions with answers in the cache do not count.
 
     Args:
         models: the models.

@@ -40,7 +40,7 @@ class CrossFitted(Wrapper):
     """
 
     def __init__(self, model: Model, samples: Samples) -> None:
-        """Wrap a model that has learnt nothing yet."""
+        """Wrap a model that is not trained yet."""
         super().__init__(model)
         self._fold = dict(zip(samples.ids, folds_of_groups(samples.clusters.tolist(), samples.ids), strict=True))
         self.copies = [copy.deepcopy(model) for _ in range(FOLDS)]

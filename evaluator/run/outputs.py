@@ -183,8 +183,8 @@ def compute_outputs(
 def _filled_store(
     models: Sequence[Model], opened: OpenedTask, options: RunOptions, processes: Processes, filled: Filled
 ) -> tuple[EmbeddingStore, str, float | None]:
-    """The store with all clips of a task's configuration by the first of some layers of a model, with the stores of the
-    other layers filled in the same pass; the store of an earlier task of the same recipe, where there is one. Also the
+    """The cache with all clips of a task's configuration by the first of some layers of a model, with the stores of the
+    other layers filled in the same pass; the cache of an earlier task of the same recipe, if there is one. Also the
     stage, see `ModelOutputs`, by the work left for this process, and the seconds of a pass over several layers, else
     None."""
     stores = [open_store(model, opened.configuration, options) for model in models]

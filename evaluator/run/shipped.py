@@ -16,7 +16,7 @@ ARCHIVE = Path(__file__).with_name("shipped.zip")
 
 
 def shipped_result(model: str, revision: str, task: str) -> tuple[Result, SampleTable] | None:
-    """Return the shipped result of a baseline and its samples; None where there is none.
+    """Return the shipped result of a baseline and its samples; None if there is none.
 
     It is of the data, version and settings that it states: see `differences` of `evaluate`.
     """

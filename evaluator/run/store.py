@@ -181,7 +181,7 @@ class ShardStore(ABC, Generic[Content]):
         return -(-len(self.ids) // self.items_per_shard)
 
     def items(self, shard: int) -> range:
-        """The places of a shard among all items of the store, counted from 0."""
+        """The places of a shard among all items of the cache, counted from 0."""
         size = self.items_per_shard
         return range(shard * size, min((shard + 1) * size, len(self.ids)))
 
@@ -577,7 +577,7 @@ def scoring_of(opened: OpenedTask) -> Scoring:
 
 
 def answer_store(card: ModelCard, opened: OpenedTask, root: str | Path | None) -> AnswerStore:
-    """The store of a model's answers.
+    """The cache of a model's answers.
 
     Its key holds the texts of all prompts, and with them their version and the orders of the options, and the
     scoring.

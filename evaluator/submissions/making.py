@@ -113,7 +113,7 @@ def make_submission(
         result = computed.model_copy(update={"versions": local.versions, "seconds": local.seconds})
     files = {**submission.files, RESULT: result.dumps().encode(), SAMPLES: samples.dumps().encode()}
     try:
-        # The checks of strangers' submissions run here already.
+        # The checks of third parties' submissions run here already.
         _ = read_claim(files[RESULT], sha256_by_name(files)).folder
     except ResultError as error:
         raise ResultError(f"{path}: {error}") from None

@@ -117,7 +117,7 @@ class RoundedEmbeddings:
 
     @classmethod
     def loads(cls, content: bytes) -> RoundedEmbeddings:
-        """From a file that a stranger wrote.
+        """From a file that a third party wrote.
 
         Raises:
             ResultError: it is no such file: damaged, other names, types or shapes, values that are not finite, or a
@@ -212,7 +212,7 @@ class RawAnswers:
 
     @classmethod
     def loads(cls, content: bytes) -> RawAnswers:
-        """From a file that a stranger wrote; the caller has checked its size.
+        """From a file that a third party wrote; the caller has checked its size.
 
         Raises:
             ResultError: it is not byte for byte what `dumps` writes: no lines of JSON, other names or types, a text

@@ -160,7 +160,7 @@ def check(record: VerificationRecord, secret: str | None) -> bool:
     """Whether a record is signed with a secret.
 
     Returns:
-        True; False where there is no secret to check it with.
+        True; False if there is no secret to check it with.
 
     Raises:
         ResultError: it is not signed, or with another secret.

@@ -1,4 +1,4 @@
-"""A submission: a stranger's result, its samples and the model's outputs, and the rules for all of them.
+"""A submission: a third party's result, its samples and the model's outputs, and the rules for all of them.
 
 It holds ``result.json``, ``samples.csv`` and, unless the result is to stay self-reported, ``embeddings.safetensors``
 or ``answers.jsonl``, see `layout`. Any defect of these raises `ResultError`.
@@ -119,7 +119,7 @@ def parse_submission(files: Mapping[str, bytes], name: str | None = None) -> Sub
 
 
 def read_submission(folder: Path, name: str | None = None) -> Submission:
-    """Read a stranger's submission.
+    """Read a third party's submission.
 
     Args:
         folder: with its files and no others.
@@ -169,7 +169,7 @@ def read_listed_claim(folder: layout.EntryFolder, fetch: layout.Fetch) -> Claim:
 
 
 def read_result(content: bytes) -> Result:
-    """A stranger's result: `Result.loads`, and the further rules for submissions.
+    """A third party's result: `Result.loads`, and the further rules for submissions.
 
     Raises:
         ResultError: too large, no result, clips left out, a model without a length of embeddings, or a date that is
@@ -185,7 +185,7 @@ def read_result(content: bytes) -> Result:
 
 
 def read_sample_table(content: bytes, result: Result) -> SampleTable:
-    """The samples of a result, from a stranger's file.
+    """The samples of a result, from a third party's file.
 
     Raises:
         ResultError: too large, damaged, or not those of the result.
@@ -194,8 +194,8 @@ def read_sample_table(content: bytes, result: Result) -> SampleTable:
 
 
 def read_scored_samples(content: bytes, result: Result) -> SampleTable:
-    """The samples of a result, from a stranger's file, whose means are its measures; of another version of its task
-    these are not known.
+    """The samples of a result, from a third party's file, whose means are its measures; of another version of its
+    task these are not known.
 
     Raises:
         ResultError: see `read_sample_table`; or a mean is another, or the task unknown.
@@ -381,7 +381,7 @@ def open_result_task(result: Result, source: str | Path | None = None) -> Opened
     try:
         data = data_with(result.recipe, result.fingerprint, source)
     except ResultError as error:
-        # A preset with changes is opened only on request: a stranger's may be arbitrarily large.
+        # A preset with changes is opened only on request: a third party's may be arbitrarily large.
         if source is None and " with " in result.dataset and is_preset(result.dataset):
             raise ResultError(f"{error}; the result says --data '{shortened(result.dataset, 100)}'") from None
         raise

@@ -275,7 +275,7 @@ def find_results(path: Path) -> list[Path]:
 
 
 def name_in_repository(folder: Path) -> str | None:
-    """The path in the results repository at the end of a folder's own path; None where there is none."""
+    """The path in the results repository at the end of a folder's own path; None if there is none."""
     name = "/".join(folder.absolute().parts[-4:])
     return name if parse_path(name) is not None else None
 
@@ -353,7 +353,7 @@ def _outcome(path: Path, where: str, verification: Verification) -> PathOutcome:
 
 
 def interval_phrase(interval: tuple[float, float] | None) -> str:
-    """An interval after a number in a sentence; empty where there is none."""
+    """An interval after a number in a sentence; empty if there is none."""
     return "" if interval is None else f", 95 % interval {interval[0]:.4f} to {interval[1]:.4f}"
 
 
