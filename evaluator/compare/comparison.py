@@ -52,7 +52,7 @@ class OpenedData:
 
     Attributes:
         configuration: the data; None where they cannot be opened.
-        samples: facts about all samples of a task; None likewise.
+        samples: facts about all samples of a task; None if the data cannot be opened.
         missing: why the data cannot be opened.
     """
 
@@ -363,7 +363,7 @@ def _notes(results: Sequence[ComparedResult], info: TaskInfo, n: int) -> Iterabl
     version = results[0].result.task_version
     if version != info.version:
         yield (
-            f"made by version {version} of {info.title}; its numbers do not compare with those of the installed "
+            f"made by version {version} of {info.title}; its numbers are not comparable with numbers of the installed "
             f"version {info.version}"
         )
     for name in sorted({name for result in results for name in result.result.settings}):

@@ -165,7 +165,7 @@ class Slope:
         label: of the result.
         diversity: the name of its x, as in `Samples.diversity`.
         fit: on x alone; None if there are too few samples or x does not vary.
-        fit_within: with the numbers of `Samples.held_fixed` held fixed; None likewise, or if there are none.
+        fit_within: with the numbers of `Samples.held_fixed` held fixed; None as for `fit`, or without such numbers.
         p_adjusted: of `fit`, corrected over all slopes of the comparison (Benjamini and Hochberg 1995).
         p_adjusted_within: of `fit_within`.
     """

@@ -278,7 +278,7 @@ class Verdicts:
         return tuple(f"Tasks for {kind}: {text}" if len(judged) > 1 else text for kind, text in texts.items())
 
     def order(self, comparison: Comparison) -> tuple[str, ...]:
-        """The order of the models of a comparison, as far as they can be told apart; see `leading_sentences`."""
+        """Return the order of the models of a comparison, as far as they differ; see `leading_sentences`."""
         kind = asked_of(comparison.info)
         evident = [one.label for one in self.models if one.kind == kind and one.standing is Standing.ABOVE]
         return tuple(leading_sentences(comparison, evident))
@@ -393,8 +393,8 @@ def _sentence(models: Sequence[ModelVerdict]) -> str:
 def verdicts_of(comparisons: Sequence[Comparison]) -> Verdicts:
     """The verdicts on all models that are neither baselines nor untrained, over all comparisons.
 
-    Headline tasks on recordings decide, since no model was trained on the timbres of the presets; all tasks where
-    there are none.
+    If there are headline tasks on recordings, they decide, since no model was trained on the timbres of the presets;
+    otherwise all tasks decide.
     """
     groups: dict[str, dict[str, list[TaskVerdict]]] = {}
     for comparison in comparisons:
@@ -422,8 +422,8 @@ def leading_sentences(comparison: Comparison, evident: Collection[str]) -> Itera
     Args:
         comparison: with the models.
         evident: labels of the models whose scores are evidence of something learnt. The others are not ordered, since
-            something that needs no learning explains their scores; of two trained models alone it is said where they
-            are not distinguishable.
+            something that needs no learning explains their scores. Only for two trained models the text states that
+            they are not distinguishable.
     """
     view = comparison.views.get(comparison.info.ranks_by)
     if view is None:

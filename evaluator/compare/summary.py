@@ -91,7 +91,7 @@ def trusted_measures(
         verdicts: whose signs stand before the scores of the measures that tasks judge by; None for no signs.
 
     Returns:
-        one column per measure, the cells of each model by its label, and the legend below such a table.
+        one column per measure, the cells of each model by its label, and the legend of the table.
     """
     titles = Counter(comparison.info.title for comparison in comparisons)
     columns: list[Column] = []

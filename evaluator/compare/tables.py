@@ -203,7 +203,7 @@ def null_note(row: ScoreRow, measure: Measure, info: TaskInfo, *, shown_too: boo
 def shared_nulls(
     models: Sequence[ScoresByMeasure], measures: Sequence[Measure], info: TaskInfo
 ) -> dict[str, tuple[str, ...]]:
-    """By measure, the lines of `null_note` that are the same for all models, such as chance."""
+    """Return by measure the lines of `null_note` that all models share, such as chance."""
     shared: dict[str, tuple[str, ...]] = {}
     for measure in measures:
         rows = [scores[measure.name] for scores in models if scores.get(measure.name) is not None]
@@ -217,16 +217,16 @@ def shared_nulls(
 def shared_legend(shared: Mapping[str, Sequence[str]]) -> list[str]:
     """One sentence about the nulls that all models share, by the heading of their column."""
     said = [f"{heading}: {', '.join(lines)}" for heading, lines in shared.items()]
-    return [f"The same for all models: {'; '.join(said)}."] if said else []
+    return [f"Equal for all models: {'; '.join(said)}."] if said else []
 
 
 def _is_beside(null: Measure, measure: Measure, shown_too: bool, *, is_larger: bool) -> bool:
-    """Whether a null stands beside a measure: a trivial baseline that is larger than chance always does."""
+    """Whether a null is printed below a measure; a trivial baseline that is larger than chance always is."""
     return shown_too or not null.shown or (is_larger and null.name == measure.trivial)
 
 
 def null_name(measure: Measure, null: Measure) -> str:
-    """The name of a measure's null beside it: null, chance, matched null; the same for its trivial baseline."""
+    """Return the short name of a measure's null or trivial baseline: null, chance, matched null."""
     return null.heading.removeprefix(f"{measure.heading} ")
 
 
@@ -246,7 +246,7 @@ def nulls_legend(measures: Sequence[Measure], info: TaskInfo, *, shown_too: bool
                     meant[name] = null.meaning if is_same else null.meaning.rpartition("; ")[0] or null.meaning
         texts = "; ".join(f"{name}, {words}" for name, words in meant.items())
         several = ", the larger if there are two" if any(one.trivial for one in placed) else ""
-        sentences += [f"Beside it, the value that it has to be {place}{several}: {texts}."] if meant else []
+        sentences += [f"Below it, the value that it has to be {place}{several}: {texts}."] if meant else []
     return sentences
 
 
@@ -303,7 +303,7 @@ def result_remarks(result: Result, info: TaskInfo) -> list[str]:
         )
     if result.cut_clips:
         remarks.append(
-            f"{result.cut_clips:,} questions are about sound that is longer than it hears: it heard its beginning"
+            f"{result.cut_clips:,} questions are about clips longer than the model's input: it got their beginning"
         )
     if result.skipped:
         names = shown([shortened(clip.id, LONGEST_LEGEND_NAME) for clip in result.skipped], 3)

@@ -1,7 +1,7 @@
 """The verdict table: models by tasks by baselines, each row a measure's standing with the difference behind it.
 
-`_standing_of_difference` makes a standing of a difference. A task's verdict is over its rows: those of one model in one
-task, against its untrained twin, acoustic or text baselines of the input, the trivial baseline, and the further
+`_standing_of_difference` turns a difference into a standing. A task's verdict is the worst of its rows: one model in
+one task, against its untrained twin, acoustic or text baselines of the input, the trivial baseline, and the further
 baselines of the task. Text, report, board, JSON and LaTeX are views of these rows.
 """
 
@@ -192,7 +192,7 @@ class TaskVerdict:
     @property
     def standing(self) -> Standing:
         """Against all baselines, the worst of them; a flag shows nothing, and where most answers are unread, or the
-        model refuses whatever is not the right sound, being above cannot be told."""
+        model refuses whatever is not the right sound, *above* becomes unknown."""
         if self.unread:
             return Standing.UNKNOWN
         refused = [Standing.UNKNOWN] if self.refuses else []
@@ -235,8 +235,8 @@ def task_verdicts(comparison: Comparison) -> tuple[TaskVerdict, ...]:
     trivial baseline, such as energy alone, where each trusted measure with a known value of the trivial baseline is
     significantly above that value, corrected over all models (where the task names a measure to judge by, that one
     decides, and the others are reported with it). It is above energy only if it is also above every baseline among the
-    results whose only input is the level, as above any other model. Where there is neither such a value nor such a
-    baseline, nothing can be told."""
+    results whose only input is the level, as above any other model. Without this value and this baseline, the
+    standing is unknown."""
     info, results, labels = comparison.info, comparison.results, comparison.labels
     levels = levels_in(results) if info.trivial == ENERGY else []
     descriptions = descriptions_in(results, info)
@@ -359,7 +359,7 @@ def _paired_rows(
 def paired_row(
     comparison: Comparison, view: View, place: int, other: int, baseline: str, words: str, reference: str
 ) -> VerdictRow:
-    """One result against another by a measure; "higher" and "lower" are said of the first."""
+    """Return one result against another by a measure; "higher" and "lower" refer to the first."""
     (test,) = (t for t in view.tests if {t.first, t.second} == {place, other})
     sign = 1 if test.first == place else -1
     interval = test.interval if sign == 1 or test.interval is None else (-test.interval[1], -test.interval[0])
@@ -427,8 +427,8 @@ def _trivial_rows(comparison: Comparison, *, has_levels: bool) -> list[list[Verd
         for place, result in enumerate(comparison.results):
             least: float | None = value if isinstance(value, float | int) else None
             if isinstance(value, str) and (chance := result.result.measures.get(value)) is not None:
-                # That of finding a sample among all, for an encoder that knows nothing but one of the numbers held
-                # fixed in slopes against diversity, such as the number of sources.
+                # The trivial baseline of retrieval: an encoder that knows only one of the numbers held fixed in slopes
+                # against diversity, such as the number of sources.
                 known = ASSUMED_SOURCES
                 if info.is_level_matched:
                     known = 1

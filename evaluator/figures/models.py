@@ -241,7 +241,7 @@ def dots_of(tests: Sequence[PairedTest], order: Sequence[int]) -> Integers:
 
 
 def _dot_style(count: int, cell: float) -> dict[str, Any]:
-    """A marker of dots in a row, of which three fit into a cell of this many inches."""
+    """Return a marker of dots in a row; three fit into a cell of this many inches."""
     circle = Path.unit_circle()
     places = 0.36 * (np.arange(count) - (count - 1) / 2)
     dots = [Path(np.asarray(circle.vertices) * 0.14 + (place, 0), circle.codes) for place in places]

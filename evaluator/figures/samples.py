@@ -33,7 +33,7 @@ NAMES_IN_COLUMN = 1.5
 """Inches for names beside box plots in a column; they leave half of it to the plots."""
 
 UNLIKE = 5
-"""Panels have separate axes where the range of all values is this many times that of one model's."""
+"""Panels have separate axes if the range of all values is this many times the range of one model."""
 
 
 def score_boxes(comparison: Comparison, measure: str) -> Figure:

@@ -121,7 +121,7 @@ def plot(
         results: folders of results, their JSON files, or the results of `evaluate`.
         figure: ``summary``, models by tasks with verdicts and intervals, or one of a task, such as
             ``score_boxes-adjusted``, ``significance_map-adjusted``, ``diversity_panels-adjusted`` or
-            ``control_scatter``; a wrong name lists those of the task.
+            ``control_scatter``; the error for a wrong name lists the names of the task.
         task: of the latter; by default the first.
         data: the data of the results, where they are no preset.
 

@@ -39,7 +39,7 @@ class Mark:
         name: of the model.
         text: its score, in words.
         x: percent of the width.
-        low, high: ends of its interval, likewise, cut at the left edge; equal to `x` if there is none.
+        low, high: ends of its interval in percent, cut at the left edge; equal to `x` without an interval.
         fixed: in words, why construction fixes its score; empty where it does not.
     """
 
@@ -145,8 +145,7 @@ def overview(comparison: Comparison, view: View) -> Overview:
     trained, baselines = of_kind[ModelKind.TRAINED], of_kind[ModelKind.BASELINE]
     places = sorted(trained or range(len(scores)), key=lambda k: -float(view.means[k]))
     drawn = places[:MOST_LINES]
-    # Where all results share a null it is chance; a measure with a trivial baseline has one per result, that of its own
-    # numbers.
+    # A null that all results share is chance; a trivial baseline is computed from each result's own numbers.
     nulls = {row.null for row in scores}
     chance = next(iter(nulls)) if measure.trivial is None and len(nulls) == 1 else None
     least = {k: None if measure.trivial is None else scores[k].least(measure, info) for k in drawn}

@@ -49,7 +49,7 @@ def is_long(comparisons: Sequence[Comparison]) -> bool:
 
 
 MOST_PAGE_PAIRS = 500
-"""Most paired tests of a measure on a page, those of 32 models; CSV and JSON have all."""
+"""Most paired tests of a measure on a page: all pairs of 32 models; CSV and JSON have all."""
 
 MOST_PAGE_TESTS = 4_000
 """Most paired tests on a page, which would otherwise take more than half of it."""
@@ -95,8 +95,8 @@ class Section:
         profiles: of each model, where the task defines them.
         printed: published figures of the task on other data; None if there are none.
         gain: what listening gains; None where the task does not ask.
-        gain_in_brief: the same in few columns; None likewise.
-        no_ears: the questions that need no ears; None if there are none.
+        gain_in_brief: the audio gain in few columns; None without one.
+        no_ears: the questions that are answerable without audio; None if there are none.
     """
 
     name: str

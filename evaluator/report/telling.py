@@ -26,8 +26,8 @@ def telling_questions(
 ) -> Iterator[tuple[str, int, int, str]]:
     """Finding, rank, place and an explanation of the questions that tell most; none of a task that asks none.
 
-    Those come first about which most is to be told, in most models and controls; among equals, a question of each kind
-    before the second of any.
+    Questions with most findings, over models and controls, come first; among equals, a question of each kind before the
+    second of any.
 
     Args:
         comparison: with its data.

@@ -55,7 +55,7 @@ class CrossFitted(Wrapper):
         return self.model.abilities
 
     def others(self, fold: int, rows: Sequence[Mapping[str, Any]]) -> list[int]:
-        """The places of the rows from which the copy of a fold learns: those of the other folds."""
+        """Return the places of the rows from which the copy of a fold learns: the rows of the other folds."""
         return [place for place, row in enumerate(rows) if self._fold[row["id"]] != fold]
 
     def answers(self, questions: Iterable[GivenQuestion], by: By | None = None, *, size: int) -> AnswerStream:

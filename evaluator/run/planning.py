@@ -51,7 +51,7 @@ class Named:
         return task.info.needs <= ENCODER if parsed.listing is None else parsed.listing.can_do(task.info.needs)
 
     def takes(self, prefix: str) -> bool:
-        """Whether it has that twin, of which weights can be drawn, or takes that control; a control takes none.
+        """Whether it has this twin, whose weights can be drawn, or takes this control; a control takes none.
 
         Warns where a twin cannot be drawn.
         """
@@ -239,7 +239,7 @@ class ModelCost:
         clips: number of clips that it embeds.
         questions: number of questions put to it.
         seconds: that its clips take here; None where the model is not here, or answers.
-        megabytes: of its embeddings in the cache; None likewise.
+        megabytes: of its embeddings in the cache; None as for `seconds`.
         download: the files to download; empty if there are none.
     """
 

@@ -1,4 +1,4 @@
-"""Results of the baselines on the preset `mini`, which are the same for everybody: they come with the package.
+"""Results of the baselines on the preset `mini`, which come with the package, since everybody gets equal ones.
 
 ``python -m studies.shipped`` makes them anew; a slow test compares them with a fresh run.
 """

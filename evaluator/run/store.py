@@ -100,7 +100,7 @@ class StoreKey:
 
     @property
     def schema_version(self) -> int:
-        """Version of the store's layout."""
+        """Version of the cache's layout."""
         return ANSWERS_VERSION if self.kind == "answers" else EMBEDDINGS_VERSION
 
     def dumps(self) -> str:
@@ -521,7 +521,7 @@ class AnswerStore(ShardStore[AnswerShard]):
         """Keep answers of an unfinished shard, by their places among all; does nothing in memory.
 
         Raises:
-            StoreError: there is a folder in the place of their file.
+            StoreError: there is a folder instead of their file.
         """
         path = self._begun_path(shard)
         if path is None:
@@ -572,7 +572,7 @@ def _unusable(path: Path, error: OSError) -> str:
 
 
 def scoring_of(opened: OpenedTask) -> Scoring:
-    """The scoring of a task's answers; it is the same for all prompts."""
+    """Return the scoring of a task's answers, which all its prompts share."""
     return next((one.scoring for one in opened.inputs if one.prompts), GENERATE)
 
 
