@@ -63,7 +63,7 @@ _SHOWN_BY = {"audio": "embeds", "text": "texts", "answer": "answers"}
 
 
 COMMAND = Command(
-    summary="what to run first on a new model: does it do what it should, and how fast?",
+    summary="check a new model on synthetic sounds: output, sample rate, speed and memory",
     description=_DESCRIPTION,
     add_arguments=add_arguments,
     run=run,

@@ -57,7 +57,7 @@ COMMAND = Command(
     run=run,
     examples="""\
   audio-compositionality embed whisper-base --layer all --out embeddings
-      every layer, each as a model of its own, from one pass
+      every layer as a separate model, from one pass
   torchrun --nproc_per_node 4 -m audio_compositionality embed MODEL --data full --out embeddings
       four processes, each with a GPU of its own; also for `evaluate` and `run` (docs/how-to/scale.md)
 """,

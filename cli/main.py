@@ -35,13 +35,13 @@ examples:
   {PROGRAM} run
       the main job: the baselines on the preset mini, rendered on the fly; nothing is downloaded
   {PROGRAM} run whisper-base
-      the same beside a pretrained model and its untrained twin
+      a pretrained model, its untrained twin and the baselines
   {PROGRAM} check-model my_encoder.py:MyEncoder
-      a class of your own with sample_rate and embed(waveforms, sample_rate): does it do what it should?
+      check a class of your own with sample_rate and embed(waveforms, sample_rate)
   {PROGRAM} evaluate my_encoder.py:MyEncoder --preset full --out results-full
       one model at the paper's size
   {PROGRAM} compare results
-      all results of a folder side by side
+      all results of a folder with their differences
 """
 
 

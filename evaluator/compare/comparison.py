@@ -101,7 +101,7 @@ class View:
 
     @cached_property
     def letters(self) -> list[str]:
-        """The letters of each result; results that share one are not distinguishable by this measure."""
+        """The letters of each result; results that share one do not differ significantly."""
         # Of 300 results there are 44,850 pairs.
         return compact_letters(self.means, compare_pairs(self.values, self.clusters, intervals=False))
 

@@ -3,7 +3,7 @@
 A model's outcome is its worst verdict among the deciding tasks. Each task has a phrase (`task_phrase`), by these rules:
 
 1. If most answers name no option, with the sound or under every control without it, the task is not judged: its score
-   shows how a model writes, or that it knows its clips.
+   reflects the output format, or knowledge of the clips.
 2. A model with the same score as its twin in every sample is called identical to it.
 3. Otherwise the phrase lists the baselines by outcome: better, no significant difference, worse, not compared.
 4. A model that was trained on clips of this project's own generator is marked so.
@@ -48,7 +48,7 @@ from .task_verdicts import (
 )
 
 MOST_NAMED = 3
-"""Most models that a sentence names of one kind; of more, their number."""
+"""Most models that a sentence names; a longer list is counted."""
 
 MOST_LINES = 4
 """Most comparisons of a task in a terminal, and most sentences on the order of models."""
@@ -417,7 +417,7 @@ def verdicts_of(comparisons: Sequence[Comparison]) -> Verdicts:
 
 
 def leading_sentences(comparison: Comparison, evident: Collection[str]) -> Iterator[str]:
-    """The leading model by the measure that the task ranks by, and the models that it is distinguishable from.
+    """Return sentences on the leading model by the task's ranking measure, and on the models that differ from it.
 
     Args:
         comparison: with the models.

@@ -39,7 +39,7 @@ class ScoreRow:
         value: the number; None if there is none.
         low, high: ends of its 95 % interval.
         p, p_adjusted, t, effect_size: of its test.
-        group: letters; models that share one are not distinguishable.
+        group: letters; models that share one do not differ significantly.
         null, trivial: chance and the control's score, as the result states them; the number should be above both.
         kind: of the model, see `ModelKind`.
         fixed: in words, why construction fixes the number; None where it does not.

@@ -157,7 +157,7 @@ def verdict_tables(verdicts: Verdicts) -> list[Table]:
             cells = [Cell(None) if line is None else Cell(line.standing.value, note=line.text) for line in shown]
             rows.append(Row((Cell(model.label), Cell(model.standing.value), *cells, Cell(model.sentence))))
         note = (
-            "Behind a standing: the difference and its 95 % interval; p of the paired test, corrected over all pairs, "
+            "Behind a standing: the difference and its 95 % interval; p of the paired test, adjusted over all pairs, "
             f"decides. Of {words[TRIVIAL]}, where no result is of it, the test is against a known level, corrected "
             "over all models."
         )

@@ -96,7 +96,7 @@ def results_tables(results: Sequence[Result]) -> list[Table]:
 MODEL = Column("model", numeric=False)
 """The column that names the rows of most tables."""
 
-GROUPS = "models that share a letter are not distinguishable by the measure before it"
+GROUPS = "models that share a letter do not differ significantly in the measure to the left"
 """The meaning of a column of letters."""
 
 
@@ -338,15 +338,15 @@ def score_table(comparison: Comparison) -> Table:
     if comparison.views:
         drawn = comparison.samples.clustered_by if comparison.samples is not None else ""
         legend.append(
-            f"Intervals: 95 %, BCa bootstrap of {drawn or info.samples}. Groups: models that share a letter are not "
-            "distinguishable (paired t-tests, false discovery rate 5 %)."
+            f"Intervals: 95 %, BCa bootstrap of {drawn or info.samples}. Groups: models that share a letter do not "
+            "differ significantly (paired t-tests, false discovery rate 5 %)."
         )
         if any(measure.fitted for measure in measures):
             legend.append(NOT_INCLUDED)
         if next(iter(comparison.views.values())).intervals[0] is None:
             legend.append(too_few(comparison))
     if any(len(result.ids) < result.result.n for result in comparison.results):
-        legend.append("A number without an interval covers all samples of its own result.")
+        legend.append("A number without an interval covers all samples of its result.")
     if comparison.missing is not None:
         legend.append(f"Samples are taken as independent, and their diversity is unknown: {comparison.missing}.")
     legend += [f"{note[:1].upper()}{note[1:]}." for note in comparison.notes]
@@ -382,7 +382,7 @@ def pair_table(comparison: Comparison, view: View, most: int = MOST_LISTED_PAIRS
         Column("t", "of the paired t-test", digits=2),
         Column("p", "two-sided"),
         Column("p, corrected", f"over {count}, Benjamini and Hochberg"),
-        Column("effect d_z", "mean difference by the standard deviation of the differences", digits=2),
+        Column("effect d_z", "mean difference divided by the standard deviation of the differences", digits=2),
     )
     rows: tuple[Row, ...] = ()
     if not tests:
@@ -390,7 +390,7 @@ def pair_table(comparison: Comparison, view: View, most: int = MOST_LISTED_PAIRS
     elif len(tests) > most:
         note = f"{count}: the formats csv and json list them."
     else:
-        note = too_few(comparison) if tests[0].p is None else f"p: two-sided, corrected over {count} (Benjamini and "
+        note = too_few(comparison) if tests[0].p is None else f"p: two-sided, adjusted over {count} (Benjamini and "
         note += "" if tests[0].p is None else "Hochberg)."
         rows = tuple(
             Row(
@@ -503,7 +503,7 @@ def slope_table(comparison: Comparison, measure: str, slopes: Diversity) -> Tabl
     ]
     if held:
         legend.append(f"Within: with {held} held fixed, since diversity mostly counts them.")
-    legend.append("p: corrected over models and kinds of diversity.")
+    legend.append("p: adjusted over models and kinds of diversity.")
     if any(cell.value is None for row in rows for cell in row.cells):
         legend.append(_NO_FIT)
     title = f"{view_title(comparison, measure)} against diversity {samples.diversity_name}"
@@ -531,7 +531,7 @@ def attribute_table(comparison: Comparison, measure: str, slopes: Diversity) -> 
             text = f"{number_text(row.value, minus='−')} *" if is_sure else None
             cells.append(Cell(row.value, text, interval_text(row.interval)))
         rows.append(Row(tuple(cells)))
-    legend = ["*: differs from 0 after correction."]
+    legend = ["*: differs from 0 by the adjusted p."]
     if any(cell.value is None for row in rows for cell in row.cells):
         legend.append(_NO_FIT)
     title = f"{view_title(comparison, measure)}: slopes by attribute{f', {held} held fixed' if held else ''}"

@@ -47,7 +47,7 @@ TWIN, DESCRIPTION, TRIVIAL = "twin", "description", "trivial"
 
 
 class Standing(Enum):
-    """Where the score of a model stands against a baseline; the value is for people.
+    """The outcome of a model against a baseline; the value is its text.
 
     `ABOVE`: significantly higher, by a difference that counts. `BELOW`: significantly lower. `NOT_SHOWN`: compared, and
     neither. `UNKNOWN`: there is nothing to compare with, or there are too few samples.
@@ -151,7 +151,7 @@ def baseline_standing(rows: Sequence[VerdictRow]) -> Standing:
 
 
 def deciding_row(rows: Sequence[VerdictRow]) -> VerdictRow:
-    """The row against one baseline whose figure stands for it: the first of the worst standing that decides."""
+    """Return the row that represents a baseline: the first deciding one with the worst standing."""
     return min((row for row in rows if row.decides), key=lambda row: WORST_FIRST.index(row.standing))
 
 
@@ -191,8 +191,8 @@ class TaskVerdict:
 
     @property
     def standing(self) -> Standing:
-        """Against all baselines, the worst of them; a flag shows nothing, and where most answers are unread, or the
-        model refuses whatever is not the right sound, *above* becomes unknown."""
+        """Return the worst standing against all baselines. With a flag, *above* is not shown; if most answers are
+        unread, or the model refuses whatever is not the right sound, *above* becomes unknown."""
         if self.unread:
             return Standing.UNKNOWN
         refused = [Standing.UNKNOWN] if self.refuses else []
@@ -210,8 +210,8 @@ def baseline_words(info: TaskInfo) -> dict[str, str]:
 
 
 def twins_of(comparison: Comparison, place: int) -> list[int]:
-    """Places of the twins of a model, see `TaskInfo.twin`: the same architecture with fresh weights, or the same model
-    without the input that the task is about."""
+    """Return the places of a model's twins, see `TaskInfo.twin`: the same architecture with random weights, or the
+    model without the input that the task is about."""
     twin = comparison.info.twin[0] + comparison.results[place].result.model.id
     return [
         k
@@ -228,13 +228,13 @@ def task_verdict(info: TaskInfo, result: ComparedResult, rows: Sequence[VerdictR
 
 
 def task_verdicts(comparison: Comparison) -> tuple[TaskVerdict, ...]:
-    """A verdict on each model that is neither a baseline nor untrained, in the order of the results.
+    """Return a verdict on each model that is neither a baseline nor untrained, in the order of the results.
 
-    A model is above another where the measure that the task judges by is significantly higher in the paired tests of
-    all results, by `LEAST_DIFFERENCE` or more, and no other trusted measure is significantly lower. It is above the
-    trivial baseline, such as energy alone, where each trusted measure with a known value of the trivial baseline is
-    significantly above that value, corrected over all models (where the task names a measure to judge by, that one
-    decides, and the others are reported with it). It is above energy only if it is also above every baseline among the
+    A model is above another if the measure of the verdict is significantly higher in the paired tests of all results,
+    by `LEAST_DIFFERENCE` or more, and no other headline measure is significantly lower. It is above the trivial
+    baseline, such as energy alone, if each headline measure with a known value of the trivial baseline is significantly
+    above this value, with p values adjusted over all models. If the task names one measure for its verdict, that one
+    decides and the others are reported with it. It is above energy only if it is also above every baseline among the
     results whose only input is the level, as above any other model. Without this value and this baseline, the
     standing is unknown."""
     info, results, labels = comparison.info, comparison.results, comparison.labels
@@ -282,7 +282,7 @@ def task_verdicts(comparison: Comparison) -> tuple[TaskVerdict, ...]:
         ]
         trivial += trivial_rows[place]
         if not trivial:
-            way = "no measure of these results has a known value of it"
+            way = "its value is known for no measure of these results"
             way = f"to compare, score {level_names()}" if info.trivial == ENERGY else way
             trivial.append(missing_row(result.label, info, TRIVIAL, way))
         rows += trivial
@@ -317,8 +317,8 @@ def missing_row(model: str, info: TaskInfo, baseline: str, way: str, named: str 
 def _paired_rows(
     comparison: Comparison, place: int, other: int, baseline: str, words: str, reference: str, beside: str = ""
 ) -> list[VerdictRow]:
-    """A model against another one: by the measure that the task judges by, which decides, and by the other trusted
-    measures: where one is lower, being above is not shown. `beside` follows the words of each outcome."""
+    """Return the rows of a model against another one: the measure of the verdict decides; if another headline measure
+    is lower, *above* is not shown. `beside` follows the words of each outcome."""
     info = comparison.info
     first, view = info.judge, comparison.views.get(info.judge.name)
     if view is None:
@@ -377,8 +377,8 @@ def _standing_of_difference(
     p: float | None,
     margin: float,
 ) -> VerdictRow:
-    """The row of a difference, with its standing and outcome: `names` are the first five fields; `margin` the smallest
-    difference that counts."""
+    """Return the row of a difference, with its standing and outcome: `names` are the first five fields, `margin` is the
+    smallest difference that counts."""
     heading = measure.heading
     if interval is None or p is None:
         standing, outcome = Standing.UNKNOWN, f"too few samples to compare {heading} with {names[4]}"
@@ -411,7 +411,7 @@ def _standing_of_difference(
 
 
 def _trivial_rows(comparison: Comparison, *, has_levels: bool) -> list[list[VerdictRow]]:
-    """For each result its rows against the known values of the trivial baseline; all p are corrected together.
+    """Return for each result its rows against the known values of the trivial baseline; p values are adjusted over all.
 
     Args:
         comparison: of the results.
@@ -461,7 +461,7 @@ def _trivial_rows(comparison: Comparison, *, has_levels: bool) -> list[list[Verd
 
 
 def _above(view: View, place: int, least: float, has_interval: bool = True) -> tuple[Interval | None, float | None]:
-    """The interval of a mean less a number, where it is wanted, and the p value of their difference."""
+    """Return the interval of a mean minus a number, if it is wanted, and the p value of their difference."""
     values = view.values[:, place] - least
     if len(np.unique(view.clusters)) < MIN_SAMPLES:
         return None, None

@@ -94,7 +94,7 @@ class Section:
         silent: why there are none.
         profiles: of each model, where the task defines them.
         printed: published figures of the task on other data; None if there are none.
-        gain: what listening gains; None where the task does not ask.
+        gain: the audio gain; None if the task does not ask for it.
         gain_in_brief: the audio gain in few columns; None without one.
         no_ears: the questions that are answerable without audio; None if there are none.
     """

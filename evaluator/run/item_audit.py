@@ -76,7 +76,7 @@ def _kinds(rows: Sequence[Row], clips: Sequence[tuple[str, ...]]) -> Table:
         Column("seconds", "median of a question's clips", digits=1),
         Column("chance", "share right by drawing"),
         Column("blind", f"share right by texts alone, learnt from other groups, {FOLDS} folds"),
-        Column("p", "that blind is at chance, one-sided, by groups, corrected over kinds (Benjamini and Hochberg)"),
+        Column("p", "that blind is at chance, one-sided, by groups, adjusted over kinds (Benjamini and Hochberg)"),
         Column("telling words", "options with them are right too often or too rarely: right / there", numeric=False),
     )
     return Table("Kinds of questions, and what their texts give away", columns, rows_of(lines), (), "kinds")

@@ -1,5 +1,5 @@
-"""The plan of a run: which models are scored, with the baselines, twins and controls that tasks want beside them; and
-its cost, in clips, seconds of sound, minutes and MB, from rates measured here.
+"""The plan of a run: the models to score, with the baselines, twins and controls that the tasks need; and its cost, in
+clips, seconds of sound, minutes and MB, from rates measured on this machine.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ class Plan:
         tasks: the tasks to score.
         baselines: names of models without which scores are hard to interpret.
         beside: for each named model, its twins and controls.
-        apart: pairs (name of a baseline, name of a task) that are not scored: what describes texts describes no sound
-            alone.
+        apart: pairs (name of a baseline, name of a task) that are not scored: a text baseline is no baseline of a task
+            on sound alone.
     """
 
     tasks: tuple[Task, ...]
