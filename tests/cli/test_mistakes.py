@@ -115,7 +115,7 @@ VALUES = [
 ]
 
 DATA = [
-    ("evaluate random --data mini --preset full", "is a preset, and --preset full another one; give one"),
+    ("evaluate random --data mini --preset full", "--data mini and --preset full are different presets; give one"),
     ("evaluate random --preset full --set preset=mini", "--preset and --set preset=... are both given; give one"),
     (
         "evaluate random --data mini --data full",
