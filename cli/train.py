@@ -320,9 +320,7 @@ def _train(
         from audio_compositionality.training.data import published_training
 
         if learnt.spec is None or learnt.spec.audio is None:
-            raise InputError(
-                f"the tables {settings.data} have no sound beside them: give its folder, --set audio=FOLDER"
-            )
+            raise InputError(f"the tables {settings.data} have no sound files: give --set audio=FOLDER")
         data = published_training(learnt.tables, Path(learnt.spec.audio), skip_missing=options.skip_invalid)
     elif learnt.spec is not None:
         from audio_compositionality.training.data import training_recipes
@@ -346,7 +344,7 @@ def _lines(trained: TrainingRun, options: argparse.Namespace, learnt: LearntFrom
     lines, model = [f"{out} holds the model of step {position.total:,}."], out
     if position.best is not None:
         lines.append(
-            f"{out / 'best'} holds the model with the highest score, {position.best:.3f}, at step {position.best_step:,}."
+            f"{out / 'best'} holds the model with the best score, {position.best:.3f}, at step {position.best_step:,}."
         )
         model = out if position.best_step == position.total else out / "best"
     # --set may change the training rows; the test items have other settings.

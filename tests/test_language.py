@@ -93,7 +93,6 @@ AT_MOST: dict[str, int] = {
     "encoders": 227,
     "examples": 5,
     "hub": 6,
-    "leaderboard": 1,
     "metrics": 217,
     "support": 21,
     "tasks": 115,
