@@ -1,9 +1,9 @@
-"""Retrieval: is the clip found by its caption among all clips, and a caption by its clip among all captions?
+"""Retrieval: is a clip found by its caption among all clips, and a caption by its clip among all captions?
 
 Each caption is a query for its one clip, and each clip for its captions, by cosine or by given similarities. R@k is the
 share of queries with a target among the first k; mAP@10 also depends on its place in the first 10.
 
-Ties count as their average over all orders, so that a constant model is exactly at chance, R@1 = 1/N, and not at 1.
+Ties are averaged over all orders, so that a constant model is exactly at chance: R@1 = 1/N, not 1.
 Nothing is trained. All in float64.
 
 >>> rng = np.random.default_rng(0)
@@ -38,7 +38,7 @@ from .similarity import (
 )
 
 CUTOFFS = (1, 5, 10)
-"""The k of R@k; the last also of mAP@10."""
+"""The values of k in R@k; the last is also that in mAP@10."""
 
 _DIRECTIONS = ("text_to_audio", "audio_to_text")
 
