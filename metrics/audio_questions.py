@@ -73,8 +73,8 @@ def audio_questions(
     - `position_distance`: ½ Σ |p − e|, with p the share of each position among the chosen options and e the share
       without a habit, the mean of 1/k; None if nothing was parsed.
 
-    Tables: `interval` of the accuracy and `intervals` by name of further shares, 95 %, [low, high], by resampling entire
-    groups with replacement (expanded percentile, Hesterberg 2015; Wilson's if all are right or all are wrong);
+    Tables: `interval` of the accuracy and `intervals` by name of further shares, 95 %, [low, high], by resampling
+    entire groups with replacement (expanded percentile, Hesterberg 2015; Wilson's if all are right or all are wrong);
     `by_kind`: for each kind n, answers, accuracy, interval, chance, majority, best_position, unparsed, refused,
     accuracy_parsed; `position`: the share of each letter among the chosen options.
 
