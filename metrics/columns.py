@@ -125,8 +125,8 @@ def check_classes(
             row = test[missing[0]]
             learnt = classes[np.unique(codes[train])].tolist()
             raise ValueError(
-                f"{name} of row {row} is {classes[codes[row]].item()!r}, which no training row has "
-                f"when that row is tested; the most similar one is {nearest_name(classes[codes[row]].item(), learnt)!r}."
+                f"{name} of row {row} is {classes[codes[row]].item()!r}, which no training row has if "
+                f"that row is tested; the most similar one is {nearest_name(classes[codes[row]].item(), learnt)!r}."
             )
 
 
