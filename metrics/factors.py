@@ -66,7 +66,7 @@ def read_factors(factors: Any, n: int) -> list[Factor]:
             names = [str(name) for name in clip] if isinstance(clip, Mapping) else []
             if not names or (row and set(names) != set(columns)):
                 raise ValueError(
-                    f"factors must map each factor's name to its labels, or be one such mapping per clip, with equal names; "
+                    f"factors must map factor names to labels, or be one such mapping per clip, with the same names; "
                     f"row {row} is {clip!r:.80}."
                 )
             for name, label in clip.items():
