@@ -161,7 +161,7 @@ def _candidates(name: str, x: Any) -> Floats:
         raw = np.asarray(x)
     except ValueError as error:
         raise ValueError(
-            f"{name} must be an array [n, K, dim], with K candidates of length dim in every block: {error}"
+            f"{name} must be an array [n, K, dim] with equal numbers of candidates of equal length: {error}"
         ) from None
     if raw.dtype.kind not in "fiu" and raw.size:
         raise ValueError(f"{name} must hold real numbers; got an array of {raw.dtype}, shape {raw.shape}.")

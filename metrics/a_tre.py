@@ -86,7 +86,7 @@ def a_tre(
 
     - `embeddings` [n, dim]; `scenes`: n lists of at least one source, a source being a mapping of attribute to label,
       with the same attributes in every source; `splits`: n of "train", "validation" (or "val") or "test". The
-      vocabulary is that of the training scenes.
+      vocabulary comes from the training scenes.
     - `gains`: linear gain of each source, ragged as `scenes`; used by the ridge regressions only.
     - `seeds`: each seed gives one fit of each kind. `max_steps`: training steps of 64 scenes. `layers`: number of
       Transformer layers. `width`: of their feed-forward part, 4·dim by default. `layer`: "pre-norm", or "post-norm",

@@ -285,7 +285,7 @@ def _mentions(text: str, form: _Options) -> list[_Mention]:
     for one in sorted(found, key=lambda one: (one.start, -one.end)):
         if not kept or one.start >= kept[-1].end:
             kept.append(one)
-    # More mentions in such a short text come from a model that repeats itself.
+    # More mentions in a text this short come from a model that repeats itself.
     return kept[-200:]
 
 

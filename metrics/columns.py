@@ -68,7 +68,7 @@ def read_folds(x: Any, block: Ints, names: Sequence[Any]) -> tuple[Ints, list[An
     if isinstance(folds[0], str):
         raise ValueError(f"folds must be integers; row 0 has {folds[fold[0]]!r}.")
     if len(folds) < 3:
-        raise ValueError(f"folds has {len(folds)} different values, {folds}; to train, validate and test takes 3.")
+        raise ValueError(f"folds has {len(folds)} different values, {folds}; at least 3 are needed.")
     check_within("block", names, block, "folds", fold, folds)
     return fold, folds
 
@@ -125,8 +125,8 @@ def check_classes(
             row = test[missing[0]]
             learnt = classes[np.unique(codes[train])].tolist()
             raise ValueError(
-                f"{name} of row {row} is {classes[codes[row]].item()!r}, which no training row has if "
-                f"that row is tested; the most similar one is {nearest_name(classes[codes[row]].item(), learnt)!r}."
+                f"{name} of row {row} is {classes[codes[row]].item()!r}, a class missing from the training rows of its "
+                f"fold; the most similar class there is {nearest_name(classes[codes[row]].item(), learnt)!r}."
             )
 
 

@@ -395,7 +395,7 @@ def _trivial_measures(kind: str, items: str) -> dict[str, Fields]:
 
 
 def _measures() -> dict[str, Fields]:
-    """Return the scores of pairs with their nulls, then those of triplets, then those of both."""
+    """Return the scores of pairs with their nulls, then the scores of triplets, then of both."""
     measures = _scores()
     measures["group"] |= {"heading": "CompA group", "column": "score"}
     measures["text_pairwise"]["shown"] = measures["audio_pairwise"]["shown"] = False

@@ -415,7 +415,7 @@ MEASURES = {
         outside="Scores of single samples can lie above 1: they are contributions to a ratio.",
     ),
     "shuffled_p": ratio("P shuffled", "P of parameters permuted among blocks of samples", shown=False),
-    "pairs": count("pairs", "number of pairs, each of which is tested once"),
+    "pairs": count("pairs", "number of pairs, each tested once"),
     "n": count("n", "number of samples in which a pair ends"),
 }
 """Description of each number that `equivariance` returns, by name, the score first."""

@@ -208,7 +208,7 @@ MEASURES = {
     ),
     "accuracy": share("accuracy", "how often the class is right", null="chance", shown=False),
     "chance": share("chance", "how often the most common class of the training samples is right", shown=False),
-    "n": count("n", "number of samples, each of which is tested once"),
-    "blocks": count("blocks", "number of blocks, none of which is both trained on and tested"),
+    "n": count("n", "number of samples, each tested once"),
+    "blocks": count("blocks", "number of blocks; no block is in both training and test"),
 }
 """Description of each number that `informativeness` returns, by name, the score first."""

@@ -61,8 +61,8 @@ def negation(
     - `match`: share of items with S[0, 0] + S[1, 1] greater than S[0, 1] + S[1, 0]. Its `chance` is exactly 1/2, even
       for a model without knowledge that gives both captions, or both clips, nearly the same embedding: exchanging the
       clips flips the sign;
-    - `negated`: the share of the captions c that deny with S[c, c] greater than S[c, 1 − c]: such a caption is nearer
-      to the clip that it describes. Its chance is 1/2 too; a model that ignores the denial scores 0;
+    - `negated`: the share of the captions c that deny with S[c, c] greater than S[c, 1 − c]: the caption is nearer to
+      the clip that it describes. Its chance is 1/2 too; a model that ignores the denial scores 0;
     - `affirmed`: negated for the other caption of these items; both are None if no caption denies;
     - `match_absence`, `match_only`, `match_number`, `match_order`: match over the items of one kind, None without any;
     - `n`: number of items;

@@ -325,7 +325,7 @@ MEASURES = {
     ),
     "adjusted": {
         "heading": "above chance",
-        "meaning": "accuracy, 0 being chance and 1 everything right: (accuracy − chance) / (1 − chance)",
+        "meaning": "accuracy rescaled so that chance is 0 and all correct is 1: (accuracy − chance) / (1 − chance)",
         "range": (-25.0, 1.0),
         "shown": False,
     },

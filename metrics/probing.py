@@ -81,7 +81,7 @@ class Ridge:
         if self._scale <= ROUNDING * max(x.max(), -x.min()):
             self._scale = np.inf  # turns equal values into zeros
         if len(x) < x.shape[1]:
-            # Eigenvectors of the rows give those of the columns, times the root of their eigenvalue.
+            # Eigenvectors of the rows give the eigenvectors of the columns, times the root of their eigenvalue.
             rows = self._scaled(x)
             values, vectors = np.linalg.eigh(rows @ rows.T)
             self._basis = rows.T @ vectors

@@ -40,7 +40,7 @@ def check_one_space(audio: Floats, text: Floats) -> None:
     """Raise ValueError if embeddings [n, dim] of audio and of text differ in dim."""
     if audio.shape[1] != text.shape[1]:
         raise ValueError(
-            f"audio has {audio.shape[1]} dimensions and text has {text.shape[1]}; both must be in one shared space."
+            f"audio has {audio.shape[1]} dimensions and text {text.shape[1]}: the towers do not share a space."
         )
 
 

@@ -20,8 +20,8 @@ it is in `_LENGTH` or if "long" follows. Two successive times are a pair, read f
 2. if there are none of these: a time and a length that follows with nothing but small words between;
 3. if there are none of these either: two times with nothing but marks between, as in ``[1.2, 3.4]``.
 
-The last pair of the first kind found counts. A pair that ends before it starts does not count: such an answer is
-unread, like an answer without a pair. If an answer names several sounds, the last is read.
+The last pair of the first kind found counts. A pair that ends before it starts does not count: the answer is unread,
+like an answer without a pair. If an answer names several sounds, the last is read.
 
 >>> spoken_times("First there is a drum. The bell is heard from 1.2 to 3.4 s, so for 2.2 s.")
 (1.2, 3.4)
