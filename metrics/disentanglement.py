@@ -442,8 +442,8 @@ def _shift_numbers(
 def _shift(
     answers: ProbeAnswers, originals: Ints, copies: Ints, owners: Ints, quarters: Ints | None
 ) -> tuple[dict[str, float | None], Floats]:
-    """Return the numbers of a factor, and the contributions of the originals before and after the change, [2,
-    originals]."""
+    """Return the numbers of a factor, and the contributions of the originals before and after the change,
+    [2, originals]."""
     errors, room = answers.errors()
     before, unit = errors[:, originals], room[originals]
     after = np.stack([owner_means(row, owners) for row in errors[:, copies]])

@@ -112,8 +112,8 @@ class Questions:
 def read_questions(
     given: Mapping[str, Any], ids: Any, of_questions: Mapping[str, Any], parsed: bool, *, of_polybench: bool = True
 ) -> Questions:
-    """Read the questions and answers, or raise ValueError. With `of_polybench`,
-    ``tasks`` from TASKS are given; else ``kinds`` with any names, or none."""
+    """Read the questions and answers, or raise ValueError. With `of_polybench`, ``tasks`` from TASKS are given; else
+    ``kinds`` with any names, or none."""
     missing = [name for name, values in given.items() if values is None]
     if missing:
         rest = ", ".join(name for name in given if name not in missing) or "nothing"

@@ -440,8 +440,8 @@ def scores_from(values: Mapping[str, Any], info: TaskInfo, rows: Sequence[Row]) 
     """Return scores from the return value of a task's metric with ``return_scores``.
 
     Args:
-        values: its measures by name, and for each column of samples a list named in the plural,
-            ``scores_top1`` for ``score_top1``; a list that is None because the measure is not defined has no column.
+        values: its measures by name, and for each column of samples a list named in the plural, ``scores_top1`` for
+            ``score_top1``; a list that is None because the measure is not defined has no column.
         info: facts of the task.
         rows: the scored samples.
     """
@@ -515,8 +515,8 @@ def _of_some(mean: MeanOfPlaces, places: NDArray[np.int64]) -> MeanOfPlaces:
 
 
 def events_shown(events: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Return events of a clip as people read them, for `Samples.contents`: events have
-    ``label``, and ``start`` and ``stop`` in s."""
+    """Return events of a clip as people read them, for `Samples.contents`: events have ``label``, and ``start`` and
+    ``stop`` in s."""
     return [
         {"sound": event["label"], "from (s)": f"{event['start']:.2f}", "to (s)": f"{event['stop']:.2f}"}
         for event in events

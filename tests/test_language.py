@@ -103,11 +103,11 @@ AT_MOST: dict[str, int] = {
     "examples": 5,
     "hub": 6,
     "leaderboard": 57,
-    "metrics": 256,
+    "metrics": 0,
     "push_scripts": 15,
     "studies": 82,
     "support": 21,
-    "tasks": 141,
+    "tasks": 0,
     "training": 60,
 }
 """Hits by folder, which only fall: lower a number when texts are rewritten."""
