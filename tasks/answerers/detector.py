@@ -97,8 +97,8 @@ class DetectorAnswerer(Chooser):
         ):
             value = getattr(self, attribute, None)
             if not isinstance(value, int | float) or not least <= value <= most:
-                bounds = f"at least {least:g}" if math.isinf(most) else f"between {least:g} and {most:g}"
-                raise ModelError(f"'{name}': {attribute} is {value!r}; it must be a number of {bounds}")
+                bounds = f"of at least {least:g}" if math.isinf(most) else f"between {least:g} and {most:g}"
+                raise ModelError(f"'{name}': {attribute} is {value!r}; it must be a number {bounds}")
 
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
         """See `Model.answer`.

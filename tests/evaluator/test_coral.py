@@ -310,7 +310,7 @@ class TestCheck:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"settings": {"seeds": []}}, r"seeds are \[\]"),
+            ({"settings": {"seeds": []}}, r"seeds is \[\]"),
             ({"device": "cuda:99"}, "cannot use device 'cuda:99'"),
             ({"max_clips": 3}, "max_clips is 3"),
         ],
