@@ -86,8 +86,10 @@ def register_on_import() -> None:
 
 
 def _is_no_news_of_ours(record: logging.LogRecord) -> bool:
-    """Whether to keep a log record of `evaluate`: all but the expected note that our metric was found only in its
-    cache."""
+    """Return whether to keep a log record of `evaluate`.
+
+    Only the expected note that a metric of ours was found in its cache alone is dropped.
+    """
     name = re.search(r"couldn't be found locally at evaluate-metric--(\w+)", record.getMessage())
     return name is None or name[1] not in list_metrics()
 

@@ -252,7 +252,7 @@ MEASURES = {
     ),
     "centred": measure(
         "centred",
-        "the score after the mean step of the other quadruples is taken away",
+        "the score after subtracting the mean step of the other quadruples",
         column="score_centred",
         linear=1.0,
     ),

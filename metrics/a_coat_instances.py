@@ -138,8 +138,10 @@ ACoatInstances = metric_class(
 def _arrays(
     a: Any, b: Any, c: Any, d: Any, alone_b: Any, alone_d: Any
 ) -> tuple[list[Floats], list[Floats], list[Floats]]:
-    """Return contexts A and C [n, dim], scenes B and D [n, K, dim], and the sources alone or nothing; scaled to about
-    1."""
+    """Return contexts A and C [n, dim], scenes B and D [n, K, dim], and the sources alone or nothing.
+
+    All are scaled by one power of two, to values of about 1.
+    """
     check_together({"alone_b": alone_b, "alone_d": alone_d}, "part and alone need both")
     arrays = {"a": read_matrix("a", a), "b": _candidates("b", b), "c": read_matrix("c", c), "d": _candidates("d", d)}
     if alone_b is not None:
@@ -268,8 +270,10 @@ def _products(u: Floats, v: Floats) -> Floats:
 
 
 def _nearest_share(cosines: Floats) -> Floats:
-    """Return how often entry k of row k is the largest of its row and of its column, for [n, K, K]; ties share the
-    count."""
+    """Return how often entry k of row k is the largest of its row and of its column, for [n, K, K].
+
+    Ties share the count.
+    """
     shares = []
     for axis in (1, 2):
         nearest = cosines >= cosines.max(axis=axis, keepdims=True) - TIE
@@ -285,7 +289,7 @@ def _positive_share(cosines: Floats) -> Floats:
 
 
 def _surely_above(values: Floats, bound: float) -> bool:
-    """Whether Student's 95 % interval of the mean lies above a bound; False for a single value."""
+    """Return whether Student's 95 % interval of the mean lies above a bound; False for a single value."""
     from scipy.special import stdtrit
 
     n, distance = len(values), float(values.mean()) - bound
@@ -296,8 +300,10 @@ def _surely_above(values: Floats, bound: float) -> bool:
 
 # ----- the control of a fitted map
 def _fitted_scores(scenes: list[Floats], alone: list[Floats], classes: Ints, conditions: Ints) -> dict[str, Floats]:
-    """Return the scores after the map fitted without the block's classes and conditions, or an empty dict if there are
-    too few blocks. Only equal conditions are left out, not related ones."""
+    """Return the scores after the map fitted without the block's classes and conditions.
+
+    Only equal conditions are left out, not related ones. The result is empty if there are too few blocks.
+    """
     n, k, _ = scenes[0].shape
     scales = [_largest_norms(x) for x in (*scenes, *alone)]
     centred = [_cleared(_centred(x), scale) for x, scale in zip((*scenes, *alone), scales, strict=True)]
@@ -348,7 +354,7 @@ class _Material:
         return self.rows @ self.rows.T
 
     def mapped_products(self, usable: NDArray[np.bool_], x: Floats) -> Floats:
-        """The inner products of the rows of x [m, dim] after the map, up to a common factor.
+        """Return the inner products of the rows of x [m, dim] after the map, up to a common factor.
 
         With F the usable steps (minus their mean in each block) and r their number, S = FᵀF/r, so that S + λI is (FᵀF +
         μI)/r with μ = SHRINKAGE·tr(FᵀF)/dim. Mapped by its inverse square root, x and y have the product xᵀ(FᵀF +

@@ -199,8 +199,10 @@ def _structured(text: str) -> list[str] | None:
 
 
 def _final_parts(text: str) -> list[str]:
-    """Return the parts of a text that the model gives as its answer, the most important first; none if its reasoning
-    does not end."""
+    """Return the parts of a text that the model gives as its answer, the most important first.
+
+    There are none if its reasoning does not end.
+    """
     if _CHANNEL.search(text) or text.startswith("analysis"):
         finals = list(_FINAL.finditer(text))
         if not finals and _CHANNEL.search(text):
@@ -373,8 +375,10 @@ def _intervals(text: str, form: _Options) -> Iterator[_Mention]:
 
 
 def _counts(text: str, form: _Options) -> Iterator[_Mention]:
-    """Yield numbers with their option's unit; numbers without a unit or with a noun of events only if there are no
-    others."""
+    """Yield numbers with their option's unit.
+
+    Numbers without a unit or with a noun of events are read only if there are no others.
+    """
     found: list[tuple[bool, _Mention]] = []
     for match in _WORD.finditer(text):
         rest, before = text[match.end() : match.end() + 40], text[max(0, match.start() - 12) : match.start()]

@@ -133,8 +133,7 @@ def rank_rates(nearest: Floats, reciprocal_ranks: Floats) -> dict[str, float]:
 
 
 def nearest_shares(distances: Floats, truth: Floats, rounding: Floats) -> Floats:
-    """Return, for each row of distances, whether its entry `truth` [m, 1] is the smallest; t tied entries count 1/t
-    each."""
+    """Return, for each row of distances, whether its entry `truth` [m, 1] is the smallest; t ties count 1/t each."""
     nearer = (distances < truth - rounding).sum(axis=1)
     tied = (distances <= truth + rounding).sum(axis=1) - nearer
     shares: Floats = (nearer == 0) / tied
@@ -142,8 +141,7 @@ def nearest_shares(distances: Floats, truth: Floats, rounding: Floats) -> Floats
 
 
 def adjusted_scores(scores: Floats, nulls: Floats) -> Floats:
-    """Return (score_i − null_i)/(1 − mean null), whose mean is the ratio of means; a null of NaN is replaced by the
-    mean."""
+    """Return (score_i − null_i)/(1 − mean null), whose mean is the ratio of means; a null of NaN becomes the mean."""
     null = float(np.nanmean(nulls))
     if 1 - null < 1e-12:
         return np.zeros(len(scores))

@@ -32,7 +32,7 @@ from .questions import (
 
 _CITATION = """\
 @misc{audio_questions_2026,
-  title = {{Audio questions, scored beside controls without listening}},
+  title = {{Audio questions, scored with controls without listening}},
   note = {Consistency over orders of options after arXiv 2510.04584},
   year = {2026}
 }

@@ -166,8 +166,7 @@ def _chances(candidates: int, counts: Ints) -> Floats:
 
 
 def _group_scores(starts: Ints, candidates: int, counts: Ints) -> list[float]:
-    """Return the scores of a query from the starts of its groups of tied candidates and the number of targets in
-    each."""
+    """Return the scores of a query from the starts of its groups of ties and the number of targets in each."""
     sizes = np.diff(starts, append=candidates)
     first = int(np.flatnonzero(counts)[0])
     before, tied, sought = int(starts[first]), int(sizes[first]), int(counts[first])
@@ -221,7 +220,7 @@ def _measures() -> dict[str, Fields]:
     for name, fields in measures.items():
         fields["null"] = f"chance_{name}"
         kept = {field: fields[field] for field in ("range", "digits") if field in fields}
-        meaning = f"{fields['heading']} of a model that knows nothing, exactly"
+        meaning = f"{fields['heading']} of a model without knowledge, exactly"
         chances[f"chance_{name}"] = measure(f"chance of {fields['heading']}", meaning, shown=False, **kept)
     counts = {"n": count("n", "number of clips"), "texts": count("captions", "number of captions")}
     return measures | chances | counts

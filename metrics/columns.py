@@ -62,8 +62,10 @@ def read_blocks(x: Any, n: int) -> tuple[Ints, list[Any]]:
 
 
 def read_folds(x: Any, block: Ints, names: Sequence[Any]) -> tuple[Ints, list[Any]]:
-    """Return the number of each row's fold and the folds. Raises ValueError for fewer than 3, or a block in two
-    folds."""
+    """Return the number of each row's fold and the folds.
+
+    Raises ValueError for fewer than 3 folds, or a block in two folds.
+    """
     fold, folds = read_codes("folds", x, len(block))
     if isinstance(folds[0], str):
         raise ValueError(f"folds must be integers; row 0 has {folds[fold[0]]!r}.")
@@ -170,8 +172,10 @@ def result_of(
     numbers: Mapping[str, Any],
     return_scores: bool,
 ) -> dict[str, Any]:
-    """Return each of MEASURES: a number, or the mean of its column over samples; None without either. With
-    return_scores, also return the columns as lists ``scores`` and ``scores_NAME``, named as in MEASURES."""
+    """Return each of MEASURES: a number, or the mean of its column over samples; None without either.
+
+    With return_scores, also return the columns as lists ``scores`` and ``scores_NAME``, named as in MEASURES.
+    """
     values = {name: float(column.mean()) for name, column in columns.items()} | dict(numbers)
     result = {name: values.get(name) for name in measures}
     for name, fields in measures.items() if return_scores else ():

@@ -300,8 +300,10 @@ def _by_tag(tags: Any, columns: Mapping[str, Floats], n: int) -> dict[str, Any]:
 
 # ----- the trivial baseline
 def _trivial(items: _Items, clusters: Ints | None, k: int) -> dict[str, float]:
-    """Return mean scores of captions with k clips of other items, over all orders of the clips; empty if there are
-    none."""
+    """Return mean scores of captions with k clips of other items, over all orders of the clips.
+
+    The result is empty if there are none.
+    """
     starts = items.starts if k == 2 else items.starts[items.third]
     if items.text is None or items.audio is None:
         return {}
@@ -359,8 +361,7 @@ _ALWAYS = ", and of any model without knowledge of the pairing"
 
 
 def _scores(kind: str = "", of: str = "") -> dict[str, Fields]:
-    """Return the scores of one kind of items with their references: a chance each, and a trivial baseline if
-    defined."""
+    """Return the scores of one kind of items with their references: a chance each, and a trivial baseline if any."""
     prefix, measures = f"{kind}_" if kind else "", {}
     for name, meaning in _SCORED.items():
         nulls = {"null": "chance_pairwise" if name.endswith("pairwise") else f"{prefix}chance_{name}"}

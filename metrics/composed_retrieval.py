@@ -45,7 +45,7 @@ def composed_retrieval(
 
     - `r1`: share of the queries whose target has the greatest cosine; `mrr`: mean of 1/rank;
     - `source_only_r1`, `change_only_r1`: R@1 of the same model if the query is the source, or the change, alone;
-    - `chance`, `chance_mrr`: for a model that knows nothing: the means of 1/K and of (1 + … + 1/K)/K;
+    - `chance`, `chance_mrr`: for a model without knowledge: the means of 1/K and of (1 + … + 1/K)/K;
     - `trivial`: the greatest of `source_only_r1`, `change_only_r1` and `chance`; `gain`: r1 − trivial baseline. The
       greatest is chosen once, over all rows, and subtracted row by row, so that intervals and tests of gain are paired.
       The mean of the greatest of several numbers is at least the greatest of their means, so gain errs downwards;
@@ -141,9 +141,9 @@ MEASURES = {
     "trivial": share("trivial", "the greatest of R@1 of the source alone, of the change alone, and chance"),
     "source_only_r1": _scored("source_only_r1", "source alone", "R@1 if the source clip alone is the query"),
     "change_only_r1": _scored("change_only_r1", "change alone", "R@1 if the change alone is the query"),
-    "chance": share("chance", "R@1 of a model that knows nothing, exactly"),
+    "chance": share("chance", "R@1 of a model without knowledge, exactly"),
     "mrr": hidden(_scored("mrr", "MRR", "mean of 1 over the rank of the target", null="chance_mrr")),
-    "chance_mrr": hidden(share("chance of MRR", "MRR of a model that knows nothing, exactly")),
+    "chance_mrr": hidden(share("chance of MRR", "MRR of a model without knowledge, exactly")),
     **{
         f"r1_{kind}": _scored(f"r1_{kind}", f"R@1 {kind}", f"R@1 of changes of the kind {kind}", outside=_WEIGHTED)
         for kind in KINDS

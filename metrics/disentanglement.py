@@ -321,8 +321,10 @@ def _ordered(factors: Sequence[Factor]) -> list[tuple[str, str]]:
 
 
 def _moved(answers: Floats, changed: Factor, factors: Sequence[Factor], folds: Ints) -> float | None:
-    """Return the mean squared distance of the answers for two clips of a fold that differ in one factor alone, or
-    None."""
+    """Return the mean squared distance of the answers for two clips of a fold that differ in one factor alone.
+
+    Returns None if no two clips do.
+    """
     rest = [factor.codes for factor in factors if factor is not changed]
     flat = np.moveaxis(answers, 0, 1).reshape(len(folds), -1)
     near, pairs = _pair_squares(flat, joint_codes([*rest, folds]))
@@ -359,8 +361,7 @@ def _mean_squares(x: Floats, groups: Ints) -> float:
 
 
 def _overlaps(x: Floats, factors: Sequence[Factor]) -> dict[tuple[str, str], dict[str, float]]:
-    """Return the overlap of the directions of the main effects for pairs of factors, and the overlap of random
-    directions."""
+    """Return the overlap of the main effects' directions for pairs of factors, and the overlap of random directions."""
     designs = [np.eye(len(factor.levels))[factor.codes] for factor in factors]
     design = np.hstack(designs)
     effects = np.linalg.lstsq(design - design.mean(axis=0), x, rcond=ROUNDING)[0]
@@ -442,8 +443,7 @@ def _shift_numbers(
 def _shift(
     answers: ProbeAnswers, originals: Ints, copies: Ints, owners: Ints, quarters: Ints | None
 ) -> tuple[dict[str, float | None], Floats]:
-    """Return the numbers of a factor, and the contributions of the originals before and after the change,
-    [2, originals]."""
+    """Return the numbers of a factor, and the originals' contributions before and after, [2, originals]."""
     errors, room = answers.errors()
     before, unit = errors[:, originals], room[originals]
     after = np.stack([owner_means(row, owners) for row in errors[:, copies]])

@@ -68,8 +68,11 @@ class Evaluated:
 
 
 def feature_of(kind: str) -> Any:
-    """Return the feature of a column: "number", "integer" and "text" are single entries, "numbers", "texts" and
-    "vectors" lists of them, a "scene" a list of sources, "json" anything."""
+    """Return the feature of a column.
+
+    "number", "integer" and "text" are single entries; "numbers", "texts" and "vectors" are lists of them; a "scene" is
+    a list of sources, and "json" is anything.
+    """
     import datasets
 
     text, number = datasets.Value("string"), datasets.Value("float64")

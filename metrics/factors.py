@@ -187,8 +187,7 @@ Closed = tuple[Ridge, Ints | None]
 
 
 def _closed_fits(data: ProbeData, train: Ints, y: Floats, kinds: Sequence[int]) -> list[Closed]:
-    """Return closed forms fitted to the targets of some rows: kind 0 is ridge, the others are kernels of
-    KERNEL_WIDTHS."""
+    """Return closed forms fitted to the targets of some rows: kind 0 is ridge, others are kernels of KERNEL_WIDTHS."""
     x, fits = data.x[train], list[Closed]()
     landmarks = train[np.linspace(0, len(train) - 1, min(len(train), LANDMARKS)).astype(int)]
     if any(kinds):

@@ -82,8 +82,10 @@ def _gaps(scores: Floats) -> Floats:
 
 
 def _modularity(informations: Floats) -> float:
-    """Return 1 − the mean square information about other factors than a dimension's own (Ridgeway and Mozer 2018,
-    section 3)."""
+    """Return 1 − the mean square information about other factors than a dimension's own.
+
+    Ridgeway and Mozer 2018, section 3.
+    """
     squares = np.square(informations)
     greatest = squares.max(axis=1)
     rest = (squares.sum(axis=1) - greatest) / (squares.shape[1] - 1)
@@ -139,8 +141,10 @@ def _lasso(x: Floats, factor: Factor, train: Ints, test: Ints, folds: Ints) -> t
 
 
 def _attribute_scores(x: Floats, factor: Factor, train: Ints, test: Ints) -> Floats:
-    """Return how well each dimension alone predicts the factor (Kumar et al. 2018, section 3), [dim]: squared
-    correlation, or for classes the accuracy of a linear support vector machine."""
+    """Return how well each dimension alone predicts the factor, [dim] (Kumar et al. 2018, section 3).
+
+    It is the squared correlation, or for classes the accuracy of a linear support vector machine.
+    """
     if not factor.classes:
         y = factor.targets[:, 0] - factor.targets.mean()
         centred = x - x.mean(axis=0)
@@ -158,8 +162,7 @@ def _attribute_scores(x: Floats, factor: Factor, train: Ints, test: Ints) -> Flo
 
 
 def _explicitness(x: Floats, factor: Factor, train: Ints, test: Ints) -> float:
-    """Return the mean area under the ROC curve of each level against the rest, by logistic regression on all
-    dimensions."""
+    """Return the mean area under the ROC curve of each level against the rest, by logistic regression on all of x."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import roc_auc_score

@@ -136,8 +136,7 @@ def _given(similarity: Any, audio: Any, text: Any, item: Any) -> Floats:
 
 
 def _entries(name: str, x: Any, n: int, choices: tuple[Any, ...]) -> list[Any]:
-    """Return the n entries of an input, each one of the choices, or an empty list if it is not given; or raise
-    ValueError."""
+    """Return the n entries of an input, each one of the choices; empty if it is not given. Raises ValueError."""
     if x is None:
         return []
     keys = read_keys(name, x)

@@ -57,8 +57,10 @@ class Paired:
 
 
 def pair_changes(level: Floats, start: Ints, end: Ints, originals: NDArray[np.bool_] | None) -> Floats:
-    """Return the parameter of each pair from numbers `level` of rows: their difference, or with originals the copy's
-    number."""
+    """Return the parameter of each pair from numbers `level` of rows.
+
+    It is their difference, or with originals the copy's number.
+    """
     return level[end] if originals is not None else level[end] - level[start]
 
 
@@ -131,8 +133,7 @@ def _levels(parameters: Any, orbit: Ints, originals: NDArray[np.bool_] | None) -
 
 
 def _pairs(orbit: Ints, originals: NDArray[np.bool_] | None, seed: int) -> tuple[Ints, Ints]:
-    """Return the rows at the start and at the end of each pair; an even part of them if there are more than
-    MOST_PAIRS."""
+    """Return the rows at the start and at the end of each pair; an even part of them above MOST_PAIRS."""
     rng, place = np.random.default_rng(seed), np.argsort(orbit, kind="stable")
     starts, ends = [], []
     for rows in np.split(place, np.cumsum(np.bincount(orbit))[:-1]):
@@ -209,8 +210,7 @@ class PairFold:
         return steps if self._basis is None else steps @ self._basis.T
 
     def weighted(self, pairs: Ints) -> Floats:
-        """Return features of the parameter, scaled so that their total variance in training equals the variance of
-        z."""
+        """Return features of the parameter, scaled so that their total variance in training equals z's."""
         return self.data.columns[pairs] * self._weight
 
     def products(self, pairs: Ints) -> Floats:
@@ -233,8 +233,7 @@ class Trials:
         self._least: dict[int, float] = {}
 
     def enter(self, name: str, pairs: Ints, errors: Floats, loss: float) -> bool:
-        """Record errors [states, pairs] of a probe on the pairs of a fold; return whether it is the fold's best so
-        far."""
+        """Record errors [states, pairs] of a probe on the pairs of a fold; return whether it is the best so far."""
         self.errors[name][:, pairs] = errors
         return self.choose(pairs, errors, loss)
 

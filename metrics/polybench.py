@@ -225,8 +225,10 @@ def _f1(a: Questions, mask: Mask) -> dict[str, float]:
 
 
 def _states(a: Questions) -> tuple[dict[str, Any], dict[str, Pairs]]:
-    """Return counts of answers about concurrency by true and stated state, the scores computed from them, and the
-    shares among these that have an interval."""
+    """Return counts of answers about concurrency by true and stated state, scores from them, and ratios.
+
+    The ratios are the shares among these that have an interval.
+    """
     rows = np.flatnonzero(a.task[a.question] == TASKS.index("concurrency"))
     if not len(rows):
         return {}, {}

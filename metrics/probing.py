@@ -104,8 +104,10 @@ class Ridge:
         return predictions
 
     def losses(self, x: Floats, y: Floats, groups: Sequence[int]) -> Floats:
-        """Return the mean squared error on other rows, [penalties, groups]; `groups` are numbers of consecutive
-        targets."""
+        """Return the mean squared error on other rows, [penalties, groups].
+
+        `groups` are numbers of consecutive targets.
+        """
         projected, residual = self._projected(x), y - self._offset
         # |A D C − Y|² for each diagonal D, from products that do not depend on D.
         gram, crossed = projected.T @ projected, projected.T @ residual
@@ -211,8 +213,10 @@ def fit_probe(
 def train_probe(
     hidden: Sequence[int], train: Part, validation: Part, x: Floats, seed: int, scaled: bool, groups: Sequence[int]
 ) -> tuple[Floats, Floats]:
-    """Train one of the paper's probes by gradient descent on the squared error; with `scaled`, features and targets are
-    scaled as in `Ridge`."""
+    """Train one of the paper's probes by gradient descent on the squared error.
+
+    With `scaled`, features and targets are scaled as in `Ridge`.
+    """
     if len(groups) > 1:
         ends = np.cumsum(groups)[:-1]
         parts = zip(np.split(train[1], ends, axis=1), np.split(validation[1], ends, axis=1), strict=True)
@@ -319,8 +323,7 @@ def fit_groups(
 
 
 def ratio_scores(errors: Floats, reference: Floats) -> Floats:
-    """Return linearised contributions to 1 − Σ errors/Σ reference, which is exactly their mean; zeros without
-    reference."""
+    """Return linearised contributions to 1 − Σ errors/Σ reference, exactly their mean; zeros without reference."""
     mean = float(reference.mean())
     if mean == 0:
         return np.zeros(len(errors))

@@ -112,8 +112,10 @@ class Questions:
 def read_questions(
     given: Mapping[str, Any], ids: Any, of_questions: Mapping[str, Any], parsed: bool, *, of_polybench: bool = True
 ) -> Questions:
-    """Read the questions and answers, or raise ValueError. With `of_polybench`, ``tasks`` from TASKS are given; else
-    ``kinds`` with any names, or none."""
+    """Read the questions and answers. Raises ValueError.
+
+    With `of_polybench`, ``tasks`` from TASKS are given; else ``kinds`` with any names, or none.
+    """
     missing = [name for name, values in given.items() if values is None]
     if missing:
         rest = ", ".join(name for name in given if name not in missing) or "nothing"
@@ -421,8 +423,7 @@ class Intervals:
 
 
 def _share_interval(value: float, sums: Floats, drawn: Floats) -> list[float]:
-    """Return the interval of a value, from alternating sums of numerators and denominators: over groups, and over
-    draws."""
+    """Return the interval of a value, from alternating sums of numerators and denominators, over groups and draws."""
     count = int((sums[:, 1::2] > 0).any(axis=1).sum())
     if count == 1:
         return [0.0, 1.0]

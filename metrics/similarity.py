@@ -45,8 +45,7 @@ def check_one_space(audio: Floats, text: Floats) -> None:
 
 
 def read_keys(name: str, x: Any) -> list[Any]:
-    """Return the entries of an array, a tensor or a sequence: strings or whole numbers. Raises ValueError for
-    others."""
+    """Return the entries of an array, a tensor or a sequence of strings or whole numbers. Raises ValueError."""
     if hasattr(x, "detach"):
         x = x.detach().cpu()
     entries = x.tolist() if hasattr(x, "tolist") else list(x) if hasattr(x, "__iter__") else x
@@ -97,8 +96,10 @@ def won_shares(steps: Floats) -> Floats:
 
 
 def mean_interval(scores: Floats, clusters: Ints | None = None) -> list[float]:
-    """Return Wilson's 95 % interval of the mean p of scores in 0…1, with the effective size p(1 − p)/variance of the
-    mean."""
+    """Return Wilson's 95 % interval of the mean p of scores in 0…1.
+
+    The size is the effective one, p(1 − p) over the variance of the mean.
+    """
     n, p = len(scores), float(scores.mean())
     sums = scores - p if clusters is None else np.bincount(clusters, scores - p)
     count = n if clusters is None else len(np.unique(clusters))

@@ -52,8 +52,11 @@ def _trained_steps(fold: PairFold, name: str, knows: bool, settings: ProbeSettin
 
 
 def _paper_steps(fold: PairFold, name: str, knows: bool, settings: ProbeSettings) -> tuple[Floats, float]:
-    """Return predictions of the direction of z′ by the probes of arXiv 2505.06224, from z of length 1 and P in 0…1, or
-    the class. Predictions g are scaled to length 1, so that |z′ − g|² is 2·(1 − cosine)."""
+    """Return predictions of the direction of z′ by the probes of arXiv 2505.06224.
+
+    They use z of length 1 and P in 0…1, or the class. Predictions g are scaled to length 1, so that |z′ − g|² is 2·(1 −
+    cosine).
+    """
     import torch
 
     data = fold.data
@@ -223,8 +226,7 @@ def _nearest_levels(data: Paired, start: Ints, end: Ints, predicted: Floats) -> 
 
 
 def _nearest_contexts(data: Paired, start: Ints, end: Ints, predicted: Floats) -> tuple[Floats, Floats]:
-    """Return nearest shares among the rows of all orbits, each with the row whose parameter is nearest to the true
-    end's."""
+    """Return nearest shares among the rows of all orbits, each by its row nearest in parameter to the true end."""
     orbits = np.unique(data.orbit[end])
     orbits = orbits[np.linspace(0, len(orbits) - 1, min(len(orbits), MOST_CONTEXTS)).astype(int)]
     rows = np.unique(end[np.isin(data.orbit[end], orbits)])

@@ -24,7 +24,7 @@ from .spoken_times import spoken_times
 
 _CITATION = """\
 @misc{when_2026,
-  title = {{When is it heard: onset and offset of one sound among several, beside who binds no times to labels}},
+  title = {{When does it occur: onset and offset of one sound among several, with a label-blind baseline}},
   year = {2026}
 }
 """

@@ -252,14 +252,14 @@ MEASURES = {
         outside="Values of single clips are linearised contributions to the mean over classes, and can lie "
         "outside its range.",
     ),
-    "chance_top1": share("chance of top-1", "top-1 of a model that knows nothing, exactly", shown=False),
-    "chance_top5": share("chance of top-5", "top-5 of a model that knows nothing, exactly", shown=False),
+    "chance_top1": share("chance of top-1", "top-1 of a model without knowledge, exactly", shown=False),
+    "chance_top5": share("chance of top-5", "top-5 of a model without knowledge, exactly", shown=False),
     "chance_macro_recall": share(
         "chance of macro recall",
-        "macro recall of a model that knows nothing: 1 over the number of classes, exactly",
+        "macro recall of a model without knowledge: 1 over the number of classes, exactly",
         shown=False,
     ),
-    "chance_map": share("chance of mAP", "mAP of a model that knows nothing, exactly", shown=False),
+    "chance_map": share("chance of mAP", "mAP of a model without knowledge, exactly", shown=False),
     "n": count("n", "number of clips"),
     "classes": count("classes", "number of classes to choose from"),
 }

@@ -197,8 +197,10 @@ class Measure:
     less_is_better: bool = False
 
     def places(self, columns: Mapping[str, Floats]) -> NDArray[np.int64]:
-        """Return the indices of the samples that it averages, from columns that include its own; none without
-        `within`'s column."""
+        """Return the indices of the samples that it averages, from columns that include its own.
+
+        There are none without the column of `within`.
+        """
         if self.within is None:
             return np.arange(len(columns[self.column or ""]))
         name, value = self.within
@@ -302,8 +304,10 @@ class TaskInfo:
     choices: Mapping[str, str | int] = field(default_factory=dict)
 
     def passes_over(self, rows: Sequence[Row]) -> bool:
-        """Return whether an unnamed task silently skips these rows: rows with a ``recording``, if the task needs
-        scenes."""
+        """Return whether the task, unless it is named, silently skips these rows.
+
+        It skips rows with a ``recording`` if it needs scenes.
+        """
         return self.needs_scenes and any(row.get("recording") for row in rows)
 
     def measure(self, name: str) -> Measure:
@@ -346,8 +350,9 @@ class TaskInfo:
 
 
 def nulls_of(measure: Measure, info: TaskInfo, values: Mapping[str, Number]) -> list[tuple[Measure, float]]:
-    """Return the null and the trivial baseline of a measure with their values, the larger, which is its baseline,
-    first.
+    """Return the null and the trivial baseline of a measure with their values, the larger first.
+
+    The larger one is the measure's baseline.
 
     A trivial baseline may be above or below the null: one-dimensional embeddings of random sign carry no information,
     but have a group score of nearly one half, their trivial baseline, while independent similarities score 1/6.
@@ -515,8 +520,10 @@ def _of_some(mean: MeanOfPlaces, places: NDArray[np.int64]) -> MeanOfPlaces:
 
 
 def events_shown(events: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Return events of a clip as people read them, for `Samples.contents`: events have ``label``, and ``start`` and
-    ``stop`` in s."""
+    """Return events of a clip as people read them, for `Samples.contents`.
+
+    Events have ``label``, and ``start`` and ``stop`` in seconds.
+    """
     return [
         {"sound": event["label"], "from (s)": f"{event['start']:.2f}", "to (s)": f"{event['stop']:.2f}"}
         for event in events

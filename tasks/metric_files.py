@@ -80,8 +80,7 @@ def describe_metric(module: str | Path) -> MetricDescription:
 
 
 def _assigned(tree: ast.Module) -> dict[str, Any]:
-    """Return the values of a module's names; a name changed later gets the changing statement, which is not an
-    expression."""
+    """Return the values of a module's names; a name changed later gets the changing statement, not an expression."""
     values: dict[str, Any] = {}
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
@@ -152,8 +151,10 @@ class PartedMeasures:
         )
 
     def values(self, results: Mapping[str, Mapping[str, Any]]) -> dict[str, Number]:
-        """Return the measures from the metric's results for each part. A measure that a part lacks is None; means are
-        over the other parts. Results of unknown parts are ignored."""
+        """Return the measures from the metric's results for each part.
+
+        A measure that a part lacks is None; means are over the other parts. Results of unknown parts are ignored.
+        """
         values: dict[str, Number] = {}
         for name in self.averaged:
             of_parts = [results.get(part, {}).get(name) for part in self.parts]

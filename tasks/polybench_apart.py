@@ -143,8 +143,10 @@ class ApartTask(QuestionTask):
         }
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """Return the questions in both arrangements, under their rows with the sounds together; twins form a
-        cluster."""
+        """Return the questions in both arrangements, under their rows with the sounds together.
+
+        Twins form a cluster.
+        """
         return super().samples([row for row, _ in _pairs(rows)])
 
 

@@ -302,8 +302,10 @@ def log_mel(clip: FloatArray) -> FloatArray:
 
 @lru_cache(maxsize=1)
 def _mel_filters() -> Any:
-    """Return the filters [MELS, bins], for power of full scale 1; sparse, so that results do not depend on the core
-    count."""
+    """Return the filters [MELS, bins], for power of full scale 1.
+
+    They are sparse, so that results do not depend on the number of cores.
+    """
     import librosa
     import scipy.sparse
 
@@ -319,8 +321,10 @@ def _padded(frames: NDArray[Any]) -> NDArray[Any]:
 def _trained(
     features: Sequence[NDArray[np.float16]], targets: Sequence[FloatArray], mean: FloatArray, deviation: FloatArray
 ) -> torch.nn.Module:
-    """Return a network trained to predict labels [frames, labels] from standardised frames [frames, MELS], one pair per
-    clip."""
+    """Return a network trained to predict labels [frames, labels] from standardised frames [frames, MELS].
+
+    There is one pair of features and targets per clip.
+    """
     import torch
     from torch import nn
 

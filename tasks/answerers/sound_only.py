@@ -295,8 +295,10 @@ def _most_voted(asked: Prompted, votes: Mapping[str, float], prompt: str) -> int
 
 
 def _names(asked: Prompted) -> list[str]:
-    """Return the class of each option for the forest: its text; for an interval, whose text rarely recurs, its rank in
-    time."""
+    """Return the class of each option for the forest.
+
+    It is its text, or for an interval, whose text rarely recurs, its rank in time.
+    """
     if asked.kind != "detection/first":
         return list(asked.options)
     times = [float(match[0]) if (match := _NUMBER.search(option)) else 0.0 for option in asked.options]

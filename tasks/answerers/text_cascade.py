@@ -25,8 +25,9 @@ _FORM = (
 
 
 def check_cascade(spec: str) -> None:
-    """Raise ModelError if a name has the wrong form; loads nothing, and no message shows a text that may hold a
-    password.
+    """Raise ModelError if a name has the wrong form.
+
+    Nothing is loaded, and no message shows a text that may hold a password.
 
     Raises:
         ModelError: it does not have two parts, or one of them names no model.

@@ -519,8 +519,7 @@ def parameters_of(rows: Sequence[Row]) -> list[float]:
 
 
 def blocks_of(rows: Sequence[Row]) -> list[str]:
-    """Return the block of each row, never split between training and test: the group of a recording, else the
-    original."""
+    """Return the block of each row, never split between training and test: a recording's group, else the original."""
     return [str(row.get("group") or row["base"]) for row in rows]
 
 

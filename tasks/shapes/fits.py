@@ -92,8 +92,9 @@ def flat_curves(raw: Sequence[Mapping[str, Any]], centred: Sequence[Mapping[str,
 
 
 def seed_curves(columns: Mapping[str, NDArray[np.float64]], kind: str) -> list[dict[str, NDArray[np.float64]]]:
-    """Return the curves of each seed from `CURVES`: ``steps``, ``training``, ``validation``, each [points], and
-    ``kept`` [1].
+    """Return the curves of each seed from `CURVES`: three lists of [points] each, and ``kept`` [1].
+
+    The lists are ``steps``, ``training`` and ``validation``.
 
     Args:
         columns: `CURVES` as arrays.

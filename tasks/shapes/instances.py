@@ -149,8 +149,10 @@ class BlockTask(PlainTask):
         return scores_from(values, self.info, rows)
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """Return all blocks, each its own cluster: they are drawn independently, though conditions and recordings
-        recur."""
+        """Return all blocks, each its own cluster.
+
+        They are drawn independently, though conditions and recordings recur.
+        """
         contents = []
         for row in rows:
             heard = {

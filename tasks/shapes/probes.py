@@ -316,8 +316,10 @@ class LabelTask(DesignedTask):
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
-        """Score the embeddings [n, dim] of originals and copies with known labels: probes learn from originals of other
-        folds."""
+        """Score the embeddings [n, dim] of originals and copies with known labels.
+
+        Probes learn from originals of other folds.
+        """
         # Imported here, so that a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.disentanglement import disentanglement
 

@@ -141,8 +141,7 @@ def profiled_by(measure: str, **more: Any) -> dict[str, Any]:
 
 
 def profiled_by_kinds(parts: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return facts with a profile for a table of questions: by kind of question, number of options, length and
-    clips."""
+    """Return facts with a profile for a table of questions, by kind, number of options, length and clips."""
     groupings = ("kind", "options", "seconds", "clips")
     return profiled_by("accuracy", tallies=(ORDERS_TALLY,), groupings=groupings, heard_from="kind", parts=parts)
 
@@ -267,8 +266,10 @@ class QuestionTask:
         return tested, columns
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """Return the test questions; questions of a group, such as twins, one recording or the same clips, form a
-        cluster."""
+        """Return the test questions.
+
+        Questions of a group, such as twins, one recording or the same clips, form a cluster.
+        """
         tested = tested_rows(rows)
         chance = [1 / len(row["options"]) for row in tested]
         kinds = tuple(kind_of_row(row) for row in tested)
@@ -521,8 +522,7 @@ class KindQuestionTask(QuestionTask):
     def sampled(
         self, tested: Sequence[Row], columns: dict[str, Floats], values: dict[str, Any]
     ) -> tuple[Sequence[Row], dict[str, Floats]]:
-        """See `QuestionTask.sampled`; adds the scores of the kind with the smallest gain over chance, and their
-        chance."""
+        """See `QuestionTask.sampled`; adds scores and chance of the kind with the smallest gain over chance."""
         # Imported here, like the metric.
         from audio_compositionality.metrics.columns import of_all
 

@@ -205,7 +205,7 @@ def test_settings_say_how_questions_were_put():
         ),
         (
             {"scoring": "letters", "prompt": "text"},
-            ".*take the prompt 'direct', or the scoring 'generate' or 'options'",
+            ".*set the prompt to 'direct', or the scoring to 'generate' or 'options'",
         ),
     ):
         with pytest.raises(InputError, match=words):
