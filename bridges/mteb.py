@@ -28,7 +28,7 @@ from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.encoders.adapters.mteb import MtebModel, as_encoder, import_mteb
 from audio_compositionality.encoders.base import ENCODER, TEXT_ENCODER, Model
 from audio_compositionality.encoders.loading.registry import load_model
-from audio_compositionality.evaluator.results.result import Result, ResultError, SampleTable, save_result
+from audio_compositionality.evaluator.results.result import Result, ResultError, check_samples, save_result
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.opened import OpenedTask, open_task
 from audio_compositionality.evaluator.run.options import ITEMS_PER_SHARD, RunOptions
@@ -36,7 +36,7 @@ from audio_compositionality.evaluator.run.outputs import can_do
 from audio_compositionality.evaluator.run.planning import Named, planned
 from audio_compositionality.support.errors import AudioCompositionalityError, InputError
 from audio_compositionality.support.files import safe_file_name, sha256_of, write_whole
-from audio_compositionality.support.text import nearest
+from audio_compositionality.support.text import first_line, nearest
 from audio_compositionality.tasks.base import Task
 from audio_compositionality.tasks.registry import list_tasks, load_benchmark, load_task
 
@@ -99,19 +99,26 @@ def from_mteb(result: Any, out: Path | str | None = None) -> list[Result]:
     Raises:
         ResultError: a result of another task, or one that was changed.
     """
-    if isinstance(result, Mapping):
-        splits = list(result["scores"].values())
-    else:
-        splits = [scores for one in getattr(result, "task_results", [result]) for scores in one.scores.values()]
     results: dict[tuple[Any, ...], Result] = {}
-    for scores in (scores for split in splits for scores in split):
-        if KEPT not in scores:
-            raise ResultError(f"the scores of mteb lack {KEPT!r}: they are of a task of another source")
-        for kept in json.loads(scores[KEPT]):
-            read = Result.loads(kept["result"]).with_samples(SampleTable.loads(kept["samples"]))
-            results.setdefault((read.model.id, read.model.revision, *read.key), read)
-            if out is not None and read.samples is not None:
-                save_result(Path(out), read, read.samples)
+    try:
+        of_tasks = [result] if isinstance(result, Mapping) else getattr(result, "task_results", [result])
+        splits = [
+            split for one in of_tasks for split in (one["scores"] if isinstance(one, Mapping) else one.scores).values()
+        ]
+        for scores in (scores for split in splits for scores in split):
+            if KEPT not in scores:
+                raise ResultError(f"the scores of mteb lack {KEPT!r}: they are of a task of another source")
+            for kept in json.loads(scores[KEPT]):
+                read = Result.loads(kept["result"])
+                read = read.with_samples(check_samples(read, kept["samples"].encode()))
+                results.setdefault((read.model.id, read.model.revision, *read.key), read)
+    except (TypeError, ValueError, KeyError, AttributeError, RecursionError) as error:
+        if isinstance(error, ResultError):
+            raise
+        raise ResultError(f"these are no results of mteb, or damaged: {first_line(error)}") from error
+    for read in results.values():
+        if out is not None and read.samples is not None:
+            save_result(Path(out), read, read.samples)
     return list(results.values())
 
 

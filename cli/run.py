@@ -85,8 +85,8 @@ def run(options: argparse.Namespace) -> None:
         more = f" and {', '.join(networks)}" if networks else ""
         where = f"the preset {data.source}" if is_preset else data.source
         print(
-            f"Scoring {', '.join(plan.baselines)}{more} on {where}{takes}. Results go to {options.out}, the report to "
-            f"{options.out / 'report.html'}, {kept_outputs(plan.tasks)} to {store}; existing ones are used.",
+            f"Scoring {', '.join(plan.baselines)}{more} on {where}{takes}. Existing results in "
+            f"{options.out} and {kept_outputs(plan.tasks)} in {store} are used.",
             flush=True,
         )
     # The user's models first: their first scores are what is waited for.

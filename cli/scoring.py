@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -56,7 +57,11 @@ def add_scoring(parser: argparse.ArgumentParser, *, store: bool = True) -> None:
 
 def add_explain(parser: argparse.ArgumentParser) -> None:
     """Add the option for tables with all measures and their definitions."""
-    parser.add_argument("--explain", action="store_true", help="print all measures, with the definition of each")
+    parser.add_argument(
+        "--explain",
+        action="store_true",
+        help="print all measures, with the definition of each",
+    )
 
 
 @dataclass(frozen=True)
@@ -410,8 +415,8 @@ def print_end(
         print()
         print_table(table)
     kept = "" if store is None else f", {kept_outputs([load_task(result.task) for result in results])} in {store}"
-    print()
-    print(f"Result files are in {options.out}{kept}.")
+    compare = shlex.join(["audio-compositionality", "compare", str(options.out)])
+    print(f"Result files are in {options.out}{kept}. {compare} prints the differences.")
     try:
         verdicts = verdicts_of(compare_results([options.out], data=data))
     except AudioCompositionalityError as error:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -22,6 +22,7 @@ from .data import DatasetError, Row, column_table, recipe_fingerprint
 from .tables import check_rows
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     import pyarrow.parquet as pq
     from datasets import Features
     from jinja2 import Environment
@@ -221,22 +222,59 @@ def open_parquet(name: str, path: Path) -> pq.ParquetFile:
 
 
 LARGEST_GROUP = 2**31
-"""Bytes of a row group in memory: a file of some kilobytes can hold any number of equal ones."""
+"""Bytes of rows that are held at a time: a file of some kilobytes can repeat one value any number of times."""
 
 
-def rows_of_group(name: str, table: pq.ParquetFile, group: int, columns: Sequence[str] | None = None) -> list[Row]:
-    """The rows of a row group, a few at a time until they are too large.
+def batches_of(
+    name: str, table: pq.ParquetFile, groups: Sequence[int], columns: Sequence[str] | None = None, most: int = 256
+) -> Iterator[pa.RecordBatch]:
+    """The rows of row groups, a few at a time: so few that each may hold the largest values of its columns.
+
+    Args:
+        name: of the file, for messages.
+        table: the file.
+        groups: numbers of row groups.
+        columns: names of columns, or of parts of them, ``audio.path``; by default all.
+        most: rows at a time.
 
     Raises:
-        DatasetError: they are damaged, or have more than `LARGEST_GROUP` bytes.
+        DatasetError: they are damaged, or claim too many values.
     """
+    largest = 1
+    for group in map(table.metadata.row_group, groups):
+        of_group = 0
+        for chunk in map(group.column, range(group.num_columns)):
+            if columns is None or any(f"{chunk.path_in_schema}.".startswith(f"{column}.") for column in columns):
+                # Of nulls in lists, only their number is stored.
+                values = 8 * chunk.num_values
+                if values > LARGEST_GROUP:
+                    raise DatasetError(f"{name} claims {chunk.num_values:,} values in {chunk.path_in_schema}")
+                of_group += max(values, chunk.total_uncompressed_size)
+        largest = max(largest, of_group)
+    size = max(1, min(most, LARGEST_GROUP // 2 // largest))
+    batches = naming(name, lambda: table.iter_batches(size, row_groups=list(groups), columns=columns))
+    while (batch := naming(name, lambda: next(batches, None))) is not None:
+        yield batch
+
+
+def rows_of_groups(
+    name: str, table: pq.ParquetFile, groups: Sequence[int], columns: Sequence[str] | None = None
+) -> list[Row]:
+    """The rows of row groups.
+
+    Raises:
+        DatasetError: as `batches_of`, or they have more than `LARGEST_GROUP` bytes.
+    """
+    import pyarrow as pa
+
     rows: list[Row] = []
     size = 0
-    batches = table.iter_batches(256, row_groups=[group], columns=columns)
-    while (batch := naming(name, lambda: next(batches, None))) is not None:
-        size += batch.nbytes
+    for batch in batches_of(name, table, groups, columns):
+        # As Python's values, each of a dictionary's is a copy.
+        parts = [part.dictionary_decode() if pa.types.is_dictionary(part.type) else part for part in batch.columns]
+        size += sum(part.nbytes for part in parts)
         if size > LARGEST_GROUP:
-            raise DatasetError(f"{name} has a row group of more than {LARGEST_GROUP:,} bytes")
+            raise DatasetError(f"{name} has more than {LARGEST_GROUP:,} bytes of rows that are read at a time")
         rows += naming(name, batch.to_pylist)
     return rows
 

@@ -39,8 +39,10 @@ from .manifest import (
     Manifest,
     Shard,
     audio_columns,
+    batches_of,
     naming,
     open_parquet,
+    rows_of_groups,
 )
 from .recipes import list_recipes, load_recipe
 from .sounds.published import CONFIGURATION, published_columns, published_with
@@ -400,21 +402,21 @@ class ShardReader:
         """The rows without their audio."""
         audio = {column.name for column in self.columns}
         names = [name for name in self.features if name not in audio]
-        rows: list[Row] = naming(self.name, lambda: self.open().read(names).to_pylist())
-        return rows if names else [{} for _ in range(self.num_rows)]
+        if not names:
+            return [{} for _ in range(self.num_rows)]
+        return rows_of_groups(self.name, self.open(), range(len(self.groups)), names)
 
     def list_lengths(self, column: str) -> list[int]:
         """The number of clips of each row in a column of lists; the clips themselves are not read."""
 
-        def read() -> list[int]:
-            file = self.open()
-            leaves = [file.schema.column(number).path for number in range(len(file.schema))]
-            inside = [leaf for leaf in leaves if leaf.startswith(f"{column}.")]
-            leaf = next((leaf for leaf in inside if leaf.endswith(".path")), inside[0])
-            lengths: list[int] = pc.fill_null(pc.list_value_length(file.read([leaf])[column]), 0).to_pylist()
-            return lengths
-
-        return naming(self.name, read)
+        file = self.open()
+        leaves = [file.schema.column(number).path for number in range(len(file.schema))]
+        inside = [leaf for leaf in leaves if leaf.startswith(f"{column}.")]
+        leaf = next((leaf for leaf in inside if leaf.endswith(".path")), inside[0])
+        lengths: list[int] = []
+        for batch in batches_of(self.name, file, range(len(self.groups)), [leaf]):
+            lengths += pc.fill_null(pc.list_value_length(batch[column]), 0).to_pylist()
+        return lengths
 
     def encoded_rows(self, wanted: range, columns: Sequence[AudioColumn]) -> Iterator[tuple[int, Row]]:
         """Number and audio columns of some rows; only their row groups are read."""
@@ -423,13 +425,8 @@ class ShardReader:
             return
         names = [column.name for column in columns]
         start = self.groups[numbers[0]].start
-        batches = naming(
-            self.name,
-            lambda: self.open().iter_batches(batch_size=ROWS_AT_A_TIME, row_groups=numbers, columns=names),
-        )
-        while start < wanted.stop:
-            batch = naming(self.name, lambda: next(batches, None))
-            if batch is None:
+        for batch in batches_of(self.name, self.open(), numbers, names, ROWS_AT_A_TIME):
+            if start >= wanted.stop:
                 return
             kept = overlap(range(start, start + len(batch)), wanted)
             part = batch.slice(kept.start - start, len(kept))

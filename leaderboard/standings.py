@@ -238,18 +238,19 @@ def standing_rows(columns: Sequence[StandingColumn], *, beside: bool = True) -> 
         key = (order.index(kind), not learnt, tier, -score if rank else 0, -evident, -learnt, -score, model)
         newest = max(shown, key=lambda row: row.entry.precedence).entry
         verified = sum(row.entry.status == VERIFIED for row in shown)
+        parameters = newest.result.model.parameters
         facts = (
             "✓ verified" if verified == len(shown) else f"{verified} of {len(shown)}" if verified else REPORTED,
             shortened(newest.result.model.paradigm or NOT_STATED, LONGEST_SHOWN),
-            "–" if newest.result.model.parameters is None else f"{newest.result.model.parameters:,}",
+            "–" if parameters is None else f"{parameters / 1e6:,.1f} M",
             newest.result.date[:10],
             shortened(newest.submitter or ("–" if newest.status == REPORTED else "maintainers"), LONGEST_SHOWN),
         )
         keyed.append((key, StandingRow(*model, kind, is_ours, learnt, tuple(cells), facts, rank)))
     placed: list[StandingRow] = []
-    for _, one in sorted(keyed, key=lambda pair: pair[0]):
+    for _, unranked in sorted(keyed, key=lambda pair: pair[0]):
         before = placed[-1].rank if placed else 0
-        placed.append(replace(one, rank=max(before, one.rank)) if one.rank else one)
+        placed.append(replace(unranked, rank=max(before, unranked.rank)) if unranked.rank else unranked)
     return placed
 
 

@@ -1,10 +1,11 @@
-"""Trials: files of all kinds are damaged at random, and each must be refused, made again, or read as before.
+"""Trials: files of all kinds are damaged at random, and each must be refused, made again, or read as before; so must
+what killed processes leave, what bombs hold, and what hostile hosts give (`tests/trial_attacks.py`).
 
     python -m tests.trials [--trials 1000] [--seed N]
 
 prints the seed and a table. *Silently other* is another value of a file that states its own digest; files of others
-state none, so that a damaged text is another text: *read*. A *crash* is an error that is not one of ours; a *hang*
-takes more than `LONGEST` seconds.
+state none, so that a damaged text is another text: *read*. A *crash* is an error that is not one of ours, or takes
+more than `MOST_MEMORY`; a *hang* takes more than `LONGEST` seconds.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import secrets
 import shutil
 import signal
@@ -23,7 +25,7 @@ import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +36,11 @@ import soundfile
 
 from audio_compositionality.support.errors import AudioCompositionalityError
 
-LONGEST = 30
+from . import trial_attacks as attacks
+
+LONGEST = 150
+MOST_MEMORY = 6 * 2**30
+"""Bytes that reading may take; a file may state 2 GiB of rows, which Arrow and Python hold at a time."""
 OUTCOMES = ("refused", "remade", "same", "read", "silently other", "crash", "hang")
 RATE = 8_000
 
@@ -49,6 +55,8 @@ class Kind:
         read: what a user takes from them, as a value with `==`.
         files: pattern of the files that are damaged.
         is_sealed: whether the files state their digest, so that another value is never right.
+        harm: what is done to a file, or where `files` is empty to the folder; says what. By default `damage`.
+        most: trials of a kind that takes long.
     """
 
     area: str
@@ -56,6 +64,8 @@ class Kind:
     read: Callable[[Path], Any]
     files: str = "*"
     is_sealed: bool = False
+    harm: Callable[[Path, np.random.Generator], str] | None = None
+    most: int = 10**9
 
 
 class HangError(BaseException):
@@ -260,6 +270,20 @@ def _scene(name: str) -> tuple[Callable[[Path], Any], Callable[[Path], Any]]:
     return SCENES[name]
 
 
+def _frames(folder: Path) -> Any:
+    """Scores of frames; what was embedded before is read from the store."""
+    from audio_compositionality.dataset_builder.rendered import rendered_preset
+    from audio_compositionality.encoders.loading.registry import load_model
+    from audio_compositionality.evaluator.run.evaluate import evaluate_models
+    from audio_compositionality.evaluator.run.options import RunOptions
+    from audio_compositionality.tasks.registry import load_task
+
+    options = RunOptions(out=folder, store=folder / "cache" / "store", device="cpu", progress=False)
+    data = rendered_preset("mini", recipes=["when"], groups=8)
+    (result,) = evaluate_models([load_model("log-mel-statistics")], data, [load_task("when_frames")], options)
+    return result.measures
+
+
 _INSPECT = {"eval": {}, "samples": [{"id": 1, "input": "What?\nA. x\nB. y", "target": "A",
             "output": {"completion": "A"}}]}  # fmt: skip
 _LMMS = [{"doc_id": n, "target": "A", "resps": [["A"]], "input": "What?\nA. x\nB. y"} for n in range(5)]
@@ -276,6 +300,10 @@ def _sheet() -> str:
 
 
 KINDS: dict[str, Kind] = {
+    # First: a process that has run threads is not to be forked.
+    "kill of two processes": Kind("kills", attacks.two_processes, attacks.two_processes, "", True,
+                                  attacks.kill_of_two, most=20),
+    "kill of run": Kind("kills", attacks.write_run, attacks.read_run, "", True, attacks.kill_of_run, most=3),
     "settings, YAML": Kind("texts", _text("a.yaml", "seed: 1\nstages: [a, b]\nx: &a 1\ny: *a\n"), _settings),
     "data card": Kind("texts", _text("README.md", "---\nconfigs:\n- config_name: a\n  data_files: a/*\n---\nx"), _card),
     "prompts, YAML": Kind("texts", _text("a.yaml", "- the sound of {label}\n- I hear {label}.\n"), _prompts),
@@ -323,6 +351,22 @@ KINDS: dict[str, Kind] = {
         for name in ("open built data", "check built data for a push", "texts from the store", "answers from the store",
                      "answers of a run that was stopped", "captions that a model wrote")
     },
+    "frames": Kind("store and build", _frames, _frames, "*.safetensors", True),
+    "samples of frames": Kind("results", _frames, _result, "when_frames.*", True),
+    "bomb, questions": replace(_questions("table.parquet"), area="bombs", harm=attacks.bomb_parquet, most=4),
+    "bomb, built data": Kind("bombs", attacks.write_toys, attacks.open_toys, "*.parquet", harm=attacks.bomb_parquet,
+                             most=4),
+    "bomb, copy of CompA": Kind("bombs", attacks.write_copy, attacks.read_copy, "*.parquet",
+                                harm=attacks.bomb_parquet, most=4),
+    "bomb, features": Kind("bombs", _write_features, _features, "*.npy", True, attacks.bomb_numpy),
+    **{
+        f"bridge, {name}": Kind("bridges", write, read, "seed", True, attacks.seed_of)
+        for name, write, read in (
+            ("results of mteb", attacks.write_of_mteb, attacks.results_of_mteb),
+            ("answers of lmms-eval", attacks.write_seed, attacks.answers_of_lmms),
+            ("embeddings of mteb", attacks.write_seed, attacks.embeddings_of_mteb),
+        )
+    },
 }  # fmt: skip
 
 
@@ -362,28 +406,40 @@ def _stop(*_: object) -> None:
     raise HangError
 
 
+def _peak() -> int:
+    """Bytes that this process has held at most since the last reset."""
+    status = Path("/proc/self/status").read_text()
+    return 1024 * int(status.split("VmHWM:")[1].split()[0])
+
+
 def outcome_of(kind: Kind, folder: Path, expected: Any) -> tuple[str, str]:
-    """The outcome of a trial, and the last line of a crash."""
+    """The outcome of a trial, and what is wrong."""
     signal.signal(signal.SIGALRM, _stop)
     signal.alarm(LONGEST)
+    Path("/proc/self/clear_refs").write_text("5")
+    before = _peak()
+    why = ""
     try:
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             given = kind.read(folder)
-    except AudioCompositionalityError as error:
-        return "refused", str(error)
-    except OSError as error:
-        # The command line prints it in one line.
-        return "refused", str(error)
-    except HangError:
-        return "hang", ""
+        outcome = (
+            ("remade" if told and kind.is_sealed else "same")
+            if given == expected
+            else ("silently other" if kind.is_sealed else "read")
+        )
+    except (HangError, TimeoutError) as error:
+        outcome, why = "hang", str(error)
+    except (AudioCompositionalityError, OSError):
+        # Of an OSError the command line prints one line.
+        outcome = "refused"
     except BaseException:
-        return "crash", traceback.format_exc()
+        outcome, why = "crash", traceback.format_exc()
     finally:
         signal.alarm(0)
-    if given == expected:
-        return ("remade" if told and kind.is_sealed else "same"), ""
-    return ("silently other" if kind.is_sealed else "read"), ""
+    if (taken := _peak() - before) > MOST_MEMORY:
+        outcome, why = "crash", f"{taken / 2**30:.1f} GiB taken; {why}"
+    return outcome, why
 
 
 def run(trials: int, seed: int, *, kinds: dict[str, Kind] = KINDS) -> tuple[dict[str, Counter[str]], list[str]]:
@@ -391,6 +447,9 @@ def run(trials: int, seed: int, *, kinds: dict[str, Kind] = KINDS) -> tuple[dict
     rng, counts, wrong = np.random.default_rng(seed), dict[str, Counter[str]](), list[str]()
     root = Path(tempfile.mkdtemp())
     before = os.environ.get("AUDIO_COMPOSITIONALITY_CACHE")
+    limits = resource.getrlimit(resource.RLIMIT_AS)
+    size = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (size + 2 * MOST_MEMORY, limits[1]))
     try:
         share = -(-trials // len(kinds))
         for name, kind in kinds.items():
@@ -405,17 +464,21 @@ def run(trials: int, seed: int, *, kinds: dict[str, Kind] = KINDS) -> tuple[dict
                 kind.write(folder)
                 shutil.copytree(folder, kept)
                 expected = kind.read(folder)
-            files = sorted(path.relative_to(kept) for path in kept.rglob(kind.files) if path.is_file())
-            for _ in range(share):
+            files = sorted(path.relative_to(kept) for path in kept.rglob(kind.files or "*") if path.is_file())
+            for _ in range(min(share, kind.most)):
                 shutil.rmtree(folder)
                 shutil.copytree(kept, folder)
-                path = folder / files[int(rng.integers(len(files)))]
-                way = damage(path, rng)
-                outcome, why = outcome_of(kind, folder, expected)
+                path = folder / files[int(rng.integers(len(files)))] if kind.files else folder
+                try:
+                    way = (kind.harm or damage)(path, rng)
+                    outcome, why = outcome_of(kind, folder, expected)
+                except TimeoutError as error:
+                    way, outcome, why = "a kill", "hang", str(error)
                 counts.setdefault(kind.area, Counter())[outcome] += 1
                 if outcome in ("silently other", "crash", "hang"):
                     wrong.append(f"{name}: {outcome} after {way} in {path.name}\n{why}")
     finally:
+        resource.setrlimit(resource.RLIMIT_AS, limits)
         shutil.rmtree(root, ignore_errors=True)
         os.environ.pop("AUDIO_COMPOSITIONALITY_CACHE")
         if before is not None:

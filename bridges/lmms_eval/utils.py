@@ -11,6 +11,8 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
+from audio_compositionality.support.errors import InputError
+
 from ..questions import PosedTask, pose
 
 ANSWERS_RIGHT = "answers_right"
@@ -32,8 +34,14 @@ def doc_to_audio(doc: Doc) -> list[dict[str, Any]]:
 
 def process_results(doc: Doc, results: Sequence[str]) -> dict[str, dict[str, Any]]:
     """What each measure needs of an answer. A score is stated beside single answers alone: lmms-eval takes standard
-    errors from it, and those of the task's measures would be others."""
-    posed, answer = _task(doc), results[0]
+    errors from it, and those of the task's measures would be others.
+
+    Raises:
+        InputError: the first result is no text.
+    """
+    posed, answer = _task(doc), results[0] if isinstance(results, list | tuple) and results else None
+    if not isinstance(answer, str):
+        raise InputError(f"lmms-eval gives no text as the answer to {doc['id']}, but {type(answer).__name__}")
     item = {"id": doc["id"], "answer": answer, "posed": doc["posed"]}
     score = posed.questions[doc["id"]].score(answer)
     return {

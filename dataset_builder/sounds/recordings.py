@@ -231,7 +231,9 @@ def _transcoded(path: Path) -> bytes:
     if program is None:
         raise SoundError(f"ends in {path.suffix.lower()}, which is read where FFmpeg is installed")
     open_file(path).close()
-    quiet: tuple[str | bytes, ...] = (program, "-nostdin", "-v", "error", "-xerror", "-protocol_whitelist", "file,pipe")
+    # Playlists, which lead to other files, are not among the formats, whatever a file is called.
+    allowed = ("-protocol_whitelist", "file,pipe", "-format_whitelist", _FORMATS)
+    quiet: tuple[str | bytes, ...] = (program, "-nostdin", "-v", "error", "-xerror", *allowed)
     sound = ("-vn", "-map", "0:a:0", "-c:a", "pcm_f32le", "-fs", str(_LARGEST_SOUND), "-f", "wav", "pipe:1")
     command = [*quiet, "-i", os.fsencode(f"file:{path}"), *sound]
     try:
@@ -248,6 +250,9 @@ def _transcoded(path: Path) -> bytes:
         raise SoundError(f"has more than {_LARGEST_SOUND // 2**20} MiB of samples: convert it to WAV or FLAC")
     return done.stdout
 
+
+_FORMATS = "mov,mp4,m4a,3gp,3g2,mj2,aac,matroska,webm,amr,gsm,asf,mp3,wav,flac,ogg"
+"""FFmpeg's names of the formats that files with `FOREIGN_SUFFIXES` may have."""
 
 _LARGEST_SOUND = 2**30
 """Bytes of the samples that FFmpeg may give."""

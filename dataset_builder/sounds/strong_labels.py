@@ -145,7 +145,7 @@ def account_of(
         if path not in used:
             left_out[found.name(path)] = why.get(named[path], "has no event") if path in named else "has no labels"
     for path in map(Path, [labels] if isinstance(labels, str | Path) else labels):
-        for file in files_in(path, SUFFIXES):
+        for file in files_in(path, SUFFIXES, follow_links=found.follow_links):
             if file.is_relative_to(found.folder) and found.name(file) in left_out:
                 left_out[found.name(file)] = "holds the labels"
     kept = tuple(found.name(path) for path in found.sounds if path in used)
@@ -224,8 +224,12 @@ def read_labels(
         raise InputError("there are no files of labels")
     if format is not None:
         check_format(format)
-    encoding = options.encoding if options else None
-    formats = dict.fromkeys([format] if format is not None else [format_of(path, encoding) for path in paths])
+    options = replace(options or ReadOptions(), follow_links=found.follow_links)
+    formats = dict.fromkeys(
+        [format]
+        if format is not None
+        else [format_of(path, options.encoding, follow_links=found.follow_links) for path in paths]
+    )
     if len(formats) > 1:
         raise AnnotationError(f"the files of labels are in several formats: {', '.join(map(str, formats))}; give one")
     name = str(next(iter(formats)))
@@ -233,7 +237,7 @@ def read_labels(
     # Files of AudioSet may have a Y before their name.
     sounds = {**{stem[1:]: s for stem, s in lengths.items() if stem.startswith("Y")}, **lengths}
     left_out: dict[str, str] = {}
-    options = replace(options or ReadOptions(), sounds=sounds, left_out=left_out if leave_out else None)
+    options = replace(options, sounds=sounds, left_out=left_out if leave_out else None)
     annotations: list[Annotation] = []
     origin: dict[tuple[str, float], Path] = {}
     for path in paths:

@@ -277,9 +277,8 @@ def result_remarks(result: Result, info: TaskInfo) -> list[str]:
     ]
     if knows_training(result, info):
         remarks.append(
-            f"trained on {shortened(result.model.trained_on or '', 120)}, and scored on {result.dataset}: where both "
-            "are made of the same sounds, its scores do not compare with those of models that never met such clips and "
-            "captions"
+            f"trained on {shortened(result.model.trained_on or '', 120)}, and scored on {result.dataset}: if both "
+            "share sounds, its scores are not comparable"
         )
     there = kinds_there(result, info)
     if there:

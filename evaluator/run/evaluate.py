@@ -115,7 +115,8 @@ def evaluate_models(
         tasks: by default, all tasks whose recipe the data hold, less those on request; each model is then scored in the
             tasks that it can do, and a warning names the others.
         options: run options.
-        on_result: called in the main process with each result as soon as it is written.
+        on_result: called in the main process with each result as soon as it is written; without `shipped`, also with
+            earlier ones.
         leave_out: leave out named tasks that a model cannot do, instead of refusing the model.
         apart: pairs (id of a model, name of a task) to leave out.
         shipped: take the results of baselines that come with the package, without their outputs, where these fit.
@@ -190,7 +191,7 @@ def evaluate_models(
                     save_result(options.out, result, samples)
                 result = result.with_samples(samples)
             scored[place] = result
-            if on_result is not None and processes.is_main:
+            if on_result is not None and processes.is_main and not (shipped and place in earlier):
                 on_result(result)
     places = [(numbers[id(model)], one.task.info.name) for group in groups for model, one in product(group, opened)]
     results = [scored[place] for place in places if place in scored]

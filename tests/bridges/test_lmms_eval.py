@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 
 import pytest
 import yaml
@@ -11,6 +12,7 @@ import yaml
 from audio_compositionality.bridges.lmms_eval import __main__ as command
 from audio_compositionality.bridges.lmms_eval import utils
 from audio_compositionality.bridges.questions import pose
+from audio_compositionality.support.errors import InputError
 
 from ..tasks.listeners import RATE, write_questions
 
@@ -56,6 +58,9 @@ def test_the_files_lead_to_the_scores_of_the_task(table, capsys):
     assert (sound["array"] == plain.sound(plain.questions[docs[5]["id"].partition("?")[0]]).waveform[::-1]).all()
     assert docs[0][config["doc_to_text"]] == posed.questions[docs[0]["id"]].prompt
     # The right option in words where the place is even.
+    for no_text in ([], None, [None], [["A"]], 0.5):
+        with pytest.raises(InputError, match=f"lmms-eval gives no text as the answer to {re.escape(docs[0]['id'])}"):
+            utils.process_results(docs[0], no_text)
     answers = {doc["id"]: doc[config["doc_to_target"]] if n % 2 else "none" for n, doc in enumerate(docs)}
     results = [called(config["process_results"])(doc, [answers[doc["id"]]]) for doc in docs]
     measured = {

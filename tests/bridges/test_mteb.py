@@ -12,6 +12,7 @@ from audio_compositionality.bridges.mteb import KEPT, _scores, descriptive_stati
 from audio_compositionality.dataset_builder.rendered import rendered_preset
 from audio_compositionality.encoders.loading.registry import load_model
 from audio_compositionality.evaluator.compare.compared import compare
+from audio_compositionality.evaluator.results.result import ResultError
 from audio_compositionality.evaluator.run.evaluate import evaluate_models
 from audio_compositionality.evaluator.run.opened import open_task
 from audio_compositionality.evaluator.run.options import RunOptions
@@ -52,8 +53,18 @@ def test_results_that_are_not_ours_are_refused(results):
     changed = scores_of(results)
     (scores,) = changed["scores"]["test"]
     scores[KEPT] = scores[KEPT].replace('\\"n\\": 8', '\\"n\\": 9')
-    with pytest.raises(ValueError, match="its digest is not that of its content"):
+    with pytest.raises(ResultError, match="its digest is not that of its content"):
         from_mteb(changed)
+    other = scores_of(results)
+    other["scores"]["test"][0][KEPT] = json.dumps([
+        {"result": results[0].dumps(), "samples": results[1].samples.dumps()}
+    ])  # fmt: skip
+    with pytest.raises(ResultError, match="its samples are not those that it was written with"):
+        from_mteb(other)
+    for no_results in (5, None, {"scores": 1}, {"scores": {"test": [{KEPT: "[" * 100_000}]}},
+                       {"scores": {"test": [{KEPT: '[{"result": 1, "samples": []}]'}]}}):  # fmt: skip
+        with pytest.raises(ResultError, match="these are no results of mteb, or damaged"):
+            from_mteb(no_results)
 
 
 def test_descriptive_statistics_count_clips(data):

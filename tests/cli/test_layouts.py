@@ -12,7 +12,7 @@ from audio_compositionality.cli.main import main
 from ..dataset_builder.sounds.sounds import write
 
 DOCS = (Path(__file__).parents[2] / "docs" / "how-to/data.md").read_text("utf-8")
-BLOCK = DOCS.partition("are read so:\n\n```text\n")[2].partition("```")[0]
+BLOCK = DOCS.partition("as their authors distribute them:\n\n```text\n")[2].partition("```")[0]
 COMMANDS = {re.split(r"[/ ]", shlex.split(line)[2])[0]: line for line in BLOCK.splitlines() if "validation" not in line}
 COMMANDS["validation"] = next(line for line in BLOCK.splitlines() if "validation" in line)
 

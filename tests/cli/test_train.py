@@ -164,7 +164,7 @@ def test_an_encoder_is_aligned_scored_and_its_training_told(run, tmp_path, capsy
     names = (out, f"untrained:{out}", f"sorted-words:{out}")
     assert run("evaluate", *names, "--tasks", "comp_a_order", "--out", results) == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert "where both are made of the same sounds, its scores do not compare" in printed
+    assert "if both share sounds, its scores are not comparable" in printed
     measures = {path.parts[-3]: load_result(path)[0].measures for path in results.rglob("*.json")}
     assert len(measures) == 3
     (of_sorted,) = (values for name, values in measures.items() if name.startswith("sorted"))

@@ -142,6 +142,8 @@ def test_other_endings_are_read_by_ffmpeg_where_it_is_installed_and_named_where_
     program = tmp_path / "bin" / "ffmpeg"
     program.write_text(
         '#!/bin/sh\nfor word; do case "$word" in file:*) name="${word#file:}";; esac; done\n'
+        # Its command line, as it is.
+        f'echo "$@" > {tmp_path}/words\n'
         'case "$name" in *bad*) echo "[aac @ 0x5] bad file" >&2; exit 1;; esac\n'
         'case "$name" in *cut*) echo "File ended prematurely" >&2;; esac\nexec /bin/cat "$name"\n'
     )
@@ -157,6 +159,13 @@ def test_other_endings_are_read_by_ffmpeg_where_it_is_installed_and_named_where_
             "dog/cut.webm": "cannot be decoded by FFmpeg: File ended prematurely",
         },
     )
+    # No playlist, which would lead to another file, and no network.
+    words = (tmp_path / "words").read_text().split()
+    formats = words[words.index("-format_whitelist") + 1].split(",")
+    assert "mov" in formats
+    assert not {"hls", "concat", "dash", "image2", "lavfi", "sdp"}.intersection(formats)
+    assert words[words.index("-protocol_whitelist") + 1] == "file,pipe"
+    assert words.index("-format_whitelist") < words.index("-i")
     for path in (tmp_path / "s" / "dog").glob("*.wav"):
         path.unlink()
     assert recognised(tmp_path / "s").kind == "recordings"

@@ -138,6 +138,11 @@ def test_damaged_files_are_computed_again(notes):
     with pytest.warns(UserWarning, match=r"values\.npy or digests\.npy beside it is not of its size: all is computed"):
         assert np.array_equal(prepare_features(data, front_end).values, whole)
     assert front_end.count == 20
+    # A header may claim any shape.
+    header = b"{'descr': '<f2', 'fortran_order': False, 'shape': (10000000000000000000000000,), }\n"
+    (stored.folder / "values.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
+    with pytest.warns(UserWarning, match="is not of its size: all is computed"):
+        assert np.array_equal(prepare_features(data, front_end).values, whole)
 
 
 @pytest.mark.parametrize("name", ["values.npy", "digests.npy"])

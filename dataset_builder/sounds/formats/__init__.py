@@ -72,7 +72,7 @@ _SEGMENTS = ("segment_id", "start_time_seconds", "end_time_seconds", "label")
 _IDS = ("/m/", "/g/", "/t/")
 
 
-def format_of(path: str | Path, encoding: str | None = None) -> str:
+def format_of(path: str | Path, encoding: str | None = None, *, follow_links: bool = True) -> str:
     """The name of the format of a file, or of the first file of a folder.
 
     Hard labels of MAESTRO and those of DESED have the same columns. A table with times within a second is DESED's; a
@@ -82,7 +82,7 @@ def format_of(path: str | Path, encoding: str | None = None) -> str:
         AnnotationError: the format is ambiguous or unknown; lists all formats.
     """
     path = Path(path)
-    file = files_in(path, SUFFIXES)[0]
+    file = files_in(path, SUFFIXES, follow_links=follow_links)[0]
     name = _guess(file, encoding, is_folder=path.is_dir())
     if name is None:
         first = next((", ".join(line.fields) for line in head_of(file)), "")

@@ -24,7 +24,7 @@ NAMESPACES = ("scaper", "segment_open", "tag_open")
 def read_jams(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
     """Read a file or a folder; backgrounds of scaper are left out, and each of its events is a source."""
     reading = LabelReading(options, parsing.read_durations(options))
-    for file in parsing.files_in(path, (".jams",)):
+    for file in parsing.files_in(path, (".jams",), follow_links=options.follow_links):
         draft = reading.of_file(file)
         if draft is None:
             continue

@@ -35,6 +35,7 @@ class ReadOptions:
         sounds: seconds of the sound of each recording by name, where nothing else states its duration.
         encoding: of tables; by default UTF-8 or UTF-16.
         left_out: gets the recordings with wrong labels, by name with the problem; None: an error.
+        follow_links: whether links that lead out of a folder of labels are followed; else they are an error.
     """
 
     durations: Mapping[str, float] | str | Path | None = None
@@ -44,6 +45,7 @@ class ReadOptions:
     sounds: Mapping[str, float] = field(default_factory=dict)
     encoding: str | None = None
     left_out: dict[str, str] | None = None
+    follow_links: bool = False
 
 
 class Problems:
@@ -175,11 +177,12 @@ def check_is_file(path: Path, what: str) -> None:
         raise AnnotationError(f"{str(path)!r} is not a file; expected is {what}")
 
 
-def files_in(path: Path, suffixes: Sequence[str]) -> list[Path]:
+def files_in(path: Path, suffixes: Sequence[str], *, follow_links: bool) -> list[Path]:
     """A file, or the files in a folder and below it that end in one of `suffixes`, by path.
 
     Raises:
-        AnnotationError: there is nothing of this name, or no such file in the folder.
+        AnnotationError: there is nothing of this name, or no such file in the folder; or one is a link out of the
+            folder, and `follow_links` is not given.
     """
     if path.is_file():
         return [path]
@@ -188,6 +191,10 @@ def files_in(path: Path, suffixes: Sequence[str]) -> list[Path]:
     files = sorted(file for file in walked(path) if file.suffix.lower() in suffixes and file.is_file())
     if not files:
         raise AnnotationError(f"{plain(str(path))!r} holds no file that ends in {' or '.join(suffixes)}")
+    home = path.resolve()
+    out = next((file for file in files if not file.resolve().is_relative_to(home)), None)
+    if out is not None and not follow_links:
+        raise AnnotationError(f"{plain(str(out))!r} is a link out of the folder; --set follow_links=true follows it")
     return files
 
 

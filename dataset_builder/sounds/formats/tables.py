@@ -57,7 +57,8 @@ def read_table(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
 
     A table without a column of recordings is of the recording that its own name says.
     """
-    usual = parsing.usual_columns(read_lines(parsing.files_in(path, _TABLES)[0], options.encoding)[0].fields)
+    first = parsing.files_in(path, _TABLES, follow_links=options.follow_links)[0]
+    usual = parsing.usual_columns(read_lines(first, options.encoding)[0].fields)
     columns = dict(options.columns) or dict(usual)
     if "recording" in usual:
         columns.setdefault("recording", usual["recording"])
@@ -98,7 +99,7 @@ def read_tables(
         AnnotationError: see `read_annotations`.
     """
     reading = LabelReading(options, durations)
-    for file in parsing.files_in(path, _TABLES):
+    for file in parsing.files_in(path, _TABLES, follow_links=options.follow_links):
         if not parsing.is_durations_table(file, options):
             reading.table(file, columns)
     return reading.annotations(path, name, resolution=resolution, joined=joined)
@@ -107,7 +108,7 @@ def read_tables(
 def read_text_files(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
     """Read a file or a folder; an empty file is a recording without events."""
     reading = LabelReading(options)
-    for file in parsing.files_in(path, (".txt", ".ann", ".lab", ".tsv")):
+    for file in parsing.files_in(path, (".txt", ".ann", ".lab", ".tsv"), follow_links=options.follow_links):
         draft = None if parsing.is_durations_table(file, options) else reading.of_file(file)
         if draft is None:
             continue
@@ -135,7 +136,7 @@ def read_raven(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
     ``rec.Table.1.selections.txt`` is of ``rec``. Raven lists a selection once for each view; it is read once.
     """
     reading = LabelReading(options)
-    for file in parsing.files_in(path, _TABLES):
+    for file in parsing.files_in(path, _TABLES, follow_links=options.follow_links):
         if parsing.is_durations_table(file, options):
             continue
         lines = read_lines(file, options.encoding)
@@ -175,7 +176,7 @@ def read_maestro_soft(path: Path, options: ReadOptions) -> tuple[Annotation, ...
     """
     reading = LabelReading(options, parsing.read_durations(options))
     drafts, problems = reading.drafts, reading.problems
-    for file in parsing.files_in(path, (".txt", ".tsv", ".csv")):
+    for file in parsing.files_in(path, (".txt", ".tsv", ".csv"), follow_links=options.follow_links):
         lines = read_lines(file, options.encoding)
         rows: list[tuple[DraftRecording, dict[str, str], str]] = []
         if parsing.has_header(lines[0], 1):

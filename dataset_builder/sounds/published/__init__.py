@@ -355,16 +355,18 @@ class ParquetFiles:
         Raises:
             DatasetError: it is no such table, or names a file twice.
         """
-        from ...manifest import naming, open_parquet
+        from ...manifest import open_parquet, rows_of_groups
 
         self.title = printable(str(path))
         self._sound = sound
         self._table = open_parquet(self.title, path)
         self._read: tuple[int, list[Any]] = (-1, [])
         self._places: dict[str, tuple[int, int]] = {}
-        for group in range(self._table.num_row_groups):
-            column = naming(self.title, lambda group=group: self._table.read_row_group(group, [name]))  # type: ignore[misc]
-            for place, text in enumerate(column[name].to_pylist()):
+        groups = range(self._table.num_row_groups)
+        rows = iter(rows_of_groups(self.title, self._table, groups, [name]))
+        for group in groups:
+            for place in range(self._table.metadata.row_group(group).num_rows):
+                text = next(rows)[name]
                 if not isinstance(text, str) or not text or text in self._places:
                     raise DatasetError(f"{self.title} names the file {text!r} in {name}; each row has one of its own")
                 self._places[text] = (group, place)
@@ -372,18 +374,18 @@ class ParquetFiles:
 
     def texts(self, column: str) -> list[str]:
         """A column of texts, in the order of the rows."""
-        from ...manifest import naming
+        from ...manifest import rows_of_groups
 
-        values = naming(self.title, lambda: self._table.read([column])[column].to_pylist())
-        return ["" if value is None else str(value) for value in values]
+        rows = rows_of_groups(self.title, self._table, range(self._table.num_row_groups), [column])
+        return ["" if row[column] is None else str(row[column]) for row in rows]
 
     def file(self, name: str) -> io.BytesIO:
         """The content of a file; see `ZippedFiles.file`."""
-        from ...manifest import rows_of_group
+        from ...manifest import rows_of_groups
 
         group, place = self._places[name]
         if self._read[0] != group:
-            rows = rows_of_group(self.title, self._table, group, [self._sound])
+            rows = rows_of_groups(self.title, self._table, [group], [self._sound])
             self._read = (group, [row[self._sound] for row in rows])
         content = (self._read[1][place] or {}).get("bytes")
         if not content:

@@ -254,17 +254,24 @@ class _ParquetTable:
         self._read: tuple[int, list[Record]] = (-1, [])
 
     def _group(self, group: int) -> list[Record]:
-        from ...manifest import rows_of_group
+        from ...manifest import rows_of_groups
 
         if self._read[0] != group:
-            self._read = (group, rows_of_group(self._name, self._table, group))
+            self._read = (group, rows_of_groups(self._name, self._table, [group]))
         return self._read[1]
 
     def records(self) -> Iterator[Record]:
         """The rows in their order; of sound, only the names are kept."""
+        from ...manifest import LARGEST_GROUP
+
+        size = 0
         for group in range(self._table.num_row_groups):
             for place, record in enumerate(list(self._group(group))):
-                yield {name: self._without_sound(value, group, place, name) for name, value in record.items()}
+                kept = {name: self._without_sound(value, group, place, name) for name, value in record.items()}
+                size += sum(len(str(value)) for value in kept.values())
+                if size > LARGEST_GROUP:
+                    raise DatasetError(f"{self._name} has more than {LARGEST_GROUP:,} characters; is it a table?")
+                yield kept
 
     def _without_sound(self, value: Any, group: int, place: int, column: str) -> Any:
         if _is_sound(value):

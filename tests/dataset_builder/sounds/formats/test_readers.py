@@ -1,6 +1,7 @@
 """What is of one format alone, from a few rows written by hand in it."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -288,11 +289,12 @@ def test_a_folder_of_tables_with_the_columns_of_desed(tmp_path):
     assert format_of(tmp_path / "labels") == "desed"
     options = ReadOptions(sounds={"one": 9.0, "two": 9.0})
     assert [one.recording for one in read_annotations(tmp_path / "labels", "desed", options)] == ["one", "two"]
-    # Files and folders can be links, and one that leads back is followed once.
+    # Files and folders can be links, and one that leads back is followed once; out of the folder where that is allowed.
     (tmp_path / "links" / "more").mkdir(parents=True)
     (tmp_path / "links" / "more" / "a").symlink_to(tmp_path / "labels")
     (tmp_path / "links" / "again").symlink_to("more")
-    assert len(read_annotations(tmp_path / "links", "desed", options)) == 2
+    assert len(read_annotations(tmp_path / "links", "desed", replace(options, follow_links=True))) == 2
+    refused(tmp_path / "links", "desed", r"one.csv' is a link out of the folder; --set follow_links=true", options)
 
 
 def test_a_table_of_any_columns(tmp_path):

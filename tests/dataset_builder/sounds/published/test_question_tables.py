@@ -15,6 +15,7 @@ from audio_compositionality.dataset_builder.data import DatasetError
 from audio_compositionality.dataset_builder.open_data import open_data
 from audio_compositionality.dataset_builder.recipes import load_recipe
 from audio_compositionality.dataset_builder.sounds import recordings
+from audio_compositionality.dataset_builder.sounds.published import ParquetFiles
 from audio_compositionality.support.errors import InputError
 
 RATE = 8_000
@@ -83,8 +84,30 @@ def test_parquet_of_equal_values_is_read_no_further_than_its_memory_goes(tmp_pat
     path = tmp_path / "bomb.parquet"
     pq.write_table(pa.table([text] * 4, names), path)
     assert path.stat().st_size < 2**18
-    with pytest.raises(DatasetError, match="has a row group of more than 4,194,304 bytes"):
+    with pytest.raises(DatasetError, match="has more than 4,194,304 bytes of rows that are read at a time"):
         open_data(path)
+    with pytest.raises(DatasetError, match="has more than 4,194,304 bytes of rows that are read at a time"):
+        ParquetFiles(path, name="audio", sound="question")
+    # As many groups as one likes are within the limit, each by itself.
+    pq.write_table(pa.table([text] * 4, names), path, row_group_size=10)
+    with pytest.raises(DatasetError, match="has more than 4,194,304 characters"):
+        open_data(path)
+    # Nulls in a list take no room in the file at all.
+    pq.write_table(pa.table({"options": pa.array([[None] * 2**20], pa.list_(pa.string()))}), path)
+    with pytest.raises(DatasetError, match="claims 1,048,576 values in options"):
+        manifest.rows_of_groups("bomb.parquet", pq.ParquetFile(path), [0])
+
+
+def test_few_rows_of_parquet_are_decoded_at_a_time_where_a_value_is_large(tmp_path, monkeypatch):
+    """One batch of 256 rows could hold 256 times the largest value."""
+    monkeypatch.setattr(manifest, "LARGEST_GROUP", 2**22)
+    text = pa.DictionaryArray.from_arrays(pa.array(np.zeros(300, np.int32)), ["x" * 2**18])
+    pq.write_table(pa.table({"question": text}), tmp_path / "a.parquet")
+    table = pq.ParquetFile(tmp_path / "a.parquet")
+    batch = next(manifest.batches_of("a.parquet", table, [0]))
+    assert len(batch) * 2**18 <= 2**21
+    with pytest.raises(DatasetError, match="more than 4,194,304 bytes"):
+        manifest.rows_of_groups("a.parquet", table, [0])
 
 
 def test_a_sound_of_many_equal_samples_is_not_decoded_whole(tmp_path, monkeypatch):
