@@ -88,8 +88,8 @@ class WeightsFile:
             return path
         except Exception as error:
             raise ModelError(
-                f"cannot download {self.name} from {self.source}: {first_line(error).rstrip('.')}. Without network, get "
-                f"it elsewhere and pass {model}=/path/to/{self.name}"
+                f"cannot download {self.name} from {self.source}: {first_line(error).rstrip('.')}. Without network, "
+                f"get it elsewhere and pass {model}=/path/to/{self.name}"
             ) from error
 
     def _download(self, path: Path) -> None:
