@@ -143,7 +143,7 @@ DATA = [
     ("data nameless.csv --set audio=animals --set label=animal", "nowhere.wav"),
     ("evaluate random --data questions.csv", "questions.csv has no column of audio"),
     ("data broken", "'x.wav' cannot be read"),
-    ("data lists.yaml", "lists.yaml must have lines such as 'seed: 1'"),
+    ("data lists.yaml", "lists.yaml must have lines like 'seed: 1'"),
     ("data open.yaml", "open.yaml is not YAML"),
     ("data without.yaml", "without.yaml lacks the key data"),
     ("data misspelt.yaml", "misspelt.yaml: there is no setting 'lable'; did you mean 'label'"),

@@ -337,7 +337,7 @@ def test_what_it_says_is_written_and_read_again(here):
     ("text", "message"),
     [
         ("label: animal\n", "lacks the key data"),
-        ("- animals\n", "must have lines such as"),
+        ("- animals\n", "must have lines like"),
         ("data: [\n", "is not YAML"),
         ("data: mini\nlable: x\n", "x.yaml: there is no setting 'lable'; did you mean 'label'"),
         ("data: mini\nwindow: long\n", "x.yaml: window is 'long'"),
