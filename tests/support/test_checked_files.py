@@ -81,7 +81,7 @@ def test_of_a_file_without_a_digest_it_is_said_that_versions_before_wrote_such(t
     path = tmp_path / "training.json"
     path.write_bytes(b'{"version": 1}')
     for read in (check_sealed_file, lambda path: parsed_sealed_json(path.read_bytes(), path)):
-        with pytest.raises(DamagedError, match=r"is damaged: .*it states no SHA-256"):
+        with pytest.raises(DamagedError, match=r"is damaged: .*it contains no SHA-256"):
             read(path)
 
 
