@@ -606,7 +606,7 @@ def check_fields(spec: DataSpec, reading: Reading) -> None:
     if reading.kind == "recordings" and spec.labels is None and of_labels:
         raise InputError(
             f"{of_labels[0]} applies to strong labels, but {reading.source!r} has none. Give their file with "
-            f"--set labels=FILE, or omit {of_labels[0]}"
+            "--set labels=FILE, or omit it"
         )
     folder = Path(reading.source.partition("=")[2] or reading.source)
     if spec.revision is not None and reading.kind in ("built", "dataset") and folder.is_dir():

@@ -99,8 +99,9 @@ class RecordedQuadruples(Recipe[RecordedQuadrupleSpec]):
         pool = PlacedSounds(spec, sounds)
         there, needed = len(pool.by_label), 3 * spec.part_sources
         if there < needed:
-            nearest = f": --set part_sources={there // 3}" if there >= 3 else "; at least 3 are needed (--set "
-            "part_sources=1)"
+            nearest = (
+                f": --set part_sources={there // 3}" if there >= 3 else "; at least 3 are needed (--set part_sources=1)"
+            )
             raise DatasetError(
                 f"{pool.source} has {there} labels; {spec.part_sources} sources in each of A, C and T require "
                 f"{needed}{nearest}"

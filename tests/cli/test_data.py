@@ -145,7 +145,7 @@ def test_where_nothing_can_be_asked_the_row_says_why_and_what_helps(run, capsys,
     said = ("--set", f"audio={audio}", "--set", "least_clips=1000", "--set", "ask=counting/kinds")
     assert run("data", labels, *said) == 0
     row = scored(capsys.readouterr().out)["polybench"]
-    assert "nothing can be asked of the" in row
+    assert "no questions are possible about the" in row
     assert "--set least_clips=" in row
     # To score them stays an error.
     assert run("evaluate", "random", "--data", labels, *said) == 2
@@ -187,7 +187,7 @@ class TestIdsOfTheHub:
         monkeypatch.setattr("audio_compositionality.dataset_builder.stored.StoredData", lambda *_, **__: stored)
         words = ("evaluate", "random", "--data", "lab/built", "--tasks", "a_coat", "--out", tmp_path / "results")
         assert run(*words, "--set", "seed=7") == 2
-        assert "'seed' cannot be set: lab/built is a built data set" in capsys.readouterr().err
+        assert "'seed' cannot be set: lab/built is a data set that was built" in capsys.readouterr().err
         assert run(*words) == 0
 
 

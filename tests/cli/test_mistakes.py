@@ -160,7 +160,7 @@ DATA = [
     ("evaluate random --data lab/nothing", "lab/nothing"),
     ("build --data animals --set bank=bank.syx", "bank is about the timbres of presets"),
     *((f"{typed} --data animals --set bases=2", "bases is 2; it must be from 5") for typed in ("evaluate rms", "run")),
-    ("build --data animals --recipes a_coat_instances", "has 2 labels; 8 classes and 2 × 2 context sources need 12"),
+    ("build --data animals --recipes a_coat_instances", "has 2 labels; 8 classes and 2 × 2 context sources require 12"),
     ("build --data animals --recipes a_coat", "the recipe 'a_coat' takes no recordings"),
     ("build --data animals --set prompts=plane", "unknown prompts 'plane'"),
     ("build --data words", "python -m studies.sounds NAME --out FOLDER, then --data FOLDER"),

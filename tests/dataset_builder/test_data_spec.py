@@ -210,7 +210,7 @@ def test_what_is_no_data_is_told(here):
     parquet(here / "set" / "a.parquet", audio=[b""])
     for text, message in (
         ("", "data is ''; give a preset, a folder"),
-        (" ", r"data are ' '; give a preset, a folder \(\. is the current one"),
+        (" ", r"data is ' '; give a preset, a folder \(\. is the current one"),
         ("minni", "no data 'minni': .*did you mean 'mini'"),
         ("esc51", "did you mean 'esc50'"),
         *((path, f"nothing found at '{path}'") for path in ("./nowhere", "nowhere.csv", "a/b/c")),
@@ -256,7 +256,7 @@ def test_fields_that_lack_another(here):
             check_fields(DataSpec(data="animals", **{name: VALUES[name]}), reading)
     (here / "x").mkdir()
     for kind, source in (("built", "x"), ("dataset", "esc50=x")):
-        with pytest.raises(InputError, match=r"revision applies to a Hub id, and .*is a local folder"):
+        with pytest.raises(InputError, match=r"revision applies to a Hub id, but .*is a local folder"):
             check_fields(DataSpec(data="x", revision="abc"), Reading(kind, source, KINDS[kind]))
     check_fields(DataSpec(data="x", revision="abc"), Reading("built", "lab/x", KINDS["built"]))
 

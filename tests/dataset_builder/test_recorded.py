@@ -69,7 +69,7 @@ class TestRecipes:
 
     def test_that_cannot_be_served_are_left_out_with_a_warning_or_where_they_are_named_an_error(self):
         recordings = made_recordings(labels="a")
-        with pytest.warns(UserWarning, match=r"a_coat_instances is left out: made up has 1 label.* need 12"):
+        with pytest.warns(UserWarning, match=r"a_coat_instances is left out: made up has 1 label.* require 12"):
             data = recorded(recordings, transforms=["gain"])
         assert data.recipes == ("count_instances", "count_instances_questions", "transforms")
         assert set(offered(recordings, transforms=["gain"]).left_out) == set(recorded_recipes()) - set(data.recipes)
@@ -139,7 +139,7 @@ class TestChanges:
         data = recorded(made_recordings(), recipes=["transforms"], **changes)
         assert settings_of(data).ranges == changes["ranges"]
         assert {len(clip.waveform) for clip in data.configuration("transforms").clips(range(2))} == {8_000}
-        with pytest.raises(InputError, match=r"the shortest event would last 0\.40 s; .*: make duration longer$"):
+        with pytest.raises(InputError, match=r"the shortest event would last 0\.40 s; .*Make duration longer$"):
             recorded(made_recordings(), recipes=["comp_a_order"], duration=2)
 
 

@@ -262,7 +262,7 @@ class TestKeepInvalid:
         with pytest.raises(DatasetError, match="clip a_tre-train-00003/audio has 12,800 samples"):
             list(scenes(folder).clips(range(3, 4)))
         folder = write_a_tre(tmp_path / "y", [b"no audio"])
-        with pytest.raises(DatasetError, match="clip a_tre-train-00000/audio cannot be decoded"):
+        with pytest.raises(DatasetError, match="clip a_tre-train-00000/audio is damaged and cannot be decoded"):
             list(scenes(folder).clips(keep_invalid=True))
 
 
@@ -301,7 +301,7 @@ class TestManifest:
     @pytest.mark.parametrize(
         ("damage", "message"),
         [
-            ("other samples", rf"^{SHARD} is not the shard that was built"),
+            ("other samples", rf"^{SHARD} differs from the shard that was built"),
             ("one shard more", "not in the manifest"),
             ("one shard less", r"lacks 1 of its \d shards, e.g. a_tre/test-00000|cannot be read"),
             ("another fingerprint", "the fingerprint of a_tre does not match its settings"),
