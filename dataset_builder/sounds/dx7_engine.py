@@ -9,10 +9,10 @@ they are done in plain additions and multiplications, compiled without reassocia
 Levels are octaves, 15.0 being an amplitude of 1; `steps` are 1/256 octave. All integer arithmetic of the envelope is
 exact, with ``>>`` a division by a power of two rounded down.
 
-The sound follows dexed-py 0.3.0, on which it was measured black-box, as were the start of an envelope at level 0, the
-order of events at a change of stage and the holds; the structure is that of the Yamaha DX7 manual and of the hardware
-measurements published with google/music-synthesizer-for-android (Apache-2.0), which are the source of the laws of
-envelopes, pitch envelope and LFO where a function does not say otherwise.
+The sound follows dexed-py 0.3.0, measured as a black box, including the start of an envelope at level 0, the order of
+events at a change of stage, and the holds. The structure follows the Yamaha DX7 manual and the hardware measurements
+published with google/music-synthesizer-for-android (Apache-2.0), which are also the source of the laws of envelopes,
+pitch envelope and LFO unless a function says otherwise.
 """
 
 from __future__ import annotations

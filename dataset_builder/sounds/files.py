@@ -67,7 +67,7 @@ class FoundFiles:
                         left_out[self.name(path)] = "is a link to nothing"
                         continue
                     if not self._is_inside(true):
-                        left_out[self.name(path)] = "is a link out of the folder; follow it with --set follow_links=true"
+                        left_out[self.name(path)] = "is a link out of the folder; allow it with --set follow_links=true"
                         continue
                     if true in above:
                         left_out[self.name(path)] = "is a link to a folder that contains it"

@@ -165,7 +165,10 @@ DATA = [
     ("build --data animals --set prompts=plane", "unknown prompts 'plane'"),
     ("build --data words", "python -m studies.sounds NAME --out FOLDER, then --data FOLDER"),
     ("evaluate rms --data few --tasks invariance", "1 recordings in 1 groups; the 5 folds need at least one each"),
-    ("evaluate rms --data few --benchmark axes", "cannot be used for any recipe: transforms: there are 1 recordings in 1 groups"),
+    (
+        "evaluate rms --data few --benchmark axes",
+        "cannot be used for any recipe: transforms: there are 1 recordings in 1 groups",
+    ),
     ("data animals --write nowhere/x.yaml", "--write is 'nowhere/x.yaml', and there is no folder 'nowhere'"),
     ("captions table.csv", "has the columns file_name, animal; captions are in caption"),
     ("captions notes.txt --set seed=7", "captions are those of notes.txt, or of data (--set); give one of both"),

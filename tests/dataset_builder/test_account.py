@@ -81,7 +81,7 @@ def test_links_inside_the_folder_are_followed_and_those_out_of_it_where_asked(tm
     account = open_recordings(tmp_path / "sounds", progress=False).account
     assert (account.labels, account.left_out["cat"]) == (
         {"cow": 4},
-        "is a link out of the folder; use --set follow_links=true to follow it",
+        "is a link out of the folder; allow it with --set follow_links=true",
     )
     account = open_recordings(tmp_path / "sounds", follow_links=True, progress=False).account
     assert (account.labels, account.one_group) == ({"cow": 4, "cat": 1}, ("cat",))

@@ -136,7 +136,11 @@ def test_a_configuration_is_known_by_its_name(toys, pushed):
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("config_name: toys", "config_name: others", r"configurations others, but none has the name of a recipe \(a_coat"),
+        (
+            "config_name: toys",
+            "config_name: others",
+            r"configurations others, but none has the name of a recipe \(a_coat",
+        ),
         ("split: test", "split: proof", "the splits are train, proof; expected train, test"),
     ],
 )

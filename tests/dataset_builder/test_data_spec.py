@@ -248,7 +248,9 @@ def test_a_field_says_something_of_a_kind_or_is_refused(kind):
 
 def test_fields_that_lack_another(here):
     for kind in ("table", "labels", "texts"):
-        with pytest.raises(InputError, match=r"its sound files were not found. Give their folder with --set audio=FOLDER"):
+        with pytest.raises(
+            InputError, match=r"its sound files were not found. Give their folder with --set audio=FOLDER"
+        ):
             check_fields(DataSpec(data="x"), Reading(kind, "x", KINDS[kind]))
     reading = Reading("recordings", "animals", KINDS["recordings"])
     for name in ("format", "durations", "columns", "resolution", "names"):
@@ -342,7 +344,10 @@ def test_what_it_says_is_written_and_read_again(here):
         ("data: mini\nlable: x\n", "x.yaml: there is no setting 'lable'; did you mean 'label'"),
         ("data: mini\nwindow: long\n", "x.yaml: window is 'long'"),
         ("data: 7\n", "x.yaml: data is 7; it must be a text"),
-        ("data: mini\nseed: 3\n", r"x.yaml: seed is a setting of .*; put it under 'settings', as in settings: \{seed: 3\}"),
+        (
+            "data: mini\nseed: 3\n",
+            r"x.yaml: seed is a setting of .*; put it under 'settings', as in settings: \{seed: 3\}",
+        ),
     ],
 )
 def test_a_wrong_description_is_told_with_its_name(text, message, here):

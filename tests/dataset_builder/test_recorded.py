@@ -77,7 +77,9 @@ class TestRecipes:
             recorded(recordings, recipes=["transforms", "a_coat_instances"])
         offer = offered(recordings, recipes=["transforms", "a_coat_instances"], required=["transforms"])
         assert (offer.data.recipes, set(offer.left_out)) == (("transforms",), {"a_coat_instances"})
-        with pytest.raises(DatasetError, match="made up cannot be used for any recipe: a_coat_instances: made up has 1 label"):
+        with pytest.raises(
+            DatasetError, match="made up cannot be used for any recipe: a_coat_instances: made up has 1 label"
+        ):
             offered(recordings, recipes=["a_coat_instances"])
         with pytest.raises(DatasetError, match="any recipe: two_clips, when: made up has 1 label; 3 are needed"):
             offered(recordings, recipes=["two_clips", "when"])

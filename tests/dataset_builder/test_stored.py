@@ -251,7 +251,10 @@ class TestKeepInvalid:
         assert [clip.problem is not None for clip in clips] == [True, False, True, True, False]
         assert clips[0].problem == "is silent; a clip must contain sound"
         assert clips[2].problem.startswith("is damaged and cannot be decoded")
-        assert clips[3].problem == "has 12,800 samples, but the first has 16,000; all clips of a_tre must have the same length"
+        assert (
+            clips[3].problem
+            == "has 12,800 samples, but the first has 16,000; all clips of a_tre must have the same length"
+        )
         assert all(np.isnan(clips[place].waveform).all() for place in (0, 2, 3))
         assert {len(clip.waveform) for clip in clips} == {16_000}
         assert (clips[1].waveform == noise()[:, 0]).all()

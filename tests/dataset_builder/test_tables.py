@@ -103,7 +103,9 @@ def test_columns_are_found_in_any_case_and_a_line_of_one_column_is_named(tmp_pat
         "LABEL",
     )
     (tmp_path / "t.csv").write_text("file:label\na:b\n")
-    message = r"no column 'file'; .*'file:label', is a single column: fields must be separated by tab, semicolon, | and comma"
+    message = (
+        r"no column 'file'; .*'file:label', is a single column: fields must be separated by tab, semicolon, | and comma"
+    )
     with pytest.raises(TableError, match=message):
         open_table(tmp_path / "t.csv").column("file")
 

@@ -25,9 +25,14 @@ from .recorded import ENGINES, WHO, described, instances, labels_of, made, named
 BELL = {"label": "bell", "attributes": [], "dimensions": [], "entry": "a"}
 
 ROWS = {
-    "a_coat_instances": [({"labels": ["a", "b", "a", "c", "d", "e"]}, "labels are .*; the labels of a block must differ")],
+    "a_coat_instances": [
+        ({"labels": ["a", "b", "a", "c", "d", "e"]}, "labels are .*; the labels of a block must differ")
+    ],
     "a_coat_recordings": [
-        ({"gains": {part: [1.0] * 9 for part in "ACT"}}, "the gains of A are .*; each source must have one gain above 0"),
+        (
+            {"gains": {part: [1.0] * 9 for part in "ACT"}},
+            "the gains of A are .*; each source must have one gain above 0",
+        ),
         ({"gains": {part: [0.0] for part in "ACT"}}, "the gains of A are"),
     ],
     "binding": [
@@ -53,7 +58,9 @@ ROWS = {
     ],
     "polybench": [({"answer": "many"}, "answer is 'many'")],
     "polybench_apart": [({"pair": ""}, "pair is ''; it must name the question")],
-    "polybench_atoms": [({"task": "presence", "polarity": "before"}, "polarity is 'before'; it must be present or absent")],
+    "polybench_atoms": [
+        ({"task": "presence", "polarity": "before"}, "polarity is 'before'; it must be present or absent")
+    ],
     "transforms": [
         ({"parameter": None}, "parameter is None; it must be a number for a copy, and null"),
         ({"scaled": None}, "scaled is None; a copy has a number, a base none"),
@@ -103,7 +110,11 @@ SETTINGS = [
     (TrainingSpec, {"single": 0.5, "three": 0.6}, r"single \+ three \+ four is 1.1"),
     (FactorSpec, {"stars": 4_097}, "stars is 4097; with K = 8 classes it may be at most 4,096"),
     (FactorSpec, {"crossed_levels": (8, 1, 8, 8)}, "crossed_levels of pitch is 1; it must be from 2"),
-    (FactorSpec, {"num_classes": 2, "voices": VOICES[:2], "max_sources": 13, "stars": 1}, "is 13; with K = 2 .* at most 12"),
+    (
+        FactorSpec,
+        {"num_classes": 2, "voices": VOICES[:2], "max_sources": 13, "stars": 1},
+        "is 13; with K = 2 .* at most 12",
+    ),
     (PolyphonySpec, {"duration": 12}, "there is no setting 'duration'"),
     (PolyphonySpec, {"rate_range": (0.2, 1.9)}, "fastest class repeats every .* s; questions need 0.4 s or"),
     (PolyphonySpec, {"num_classes": 4, "voices": VOICES[:4]}, "num_classes is 4; it must be a whole"),
@@ -151,7 +162,12 @@ def test_settings_of_tones_beside_other_sounds(name):
 
 SOUNDS = [
     ("a_coat_recordings", unconditioned([1] * 5), {}, "5 labels; 2 .* A, C and T require 6: --set part_sources=1"),
-    ("a_coat_recordings", unconditioned([1] * 2), {}, r"2 labels; .* require 6; at least 3 are needed \(--set part_sources=1"),
+    (
+        "a_coat_recordings",
+        unconditioned([1] * 2),
+        {},
+        r"2 labels; .* require 6; at least 3 are needed \(--set part_sources=1",
+    ),
     (
         "a_coat_recordings",
         unconditioned([2] * 7),
@@ -176,7 +192,12 @@ SOUNDS = [
     ("polybench", made_recordings(), {"test_set": 3}, "there is no setting 'test_set'; did you mean 'test_sets'"),
     ("transforms", made_recordings(seconds=0.05), {}, r"recording 0\.wav lasts 0\.050 s; it needs 0\.1 s"),
     ("transforms", made_recordings(groups=("x", "y")), {}, "12 recordings in 2 groups"),
-    ("audio_text_retrieval", described().without(0).without(0), {}, r"has 1 recordings with captions .*; at least 2 are"),
+    (
+        "audio_text_retrieval",
+        described().without(0).without(0),
+        {},
+        r"has 1 recordings with captions .*; at least 2 are",
+    ),
     ("zero_shot_audio", made([("1", "dog_bark", "", {})] * 2), {}, "has one class, 'dog_bark'; at least 2 are needed"),
     ("zero_shot_audio", made([("1", "", "", {})] * 2), {}, "has no labels; prompts are made of classes"),
     ("zero_shot_audio", made([("1", "1.5", "", {"number": 1.5})] * 2), {}, "has numbers as labels, such as"),

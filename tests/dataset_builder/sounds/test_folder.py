@@ -129,7 +129,7 @@ class TestTables:
                 r"'\.\./outside\.wav' is not in .*; a table reaches files inside that folder alone: .*--set audio=F",
             ),
             ("/etc/passwd,a,x", r"'/etc/passwd' is not in .*; a table reaches files inside that folder alone"),
-            ("link.wav,a,x", r"'link\.wav' is a link out of the folder; use --set follow_links=true to follow it"),
+            ("link.wav,a,x", r"'link\.wav' is a link out of the folder; allow it with --set follow_links=true"),
             ("dog,a,x", r"'dog' is not in "),
             ('"dog/0.wav,a,x', "cannot be read as a row of a table: unexpected end of data"),
             ("\0,a,x", "cannot be read"),
