@@ -181,7 +181,7 @@ def explain(error: BaseException, action: Action, user: dict[str, Any] | None) -
     Args:
         error: error of a client.
         action: the purpose of the call.
-        user: the answer of `whoami` for the token in use; None where it is unknown.
+        user: the answer of `whoami` for the token in use; None if unknown.
     """
     status, has_token, kind = status_of(error), get_token() is not None, HubError
     later = "run the same command later: it goes on from there"
@@ -225,7 +225,7 @@ def missing_right(action: Action, user: dict[str, Any] | None) -> str:
 
     Args:
         action: the refused action.
-        user: the answer of `whoami`; None where it is unknown.
+        user: the answer of `whoami`; None if unknown.
     """
     lacking = user and (token_lacks(action, user) or member_lacks(action, user))
     token = f"the token of {user.get('name', '?')}" if user else "the token"

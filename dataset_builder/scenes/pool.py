@@ -412,7 +412,7 @@ def place_recording(
         float64 [length] with a root mean square of 1.
 
     Raises:
-        DatasetError: the recording is silent where it is loudest; the message completes a sentence that begins with its
+        DatasetError: the recording is silent even at its loudest; the message completes a sentence that begins with its
             name.
     """
     pause, phase = float(rng.uniform(*PAUSES)), float(rng.random())

@@ -328,7 +328,7 @@ class TestManifest:
         monkeypatch.setattr("audio_compositionality.dataset_builder.build.CLIPS_PER_SHARD", 8)
         folder = build_dataset(tiny_data, tmp_path / "y", progress=False)
         (folder / "a_tre" / "train-00001-of-00003.parquet").unlink()
-        with pytest.raises(DatasetError, match="lacks 1 of its 6 shards, e.g. a_tre/train-00001-of-00003"):
+        with pytest.raises(DatasetError, match=r"lacks 1 of its 6 shards, e\.g\. a_tre/train-00001-of-00003"):
             open_data(folder)
 
 

@@ -133,7 +133,7 @@ class TestTables:
             ("dog,a,x", r"'dog' is not in "),
             ('"dog/0.wav,a,x', "cannot be read as a row of a table: unexpected end of data"),
             ("\0,a,x", "cannot be read"),
-            ("\xff,a,x", "is not UTF-8 text .line 2, byte 0xff.\. Give its encoding, e.g. --set encoding=cp1252"),
+            ("\xff,a,x", r"is not UTF-8 text .line 2, byte 0xff.\. Give its encoding, e.g. --set encoding=cp1252"),
         ],
     )
     def test_that_cannot_be_used_are_refused(self, folder, tmp_path, text, message):
