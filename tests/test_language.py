@@ -75,6 +75,8 @@ ALLOWED = {
     ("tasks/shapes/questions.py", "bars?"): "of a figure",
     ("training/", "bars?"): "of progress",
     ("dataset_builder/", "rooms?"): "of sounds, or on a disk",
+    ("dataset_builder/texts/reading.yaml", "hears"): "a word that captions may contain",
+    ("dataset_builder/texts/wordings.yaml", ".*"): "wordings of questions, which are data",
     ("docs/how-to/hub.md", "strangers?"): "the one who runs a block, in a comment",
     ("docs/understand/differences.md", "rooms?"): "of sounds",
     ("evaluator/figures/samples.py", "rooms?"): "space of a page",
@@ -85,23 +87,15 @@ ALLOWED = {
 """Hits that are right: the start of a path and the words of the hit, with the reason."""
 
 AT_MOST: dict[str, int] = {
-    "CONTRIBUTING.md": 3,
-    "SECURITY.md": 3,
-    "api": 2,
     "benchmarks": 12,
     "bridges": 9,
     "cli": 30,
-    "dataset_builder": 316,
-    "docs/understand": 3,
+    "docs/understand": 1,
     "encoders": 227,
     "evaluator": 239,
     "examples": 5,
-    "hub": 6,
     "leaderboard": 55,
-    "metrics": 0,
     "push_scripts": 14,
-    "support": 21,
-    "tasks": 0,
     "training": 60,
 }
 """Hits by folder, which only fall: lower a number when texts are rewritten."""
