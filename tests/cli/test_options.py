@@ -83,7 +83,7 @@ WRONG = {
     "--stages": ("contrast:3", "did you mean 'contrastive'"),
     "--push": ("clap", "--push is 'clap'; it must be ORG/NAME"),
     "--recordings": ("nowhere", "'nowhere' is not a folder"),
-    "--org": ("la/b/c", "--org is 'la/b/c'; it is the name of an organisation"),
+    "--org": ("la/b/c", "--org is 'la/b/c'; give the name of an organisation"),
     "--results": ("nowhere", "no results at nowhere"),
 }
 """By the option, or command and option: a wrong value, and what is said of it."""

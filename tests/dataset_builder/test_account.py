@@ -197,7 +197,7 @@ def test_columns_are_named_with_their_use_and_those_without_one(tmp_path):
     }
     assert account.groups == {"anna": 4}
     assert account.one_group == ("dog",)
-    assert "  in one group, so not both in training and in test: dog" in account.lines()
+    assert "  labels with a single group, so in training or test, not both: dog" in account.lines()
     assert "columns used: File (as file)" in account.lines()[-1]
     assert "not used: note and Speaker" in account.lines()[-1]
 

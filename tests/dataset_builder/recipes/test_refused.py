@@ -38,7 +38,7 @@ ROWS = {
     "comp_a_order": [
         ({"captions": ["a", "a"]}, "two or three, all different"),
         ({"captions": ["a", "b", "c", "d"], "events": [[]] * 4}, "two or three, all different"),
-        ({"events": [[]]}, r"events is \[\[\]\]; it has one for each of captions"),
+        ({"events": [[]]}, r"events is \[\[\]\]; it must have one value for each of captions"),
         ({"events": [[], [{**BELL, "start": 2.0, "stop": 1.0}]]}, "start < stop in seconds"),
         ({"events": [[], [{"start": 0.0, "stop": 1.0}]]}, "events is .*; it is a list of lists"),
     ],
