@@ -90,7 +90,6 @@ AT_MOST: dict[str, int] = {
     "benchmarks": 12,
     "bridges": 9,
     "cli": 30,
-    "docs/understand": 1,
     "encoders": 227,
     "evaluator": 239,
     "examples": 5,
