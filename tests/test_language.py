@@ -60,7 +60,9 @@ PATTERNS = {
 
 ALLOWED = {
     ("dataset_builder/sounds/timbres.yaml", "bars?"): "of a marimba",
+    ("encoders/language_models/endpoint.py", "hears"): "the name of an argument",
     ("encoders/loading/checkpoints.py", "bars?"): "of progress",
+    ("encoders/networks/tiny_clap_words.yaml", "hears"): "a word of captions",
     ("evaluator/figures/models.py", "bars?"): "of a figure",
     ("evaluator/figures/samples.py", "the box"): "of a figure",
     ("evaluator/report/profiles.py", "bars?"): "of a figure",
@@ -88,21 +90,17 @@ AT_MOST: dict[str, int] = {
     "CONTRIBUTING.md": 3,
     "SECURITY.md": 3,
     "api": 2,
-    "benchmarks": 12,
     "bridges": 9,
     "cli": 30,
     "dataset_builder": 316,
     "docs/understand": 3,
-    "encoders": 227,
     "evaluator": 239,
-    "examples": 5,
     "hub": 6,
     "leaderboard": 55,
     "metrics": 217,
     "push_scripts": 14,
     "support": 21,
     "tasks": 115,
-    "training": 60,
 }
 """Hits by folder, which only fall: lower a number when texts are rewritten."""
 

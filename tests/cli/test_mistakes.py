@@ -214,7 +214,7 @@ MODELS_THAT_ANSWER = [
     ("evaluate random --set twin_seeds=a", "twin_seeds is 'a'; it is whole numbers with commas between them"),
     ("evaluate random --set twin_seeds=0,-1", "twin_seeds is 0, -1; it is whole numbers from 0 on"),
     ("evaluate random --set twin_seeds=empty", "twin_seeds is empty; it is whole numbers from 0 on"),
-    ("evaluate sorted-words:rms --tasks comp_a_order", "embeds no text, so there is nothing to control"),
+    ("evaluate sorted-words:rms --tasks comp_a_order", "embeds no text, so there is no text to change"),
     (
         "run rms --tasks comp_a_order --dry-run",
         "cannot embed texts (it has no embed_text), and the task comp_a_order needs an audio–text encoder",

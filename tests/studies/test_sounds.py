@@ -209,7 +209,7 @@ def test_a_program_that_fails_is_named_with_what_it_says(install: Install, tmp_p
     with pytest.raises(SoundError, match=r"^espeak-ng failed: no data\\x1b\[0m$"):
         programs.output_of("espeak-ng", [])
     for name, code, limit, said in (
-        ("sleeper", "exec SLEEP 60", 0.2, r"sleeper was ended after 0\.2 s: it takes too long"),
+        ("sleeper", "exec SLEEP 60", 0.2, r"sleeper was stopped: it takes longer than 0\.2 s"),
         ("quiet", "exit 7", 60, "quiet failed: exit status 7"),
     ):
         install(name, code)

@@ -86,7 +86,7 @@ def test_missing_and_damaged_files_are_named(folder: Path) -> None:
     both, index = folder / SHARDS["both"], folder / "model.safetensors.index.json"
     for change, message in (
         (lambda: both.write_bytes(both.read_bytes()[:99]), f"cannot read the weights of 'tower:af3' in .*{both.name}"),
-        (both.unlink, f"'tower:af3' has no {both.name}, which holds weights of the part that embeds"),
+        (both.unlink, f"'tower:af3' has no {both.name}, which holds weights of its encoder"),
         (
             lambda: index.write_text(json.dumps({"weight_map": {"lm_head.weight": SHARDS["text"]}})),
             "lists no weights of the part of 'tower:af3' that embeds",

@@ -49,7 +49,7 @@ def test_a_registered_name_with_weights_of_a_folder(saved: Saved) -> None:
     assert named.weights_sha256 == sha256_of_file(folder / "model.safetensors")
     twin = load_model(f"untrained:whisper-base={folder}").card
     assert (twin.id, twin.weights_sha256) == ("untrained:whisper-base", None)
-    with pytest.raises(ValueError, match=r"'whisper-base=/no/such/folder': it must be a folder with config\.json"):
+    with pytest.raises(ValueError, match=r"'whisper-base=/no/such/folder': pass a folder with config\.json"):
         load_model("whisper-base=/no/such/folder")
 
 
@@ -96,7 +96,9 @@ def test_a_folder_with_a_registered_name_is_told_of(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     with (
-        pytest.warns(UserWarning, match=r"'whisper-base' is the listed model; the folder here is '\./whisper-base'"),
+        pytest.warns(
+            UserWarning, match=r"loads the listed model; to load the folder of this name, pass '\./whisper-base'"
+        ),
         pytest.raises(ValueError, match="cannot get 'openai/whisper-base'"),
     ):
         load_model("whisper-base")
