@@ -207,8 +207,8 @@ def model_card(title: str, settings: TrainingSettings, record: Mapping[str, Any]
         opened = (
             f"It names its encoder, `{aligned}`, and does not contain it; the same revision must be available. "
             f"Its control is made by `train --align untrained:{aligned}` from the untrained twin's embeddings, if the "
-            "encoder has a twin; `untrained:` before this model's own name has fresh weights in the map and the text tower "
-            "as well."
+            "encoder has a twin; `untrained:` before this model's own name has fresh weights in the map and the "
+            "text tower as well."
         )
     arguments = record.get("data_arguments", "")
     command = "audio-compositionality train --settings settings.yaml"

@@ -403,7 +403,7 @@ def test_instruments_by_two_soundfonts(install: Install, share: Path, tmp_path: 
     soundfont(share / "sounds/sf2/FluidR3_GM.sf2", both)
     soundfont(share / "soundfonts/MuseScore_General.sf3", both)
     soundfont(share / "soundfonts/Piano.sf2", {(0, 0): "Piano", (0, 40): "Violin"})
-    with pytest.raises(SoundError, match=r"two kinds are needed, and only FluidR3_GM.sf2, MuseScore_General.sf3 is"):
+    with pytest.raises(SoundError, match=r"two kinds are needed, but only FluidR3_GM.sf2, MuseScore_General.sf3 is"):
         instruments.INSTRUMENTS.sources()
     soundfont(share / "soundfonts/Band.sf2", both)
     (share / "sounds/sf2/default.sf2").symlink_to(share / "soundfonts/Band.sf2")

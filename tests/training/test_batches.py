@@ -183,7 +183,7 @@ def test_what_cannot_be_batched_is_told():
         (r"neighbours have shape \(3, 2\); they must be \[40, N\]", lambda: batches(neighbours=near[:3])),
         ("half of a batch are neighbours", lambda: batches(neighbours=near, batch_size=6, processes=2)),
         ("neighbours is 40, but a row has only 39 other", lambda: nearest_rows(np.ones((40, 2)), made_data().rows, 40)),
-        ("there are 3 embeddings of 40 rows", lambda: nearest_rows(np.ones((3, 2)), made_data().rows, 4)),
+        ("there are 3 embeddings but 40 rows", lambda: nearest_rows(np.ones((3, 2)), made_data().rows, 4)),
     ):
         with pytest.raises(InputError, match=message):
             ask()

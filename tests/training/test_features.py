@@ -178,7 +178,7 @@ def test_features_of_other_data_are_computed_again(notes):
     prepare_features(other, front_end)
     for name in ("values.npy", "digests.npy"):
         shutil.copy(features_folder(other, front_end) / name, features_folder(data, front_end) / name)
-    with pytest.warns(UserWarning, match="are not match their digest and are computed again"):
+    with pytest.warns(UserWarning, match="do not match their digest and are computed again"):
         assert torch.equal(prepare_features(data, front_end).gather(every), whole)
 
 
