@@ -229,7 +229,7 @@ TRAIN = [
     ("train --set patience=3", "evaluate_every must be"),
     ("train --align whisper-tiny.en --init tiny", "excludes --init tiny"),
     ("train --align random --set train=last", "a map and a text tower, which are both trained"),
-    ("train --align ./mine --push org/name", "'./mine' as its encoder, which others do not have"),
+    ("train --align ./mine --push org/name", "'./mine' as its encoder, which others cannot load"),
     ("train --align mine.py:Mine --push org/name", "must be aligned with a listed name or a Hub id"),
     ("train --ablations --seeds two", "give whole numbers with commas"),
     ("train --ablations --push org/name", "publishes none"),

@@ -83,7 +83,7 @@ def test_a_prompt_has_a_list_of_clips_and_a_model_of_one_clip_refuses_two() -> N
     for clips, words in (
         ([[clip], [clip, clip]], r"takes one clip per prompt, but prompt 1 has 2 clips"),
         ([[]], "'speaker' takes one clip per prompt, but prompt 0 has no clips"),
-        ([clip], r"clips are a list for each prompt, \[\[clip\], …\], but that of prompt 0 is not a list"),
+        ([clip], r"clips must be one list per prompt, \[\[clip\], …\]; the entry of prompt 0 is not a list"),
     ):
         with pytest.raises(base.ModelError, match=words):
             Speaker().answer(clips, ["a"] * len(clips))

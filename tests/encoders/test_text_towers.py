@@ -169,7 +169,7 @@ def test_twins_have_their_own_text_towers(family: str, worded: Saved, tmp_path: 
 
 def test_texts_are_in_the_space_of_the_output_alone(worded: Saved) -> None:
     for options in ({"layer": 1}, {"pooling": "mean"}):
-        with pytest.raises(ModelError, match="embeds no text: texts are in the space of the model's own output"):
+        with pytest.raises(ModelError, match="embeds no text: texts share the space of the model's own output only"):
             load(worded("clap"), **options).embed_text(TEXTS)
     with pytest.raises(ModelError, match="'clap@layer=1' embeds no text"):
         load(worded("clap")).at_layers([1])[0].embed_text(TEXTS)

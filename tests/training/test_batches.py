@@ -187,7 +187,7 @@ def test_what_cannot_be_batched_is_told():
     ):
         with pytest.raises(InputError, match=message):
             ask()
-    with pytest.raises(TrainingError, match="has 1 rows that a stage 'hard' can learn from, of 9; a batch has 8"):
+    with pytest.raises(TrainingError, match="has 1 rows for a stage 'hard', out of 9; a batch needs 8"):
         batches("hard", made_data(rows=rows))
 
 

@@ -212,7 +212,7 @@ def test_a_template_that_begins_a_thought(load: Load) -> None:
     plain.front_end.chat = model.front_end.chat  # type: ignore[method-assign]
     plain.front_end.opening = lambda chat: ""  # type: ignore[method-assign]
     assert [f"<think>\n{answer}" for answer in plain.answer(each(sounds()), PROMPTS)] == answers
-    with pytest.raises(ModelError, match="begins each answer with a thought"):
+    with pytest.raises(ModelError, match="begins each answer with reasoning"):
         model.score_options(each(sounds()), PROMPTS, OPTIONS)
 
 

@@ -123,7 +123,7 @@ def test_an_index_that_lists_other_files(name: object, family: str, save: Save, 
     (folder / "model.safetensors").rename(tmp_path / "model.safetensors")
     torch.save(weights, folder / "pytorch_model.bin")
     (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": dict.fromkeys(weights, name)}))
-    with pytest.raises(ValueError, match=r"must list \.safetensors files beside it|cannot read .*index\.json"):
+    with pytest.raises(ValueError, match=r"must list \.safetensors files next to it|cannot read .*index\.json"):
         load_model(str(folder))
 
 
