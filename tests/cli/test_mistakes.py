@@ -217,7 +217,7 @@ MODELS_THAT_ANSWER = [
     ("evaluate random --set twin_seeds=a", "twin_seeds is 'a'; it is whole numbers with commas between them"),
     ("evaluate random --set twin_seeds=0,-1", "twin_seeds is 0, -1; it is whole numbers from 0 on"),
     ("evaluate random --set twin_seeds=empty", "twin_seeds is empty; it is whole numbers from 0 on"),
-    ("evaluate sorted-words:rms --tasks comp_a_order", "embeds no text, so there is nothing to control"),
+    ("evaluate sorted-words:rms --tasks comp_a_order", "embeds no text, so there is no text to change"),
     (
         "run rms --tasks comp_a_order --dry-run",
         "cannot embed texts (it has no embed_text), and the task comp_a_order needs an audio–text encoder",
@@ -232,7 +232,7 @@ TRAIN = [
     ("train --set patience=3", "evaluate_every must be"),
     ("train --align whisper-tiny.en --init tiny", "excludes --init tiny"),
     ("train --align random --set train=last", "a map and a text tower, which are both trained"),
-    ("train --align ./mine --push org/name", "'./mine' as its encoder, which others do not have"),
+    ("train --align ./mine --push org/name", "'./mine' as its encoder, which others cannot load"),
     ("train --align mine.py:Mine --push org/name", "must be aligned with a listed name or a Hub id"),
     ("train --ablations --seeds two", "give whole numbers with commas"),
     ("train --ablations --push org/name", "publishes none"),
