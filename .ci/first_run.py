@@ -29,7 +29,6 @@ def main(results: str, printed: str) -> None:
     said = " ".join(" ".join(before).split())
     assert said.endswith(" ".join(verdicts.text.split())), "the verdict comes last, above the path of the report"
     assert "compa-clap-tiny (trained on data from our generator)" in said
-    assert len(verdicts.text.splitlines()) <= 20
     assert len(text.splitlines()) <= 30
     assert "mean cosine" not in text, "definitions are for --explain"
 

@@ -27,12 +27,14 @@ def read_entries(name: str, x: Any, n: int) -> list[Any]:
 def read_column(name: str, x: Any, n: int) -> NDArray[Any]:
     """The entries as texts [n] where all are strings, as float64 [n] where all are finite numbers, or ValueError."""
     values = read_entries(name, x, n)
-    texts = [isinstance(value, str) for value in values]
-    numbers = [isinstance(value, int | float) and not isinstance(value, bool) for value in values]
-    if all(texts):
+    # By the few types that there are: columns have thousands of entries, and are read again for each score.
+    texts = {kind: issubclass(kind, str) for kind in set(map(type, values))}
+    if all(texts.values()):
         return np.array(values, dtype=str)
-    if not all(numbers):
-        row = numbers.index(False) if not any(texts) else texts.index(not texts[0])
+    numbers = {kind: issubclass(kind, int | float) and kind is not bool for kind in texts}
+    if not all(numbers.values()):
+        wanted = texts if texts[type(values[0])] else numbers
+        row = next(place for place, value in enumerate(values) if not wanted[type(value)])
         raise ValueError(f"{name} must be all numbers or all strings; row {row} has {values[row]!r}.")
     array = np.array(values, dtype=np.float64)
     bad = np.flatnonzero(~(np.abs(array) <= LARGEST))

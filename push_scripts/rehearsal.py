@@ -1,6 +1,6 @@
 """The first publication in its order, asked and not done: what each step would do, or what stands in its way.
 
-The steps are those of docs/how-to/hub.md.
+docs/how-to/hub.md describes the steps.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class _OutOfReach(Hub):
 def rehearse(folder: Path, org: str, *, hub: Hub | None = None) -> list[Step]:
     """The steps of a publication, in their order; nothing is sent.
 
-    Without a network, the first step says so, and the others are those of an organisation without repositories.
+    Without a network, the first step says so, and the others are as for an organisation without repositories.
 
     Args:
         folder: written by `build_dataset`.
@@ -98,7 +98,7 @@ def rehearse(folder: Path, org: str, *, hub: Hub | None = None) -> list[Step]:
         account = hub.account()
         private = {one: hub.is_private(one) for one in private}
     except UnreachableError as error:
-        text = f"{error}. Nothing there was checked: the steps below are those of a first publication"
+        text = f"{error}. Nothing there was checked: the steps below are for a first publication"
         steps.append(Step("network", "to do", text, "connect to the network, and rehearse again"))
         hub = _OutOfReach()
     except HubError as error:

@@ -485,10 +485,7 @@ def python_page() -> str:
     """The public names, and the documented names of modules, with signatures and docstrings."""
     text = (ROOT / "api" / "__init__.py").read_text("utf-8")
     modules = ast.literal_eval(text.partition("\n_MODULES = ")[2].partition("\n}")[0] + "}")
-    public = [
-        (f"[`ac.{name}`](#{module.replace('.', '')}{name.lower()})", f"`{PACKAGE}.{module}.{name}`")
-        for name, module in modules.items()
-    ]
+    public = [(f"[`ac.{name}`](#{name.lower()})", f"`{PACKAGE}.{module}.{name}`") for name, module in modules.items()]
     sections = []
     for subject, every in PYTHON.items():
         sections += [f"## {subject}", *(part for name in every for part in documented_parts(name))]
@@ -496,8 +493,7 @@ def python_page() -> str:
         "Python API",
         "The public names of `import audio_compositionality as ac`, and the documented names of its modules.",
         table(("name", "defined as"), [*public, ("`ac.__version__`", "the version of the package")]),
-        f"Everything else is imported from the module that defines it, such as `from {PACKAGE}.tasks.registry import "
-        "load_task`. Headings leave out `audio_compositionality.`.",
+        "Everything else is imported from the module that defines it, as the line below each heading shows.",
         *sections,
         "## Packages",
         table(("folder", "contents"), folders()),
@@ -552,7 +548,8 @@ def documented_parts(name: str) -> Iterator[str]:
     """The headings, signatures and docstrings of a name: a function, a class with its methods, or all of a module."""
     text, node = found(name)
     for one in public_nodes(node) if isinstance(node, ast.Module) else [node]:
-        yield f"### {name if one is node else f'{name}.{one.name}'}"
+        yield f"### {one.name}"
+        yield f"`from {PACKAGE}.{name.removesuffix(f'.{one.name}')} import {one.name}`"
         yield code("python", head(one, text))
         yield documented(one)
         for method in public_nodes(one) if isinstance(one, ast.ClassDef) else ():

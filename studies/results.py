@@ -66,7 +66,7 @@ class Run:
         tasks: their names.
         models: as `run` takes them; none for the baselines alone.
         draws: seeds of the data; the verdicts are of the first.
-        settings: sizes other than those of the preset mini.
+        settings: sizes other than in the preset mini.
     """
 
     name: str

@@ -3,16 +3,16 @@
     audio-compositionality run whisper-tiny.en whisper-base --benchmark axes --set twin_seeds=0,1,2 --out results/axes
     python -m studies.tables axes results/axes
 
-prints the table of the four axes from a folder with results of the benchmark `axes`. A trained model stands in bold
-where it is above each of its untrained twins, log-mel and modulation statistics, level-statistics and rms, and the 95 %
-interval of each of these differences is above 0. Of several twins the lowest and the highest number is given.
+prints the table of the four axes from a folder with results of the benchmark `axes`. A trained model is in bold if the
+95 % interval of its difference from each of its untrained twins, log-mel and modulation statistics, level-statistics
+and rms is above 0. For several twins, the lowest and the highest number is given.
 
     python -m studies.tables instances --out results/instances
 
-makes and prints those across instances, sounds × encoders; what is embedded already is not embedded again. It scores
-three draws of blocks of each sounds: the ladder and the differences are of the first, the score of each draw stands
-beside. It asks for the packages with weights that examples/README.md lists, for the programs that make the sounds
-(data.md), and for Whisper from the Hub or, as `--weights whisper-tiny.en=FOLDER`, from a copy.
+scores encoders on sounds, and prints the tables across instances; cached embeddings are not computed again. It scores
+three draws of blocks of each sounds: the ladder and the differences are of the first draw, the last columns have the
+score of each. It needs the packages with weights that examples/README.md lists, the programs that make the sounds
+(docs/how-to/data.md), and Whisper from the Hub or, as `--weights whisper-tiny.en=FOLDER`, from a copy.
 """
 
 from __future__ import annotations

@@ -81,32 +81,26 @@ ALLOWED = {
     ("docs/understand/differences.md", "rooms?"): "of sounds",
     ("evaluator/figures/samples.py", "rooms?"): "space of a page",
     ("metrics/cards/", "rooms?"): "of sounds, or between numbers",
-    ("studies/validity/scores.yaml", "rooms?"): "between numbers",
     ("support/table.py", "rooms?"): "space of a page",
     ("training/features.py", "rooms?"): "on a disk",
 }
 """Hits that are right: the start of a path and the words of the hit, with the reason."""
 
 AT_MOST: dict[str, int] = {
-    "CHANGELOG.md": 34,
     "CONTRIBUTING.md": 3,
-    "README.md": 8,
     "SECURITY.md": 3,
     "api": 2,
     "benchmarks": 12,
     "bridges": 9,
     "cli": 30,
-    "docs/index.md": 1,
-    "docs/reference": 9,
-    "docs/understand": 1,
+    "docs/understand": 3,
     "encoders": 227,
-    "evaluator": 289,
+    "evaluator": 239,
     "examples": 5,
-    "leaderboard": 57,
-    "metrics": 256,
-    "push_scripts": 15,
-    "studies": 82,
-    "tasks": 141,
+    "leaderboard": 55,
+    "metrics": 217,
+    "push_scripts": 14,
+    "tasks": 115,
     "training": 60,
 }
 """Hits by folder, which only fall: lower a number when texts are rewritten."""

@@ -303,7 +303,7 @@ KINDS: dict[str, Kind] = {
     # First: a process that has run threads is not to be forked.
     "kill of two processes": Kind("kills", attacks.two_processes, attacks.two_processes, "", True,
                                   attacks.kill_of_two, most=20),
-    "kill of run": Kind("kills", attacks.write_run, attacks.read_run, "", True, attacks.kill_of_run, most=8),
+    "kill of run": Kind("kills", attacks.write_run, attacks.read_run, "", True, attacks.kill_of_run, most=3),
     "settings, YAML": Kind("texts", _text("a.yaml", "seed: 1\nstages: [a, b]\nx: &a 1\ny: *a\n"), _settings),
     "data card": Kind("texts", _text("README.md", "---\nconfigs:\n- config_name: a\n  data_files: a/*\n---\nx"), _card),
     "prompts, YAML": Kind("texts", _text("a.yaml", "- the sound of {label}\n- I hear {label}.\n"), _prompts),
@@ -353,11 +353,11 @@ KINDS: dict[str, Kind] = {
     },
     "frames": Kind("store and build", _frames, _frames, "*.safetensors", True),
     "samples of frames": Kind("results", _frames, _result, "when_frames.*", True),
-    "bomb, questions": replace(_questions("table.parquet"), area="bombs", harm=attacks.bomb_parquet, most=6),
+    "bomb, questions": replace(_questions("table.parquet"), area="bombs", harm=attacks.bomb_parquet, most=4),
     "bomb, built data": Kind("bombs", attacks.write_toys, attacks.open_toys, "*.parquet", harm=attacks.bomb_parquet,
-                             most=6),
+                             most=4),
     "bomb, copy of CompA": Kind("bombs", attacks.write_copy, attacks.read_copy, "*.parquet",
-                                harm=attacks.bomb_parquet, most=6),
+                                harm=attacks.bomb_parquet, most=4),
     "bomb, features": Kind("bombs", _write_features, _features, "*.npy", True, attacks.bomb_numpy),
     **{
         f"bridge, {name}": Kind("bridges", write, read, "seed", True, attacks.seed_of)

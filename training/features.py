@@ -252,8 +252,8 @@ def _open_arrays(folder: Path, shape: tuple[int, ...], mode: Literal["r", "r+"] 
             if np.lib.format.open_memmap(folder / name, "r").shape != expected:
                 return None
         values, digests = (np.lib.format.open_memmap(folder / name, mode) for name in (_VALUES, _DIGESTS))
-    except (OSError, ValueError, SyntaxError, TokenError, OverflowError):
-        # A header is Python, and read as such; it may claim any shape.
+    except (OSError, ValueError, SyntaxError, TokenError, OverflowError, MemoryError):
+        # A header is Python, and read as such; it may claim any shape, and any length of its own.
         return None
     return values, digests
 

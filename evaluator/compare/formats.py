@@ -147,5 +147,5 @@ def write_comparisons(comparisons: Sequence[Comparison], format: str, width: int
     names = ["slopes by attribute"] if any(len(samples.diversity) > 1 for samples in described) else []
     names += ["means by group"] if any(samples.groups for samples in described) else []
     rest = [REST.format(" and ".join(names).capitalize())] if names else []
-    parts = ["".join(to_text(table, width) for table in tables), *warnings, *rest, "", verdicts.text, ""]
+    parts = ["".join(to_text(table, width) for table in tables), *warnings, *rest, "", verdicts.details, ""]
     return "\n".join(parts)

@@ -298,8 +298,15 @@ class Verdicts:
 
     @property
     def text(self) -> str:
-        """For a terminal: for each model its outcome by each kind of task, and a line a task. Of a few models also the
-        differences from the baselines, the worst first; of several, a summary comes before them."""
+        """The outcome of each model by each kind of task, and a line per task; for several models after a summary."""
+        return self._text(with_differences=False)
+
+    @property
+    def details(self) -> str:
+        """The text, and below each task the differences from its baselines, the worst first."""
+        return self._text(with_differences=True)
+
+    def _text(self, *, with_differences: bool) -> str:
         if not self.models:
             return "\n".join(self.sentences)
         by_label: dict[str, list[ModelVerdict]] = {}
@@ -314,7 +321,7 @@ class Verdicts:
                 for title, task in model.titled:
                     text.append(f"    {title}: {task_phrase(task)}")
                     compared = [rows for rows in task.baselines.values() if not deciding_row(rows).is_missing]
-                    if len(by_label) > MOST_NAMED or task.unread or task.is_same_as_twin:
+                    if not with_differences or task.unread or task.is_same_as_twin:
                         continue
                     compared.sort(key=lambda rows: WORST_FIRST.index(baseline_standing(rows)))
                     for rows in compared[:MOST_LINES]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -256,7 +256,7 @@ def paired_t_test(difference: ArrayLike, clusters: ArrayLike) -> tuple[float, fl
 
 
 def compare_pairs(
-    values: ArrayLike, clusters: ArrayLike, *, bounds: Interval = EVERYTHING, seed: int = 0
+    values: ArrayLike, clusters: ArrayLike, *, bounds: Interval = EVERYTHING, seed: int = 0, intervals: bool = True
 ) -> list[PairedTest]:
     """Compare every two columns of scores of the same samples.
 
@@ -268,6 +268,7 @@ def compare_pairs(
         clusters: [n].
         bounds: the range of a mean, from which the range of differences follows.
         seed: of the bootstrap.
+        intervals: False leaves out the intervals and sizes of effects, which take most of the time.
 
     Returns:
         one test a pair, (0, 1), (0, 2), …, (1, 2), …
@@ -280,36 +281,36 @@ def compare_pairs(
     n, means = len(scores), scores.mean(axis=0)
     if not pairs or index.max() + 1 < MIN_SAMPLES:
         return [PairedTest(i, j, n, float(means[i] - means[j]), None, None, None, None, None) for i, j in pairs]
-    bootstrapped = bootstrap_means(scores, index, seed=seed)
-    level = expanded_level(len(bootstrapped.jackknifed))
-    widest = (bounds[0] - bounds[1], bounds[1] - bounds[0])
     tested = [paired_t_test(scores[:, i] - scores[:, j], index) for i, j in pairs]
     # Imported only where results are compared: it takes a second.
     from scipy.stats import false_discovery_control
 
     adjusted = false_discovery_control([p for _, p in tested])
+    tests = [
+        PairedTest(i, j, n, float(means[i] - means[j]), None, t, p, float(corrected), None)
+        for (i, j), (t, p), corrected in zip(pairs, tested, adjusted, strict=True)
+    ]
+    if not intervals:
+        return tests
+    bootstrapped = bootstrap_means(scores, index, seed=seed)
+    level = expanded_level(len(bootstrapped.jackknifed))
+    widest = (bounds[0] - bounds[1], bounds[1] - bounds[0])
     return [
-        PairedTest(
-            first=i,
-            second=j,
-            n=n,
-            difference=float(means[i] - means[j]),
+        replace(
+            test,
             interval=bounded_interval(
                 bca_interval(
-                    float(means[i] - means[j]),
-                    bootstrapped.resampled[:, i] - bootstrapped.resampled[:, j],
-                    bootstrapped.jackknifed[:, i] - bootstrapped.jackknifed[:, j],
+                    test.difference,
+                    bootstrapped.resampled[:, test.first] - bootstrapped.resampled[:, test.second],
+                    bootstrapped.jackknifed[:, test.first] - bootstrapped.jackknifed[:, test.second],
                     level,
                 ),
-                float(means[i] - means[j]),
+                test.difference,
                 widest,
             ),
-            t=t,
-            p=p,
-            p_adjusted=float(corrected),
-            effect_size=_effect_size(scores[:, i] - scores[:, j]),
+            effect_size=_effect_size(scores[:, test.first] - scores[:, test.second]),
         )
-        for (i, j), (t, p), corrected in zip(pairs, tested, adjusted, strict=True)
+        for test in tests
     ]
 
 

@@ -16,6 +16,7 @@ from scipy import stats
 
 from audio_compositionality.encoders.loading.listing import find_model
 from audio_compositionality.encoders.loading.twins import UNTRAINED
+from audio_compositionality.encoders.options import EncoderOptions
 from audio_compositionality.support.text import listed, number_text, shortened
 from audio_compositionality.tasks.base import ENERGY, Measure, TaskInfo, least_of
 
@@ -253,9 +254,13 @@ def task_verdicts(comparison: Comparison) -> tuple[TaskVerdict, ...]:
             beside = "" if len(twins) == 1 else f" ({labels[k]})"
             rows += _paired_rows(comparison, place, k, TWIN, words, words, beside)
         if not twins:
-            name = result.result.model.id
+            # An id ends with the options of the run, such as the layer, which are typed as options.
+            card = result.result.model
+            suffix = EncoderOptions(**card.options.model_dump()).suffix
+            name = card.id.removesuffix(suffix)
             # A name to type is whole, unless it is longer than any of the Hub.
             way = f"to compare, score `{shortened(prefix + name, 3 * LONGEST_NAME)}`"
+            way += f" with the same options, {suffix[1:]}" if suffix else ""
             # The id of a class of the user's own is its name: neither listed, nor one of the Hub.
             if prefix == UNTRAINED and find_model(name) is None and "/" not in name:
                 way += ', which `run` does if your class names the attribute of its network, `network = "net"`'

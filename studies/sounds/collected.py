@@ -1,4 +1,4 @@
-"""Recordings of people in Debian's packages: which file of which package is which word by which speaker."""
+"""Recordings of people in Debian's packages: the package, file, word and speaker of each."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ _TENS = {30: "thirty", 40: "forty", 50: "fifty"}
 _ENGLISH = {**dict(enumerate(_ENGLISH_NUMBERS)), **_TENS}
 
 _LETTERS = ascii_lowercase.replace("z", "")
-"""Not z, which is said in two ways."""
+"""Without z, which has two pronunciations."""
 
 _SYLLABLES = tuple(
     ["car", "dog", "fix", "gas", "gem", "hot", "jet", "key", "me", "my", "no", "pet", "saw", "say", "sit", "sky"]

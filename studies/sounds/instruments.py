@@ -58,7 +58,7 @@ class Phrase:
 
 
 def midi_file(phrases: Sequence[Phrase], slot: float) -> bytes:
-    """Phrases as a MIDI file (format 0), each of which begins at a multiple of `slot` seconds.
+    """Phrases as a MIDI file (format 0); each begins at a multiple of `slot` seconds.
 
     Half a second before the next phrase begins, all remaining notes are silenced.
     """
@@ -146,7 +146,7 @@ def programs_of(path: Path) -> set[int]:
 
 
 def _preset_headers(path: Path) -> bytes:
-    """The chunk ``phdr``, in the list ``pdta`` of the RIFF file; nothing where there is none."""
+    """The chunk ``phdr``, in the list ``pdta`` of the RIFF file; nothing if the file has none."""
     with path.open("rb") as stream:
         kind, _, form = struct.unpack("<4sI4s", stream.read(12))
         if (kind, form) != (b"RIFF", b"sfbk"):

@@ -148,7 +148,7 @@ def _run(command: Sequence[str], limit: float) -> subprocess.CompletedProcess[by
 
 
 def complaint(stderr: bytes) -> str:
-    """The first informative line of a program's errors; a warning where there is nothing else."""
+    """The first informative line of a program's errors; a warning if there is nothing else."""
     lines = [line.strip() for line in stderr.decode("utf-8", "replace").splitlines() if line.strip()]
     errors = [line for line in lines if "warning" not in line.lower()]
     return printable(next(iter(errors + lines), ""))[:200]

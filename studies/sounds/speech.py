@@ -26,7 +26,7 @@ class Voice:
         engine: the program.
         name: of the voice, in the condition ``ENGINE/NAME``.
         argument: its name in the program.
-        speaker: the person whose recordings it is made of; the name of the voice where there is none.
+        speaker: the person whose recordings it is made of; otherwise the name of the voice.
     """
 
     engine: str
@@ -227,7 +227,7 @@ WORDS_BY_VOICES = SpokenWords(
 VOICES_IN_WORDS = SpokenWords(
     name="voices",
     meaning=(
-        "Voices of flite, festival and espeak-ng that are installed (label), each of which says "
+        "Voices of flite, festival and espeak-ng that are installed (label); each says "
         f"{len(WORDS)} English words (condition)"
     ),
     needs=SPEECH_NEEDS,

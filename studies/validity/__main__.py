@@ -16,18 +16,21 @@ from audio_compositionality.support.files import write_whole
 
 PROGRAM = "python -m studies.validity"
 
+PAGE = Path(__file__).parents[2] / "docs" / "understand" / "validity-appendix.md"
+
 _DESCRIPTION = """\
-Score encoders that are constructed from metadata, so that the truth about them is known: does each score rise with
-compositionality, stay put under what it should not see, and agree with theory; do intervals cover and tests stay
-silent? Takes a few minutes. The exit status is 1 where something that must hold does not.
+Score encoders that are constructed from metadata, whose compositionality is therefore known, and write the page of
+the documentation. Does each score rise with compositionality, ignore all else, and agree with theory? Do intervals
+cover the truth, and do tests of equal encoders find no difference? The exit status is 1 if a check that must hold
+does not.
 """
 
 _EXAMPLES = f"""\
 examples:
   {PROGRAM} --quick
-      less of everything, in under a minute
-  {PROGRAM} --out docs/understand/validity-appendix.md
-      the page of the documentation
+      less of everything, in under a minute; prints the page and writes nothing
+  {PROGRAM}
+      the page docs/understand/validity-appendix.md, in a few minutes
 """
 
 
@@ -35,7 +38,7 @@ def main(typed: Sequence[str] | None = None) -> int:
     """Validate the scores, print the page, and write it.
 
     Returns:
-        the exit status: 0; 1 where something that must hold does not; 2 for a mistake in the input; 130 when
+        the exit status: 0; 1 if a check that must hold does not; 2 for a mistake in the input; 130 when
         interrupted.
     """
     typed = list(sys.argv[1:] if typed is None else typed)
@@ -56,7 +59,9 @@ def _parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    parser.add_argument("--out", type=Path, metavar="FILE", help="also write the page as Markdown")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="the page; default validity-appendix.md, with --quick none"
+    )
     parser.add_argument(
         "--simulations",
         type=int,
@@ -70,7 +75,8 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _run(options: argparse.Namespace) -> int:
-    arguments.check_file(options.out)
+    out = options.out or (None if options.quick else PAGE)
+    arguments.check_file(out)
     simulations = options.simulations or (100 if options.quick else 1_000)
     if options.simulations is not None and options.simulations < 20:
         raise InputError(f"simulations is {options.simulations}; below 20 a rate of 5 % cannot be seen")
@@ -87,11 +93,11 @@ def _run(options: argparse.Namespace) -> int:
             quick=options.quick, simulations=simulations, seed=options.seed, progress=sys.stderr.isatty()
         )
     ]
-    if options.out is not None:
+    if out is not None:
         given = {"--out": options.out, "--simulations": options.simulations, "--seed": options.seed or None}
         typed = [str(text) for pair in given.items() if pair[1] is not None for text in pair]
         command = shlex.join([*PROGRAM.split(), *typed, *(["--quick"] if options.quick else [])])
-        write_whole(options.out, markdown(parts, command, options.seed))
+        write_whole(out, markdown(parts, command, options.seed))
     print_page(parts)
     return 0 if all_hold(parts) else 1
 

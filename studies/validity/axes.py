@@ -1,4 +1,4 @@
-"""The four axes on the page of `validate`: constructed encoders beside theory, dials, and intervals."""
+"""The four axes on the page of `validate`: constructed encoders compared with theory, dials, and intervals."""
 
 from __future__ import annotations
 
@@ -198,7 +198,7 @@ def turn_noise(data: AxesMaterial, progress: bool) -> tuple[DialTable, list[Chec
         scores = data.scores("invariance", _noisy(level, data.seed, deaf=True)).columns["score"]
         tolerance = max(half_width(scores), EXACTLY)
         theory = expected_invariance(data, level)
-        beside.append(near(f"noise {level:g}", "Invariance beside theory", theory, float(scores.mean()), tolerance))
+        beside.append(near(f"noise {level:g}", "Invariance, theory", theory, float(scores.mean()), tolerance))
     checks = []
     subject, allowed = "as noise grows", data.plan.tolerance
     for scored_by, along in values.items():

@@ -1,4 +1,4 @@
-"""Encoders with the score of each axis beside the score that theory demands."""
+"""Encoders with the score of each axis and the score that theory demands."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def energy_only(data: AxesMaterial) -> list[Check]:
 
 def deaf(data: AxesMaterial) -> list[Check]:
     """Copies at the places of their originals."""
-    subject = "deaf to transforms"
+    subject = "ignores transforms"
 
     def encoder(clips: make.Clips) -> make.Floats:
         return clips.deaf
@@ -160,14 +160,14 @@ def blind(data: AxesMaterial) -> list[Check]:
     checks = []
     # No score may be above 0; the probe's loss to chance with few clips is a finding.
     for name in TRANSFORMS:
-        subject, score = ("blind to strength", f"Equivariance to transforms: {name}"), moved[f"{name}_r_equivariance"]
+        subject, score = ("ignores strength", f"Equivariance to transforms: {name}"), moved[f"{name}_r_equivariance"]
         checks += [at_most(*subject, BLIND, score), at_least(*subject, -BLIND, score, claimed=False)]
     for factor in FACTORS:
         values = data.measures("equivariance", _unhearing(data, factor))
         score = values[f"{factor}_r_equivariance"]
-        checks.append(at_most(f"deaf to {factor}", f"Equivariance: {factor}", BLIND, score))
+        checks.append(at_most(f"ignores {factor}", f"Equivariance: {factor}", BLIND, score))
         checks.append(
-            at_least(f"deaf to {factor}", f"Equivariance: {factor}", -BLIND, score, claimed=False),
+            at_least(f"ignores {factor}", f"Equivariance: {factor}", -BLIND, score, claimed=False),
         )
     if not data.plan.many:
         return checks
@@ -175,7 +175,7 @@ def blind(data: AxesMaterial) -> list[Check]:
     many = AxesMaterial(MANY, data.seed)
     count = sum(row["kind"] == "crossed" for row in many.clips["factors"].rows)
     pitch = many.measures("equivariance", _unhearing(many, "pitch"))["pitch_r_equivariance"]
-    checks.append(near(f"deaf to pitch, {count:,} clips", "Equivariance: pitch", 0, pitch, BLIND))
+    checks.append(near(f"ignores pitch, {count:,} clips", "Equivariance: pitch", 0, pitch, BLIND))
     score = many.measures("equivariance", lambda clips: make.noise_of(clips, data.seed))["r_equivariance"]
     checks.append(near(f"noise, {count:,} clips", "Equivariance", 0, score, BLIND))
     under = many.measures("transform_equivariance", lambda clips: make.noise_of(clips, data.seed))["r_equivariance"]
@@ -270,7 +270,7 @@ def moved_in_space(given: AxesMaterial) -> list[Check]:
         }
         checks.append(
             near(
-                "turned, × 1,000, shifted",
+                "rotated, × 1,000, shifted",
                 f"largest of {len(changes)} changes in {task}",
                 0,
                 max(changes.values()),

@@ -1,4 +1,4 @@
-"""Order and attributes in captions on the page of `validate`: constructed models beside theory, and dials."""
+"""Order and attributes in captions on the page of `validate`: constructed models compared with theory, and dials."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def said_facts(caption: str, labels: Sequence[str], *, as_named: bool = False) -
     Args:
         caption: of one of the templates.
         labels: all labels.
-        as_named: take the sound named first for the sound heard first, whatever the words between.
+        as_named: take the sound named first for the first sound in time, whatever the words between.
     """
     for of_meaning in caption_templates().values():
         for template in of_meaning:
@@ -128,7 +128,7 @@ class Items:
         rows: of the recipe.
         heard: of each clip, item by item.
         said: of each caption.
-        named: likewise, for a model that takes the sound named first for the sound heard first.
+        named: also of each caption, for a model that takes the sound named first for the first sound in time.
     """
 
     task: str
@@ -221,7 +221,7 @@ def oracle(items: Items) -> Pair:
 
 
 def first_named_first_heard(items: Items) -> Pair:
-    """Reads events, and takes the sound that a caption names first for the sound heard first."""
+    """Reads events, and takes the sound that a caption names first for the first sound in time."""
     return items.vectors(items.heard), items.vectors(items.named)
 
 
@@ -284,8 +284,8 @@ def perfect(data: CaptionMaterial) -> list[Check]:
 
 
 def as_named(data: CaptionMaterial) -> list[Check]:
-    """First named, first heard: right for such captions, wrong for others; right for attributes."""
-    items, subject = data.items[ORDER], "first named, first heard"
+    """First named is first in time: right for such captions, wrong for others; right for attributes."""
+    items, subject = data.items[ORDER], "first named is first in time"
     scores = items.score(*first_named_first_heard(items))
     checks = []
     for mention, expected in (("forward", 1.0), ("reverse", 0.0)):
@@ -340,7 +340,7 @@ def moved(data: CaptionMaterial) -> list[Check]:
         plain = items.measures(clips, texts)
         other = items.measures(1_000 * lengths[0] * clips @ turn, 0.001 * lengths[1] * texts @ turn)
         change = max(abs(other.get(name, math.nan) - value) for name, value in plain.items())
-        checks.append(near("turned, of other lengths", f"largest of {len(plain)} changes in {task}", 0, change, 1e-6))
+        checks.append(near("rotated, of other lengths", f"largest of {len(plain)} changes in {task}", 0, change, 1e-6))
     return checks
 
 
@@ -392,8 +392,7 @@ def turn_noise(data: CaptionMaterial, progress: bool) -> tuple[DialTable, list[C
 
 
 def turn_twins(data: CaptionMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
-    """Without knowledge: the nearer the twins, the lower the scores and their trivial baseline; match stays at one
-    half."""
+    """Without knowledge: nearer twins have lower scores and trivial baselines; match stays at one half."""
     items, levels = data.items[ORDER], thinned(DISTANCES, data.plan.every)
     models, count = data.plan.models, data.plan.models * len(items.rows)
     runs = _turn(items, levels, models, lambda apart, number: near_twins(items, apart, data.seed, number), progress)
@@ -402,10 +401,10 @@ def turn_twins(data: CaptionMaterial, progress: bool) -> tuple[DialTable, list[C
         subject, means = f"twins {level:g} apart", {name: _along([of_level], name)[0] for name in of_level[0]}
         checks.append(chance_near(subject, heading(ORDER, "match"), 0.5, means["match"], count))
         for name in ("text", "audio", "group"):
-            score = f"{heading(ORDER, name)} beside its trivial baseline"
+            score = f"{heading(ORDER, name)} and its trivial baseline"
             checks.append(chance_near(subject, score, means[f"trivial_{name}"], means[name], count))
     trivial = _along(runs, "trivial_group")
-    subject = "as twins part"
+    subject = "as twins differ more"
     checks += [
         at_most(subject, f"{heading(ORDER, 'trivial_group')}, at the start", 0.01, trivial[0]),
         moves(subject, heading(ORDER, "trivial_group"), levels, trivial),

@@ -1,4 +1,4 @@
-"""Composed retrieval on the page of `validate`: constructed models that have exactly one ability, beside theory."""
+"""Composed retrieval on the page of `validate`: models with exactly one ability, compared with theory."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class Composed:
 
 
 def silent(row: Row) -> dict[tuple[Any, ...], float]:
-    """Nothing is said."""
+    """No facts."""
     return {}
 
 

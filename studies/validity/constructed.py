@@ -48,7 +48,7 @@ class Scenes:
 
     Attributes:
         classes: [n, sources, attributes], 0 to num_classes - 1, `NONE` where a scene has no such source.
-        gains: linear gain of each source, [n, sources], 0 where there is none.
+        gains: linear gain of each source, [n, sources], 0 for no source.
         num_classes: K ≥ 2, of each attribute.
     """
 
@@ -90,7 +90,7 @@ class Scenes:
 
     @property
     def codes(self) -> Integers:
-        """One number for each source's combination of classes, [n, sources]; `NONE` where there is no source."""
+        """One number for each source's combination of classes, [n, sources]; `NONE` for no source."""
         radix = self.num_classes ** np.arange(self.classes.shape[2])[::-1]
         return np.where(self.present, self.classes @ radix, NONE)
 
@@ -157,7 +157,7 @@ class ConstructedEncoder:
 
     The token of a source is sqrt(1 - binding) · (the sum of its classes' vectors) + sqrt(binding) · (a vector of its
     own for each combination of classes). The vectors of an attribute's K classes are the corners of a regular simplex
-    about the origin, those of different attributes, e and m are orthogonal, and all are randomly rotated: the class
+    about the origin; simplices of different attributes, e and m are orthogonal, and all are randomly rotated: the class
     part of a token has length 1 and adds no direction common to all scenes. A combination's vector is N(0, I / dim).
     The noise g is N(0, I / dim), new for every clip: its squared length is 1 on average.
 
@@ -203,7 +203,7 @@ class ConstructedEncoder:
             clip: another number gives other clips of the same scenes, with noise of their own.
 
         Raises:
-            InputError: too few dimensions for so many classes.
+            InputError: too few dimensions for the number of classes.
         """
         vectors, energy, shared = self._vectors(scenes)
         embeddings = self.shared_mean * shared + np.zeros((len(scenes), self.dim))

@@ -1,4 +1,4 @@
-"""Counting on the page of `validate`: models that hear and read number words, or do not, beside theory."""
+"""Counting on the page of `validate`: models with and without counts and number words, compared with theory."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class LadderMaterial:
 
 
 def captions(data: LadderMaterial) -> list[Check]:
-    """Who reads and hears numbers; who reads none; who always hears more."""
+    """Models of numbers, of all words but numbers, and of the largest number always."""
     heard, read = np.eye(len(NUMBER_WORDS))[data.counts - 1], np.eye(len(NUMBER_WORDS))[data.said - 1]
     same = np.ones_like(read)
     turned = np.column_stack([np.cos(1 - data.said / 10), np.sin(1 - data.said / 10)])
@@ -59,9 +59,9 @@ def captions(data: LadderMaterial) -> list[Check]:
     chance = float(np.mean([1 / len(row["counts"]) for row in data.rows]))
     checks = []
     for subject, order, exact, measures in (
-        ("reads and hears numbers", 1.0, 1.0, data.captioned(heard, read)),
+        ("counts and number words", 1.0, 1.0, data.captioned(heard, read)),
         ("all words but numbers", 0.5, chance, data.captioned(heard, same)),
-        ("always more", 0.5, chance, data.captioned(always, turned)),
+        ("always the largest number", 0.5, chance, data.captioned(always, turned)),
     ):
         checks += [near(subject, heading(TASK, f"order_{part}"), order, measures[f"order_{part}"]) for part in ASPECTS]
         checks.append(near(subject, heading(TASK, "exact"), exact, measures["exact"]))

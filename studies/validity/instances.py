@@ -119,7 +119,7 @@ def beside(subject: str, task: str, name: str, theory: float, scores: Scores) ->
     """A score beside theory: the 99.9 % interval of Student's t over blocks or trials, and .02 for the theory."""
     values = scores.columns[str(load_task(task).info.measure(name).column)]
     tolerance = half_width(values) + 0.02 if np.ptp(values) > 0 else 0.02
-    return near(subject, f"{heading(task, name)} beside theory", theory, numbers(scores)[name], float(tolerance))
+    return near(subject, f"{heading(task, name)}, theory", theory, numbers(scores)[name], float(tolerance))
 
 
 def turn_strength(data: InstancesMaterial, progress: bool) -> tuple[DialTable, list[Check]]:
@@ -315,7 +315,7 @@ def moved_in_space(data: InstancesMaterial) -> list[Check]:
         moved = numbers(scored(task, clips.rows, Outputs(clips=make.turned(encoder(clips), data.seed))))
         change = max(abs(moved.get(name, math.nan) - value) for name, value in plain.items())
         subject = f"largest of {len(plain)} changes in {task}"
-        checks.append(near("turned, × 1,000, shifted", subject, 0, change, TURNED))
+        checks.append(near("rotated, × 1,000, shifted", subject, 0, change, TURNED))
     return checks
 
 
@@ -426,7 +426,7 @@ def held_out_theory(data: InstancesMaterial) -> list[Check]:
             for name, column in (("gap", "score"), ("held_out", "score_held_out"), ("random", "score_random"))
         ),
         *(near("constant", heading(HELD_OUT, name), 0, constant[name]) for name in ("gap", "held_out", "random")),
-        near("turned, × 1,000", f"largest of {len(plain)} changes", 0, change, 1e-6),
+        near("rotated, × 1,000", f"largest of {len(plain)} changes", 0, change, 1e-6),
     ]
 
 
@@ -436,18 +436,18 @@ def turn_heart(data: InstancesMaterial, progress: bool) -> tuple[DialTable, list
     bar = tqdm(levels, desc=f"instances: {HELD_OUT}", disable=not progress)
     measured = [held_out(data, embed_scenes(data.scenes, share, data.seed)) for share in bar]
     along = columns_of(measured, ("held_out", "random", "gap", "gap_single", "kept", "ridge_gap", "interaction"))
-    subject, names = "as more is by heart", {name: heading(HELD_OUT, name) for name in along}
+    subject, names = "as more is memorized", {name: heading(HELD_OUT, name) for name in along}
     falling = {"gap": False, "held_out": True, "kept": True, "interaction": False}
-    return table_of("share by heart", levels, HELD_OUT, along), [
+    return table_of("share memorized", levels, HELD_OUT, along), [
         near("additive", names["gap"], 0, along["gap"][0], SLIGHT),
         near("additive", names["ridge_gap"], 0, along["ridge_gap"][0], SLIGHT),
         at_least("additive", names["held_out"], 0.9, along["held_out"][0]),
         at_least("additive", names["kept"], 0.95, along["kept"][0]),
         *(moves(subject, names[name], levels, along[name], falls=falls) for name, falls in falling.items()),
-        at_least("by heart", names["random"], 0.5, along["random"][-1]),
-        at_least("by heart", names["gap"], 0.2, along["gap"][-1]),
-        at_least("by heart", names["gap_single"], 0.4, along["gap_single"][-1]),
-        at_most("by heart", names["kept"], 0.75, along["kept"][-1]),
+        at_least("memorized", names["random"], 0.5, along["random"][-1]),
+        at_least("memorized", names["gap"], 0.2, along["gap"][-1]),
+        at_least("memorized", names["gap_single"], 0.4, along["gap_single"][-1]),
+        at_most("memorized", names["kept"], 0.75, along["kept"][-1]),
     ]
 
 

@@ -37,7 +37,7 @@ BLOCKS, BINDING, HELD_OUT = "a_coat_instances", "binding", "a_tre_held_out"
 LABELS = 24
 
 ENGINES, VOICES = 12, 2
-"""Conditions are voices of engines; those of one engine are related."""
+"""Conditions are voices of engines; voices of one engine are related."""
 
 CONDITIONS = ENGINES * VOICES
 
@@ -87,7 +87,7 @@ class Clips:
         rows: of the recipe.
         recordings: number of times each recording is in each clip, [n, LABELS, CONDITIONS].
         added: label of what was added to a context, or is alone; `NOWHERE` elsewhere. [n]
-        contexts: number of the context of each clip; `NOWHERE` where there is none. [n]
+        contexts: number of the context of each clip; `NOWHERE` without one. [n]
     """
 
     rows: Sequence[Row]
@@ -313,7 +313,7 @@ def calls(ids: Sequence[str], shuffled: bool, seed: int) -> Floats:
 
     Args:
         ids: of the clips, row by row.
-        shuffled: whether they come in the order of an `EmbeddingStore`, else in that of the rows.
+        shuffled: whether they come in the order of an `EmbeddingStore`, else in the order of the rows.
         seed: of the data, on which the order depends.
     """
     order = np.arange(len(ids))

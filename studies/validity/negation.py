@@ -61,7 +61,7 @@ _WORDS = ("and", "with", "without", "not", "nothing", "something", "heard", "bef
 
 
 def believer(*, blind: bool = False, bag: bool = False, ear: Callable[[Heard], Heard] = tuple) -> Believer:
-    """A model that reads captions and hears sounds, but for what is taken from it.
+    """A model of captions and sounds, without the abilities that are removed.
 
     Args:
         blind: it takes every caption for the affirming one.
@@ -79,7 +79,7 @@ def believer(*, blind: bool = False, bag: bool = False, ear: Callable[[Heard], H
 
 
 def liking(caption: str, heard: Heard) -> float:
-    """It likes some clips, whatever is said, for captions that deny, and the others for captions that affirm."""
+    """It prefers some clips, whatever they are, for captions that deny, and the others for captions that affirm."""
     liked = int.from_bytes(" ".join(heard).encode(), "big") % 997 / 997
     return liked if said(caption)[1] else 1 - liked
 
@@ -89,14 +89,14 @@ _COUNTS: Callable[[Heard], Heard] = sorted
 _ONSETS: Callable[[Heard], Heard] = lambda heard: ["sound"] * len(heard)  # noqa: E731
 
 BELIEVERS: Mapping[str, tuple[Believer, dict[str, float]]] = {
-    "reads and hears everything": (believer(), {"": 1, "negated": 1, "affirmed": 1, "groups": 1}),
-    "blind to the word": (believer(blind=True), {"": 0.5, "negated": 0, "affirmed": 1, "groups": 0}),
+    "all facts of text and audio": (believer(), {"": 1, "negated": 1, "affirmed": 1, "groups": 1}),
+    "ignores the negating word": (believer(blind=True), {"": 0.5, "negated": 0, "affirmed": 1, "groups": 0}),
     "labels without order or number": (
         believer(ear=_LABELS),
         {"absence": 1, "only": 1, "number": 0.5, "order": 0.5, "groups": 0.5},
     ),
     "onsets and energy": (believer(ear=_ONSETS), {"": 0.5, "negated": 0.5, "affirmed": 0.5, "groups": 0}),
-    "likes a word for some clips": (liking, {"": 0.5, "negated": 0.5, "affirmed": 0.5}),
+    "prefers a word for some clips": (liking, {"": 0.5, "negated": 0.5, "affirmed": 0.5}),
 }
 """Models, and what theory expects: of all kinds (""), or of single ones; of measures; of groups of questions."""
 
@@ -182,7 +182,7 @@ def two_of(row: Row) -> Two:
 
 
 def answered(row: Row, clips: Two) -> str:
-    """The answer to a question, by what is left of its clips; of what cannot be told, nothing."""
+    """The answer to a question, from the remaining facts of its clips; empty if they do not decide."""
     first, second = clips
     asked = re.search(r"them is (.+?) heard(?: before (.+))?\?", row["question"])
     if asked is None:
@@ -214,11 +214,11 @@ def _same_or_not(row: Row) -> str:
 
 
 LISTENERS: Mapping[str, tuple[Callable[[Row], str], tuple[float, float, float, float]]] = {
-    "hears everything": (lambda row: answered(row, two_of(row)), (1, 1, 1, 1)),
+    "all facts of both clips": (lambda row: answered(row, two_of(row)), (1, 1, 1, 1)),
     "always the first option": (lambda row: str(row["options"][0]), (0.25, 0.25, 0.25, 0)),
-    "hears the first clip alone": (_first_alone, (0.5, 0.5, 0.25, 0)),
+    "the first clip alone": (_first_alone, (0.5, 0.5, 0.25, 0)),
     "same or not": (_same_or_not, (0.5, 0.5, 0.5, 0)),
-    "takes the second for the first": (lambda row: answered(row, two_of(row)[::-1]), (0.5, 0.5, 1, 1 / 3)),
+    "exchanges the clips": (lambda row: answered(row, two_of(row)[::-1]), (0.5, 0.5, 1, 1 / 3)),
     "labels and number without order": (_left(_COUNTS), (1, 0.25, 0.75, 1 / 3)),
     "labels alone": (_left(_LABELS), (1, 0.25, 0.5, 1 / 3)),
     "onsets and energy": (_left(_ONSETS), (0.25, 0.25, 0.25, 0)),

@@ -123,7 +123,7 @@ def markdown(parts: Sequence[Part], command: str, seed: int) -> str:
     """Return the page as Markdown, with the command that made it, versions, seed and date."""
     versions = {"python": platform.python_version(), **{name: importlib.metadata.version(name) for name in _VERSIONS}}
     made = (
-        f"Made by this command, seed {seed}, on {datetime.now(UTC).date().isoformat()}, and not edited:",
+        f"Written by this command, seed {seed}, on {datetime.now(UTC).date().isoformat()}:",
         f"```sh\n{command}\n```",
         f"Versions: {', '.join(f'{name} {version}' for name, version in versions.items())}.",
     )

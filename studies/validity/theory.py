@@ -36,7 +36,7 @@ def mean_resultant_length(strength: ArrayLike, dim: int) -> Floats:
     Kummer's (NIST Digital Library of Mathematical Functions, equation 13.4.1).
 
     Args:
-        strength: λ ≥ 0, of any shape; infinite where there is no noise.
+        strength: λ ≥ 0, of any shape; infinite without noise.
         dim: D.
     """
     ratio = np.asarray(strength, np.float64)
@@ -107,7 +107,7 @@ def expected_constant(train: Scenes, test: Scenes, share: float) -> float:
     """A-TRE's `constant` of the additive encoder with a shared mean, without noise: exact, from counts of classes.
 
     Two scenes of x and y sources have the inner product share + (1 − share) Σ_attributes (Σ_k x_k y_k − x y / K) /
-    (attributes (1 − 1/K)): that of simplex corners, see `ConstructedEncoder`. The constant is the mean over test scenes
+    (attributes (1 − 1/K)): as for simplex corners, see `ConstructedEncoder`. The constant is the mean over test scenes
     of cos(z, mean of the unit training embeddings), which inner products alone decide.
     """
     attributes, number = train.classes.shape[2], train.num_classes

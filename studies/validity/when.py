@@ -105,7 +105,7 @@ def exact(data: Moments) -> list[Check]:
 
 
 def shifted(data: Moments, seconds: float) -> tuple[float, float]:
-    """The overlap of true intervals moved by so many seconds, towards the middle of the clip, and by theory: of the
+    """The overlap of true intervals moved by a number of seconds, towards the middle of the clip, and by theory: of the
     length L and the shift d, (L − d) / (L + d), or 0."""
     towards = np.where(data.truth.mean(axis=1) < data.duration / 2, seconds, -seconds)[:, None]
     theory = np.maximum(data.lengths - seconds, 0) / (data.lengths + seconds)
@@ -135,7 +135,7 @@ def constant(data: Moments) -> list[Check]:
 
 
 def label_blind(data: Moments) -> list[Check]:
-    """Who knows all times and no label: a drawn sound is as good as theory says, the best interval at the bar."""
+    """Times without labels: a random sound is as good as theory, the best interval at the label-blind baseline."""
     rng = np.random.default_rng([data.seed, 1])
     drawn = data.spans[np.arange(len(data.rows)), rng.integers(data.spans.shape[1], size=len(data.rows))]
     overlaps = [[interval_overlaps(span[None], spans) for span in spans] for spans in data.spans]
@@ -164,7 +164,7 @@ def within_errors(subject: str, expected: float, scores: Scores) -> Check:
 
 
 def framed(data: Moments) -> list[Check]:
-    """Frames of one ability: the probe is right to a bin where they tell labels, else at most at the bars."""
+    """Frames of one ability: with labels, the probe is right within a bin; otherwise at most at the baselines."""
     active = data.activities
     every = active.sum(axis=2, keepdims=True)
     oracle, any_sound = data.framed(active), data.framed(np.minimum(every, 1))
@@ -175,8 +175,8 @@ def framed(data: Moments) -> list[Check]:
     least = float(((data.lengths - BIN) / (data.lengths + BIN)).mean())
     return [
         at_least("frames of labels", "overlap", least, oracle["iou"]),
-        at_most("frames that tell whether there is a sound", "overlap", any_sound["iou_label_blind"], any_sound["iou"]),
-        at_most("frames that tell how many sounds there are", "overlap", how_many["iou_label_blind"], how_many["iou"]),
+        at_most("frames of the presence of sound", "overlap", any_sound["iou_label_blind"], any_sound["iou"]),
+        at_most("frames of the number of sounds", "overlap", how_many["iou_label_blind"], how_many["iou"]),
         at_most("frames without times", "overlap", timeless["iou_prior"], timeless["iou"]),
     ]
 

@@ -159,7 +159,7 @@ def test_without_a_network_each_step_is_told_with_its_size(built, tmp_path, monk
         assert main(["push", "--rehearse", str(built), "--org", "lab"]) == (0 if token else 1)
     forget()
     lines = [line for line in capsys.readouterr().out.splitlines() if not line.startswith("    ")]
-    assert re.match(r"to do  network: .* cannot be reached .* the steps below are those of a first", lines[0])
+    assert re.match(r"to do  network: .* cannot be reached .* the steps below are for a first", lines[0])
     assert lines[1].startswith("to do  token: one is there (HF_TOKEN)" if token else "wrong  token: no token is set")
     assert lines[2] == "to do  organisation lab: not checked"
     files = [path for path in built.rglob("*") if path.is_file()]

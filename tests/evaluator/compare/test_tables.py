@@ -188,7 +188,7 @@ def test_training_on_the_training_split_or_on_stated_data_is_told_beside_a_score
     (result, _) = load_result(tmp_path / "one" / "1" / "a_coat.json")
     order, coat, zero_shot = (load_task(name).info for name in ("comp_a_order", "a_coat", "zero_shot_audio"))
     assert (training_note(result, order) == f"trained on: {trained_on}") == is_told
-    assert any("made of the same sounds" in remark for remark in result_remarks(result, order)) == is_told
+    assert any("share sounds" in remark for remark in result_remarks(result, order)) == is_told
     assert training_note(result, zero_shot) == (f"trained on: {trained_on}" if trained_on else "trained by: made up")
     assert training_note(result, coat) == ""
     assert not result_remarks(result, coat)
@@ -355,7 +355,7 @@ def test_the_table_of_a_paper_has_the_verdicts_and_chance_in_its_caption(compari
         # All tables begin with those of a paper.
         text = write_comparisons(comparisons, format)
         assert text.index("The scores to trust") < text.index("Is each model above") < text.index("A-COAT on mini")
-    assert write_comparisons(comparisons, "text").endswith(f"{verdicts.text}\n")
+    assert write_comparisons(comparisons, "text").endswith(f"{verdicts.details}\n")
     coat, tre = json.loads(write_comparisons(comparisons, "json"))
     assert coat["verdicts"] + tre["verdicts"]
     assert {one["task"] for one in coat["verdicts"]} == {"a_coat"}

@@ -109,6 +109,16 @@ def test_a_class_of_ones_own_gets_its_twin_by_a_method(compared):
         assert f"to compare, score `untrained:{name}`" in verdict.rows[0].outcome
 
 
+def test_the_twin_of_a_layer_is_scored_with_its_options(tmp_path, write_results):
+    options = {"layer": 2, "pooling": None, "precision": "float32", "compile": False}
+    card = {"id": "whisper-base@layer=2", "options": options}
+    write_results(tmp_path, ["one"], tasks=["a_coat"], model=card)
+    (comparison,) = compare_results([tmp_path])
+    (verdict,) = task_verdicts(comparison)
+    way = "(to compare, score `untrained:whisper-base` with the same options, layer=2)"
+    assert verdict.rows[0].outcome == f"not compared with its untrained twin {way}"
+
+
 def test_figures_are_signed_for_the_model(compared):
     comparison = compared(one=scores(0.1, seed=1), untrained_one=scores(0.3, seed=2))
     row, *beside = rows(comparison)
@@ -352,7 +362,7 @@ def test_of_many_baselines_the_terminal_has_the_worst(cases):
     standings = {"a": ABOVE, "b": ABOVE, "c": ABOVE, "d": ABOVE, "e": BELOW, "f": NOT_SHOWN}
     many = replace(model.tasks[0], rows=tuple(row(standing, name, name) for name, standing in standings.items()))
     verdicts = replace(verdicts_of([cases("B")]), models=(replace(model, tasks=(many,)),))
-    lines = verdicts.text.splitlines()[3:]
+    lines = verdicts.details.splitlines()[3:]
     assert [line.partition(":")[0].strip() for line in lines] == [
         "vs. e",
         "vs. f",
