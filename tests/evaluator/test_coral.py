@@ -524,7 +524,7 @@ class TestRecordings:
             (
                 tmp_path / "text",
                 {},
-                r"holds no sound file; looked for are \.wav, \.flac, .*'notes\.txt' ends in \.txt, which is no sound",
+                r"contains no sound file; looked for are \.wav, \.flac, .*'notes\.txt' ends in \.txt, which is no sound",
             ),
             (folder / "nowhere", {}, r"nowhere' is not a folder; recordings are in one"),
             (folder / "0.wav", {}, r"0\.wav' is not a folder"),

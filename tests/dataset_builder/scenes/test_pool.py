@@ -141,7 +141,7 @@ class TestErrors:
         assert drawn(triangles, classes=6)[1]
         assert message(triangles, classes=9, context_sources=1) == (
             "made up: 9 classes need labels with two recordings each, of different groups; the groups of these "
-            "recordings do not allow that: --set classes=8, or other groups"
+            "recordings do not permit this: --set classes=8, or other groups"
         )
 
     def test_no_labels(self):

@@ -42,7 +42,7 @@ class TestLabelsAsFolders:
 
     def test_are_none_where_all_files_lie_in_the_folder_and_asked_for_where_some_do(self, folder):
         assert {entry.label for entry in opened(folder / "dog").entries} == {""}
-        with pytest.raises(SoundError, match=r"has no metadata\.csv, whose columns label, group, condition, captions"):
+        with pytest.raises(SoundError, match=r"has no metadata\.csv, to which label, group, condition, captions"):
             opened(folder, group="speaker")
         write(folder / "x.wav", seed=50)
         with pytest.raises(SoundError, match=r"'x\.wav' and so on\) beside folders .* of which label are they\?"):
@@ -122,13 +122,13 @@ class TestTables:
             ("dog/0.wav,,x", r"metadata\.csv:2: the label of 'dog/0\.wav' is empty"),
             ("dog/0.wav,a,x\ndog/0.wav,b,x", r"metadata\.csv:3 names 'dog/0\.wav', as metadata\.csv:2 does"),
             ("dog/0.wav,a", r"metadata\.csv:2 has 2 fields, but the first line names 3 columns"),
-            ("", r"no row below its first line"),
+            ("", r"no rows below its first line"),
             ("dog/9.wav,a,x", r"'dog/9\.wav' is not in .*sounds;"),
             (
                 "../outside.wav,a,x",
-                r"'\.\./outside\.wav' is not in .*; a table reaches files inside that folder alone: .*--set audio=F",
+                r"'\.\./outside\.wav' is not in .*; a table can only name files in that folder: .*--set audio=F",
             ),
-            ("/etc/passwd,a,x", r"'/etc/passwd' is not in .*; a table reaches files inside that folder alone"),
+            ("/etc/passwd,a,x", r"'/etc/passwd' is not in .*; a table can only name files in that folder"),
             ("link.wav,a,x", r"'link\.wav' is a link out of the folder; allow it with --set follow_links=true"),
             ("dog,a,x", r"'dog' is not in "),
             ('"dog/0.wav,a,x', "cannot be read as a row of a table: unexpected end of data"),
@@ -184,7 +184,7 @@ class TestWhatCannotBeUsed:
         with pytest.raises(SoundError, match="nowhere' is not a folder"):
             opened(f"recordings:{tmp_path / 'nowhere'}")
         (tmp_path / "silent").mkdir()
-        with pytest.raises(SoundError, match="holds no sound file"):
+        with pytest.raises(SoundError, match="contains no sound file"):
             opened(f"recordings:{tmp_path / 'silent'}")
         write(tmp_path / "silent" / "a" / "x.wav", samples=np.zeros(RATE))
         with pytest.raises(SoundError, match=r"has no recording that can be used: 'a/x\.wav' is nearly silent"):

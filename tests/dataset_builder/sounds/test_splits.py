@@ -176,7 +176,7 @@ def test_another_recording_is_of_another_label_else_of_another_group():
     # Whether another one that is not drawn is there makes no difference.
     left = next(number for number in range(1, 6) if number != drawn[0])
     assert other_recording(ungrouped, 0, [number for number in range(6) if number != left], 0) == drawn[0]
-    with pytest.raises(DatasetError, match=r"no other recording than 0\.wav"):
+    with pytest.raises(DatasetError, match=r"no recording to compare with 0\.wav"):
         other_recording(ungrouped, 0, [0], 0)
 
 

@@ -250,7 +250,7 @@ class TestQuestions:
             draw_questions([scene], QuestionSettings(ask=("counting/kind",)))
         with pytest.raises(InputError, match="seed is -1"):
             draw_questions([scene], seed=-1)
-        with pytest.raises(QuestionError, match="labels of r at 0 s are there more than once"):
+        with pytest.raises(QuestionError, match="duplicate labels of r at 0 s"):
             draw_questions([scene, scene])
         with pytest.raises(QuestionError, match="the labels 'Aa' and 'aa' read alike"):
             draw_questions([clip((0, 1, "Aa")), clip((0, 1, "aa"), name="s")])

@@ -52,7 +52,7 @@ class TestArchives:
         assert sorted(tmp_path.rglob("*")) == [path]
         monkeypatch.setattr(containers, "LARGEST_FILE", 1_000)
         monkeypatch.setattr(containers, "LARGEST_TABLE", 400)
-        with pytest.raises(DatasetError, match="claims 2,000 bytes; the limit is 1,000"):
+        with pytest.raises(DatasetError, match="declares 2,000 bytes; the limit is 1,000"):
             files.file("a.csv")
         with pytest.raises(DatasetError, match=r"x\.zip: b\.csv has 500 bytes; the limit is 400"):
             table_text(files, "b.csv")
@@ -107,7 +107,7 @@ def test_a_new_one_is_opened_by_its_name_and_a_path(monkeypatch):
     monkeypatch.setenv("HOME", "/home/somebody")
     monkeypatch.setenv("USERPROFILE", "/home/somebody")
     assert open_data("toy:~/x").source == "toy:/home/somebody/x"
-    with pytest.raises(DatasetError, match="'toy:' names no path; toy:PATH is nothing"):
+    with pytest.raises(DatasetError, match="'toy:' has no path; give toy:PATH, nothing"):
         open_data("toy:")
     assert reader_of("mini") is reader_of("C:/x") is None
     assert all(reader_of(f"{reader}:x")[0].meaning for reader in list_readers())

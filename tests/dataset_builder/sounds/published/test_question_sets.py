@@ -110,7 +110,7 @@ def test_a_miniature_of_its_schema_gives_questions(name, tmp_path):
 
 def test_what_is_not_there_is_said(tmp_path):
     for source, options, error, message in (
-        (f"mmar:{tmp_path}", {}, DatasetError, "holds nothing of MMAR; expected is MMAR-meta.jsonl"),
+        (f"mmar:{tmp_path}", {}, DatasetError, "contains nothing of MMAR; expected: MMAR-meta.jsonl"),
         (f"mmar:{tmp_path}/nowhere", {}, DatasetError, "neither a folder nor a file; it is the published MMAR"),
         (f"compa:{tmp_path}", {"audio": str(tmp_path)}, InputError, "audio does not apply to the published CompA"),
     ):
