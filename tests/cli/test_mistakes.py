@@ -134,7 +134,7 @@ DATA = [
     ("evaluate random --data clip.wav", "is a sound file; give its folder"),
     (
         "data notes.txt --set audio=animals",
-        "notes.txt cannot tell the format of the strong labels it is in; its first line is",
+        "cannot tell the format of the strong labels in notes.txt; the first line is",
     ),
     ("data binary.csv", "cannot tell what 'binary.csv' contains: none of the columns in its first line"),
     ("data both", "'both' is ambiguous. Give one of these instead: recordings:./both"),
@@ -150,7 +150,7 @@ DATA = [
     ("data range.yaml", "classes is 1; it is a whole number from 2 to 64"),
     ("data animals --write lists.yaml", "lists.yaml exists already; give another name"),
     ("evaluate random --data animals --set transforms=nois", "unknown transform 'nois'; did you mean 'noise'"),
-    ("evaluate random --data animals --set label=x", "has no metadata.csv, whose columns"),
+    ("evaluate random --data animals --set label=x", "has no metadata.csv, to which"),
     ("evaluate random --data animals --tasks a_coat", "cannot be scored on a folder of recordings; those that can: "),
     ("evaluate random --data animals --set clases=1", "there is no setting 'clases'; did you mean 'classes'"),
     (
@@ -195,7 +195,7 @@ LABELS = [
     (f"{LABELLED}negatives_labels=street.csv", "give both or neither"),
     (f"{LABELLED}seed=0 --recipe a_coat", "the recipe 'a_coat' cannot be made of recordings with strong labels"),
     ("build --data desed/validation.tsv", "its sound files were not found. Give their folder with --set audio=FOLDER"),
-    ("build --data desed/validation.tsv --set audio=desed/none", "there is no such folder"),
+    ("build --data desed/validation.tsv --set audio=desed/none", "which does not exist"),
     ("build --data ./desed/none.tsv --set audio=desed/audio", "nothing found at "),
     (
         "build --set audio=desed",
@@ -204,7 +204,7 @@ LABELS = [
     (f"{STREET}window=5", "which is a folder of recordings; it applies to strong labels"),
     (f"{STREET}words=x", "words does not apply to strong labels, which describe each event"),
     ("build --data labels:duration_captions.json --set audio=animals", "the part 'duration' of AudioTime says how"),
-    ("build --data untold.tsv --set audio=animals", "untold.tsv cannot tell the format of the strong labels it is in"),
+    ("build --data untold.tsv --set audio=animals", "cannot tell the format of the strong labels in untold.tsv"),
 ]
 
 MODELS_THAT_ANSWER = [

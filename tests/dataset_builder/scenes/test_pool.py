@@ -109,7 +109,7 @@ class TestBlocks:
 class TestErrors:
     def test_too_few_labels(self):
         assert message(instances(10)) == (
-            "made up has 10 labels; 8 classes and 2 × 2 context sources need 12: --set classes=6"
+            "made up has 10 labels; 8 classes and 2 × 2 context sources require 12: --set classes=6"
         )
         assert message(instances(6)).endswith("need 12: --set classes=4 --set context_sources=1")
         assert message(instances(3)).endswith("need 12; 4 are the least (--set classes=2 --set context_sources=1)")
@@ -123,7 +123,7 @@ class TestErrors:
     def test_conditions_that_share_too_few_labels(self):
         without = {(label, condition) for label in labels_of(12)[5:] for condition in ENGINES[2:]}
         assert message(instances(12, without=without)) == (
-            "made up has no two unrelated conditions that share 8 labels; 'espeak/f1' and 'flite/awb' share most, "
+            "made up has no two unrelated conditions that share 8 labels; 'espeak/f1' and 'flite/awb' share the most labels, "
             "5: --set classes=5"
         )
 
@@ -145,7 +145,7 @@ class TestErrors:
         )
 
     def test_no_labels(self):
-        expected = "made up has no labels; scenes are mixed of classes: names or whole numbers"
+        expected = "made up has no labels; scenes are mixed from classes: names or whole numbers"
         assert message(unconditioned([])) == expected
         entries = tuple(replace(entry, label="") for entry in unconditioned([2] * 12).entries)
         assert message(replace(unconditioned([2] * 12), entries=entries)) == expected

@@ -45,7 +45,7 @@ class TestLabelsAsFolders:
         with pytest.raises(SoundError, match=r"has no metadata\.csv, to which label, group, condition, captions"):
             opened(folder, group="speaker")
         write(folder / "x.wav", seed=50)
-        with pytest.raises(SoundError, match=r"'x\.wav' and so on\) beside folders .* of which label are they\?"):
+        with pytest.raises(SoundError, match=r"'x\.wav' and so on\) next to folders .* so their label is unknown"):
             opened(folder)
 
 
@@ -169,8 +169,8 @@ class TestWhatCannotBeUsed:
         reasons = dict(recordings.skipped)
         assert len(reasons) == 8
         for name, reason in {
-            "short": "lasts 0.200 s; 0.25 s are the least",
-            "soft": "is nearly silent in its middle (-80 dB; -60 dB below full scale are the least)",
+            "short": "lasts 0.200 s; the minimum is 0.25 s",
+            "soft": "is nearly silent in its middle (-80 dB; the minimum is -60 dB relative to full scale)",
             "silent": "is nearly silent in its middle (no sound at all;",
             "text": "cannot be read: ",
             "nan": "has values that are not finite",
@@ -187,7 +187,7 @@ class TestWhatCannotBeUsed:
         with pytest.raises(SoundError, match="contains no sound file"):
             opened(f"recordings:{tmp_path / 'silent'}")
         write(tmp_path / "silent" / "a" / "x.wav", samples=np.zeros(RATE))
-        with pytest.raises(SoundError, match=r"has no recording that can be used: 'a/x\.wav' is nearly silent"):
+        with pytest.raises(SoundError, match=r"has no usable recording: 'a/x\.wav' is nearly silent"):
             opened(tmp_path / "silent", skip_invalid=True)
         monkeypatch.setattr(reading, "MOST_RECORDINGS", 11)
         with pytest.raises(SoundError, match="has 12 recordings; the limit is 11"):
@@ -229,10 +229,10 @@ class TestCopies:
         assert (folder / "dog" / "bark.ogg").read_bytes() != (folder / "cat" / "meow.ogg").read_bytes()
         # Nobody knows which of two labels is right.
         assert dict(opened(folder, skip_invalid=True).skipped) == {
-            "cat/inside/0.flac": "is the same recording as 'dog/again.flac', which is called 'dog'; leave both out",
-            "dog/again.flac": "is the same recording as 'cat/inside/0.flac', which is called 'cat'; leave both out",
-            "cat/meow.ogg": "is the same recording as 'dog/bark.ogg', which is called 'dog'; leave both out",
-            "dog/bark.ogg": "is the same recording as 'cat/meow.ogg', which is called 'cat'; leave both out",
+            "cat/inside/0.flac": "is the same recording as 'dog/again.flac', which has the label 'dog'; leave both out",
+            "dog/again.flac": "is the same recording as 'cat/inside/0.flac', which has the label 'cat'; leave both out",
+            "cat/meow.ogg": "is the same recording as 'dog/bark.ogg', which has the label 'dog'; leave both out",
+            "dog/bark.ogg": "is the same recording as 'cat/meow.ogg', which has the label 'cat'; leave both out",
             "dog/barn/2.wav": "is the same recording as 'dog/2.wav' under another condition; leave one out",
         }
 

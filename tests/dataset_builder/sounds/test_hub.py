@@ -131,7 +131,7 @@ class TestParquet:
         with pytest.raises(SoundError, match="audio in the columns audio, noisy; choose one"):
             opened(tmp_path / "two")
         assert len(described(tmp_path / "two", audio="noisy").entries) == 12
-        with pytest.raises(DatasetError, match="has no audio in a column 'name'"):
+        with pytest.raises(DatasetError, match="has no audio column 'name'"):
             described(folder, audio="name")
         del values["audio"], features["audio"]
         save(tmp_path / "none", values, features)
@@ -372,7 +372,7 @@ class TestWhatIsLeftOut:
         assert Counter(entry.label for entry in recordings.entries) == dict.fromkeys(LEAVES, 10)
         several = [f"test/{number}" for number in (130, 131, 132)]
         assert [id for id, _ in recordings.skipped] == several
-        assert all(reason.startswith("holds several sounds, or unknown ones") for _, reason in recordings.skipped)
+        assert all(reason.startswith("contains several sounds, or unknown ones") for _, reason in recordings.skipped)
         assert recordings.complete.skipped == ()
         rows = recorded(recordings, recipes=["zero_shot_audio"]).configuration("zero_shot_audio").rows
         assert {row["recording"] for row in rows} == {*several, *(entry.id for entry in recordings.entries)}
@@ -395,7 +395,7 @@ class TestArguments:
             ("False", "0", word) for word in WORDS[:10]
         }
         for options, message in (
-            ({"config": "v0.01"}, r"\(v0\.01/validation/\*\.parquet\); .* contains v0\.02/\. A folder"),
+            ({"config": "v0.01"}, r"\(v0\.01/validation/\*\.parquet\); .* contains v0\.02/\. Give a folder"),
             ({"group": "speaker"}, r"has no column 'speaker'; did you mean 'speaker_id'"),
         ):
             with pytest.raises(DatasetError, match=message):
@@ -407,7 +407,7 @@ class TestArguments:
         for name, message in (
             ("esc51", r"no data set 'esc51': not .* and not a known name; .*'esc50'"),
             ("esc50", "offline"),
-            ("esc50=", "the data set is 'esc50=', and there is no folder after the =: esc50=FOLDER reads a copy"),
+            ("esc50=", "the data set is 'esc50=', but there is no folder after the =; esc50=FOLDER reads a copy"),
             ("esc50=nowhere", "and 'nowhere' is not a folder: esc50=FOLDER reads a copy"),
             ("nowhere.yaml", r"cannot read the settings in nowhere\.yaml: No such file"),
         ):
@@ -427,8 +427,10 @@ class TestArguments:
             ("speech-commands", r"v0\.02/validation/\*\.parquet"),
             ("esc50", r"Parquet files, or sound files with a metadata\.csv that has the column category"),
         ):
-            message = rf"{name} is read from the files that it has on the Hub \({expected}\); .* holds cat/, dog/\. A"
-            with pytest.raises(SoundError, match=rf"{message} folder of LABEL/file\.wav is data by itself"):
+            message = (
+                rf"{name} is read from the files that it has on the Hub \({expected}\); .* contains cat/, dog/\. Give a"
+            )
+            with pytest.raises(SoundError, match=rf"{message} folder of LABEL/file\.wav without the name"):
                 of_copy(name, tmp_path)
         lines = [f"dog/{number}.wav,dog,{number % 3}" for number in range(6)]
         (tmp_path / "metadata.csv").write_text("\n".join(["file_name,category,src_file", *lines]) + "\n")

@@ -186,7 +186,7 @@ def test_a_table_has_captions_and_several_labels(tmp_path):
     for number in range(3):
         write(tmp_path / f"{number}.wav", seed=number)
     for name in ("captions", "words"):
-        with pytest.raises(SoundError, match=rf"has no metadata\.csv, whose columns .*{name}"):
+        with pytest.raises(SoundError, match=rf"has no metadata\.csv, to which .*{name}"):
             open_recordings(tmp_path, **{name: "caption"}, progress=False)
     lines = ("file_name,caption_1,caption_2", '0.wav,"a dog, barking",twice', "1.wav,a cat,", "2.wav,,")
     said = {entry.id: entry.captions for entry in table(tmp_path, *lines).entries}
@@ -215,9 +215,9 @@ def test_columns_are_those_that_are_called_so():
         (["dynamic"], "x has no column 'dynamic'; did you mean 'dynamics'"),
         (
             ["dynamics=a", "pitch=a"],
-            "the column 'pitch' has the attribute 'a', like another column; give each column its own",
+            "the column 'pitch' has the attribute 'a'; it must be a name",
         ),
-        (["word:"], "the column 'word:' is of the attribute ''"),
+        (["word:"], "the column 'word:' has the attribute ''"),
     ):
         with pytest.raises(SoundError, match=message):
             reading.word_columns("x", ["dynamics", "pitch", "word:"], requested)

@@ -41,7 +41,7 @@ def test_a_file_of_ones_own(tmp_path):
     assert load_templates(str(path)) == ("hear {label}", "{label}")
     for text, message in (
         ("a: b", "lists no prompt templates"),
-        ("- x", "template of a prompt is 'x'"),
+        ("- x", "prompt template is 'x'"),
         ("[", "cannot be"),
     ):
         path.write_text(text)

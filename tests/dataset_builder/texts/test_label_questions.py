@@ -233,8 +233,8 @@ class TestRefused:
                 AnnotatedSpec(recordings=opened, ask=ask)
         labels, audio = write_domestic(tmp_path)
         for arguments, message in (
-            (([], audio), "there are no files of labels"),
-            ((labels, tmp_path / "none"), "there is no such folder"),
+            (([], audio), "there are no label files"),
+            ((labels, tmp_path / "none"), "which does not exist"),
             ((labels, audio, "dessed"), "there is no format of labels 'dessed'; did you mean 'desed'"),
             (([labels, labels], audio), "labels of Y01, Y02, Y03, Y04, Y05 and 5 more are in validation.tsv as well"),
         ):
@@ -322,7 +322,7 @@ def test_what_cannot_be_negatives_is_refused(files, tmp_path):
     labels, audio, negatives, _ = files
     with pytest.raises(InputError, match="give both or neither"):
         open_annotated(labels, audio, negatives=[negatives])
-    with pytest.raises(InputError, match="there is no such folder"):
+    with pytest.raises(InputError, match="which does not exist"):
         open_annotated(labels, audio, negatives=[negatives], negatives_audio=tmp_path / "nowhere")
     other, other_audio = write_audiotime(tmp_path / "other", {"a.wav": {"Church bell": [[1.0, 2.0]]}})
     with pytest.raises(AnnotationError, match=r"no clip of AudioTime has a label of the recordings.*Church bell"):

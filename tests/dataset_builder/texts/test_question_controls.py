@@ -163,7 +163,7 @@ class TestLeaks:
         questions = [around(q) for q in of_kind(sets[1], "counting/kinds") if q.source == "maestro-like"]
         message = leaking(questions, sets[0])
         assert "counting/kinds of maestro-like: a text-only classifier answers" in message
-        assert "the place of the answer among the options by size tells it" in message
+        assert "the answer's rank among the options by size reveals it" in message
 
     def test_times_with_decimals_beside_answers_on_a_grid(self, sets):
         rng = np.random.default_rng(0)
@@ -210,4 +210,4 @@ class TestLeaks:
         ]
         message = leaking(questions, sets[0])
         assert "the answer's position reveals it" in message
-        assert "the answer stands at one place" in message
+        assert "the answer is in one position" in message

@@ -254,7 +254,7 @@ class TestQuestions:
             draw_questions([scene, scene])
         with pytest.raises(QuestionError, match="the labels 'Aa' and 'aa' read alike"):
             draw_questions([clip((0, 1, "Aa")), clip((0, 1, "aa"), name="s")])
-        with pytest.raises(QuestionError, match=r"the label .B\. dog. starts as if it were a lettered option"):
+        with pytest.raises(QuestionError, match=r"the label .B\. dog. begins like a lettered option"):
             draw_questions([clip((0, 1, "B. dog"))])
         with pytest.raises(InputError, match="counts are"):
             QuestionSettings(counts=(1,))

@@ -119,7 +119,7 @@ def test_files_that_cannot_be_read_are_refused_by_name(name, tmp_path):
             rf"{file.name}.* is not UTF-8 text .line 1, byte 0xff.\. Give its encoding, e.g. --set encoding=cp1252",
         ),
         (tmp_path / "none", r"is not a file|is neither a file nor a folder"),
-        (tmp_path / "empty", r"is not a file|holds no file that ends in"),
+        (tmp_path / "empty", r"is not a file|contains no file that ends in"),
     ):
         with pytest.raises(DatasetError, match=message):
             read_annotations(place, name, options)
@@ -156,7 +156,7 @@ def test_files_that_leave_a_doubt_are_not_guessed(tmp_path, name, text, format):
     if format is not None:
         assert format_of(place) == format
         return
-    with pytest.raises(AnnotationError, match=f"{path.name} cannot tell the format of the strong labels") as raised:
+    with pytest.raises(AnnotationError, match=f"cannot tell the format of the strong labels in {path.name}") as raised:
         format_of(place)
     assert f"of {', '.join(FORMATS)} " in str(raised.value)
     first = text.partition("\n")[0].split("\t" if "\t" in text else ",")

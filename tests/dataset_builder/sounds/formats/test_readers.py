@@ -56,7 +56,7 @@ class TestDesed:
         for line, message in (
             (("Y1.wav", "1,5,0", 5, "Dog"), r"validation.tsv:3: the onset is '1,5,0'"),
             (("", 1, 2, "Dog"), r"validation.tsv:3: has no recording"),
-            (("Y1.wav", "", "", ""), r"validation.tsv:3: 'Y1' has no label here, and one in validation.tsv:2"),
+            (("Y1.wav", "", "", ""), r"validation.tsv:3: 'Y1' has no label here, but one in validation.tsv:2"),
             (("Y9.wav", 1, 2, "Dog"), r"durations of 1 recordings are missing \(Y9\)"),
         ):
             refused(desed(("Y1.wav", 0, 1, "Cat"), line), "desed", message)
@@ -69,7 +69,7 @@ class TestDesed:
     def test_durations_that_cannot_be_are_told_with_their_line(self, desed):
         for second, message in (
             (("Y1.wav", 9), "'Y1' lasts 9 s, but 10 s in an earlier line"),
-            (("Y2.wav", 0), "the duration of 'Y2' is 0 s; expected is more than 0"),
+            (("Y2.wav", 0), "the duration of 'Y2' is 0 s; it must be more than 0"),
             (("Y2.wav", "long"), "the duration is 'long'"),
             (("Y2.wav",), "expected are a name and seconds"),
         ):
@@ -131,7 +131,7 @@ class TestMaestro:
     def test_what_is_wrong_with_soft_labels(self, tmp_path):
         for lines, message in (
             ([(0, 1, "car", 1.2)], r"a.txt:1: the confidence of 'car' is 1.2; it must be from 0 to 1"),
-            ([(0, 1, "car", 0.2), (0, 1, "car", 0.8)], r"a.txt:2: 'car' at 0 s of 'a' is 0.8, in a.txt:1 0.2"),
+            ([(0, 1, "car", 0.2), (0, 1, "car", 0.8)], r"a.txt:2: 'car' at 0 s of 'a' is 0.8, but 0.2 in a.txt:1"),
             ([(0, 1, "car")], r"a.txt:1: has 3 fields; expected: onset, offset, label, confidence"),
             ([(0, 1, "car", "")], r"a.txt:1: has no confidence"),
         ):
@@ -167,7 +167,7 @@ class TestAudioTime:
         for text, message in (
             ("[1]", "contains no clips"),
             ("{}", "contains no clips"),
-            ('{"a": {"event": {}}, "a.wav": {"event": {}}}', "bad.json:1: 'a' stands in the file twice"),
+            ('{"a": {"event": {}}, "a.wav": {"event": {}}}', "bad.json:1: 'a' occurs twice in the file"),
             ('{"a": {"event": {"dog": [[0, true]]}}}', "'dog' lasts from 0 to True; expected: seconds"),
             (f'{{"a": {{"event": {{"dog": [[0, 1{"0" * 400}]]}}}}}}', "the offset is '1000"),
         ):
@@ -189,7 +189,7 @@ class TestAudioSet:
         assert (annotation.recording, annotation.split_group) == ("b0RFKhbpFJA_30000", "b0RFKhbpFJA")
         assert (annotation.duration, annotation.resolution) == (10.0, 0.1)
         path = write(tmp_path, "strong.tsv", rows(*self.LINES, (1, 2, 3)))
-        refused(path, "audioset-strong", r"strong.tsv:3: has 3 fields; expected are segment, start, end")
+        refused(path, "audioset-strong", r"strong.tsv:3: has 3 fields; expected: segment, start, end")
 
     def test_ontology(self, tmp_path):
         names = {"/m/0": "Human_voice", "/m/1": "Speech", "/m/05zppz": "Male speech", "/m/03m9d0z": "Wind"}
@@ -311,4 +311,4 @@ def test_a_table_of_any_columns(tmp_path):
     path = write(tmp_path, "a.csv", header + "a;0;1;Hund;12\na;2;1;Hund;13\n")
     refused(path, "table", r"a.csv:3: 'a' lasts 13 s, but 12 s in an earlier line", ReadOptions(columns=columns))
     write(tmp_path, "b.csv", header + "a;0;1;Hund;12\n")
-    refused(tmp_path, "table", r"'a' stands in a.csv:2 as well", ReadOptions(columns=columns))
+    refused(tmp_path, "table", r"'a' is also in a.csv:2", ReadOptions(columns=columns))

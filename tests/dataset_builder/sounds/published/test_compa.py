@@ -158,7 +158,7 @@ def test_counts_other_than_the_published_are_said(folder, monkeypatch):
         "2 items, 0 of them with a third clip",
         "3 items, 1 of them with a third clip",
     ]
-    assert "the published one has 400 and 100" in texts[1]
+    assert "the published table has 400 and 100" in texts[1]
     monkeypatch.setattr(compa, "EXPECTED", {ORDER: (3, 1), ATTRIBUTE: (2, 0)})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -206,7 +206,7 @@ class TestWhatIsWrong:
             *(":2: pair_caption is empty", ":3: reversed_pair_file is empty", ":6: triplet_file is empty"),
             ":7: triplet_caption is empty",
             ":4, reversed_pair_file: the file 'X2.wav' is also used for pair",
-            f":5, reversed_pair_file: the caption {rows[3][1]!r} is that of pair as well",
+            f":5, reversed_pair_file: the caption {rows[3][1]!r} is also used for pair",
         ):
             assert problem in text
 

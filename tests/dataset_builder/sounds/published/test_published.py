@@ -57,7 +57,7 @@ class TestArchives:
         with pytest.raises(DatasetError, match=r"x\.zip: b\.csv has 500 bytes; the limit is 400"):
             table_text(files, "b.csv")
         monkeypatch.setattr(containers, "MOST_FILES", 9)
-        with pytest.raises(DatasetError, match="holds 10 files; the limit is 9"):
+        with pytest.raises(DatasetError, match="contains 10 files; the limit is 9"):
             ZippedFiles(path)
 
     def test_that_hold_more_than_they_claim_or_are_damaged_are_refused(self, tmp_path):

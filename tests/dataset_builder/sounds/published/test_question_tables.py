@@ -94,7 +94,7 @@ def test_parquet_of_equal_values_is_read_no_further_than_its_memory_goes(tmp_pat
         open_data(path)
     # Nulls in a list take no room in the file at all.
     pq.write_table(pa.table({"options": pa.array([[None] * 2**20], pa.list_(pa.string()))}), path)
-    with pytest.raises(DatasetError, match="claims 1,048,576 values in options"):
+    with pytest.raises(DatasetError, match="declares 1,048,576 values in options"):
         manifest.rows_of_groups("bomb.parquet", pq.ParquetFile(path), [0])
 
 
@@ -208,7 +208,7 @@ def test_all_faults_are_told_at_once_and_left_out_by_choice_alone(tmp_path, soun
     (tmp_path / "audio" / "broken.wav").write_bytes(b"RIFF")
     soundfile.write(tmp_path / "audio" / "empty.wav", np.zeros(0), RATE)
     faulty = [
-        ("audio/0.wav", ["a", "b"], "c", "none of the options"),
+        ("audio/0.wav", ["a", "b"], "c", "not one of the options"),
         ("audio/0.wav", ["a", "A"], "a", "an option is repeated"),
         ("audio/0.wav", ["a"], "a", "it has 1 option"),
         ("audio/0.wav", ["a", "F. Scott"], "a", "begins as if it were lettered"),
@@ -225,7 +225,7 @@ def test_all_faults_are_told_at_once_and_left_out_by_choice_alone(tmp_path, soun
     path = written(tmp_path, "jsonl", rows)
     with pytest.raises(DatasetError) as error:
         open_data(path)
-    for part in ("10 of 11 questions", "2: another row has the same id", "2: a file is not there", "--skip-invalid"):
+    for part in ("10 of 11 questions", "2: another row has the same id", "2: a file is missing", "--skip-invalid"):
         assert part in str(error.value)
     assert all(fault in str(error.value) for *_, fault in faulty)
     with pytest.warns(UserWarning, match=r"10 of 11 questions .* left out: .*f0"):
