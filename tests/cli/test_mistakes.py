@@ -182,7 +182,7 @@ STREET = "build --data animals --set labels=street.csv --set "
 """With strong labels beside a folder."""
 
 LABELS = [
-    (f"{LABELLED}format=dessed", "there is no format of labels 'dessed'; did you mean 'desed'"),
+    (f"{LABELLED}format=dessed", "there is no label format 'dessed'; did you mean 'desed'"),
     (f"{LABELLED}ask=detectoin", "there is no task 'detectoin'; did you mean 'detection'"),
     (f"{LABELLED}ask=detection/last", "the task 'detection' has no variant 'last'"),
     (f"{LABELLED}columns=onset", "columns has 'onset'; give FIELD=HEADING"),

@@ -175,7 +175,7 @@ class TestWhatCannotBeUsed:
             "text": "cannot be read: ",
             "nan": "has values that are not finite",
             "slow": "has a rate of 500 Hz",
-            "many": "claims 17 channels",
+            "many": "declares 17 channels",
             "again": "is the same recording as 'dog/0.wav'; leave one out, or give both",
         }.items():
             assert reasons[f"dog/{name}.wav"].startswith(reason)

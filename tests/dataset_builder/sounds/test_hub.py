@@ -408,7 +408,7 @@ class TestArguments:
             ("esc51", r"no data set 'esc51': not .* and not a known name; .*'esc50'"),
             ("esc50", "offline"),
             ("esc50=", "the data set is 'esc50=', but there is no folder after the =; esc50=FOLDER reads a copy"),
-            ("esc50=nowhere", "and 'nowhere' is not a folder: esc50=FOLDER reads a copy"),
+            ("esc50=nowhere", "but 'nowhere' is not a folder; esc50=FOLDER reads a copy"),
             ("nowhere.yaml", r"cannot read the settings in nowhere\.yaml: No such file"),
         ):
             with pytest.raises(DatasetError, match=message):

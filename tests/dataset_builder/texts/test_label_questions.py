@@ -235,7 +235,7 @@ class TestRefused:
         for arguments, message in (
             (([], audio), "there are no label files"),
             ((labels, tmp_path / "none"), "which does not exist"),
-            ((labels, audio, "dessed"), "there is no format of labels 'dessed'; did you mean 'desed'"),
+            ((labels, audio, "dessed"), "there is no label format 'dessed'; did you mean 'desed'"),
             (([labels, labels], audio), "labels of Y01, Y02, Y03, Y04, Y05 and 5 more are in validation.tsv as well"),
         ):
             with pytest.raises(DatasetError if len(arguments) == 3 or message[0] == "l" else InputError, match=message):
@@ -325,5 +325,5 @@ def test_what_cannot_be_negatives_is_refused(files, tmp_path):
     with pytest.raises(InputError, match="which does not exist"):
         open_annotated(labels, audio, negatives=[negatives], negatives_audio=tmp_path / "nowhere")
     other, other_audio = write_audiotime(tmp_path / "other", {"a.wav": {"Church bell": [[1.0, 2.0]]}})
-    with pytest.raises(AnnotationError, match=r"no clip of AudioTime has a label of the recordings.*Church bell"):
+    with pytest.raises(AnnotationError, match=r"no AudioTime clip has a label of the recordings.*Church bell"):
         open_annotated(labels, audio, negatives=[other], negatives_audio=other_audio)

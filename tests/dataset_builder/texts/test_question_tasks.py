@@ -256,7 +256,7 @@ class TestQuestions:
             draw_questions([clip((0, 1, "Aa")), clip((0, 1, "aa"), name="s")])
         with pytest.raises(QuestionError, match=r"the label .B\. dog. begins like a lettered option"):
             draw_questions([clip((0, 1, "B. dog"))])
-        with pytest.raises(InputError, match="counts are"):
+        with pytest.raises(InputError, match="counts is"):
             QuestionSettings(counts=(1,))
         with pytest.raises(InputError, match="2 to 26"):
             QuestionSettings(counts=tuple(range(1, 28)))

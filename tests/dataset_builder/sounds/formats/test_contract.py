@@ -160,7 +160,7 @@ def test_files_that_leave_a_doubt_are_not_guessed(tmp_path, name, text, format):
         format_of(place)
     assert f"of {', '.join(FORMATS)} " in str(raised.value)
     first = text.partition("\n")[0].split("\t" if "\t" in text else ",")
-    assert f"its first line is {', '.join(first)!r}" in str(raised.value)
+    assert f"the first line is {', '.join(first)!r}" in str(raised.value)
 
 
 def test_files_that_are_no_json_and_formats_that_are_none(tmp_path):

@@ -62,7 +62,7 @@ class TestDesed:
             refused(desed(("Y1.wav", 0, 1, "Cat"), line), "desed", message)
         # All at once, and of many the first.
         path = desed(("Y1.wav", 5, 5, "Dog"), ("Y1.wav", "x", 5, "Dog"), ("Y1.wav", 0, 1, "Dog"))
-        lines = refused(path, "desed", "2 things are wrong")
+        lines = refused(path, "desed", "2 problems")
         assert [line.split(":")[1] for line in lines[1:]] == ["2", "3"]
         refused(desed(*[("Y1.wav", 5, 5, "Dog")] * 50), "desed", r"and 30 more$")
 
@@ -71,7 +71,7 @@ class TestDesed:
             (("Y1.wav", 9), "'Y1' lasts 9 s, but 10 s in an earlier line"),
             (("Y2.wav", 0), "the duration of 'Y2' is 0 s; it must be more than 0"),
             (("Y2.wav", "long"), "the duration is 'long'"),
-            (("Y2.wav",), "expected are a name and seconds"),
+            (("Y2.wav",), "expected: a name and seconds"),
         ):
             path = desed(("Y1.wav", 0, 1, "Dog"), durations=(("Y1.wav", 10), second))
             refused(path, "desed", f"validation_durations.tsv:3: {message}")

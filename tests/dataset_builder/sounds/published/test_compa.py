@@ -168,7 +168,7 @@ def test_counts_other_than_the_published_are_said(folder, monkeypatch):
         (folder / name).write_bytes(content)
     with (folder / "huge.csv").open("wb") as stream:
         stream.truncate(LARGEST_FILE + 1)
-    with pytest.warns(UserWarning, match="left out: .*broken.* cannot be read") as raised:
+    with pytest.warns(UserWarning, match="skipped: .*broken.* cannot be read") as raised:
         assert open_data(f"compa:{folder}").recipes == (ORDER, ATTRIBUTE)
     assert len(raised) == 2
     for name in ("empty.csv", "huge.csv"):
@@ -181,7 +181,7 @@ class TestWhatIsWrong:
             (folder / name).unlink()
         (folder / "CompA Attribute/CompA_attribute_files/A1_rev.wav").unlink()
         assert problems_of(folder).splitlines() == [
-            f"compa:{folder}: 4 things are wrong:",
+            f"compa:{folder}: 4 problems:",
             f"  Compa-Attribute.csv:3, reversed_pair_file.1: no file 'A1_rev.wav' in {folder}",
             f"  {TABLE}:2, reversed_pair_file: no file 'X0_rev.wav' in {folder}",
             f"  {TABLE}:2, triplet_file: no file 'X0_trip.wav' in {folder}",

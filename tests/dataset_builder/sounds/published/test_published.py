@@ -67,7 +67,7 @@ class TestArchives:
         for signature, place in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
             struct.pack_into("<I", content, content.index(signature) + place, 1_000)
         path.write_bytes(content)
-        with pytest.raises(DatasetError, match=r"cannot be unpacked|and claims 1,000"):
+        with pytest.raises(DatasetError, match=r"cannot be unpacked|but declares 1,000"):
             ZippedFiles(path).file("a.wav")
         content = bytearray(archive(path, ("a.wav", os.urandom(5_000))).read_bytes())
         content[2_000] ^= 255

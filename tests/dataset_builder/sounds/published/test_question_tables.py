@@ -212,8 +212,8 @@ def test_all_faults_are_told_at_once_and_left_out_by_choice_alone(tmp_path, soun
         ("audio/0.wav", ["a", "A"], "a", "an option is repeated"),
         ("audio/0.wav", ["a"], "a", "it has 1 option"),
         ("audio/0.wav", ["a", "F. Scott"], "a", "begins as if it were lettered"),
-        ("audio/9.wav", ["a", "b"], "a", "a file is not there"),
-        ("../secret.wav", ["a", "b"], "a", "a file is not there"),
+        ("audio/9.wav", ["a", "b"], "a", "a file is missing"),
+        ("../secret.wav", ["a", "b"], "a", "a file is missing"),
         ("audio/broken.wav", ["a", "b"], "a", "a sound cannot be read"),
         ("audio/empty.wav", ["a", "b"], "a", "a sound is empty"),
     ]
