@@ -87,20 +87,15 @@ ALLOWED = {
 """Hits that are right: the start of a path and the words of the hit, with the reason."""
 
 AT_MOST: dict[str, int] = {
-    "CONTRIBUTING.md": 3,
-    "SECURITY.md": 3,
-    "api": 2,
     "benchmarks": 12,
     "bridges": 9,
     "cli": 30,
-    "docs/understand": 3,
+    "docs/understand": 1,
     "encoders": 227,
     "evaluator": 239,
     "examples": 5,
     "leaderboard": 55,
-    "metrics": 217,
     "push_scripts": 14,
-    "tasks": 115,
     "training": 60,
 }
 """Hits by folder, which only fall: lower a number when texts are rewritten."""
