@@ -171,7 +171,7 @@ DATA = [
     ),
     ("data animals --write nowhere/x.yaml", "--write is 'nowhere/x.yaml', and there is no folder 'nowhere'"),
     ("captions table.csv", "has the columns file_name, animal; captions are in caption"),
-    ("captions notes.txt --set seed=7", "captions are those of notes.txt, or of data (--set); give one of both"),
+    ("captions notes.txt --set seed=7", "captions are read from notes.txt or from data (--set); give one of both"),
     ("captions empty.txt", "has no caption"),
 ]
 
@@ -211,9 +211,9 @@ MODELS_THAT_ANSWER = [
     ("evaluate first --set prompt=raeson", "prompt is 'raeson'; it is one of direct, text, reason: did you mean"),
     ("run first --set prompt=reason --set scoring=letters", "the prompt 'reason' has a model write its reasons first"),
     ("evaluate random --tasks a_coat --set prompt=reason", "prompt"),
-    ("evaluate rms --tasks a_coat --set spread=true", "spread is about models that answer questions"),
-    ("evaluate rms --tasks a_coat --set temperature=none", "temperature is about models behind a server"),
-    ("evaluate rms --tasks a_coat --set twin_seeds=0,1", "twin_seeds is about twins"),
+    ("evaluate rms --tasks a_coat --set spread=true", "spread only affects audio language models"),
+    ("evaluate rms --tasks a_coat --set temperature=none", "temperature only affects models behind a server"),
+    ("evaluate rms --tasks a_coat --set twin_seeds=0,1", "twin_seeds only affects untrained twins"),
     ("evaluate random --set twin_seeds=a", "twin_seeds is 'a'; it is whole numbers with commas between them"),
     ("evaluate random --set twin_seeds=0,-1", "twin_seeds is 0, -1; it is whole numbers from 0 on"),
     ("evaluate random --set twin_seeds=empty", "twin_seeds is empty; it is whole numbers from 0 on"),
