@@ -1,7 +1,7 @@
-"""The base class of all audio models, `Model`, and the checks of a model's input and output.
+"""The base class of all audio models, `Model`, and checks of the input and output of models.
 
-The methods of a class decide the abilities of its models (`Model.abilities`). Encoders work in two stages, so that a
-pipeline can overlap them: `prepare` (resampling and the front end) and `forward` (the model).
+The methods that a class overrides decide the abilities of its models (`Model.abilities`). Encoders work in two stages,
+`prepare` (resampling and the front end) and `forward` (the model), so that a pipeline can overlap them.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 """Names of a question's options, in their order."""
 
 By = Literal["letters", "options"]
-"""The tokens whose likelihood is taken: the first of an option's letter, among all with which an answer may begin; or
-those of its text, in the mean."""
+"""Which likelihood scores an option: ``letters``: the likelihood of its letter as first token;
+``options``: the mean over the tokens of its text."""
 
 EventDict = Mapping[str, Any]
-"""``onset`` and ``offset``, seconds from the start of the clip, and ``label``, a text; as in the column ``events``."""
+"""A detected event: ``onset`` and ``offset`` in seconds from the start of the clip, and ``label``, a text."""
 
 SERVER = "server"
-"""The device of a model that runs elsewhere."""
+"""The value of `Model.device` for a model on a server."""
 
 ABILITIES = {
     "audio": ("embed", "embed clips"),
@@ -53,49 +53,49 @@ ABILITIES = {
     "labels": ("", "read labels in place of sound"),
     "read": ("", "answer without a clip"),
 }
-"""The abilities of models: for each its method, where there is one, and the verb for messages."""
+"""The abilities of models: name -> the method that implements it (empty if none) and a verb for messages."""
 
 ENCODER = frozenset({"audio"})
 TEXT_ENCODER = frozenset({"audio", "text"})
 LANGUAGE_MODEL = frozenset({"answer"})
 FRAME_ENCODER = frozenset({"audio", "frames"})
-"""The kinds of models that tasks ask for, by the abilities that they need."""
+"""Names of the kinds of models that tasks need, by their abilities."""
 
 _KINDS = {
     ENCODER: "audio encoder",
     TEXT_ENCODER: "audio–text encoder",
     LANGUAGE_MODEL: "audio language model",
-    FRAME_ENCODER: "encoder that gives frames",
+    FRAME_ENCODER: "encoder with frame outputs",
 }
 
 
 def kind_name(needs: frozenset[str]) -> str:
-    """A kind of model in words, by the abilities that it needs."""
+    """Name the kind of model that has these abilities, for messages."""
     verbs = listed([verb for word, (_, verb) in ABILITIES.items() if word in needs])
     return _KINDS.get(needs, f"model that can {verbs}")
 
 
 OBJECT = "object-"
-"""First part of the revision of a model that is an object of a Python session and states no revision."""
+"""First part of the revision of a model object (in a Python session) that has no `revision`."""
 
 
 @dataclass(frozen=True)
 class ModelCard:
-    """The exact identity of a model as it is run.
+    """The exact identity of a model and of the way it is run.
 
     Attributes:
-        id: name of the model; result files are named by it.
-        revision: a version for a baseline, the commit of a Hub repository or the SHA-256 of the weights and settings of
-            a folder; for a twin its seed with the facts of the model: commit, weights, settings.
-        sample_rate: rate in Hz that the model works at. Clips at any rate are resampled to it.
-        output_dim: length of an embedding; None for a model that gives none.
-        weights_sha256: SHA-256 of the weights; None where there are none, and for a twin.
-        parameters: number of weights of the part of the model that is run; None where it is not known or none.
-        paradigm: how the model was trained, in words; None where it is not known.
-        licence: of the weights, as their publisher states it; None where it is not known.
-        trained_on: data that the weights were trained on, both towers, in words; None where it is not stated.
-        front_end_version: raised when a change to the front end changes embeddings, so that stored ones are not reused.
-        options: its layer, pooling and precision.
+        id: name of the model; its result files bear this name.
+        revision: version of a baseline, commit of a Hub repository, or SHA-256 of the weights and settings of a folder;
+            for a twin, its seed with the commit, weights or settings of the model.
+        sample_rate: rate in Hz at which the model works. Clips at other rates are resampled to it.
+        output_dim: length of an embedding; None if the model does not embed.
+        weights_sha256: SHA-256 of the weights; None for a twin and for a model without weights.
+        parameters: number of weights in the part of the model that is run; None if unknown or if it has none.
+        paradigm: how the model was trained, in words; None if unknown.
+        licence: licence of the weights as their publisher states it; None if unknown.
+        trained_on: training data of the weights of both towers, in words; None if not stated.
+        front_end_version: raised when a change to the front end changes embeddings, so that cached ones are not reused.
+        options: layer, pooling and precision.
     """
 
     id: str
@@ -112,7 +112,7 @@ class ModelCard:
 
     @property
     def is_reusable(self) -> bool:
-        """Whether an equal card means an equal model, so that stored embeddings and results may be reused."""
+        """Whether an equal card implies an equal model, so that cached embeddings and results may be reused."""
         return not self.revision.startswith(OBJECT)
 
 
@@ -124,12 +124,12 @@ class ClipError(AudioCompositionalityError):
     """One clip of a batch cannot be embedded.
 
     Attributes:
-        reason: why.
-        row: place of the clip in its batch, counted from 0.
+        reason: why it cannot.
+        row: index of the clip in its batch, from 0.
     """
 
     def __init__(self, reason: str, row: int, clip: str | None = None) -> None:
-        """`clip` is the clip's id, which the message names where it is known, else the row."""
+        """Build the message, which names the clip by its id `clip` if given, else by its row."""
         super().__init__(f"row {row}: {reason}" if clip is None else f"clip '{clip}': {reason}")
         self.reason = reason
         self.row = row
@@ -137,12 +137,12 @@ class ClipError(AudioCompositionalityError):
 
 @dataclass(frozen=True)
 class GivenClip:
-    """A clip as the input of a model that answers.
+    """A clip as input of an audio language model.
 
     Attributes:
         waveform: float32 [samples] in [-1, 1]; empty for a model that reads labels.
         sample_rate: Hz.
-        row: all columns of the recipe, without the sound, for a model that reads labels; else None.
+        row: all columns of the recipe except the sound, for a model that reads labels; None for other models.
     """
 
     waveform: FloatArray
@@ -152,13 +152,13 @@ class GivenClip:
 
 @dataclass(frozen=True)
 class GivenQuestion:
-    """A prompt about clips, with a number that comes back with its answer.
+    """A prompt about clips, with a number that its answer repeats.
 
     Attributes:
         index: the number.
         clips: as in `Model.answer`.
         prompt: the text.
-        options: the texts of its options, where their likelihoods are wanted.
+        options: texts of the options if their likelihoods are wanted, else None.
     """
 
     index: int
@@ -170,22 +170,22 @@ class GivenQuestion:
 def given_questions(
     clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]] | None = None
 ) -> list[GivenQuestion]:
-    """The arguments of `Model.answer` or `Model.score_options` as questions, numbered from 0.
+    """Return the arguments of `Model.answer` or `Model.score_options` as questions, numbered from 0.
 
     Raises:
-        InputError: there are not as many clips, or options, as prompts.
+        InputError: the numbers of clips, prompts and options differ.
     """
     for what, given in (("clips", clips), ("lists of options", prompts if options is None else options)):
         if len(given) != len(prompts):
-            raise InputError(f"there are {len(prompts)} prompts for {len(given)} {what}; there must be as many")
+            raise InputError(f"there are {len(prompts)} prompts but {len(given)} {what}; the numbers must be equal")
     every = [()] * len(prompts) if options is None else options
     return [GivenQuestion(index, *one) for index, one in enumerate(zip(clips, prompts, every, strict=True))]
 
 
 GivenAnswer = tuple["str | list[float]", Mapping[str, Any]]
-"""An answer: its text or the log-likelihoods of its options; and further facts, as JSON values by name:
-``finish_reason``, which is ``length`` for an answer that was cut, ``tokens``, the number written, and ``only``, what a
-server returned instead of a text, see `WITHOUT_TEXT`."""
+"""An answer (its text, or the log-likelihoods of its options) and further facts, JSON values by name:
+``finish_reason``, which is ``length`` for a truncated answer; ``tokens``, the number of generated tokens; and ``only``,
+what a server returned instead of text, see `WITHOUT_TEXT`."""
 
 WITHOUT_TEXT = {
     "reasoning": "the server returned no final answer (reasoning only) to {count} questions, which count as wrong; "
@@ -194,15 +194,15 @@ WITHOUT_TEXT = {
     "without tools",
     "transcript": "the server returned speech without text to {count} questions; its transcript is the answer",
 }
-"""The warning about questions for which a server returned no text, by what it returned instead."""
+"""Warnings about questions to which a server returned no text, by what it returned instead."""
 
 
 AnswerStream = Generator[tuple[int, "GivenAnswer | ClipError"], None, None]
-"""Answers as they come, each with the number of its question; or the reason why a model takes no such clip."""
+"""Answers as they arrive, each with the index of its question; or the reason why the model cannot take its clip."""
 
 
 def in_order(answers: AnswerStream) -> list[Any]:
-    """The texts or log-likelihoods of answers to `given_questions`.
+    """Collect the texts or log-likelihoods of answers to `given_questions`, in the order of the questions.
 
     Raises:
         ClipError: the model refuses a clip.
@@ -216,18 +216,18 @@ def in_order(answers: AnswerStream) -> list[Any]:
 
 
 class Model:
-    """An audio model. Its methods refuse; a subclass sets `card` and overrides the methods of its abilities.
+    """An audio model. A subclass sets `card` and overrides the methods of its abilities; the other methods raise.
 
     Attributes:
-        card: its identity.
+        card: identity of the model.
         device: torch device that it computes on, such as ``cpu`` or ``cuda:0``.
-        asks_about_others: whether it has to be given, for each prompt, the clip of another one.
-        batch_size: questions a batch, for a model that forms its own batches, such as of clips of similar length; None
-            for others.
-        needs_columns: columns that questions must have for it, such as ``options``.
-        questions_per_call: number of questions that such a model expects in a call.
-        limit_seconds: the longest clip that it answers about; None where no limit is known.
-        new_tokens: most tokens of an answer; None where the model has no such setting.
+        asks_about_others: whether the caller must pass, with each prompt, the clip of another prompt.
+        batch_size: questions per batch, for a model that forms its own batches (for example of clips of similar
+            length); None for other models.
+        needs_columns: columns of questions that the model needs, such as ``options``.
+        questions_per_call: number of questions that a model with its own batches expects in a call.
+        limit_seconds: length of the longest clip that it accepts with a question; None if no limit is known.
+        new_tokens: maximum number of tokens of an answer; None if the model has no such setting.
     """
 
     card: ModelCard
@@ -241,16 +241,16 @@ class Model:
 
     @property
     def abilities(self) -> frozenset[str]:
-        """Its abilities, words of `ABILITIES`: by default those whose methods its class has.
+        """Abilities of the model, keys of `ABILITIES`; by default those whose methods its class overrides.
 
-        ``labels`` means that it answers from the rows of clips (`GivenClip.row`) instead of their sound, ``read`` that
-        it also answers a prompt with no clip.
+        ``labels``: it answers from the rows of clips (`GivenClip.row`) instead of their sound. ``read``: it also
+        answers prompts without a clip.
         """
         methods = ((word, method) for word, (method, _) in ABILITIES.items() if method)
         return frozenset(word for word, name in methods if getattr(type(self), name) is not getattr(Model, name))
 
     def require(self, ability: str) -> None:
-        """Refuse a missing ability.
+        """Raise an error if the model lacks an ability.
 
         Raises:
             ModelError: names the model and its abilities.
@@ -259,96 +259,96 @@ class Model:
             raise self.refusal(ability)
 
     def refusal(self, ability: str) -> ModelError:
-        """The error about a missing ability."""
+        """Return the error about a missing ability."""
         able = [verb for word, (_, verb) in ABILITIES.items() if word in self.abilities]
-        can = f"it can {listed(able)}" if able else "there is nothing that it can do"
+        can = f"it can {listed(able)}" if able else "it has no abilities"
         return ModelError(f"'{self.card.id}' cannot {ABILITIES[ability][1]}; {can}")
 
     @property
     def clips_card(self) -> ModelCard:
-        """The card under which its embeddings of clips are stored."""
+        """Card that identifies its embeddings of clips in the cache."""
         return self.card
 
     def prepare(self, waveforms: ArrayLike, sample_rate: int) -> Any:
-        """The first stage of `embed`, which may run ahead of the second; by default nothing is done in it."""
+        """First stage of `embed`, which may run ahead of the second; by default the clips are passed on unchanged."""
         return waveforms, sample_rate
 
     def forward(self, features: Any) -> FloatArray:
-        """The second stage of `embed`: float32 [n, output_dim] from the output of `prepare`."""
+        """Second stage of `embed`: return float32 [n, output_dim] from the output of `prepare`."""
         return check_embeddings(self.embed(*features), self)
 
     def embed(self, waveforms: ArrayLike, sample_rate: int) -> FloatArray:
         """Embed clips of equal length.
 
         Args:
-            waveforms: [n, samples], floating within [-1, 1], or int16.
+            waveforms: [n, samples], floating point within [-1, 1], or int16.
             sample_rate: their rate in Hz.
 
         Returns:
-            float32 [n, output_dim]; a row depends on its own clip only.
+            float32 [n, output_dim]; each row depends on its own clip only.
         """
         raise self.refusal("audio")
 
     def embed_frames(self, waveforms: ArrayLike, sample_rate: int) -> tuple[FloatArray, float]:
-        """Embed every frame of clips; arguments as for `embed`.
+        """Embed every frame of clips; for the arguments see `embed`.
 
         Returns:
-            float32 [n, frames, dim], the distance between frames in seconds. Frame i is about the sound around
+            float32 [n, frames, dim], and the distance between frames in seconds. Frame i describes the sound around
             (i + 1/2) times that distance.
         """
         raise self.refusal("frames")
 
     def embed_text(self, texts: Sequence[str]) -> FloatArray:
-        """Embed texts into the space of clips: float32 [n, output_dim]; a row depends on its own text only."""
+        """Embed texts into the space of clips: float32 [n, output_dim]; each row depends on its own text only."""
         raise self.refusal("text")
 
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
         """Answer prompts, each about its clips.
 
         Args:
-            clips: for each prompt a list, today of one clip: an object with ``waveform``, float32 [samples] in [-1, 1],
-                and ``sample_rate`` in Hz; see `GivenClip`.
-            prompts: as many.
+            clips: for each prompt a list, currently of one clip: an object with ``waveform``, float32 [samples] in
+                [-1, 1], and ``sample_rate`` in Hz; see `GivenClip`.
+            prompts: one text per list of clips.
 
         Returns:
-            a text each, as long as prompts; it depends on its own clips and prompt only.
+            one text per prompt; each depends on its own clips and prompt only.
         """
         raise self.refusal("answer")
 
     def score_options(
         self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: By
     ) -> list[list[float]]:
-        """The log-likelihood of each option as the answer to one prompt about its clips.
+        """Return the log-likelihood of each option as the answer to a prompt about its clips.
 
         Args:
             clips: as for `answer`.
-            prompts: as many.
+            prompts: one text per list of clips.
             options: for each prompt two or more texts, in the order in which the prompt calls them A, B, C and so on.
             by: one of `scorings`; see `By`.
 
         Returns:
-            for each prompt a natural logarithm for each option, at most 0; they depend on its own clips, prompt and
+            for each prompt one natural logarithm per option, at most 0; each depends on its own clips, prompt and
             options only.
         """
         raise self.refusal("score")
 
     def answers(self, questions: Iterable[GivenQuestion], by: By | None = None, *, size: int) -> AnswerStream:
-        """Answer questions, and yield each answer as soon as it is there, in any order.
+        """Answer questions, and yield each answer as soon as it is available, in any order.
 
-        By default questions are put by `answer` or `score_options` in calls of several. Which questions share a call
-        depends on their numbers alone: within rounding, an answer may depend on the rest of the call.
+        By default, questions are passed to `answer` or `score_options`, several per call. The numbers of the questions
+        alone decide which of them share a call: within rounding, an answer may depend on the rest of its call.
 
         Args:
-            questions: any number; they are read as they can be put, at times by another thread.
+            questions: any number; they are read only when needed, possibly by another thread.
             by: see `score_options`; None for written answers.
-            size: most questions at a time.
+            size: maximum number of questions per call.
 
         Yields:
-            the number of a question and its answer, or the reason why the model takes no such clip.
+            the index of a question and its answer, or the reason why the model cannot take its clip.
 
         Raises:
-            ModelError: the model does not give an answer to each question. Answers that were under way are yielded
-                before.
+            ModelError: the model did not answer each question. Answers that had begun are yielded
+                first.
         """
         for _, together in groupby(questions, key=lambda question: question.index // size):
             batch = list(together)
@@ -367,74 +367,76 @@ class Model:
                 break
 
     def _check_given(self, given: Any, count: int, by: By | None) -> None:
-        """Refuse the output of `answer` or `score_options` that is not an answer to each of so many prompts."""
+        """Raise an error if the output of `answer` or `score_options` does not hold an answer to each prompt."""
         name = f"'{self.card.id}'"
         is_list = isinstance(given, Sequence) and not isinstance(given, str)
         if by is not None:
             if not is_list or len(given) != count:
-                raise ModelError(f"{name} gave no list of scores for each of the {count} prompts")
+                raise ModelError(f"{name} returned no list of scores for each of the {count} prompts")
             return
         if not is_list:
-            raise ModelError(f"{name} answered with a {type(given).__name__}; it must give a list of texts")
+            raise ModelError(f"{name} returned a {type(given).__name__}; it must return a list of texts (str)")
         if len(given) != count:
-            raise ModelError(f"{name} gave {len(given)} answers to {count} prompts; it must give one to each")
+            raise ModelError(f"{name} returned {len(given)} answers to {count} prompts; it must return one per prompt")
         for answer in given:
             if not isinstance(answer, str):
-                raise ModelError(f"{name} gave a {type(answer).__name__} as an answer; each must be a text (str)")
+                raise ModelError(f"{name} returned a {type(answer).__name__} as an answer; each must be a text (str)")
 
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
-        """Learn anew from questions with their answers; equal input gives an equal model.
+        """Train the model from scratch on questions with their answers; equal input gives an equal model.
 
         Args:
-            rows: of the split ``train``, without their sound; all columns of the recipe.
-            clips: the clip of each row in order. They are read lazily, so that a text-only model reads none. The
-                samples of a clip that cannot be used are NaN.
+            rows: rows of the split ``train`` without their sound; all columns of the recipe.
+            clips: the clip of each row in order. They are read lazily, so that a text-only model reads none. Clips
+                that cannot be used hold NaN.
         """
         raise self.refusal("learn")
 
     def detect_events(self, clips: Sequence[Any]) -> list[list[EventDict]]:
-        """The events of each clip, in any order; clips are objects as in `answer`."""
+        """Detect the events of each clip, in any order; clips are objects as in `answer`."""
         raise self.refusal("events")
 
     @property
     def scorings(self) -> tuple[str, ...]:
-        """Values of ``by`` that `score_options` takes."""
+        """Values of ``by`` that `score_options` accepts."""
         return ("letters", "options") if "score" in self.abilities else ()
 
     def with_new_tokens(self, count: int) -> Model:
-        """The same model with answers of at most so many tokens; its id says so.
+        """Return this model with answers of at most `count` tokens; its id states the limit.
 
         Raises:
-            ModelError: it has no such setting.
+            ModelError: the model has no such setting.
         """
-        raise ModelError(f"'{self.card.id}' knows of no number of tokens")
+        raise ModelError(f"'{self.card.id}' has no limit on the tokens of an answer")
 
     def single_clips(self, clips: Sequence[Sequence[Any]]) -> list[Any]:
-        """The clip of each prompt, for a model that takes one.
+        """Return the clip of each prompt, for a model that takes one clip per prompt.
 
         Raises:
-            ModelError: a prompt is about none, or about several.
+            ModelError: a prompt has no clip, or several.
         """
         return [self.single_clip(some, place) for place, some in enumerate(clips)]
 
     def single_clip(self, clips: Sequence[Any], place: int) -> Any:
-        """The only clip of the prompt at a place; raises as `single_clips`."""
+        """Return the only clip of the prompt at index `place`; raises as `single_clips`."""
         if not isinstance(clips, Sequence):
-            raise ModelError(f"clips are a list for each prompt, [[clip], …], but that of prompt {place} is not a list")
+            raise ModelError(
+                f"clips must be one list per prompt, [[clip], …]; the entry of prompt {place} is not a list"
+            )
         if len(clips) != 1:
             count = len(clips) or "no"
-            raise ModelError(f"'{self.card.id}' takes one clip a prompt, but prompt {place} is about {count} clips")
+            raise ModelError(f"'{self.card.id}' takes one clip per prompt, but prompt {place} has {count} clips")
         return clips[0]
 
     def rows_of(self, clips: Sequence[Sequence[Any]]) -> list[Mapping[str, Any]]:
-        """The row of the clip of each prompt, for a model that reads labels.
+        """Return the row of each prompt's clip, for a model that reads labels.
 
         Raises:
-            ModelError: a clip has none.
+            ModelError: a clip has no row.
         """
         rows = [getattr(clip, "row", None) for clip in self.single_clips(clips)]
         if any(row is None for row in rows):
-            raise ModelError(f"'{self.card.id}' takes no sound: it answers from the labels of rows (GivenClip.row)")
+            raise ModelError(f"'{self.card.id}' reads no sound; each clip needs its labels (GivenClip.row)")
         return [row for row in rows if row is not None]
 
 
@@ -452,7 +454,7 @@ class _Forwarded:
 
 
 class Wrapper(Model, ABC):
-    """A model around another one, whose attributes for asking it forwards. A subclass states its abilities.
+    """A model around another one. Attributes that callers read are forwarded; a subclass states its abilities.
 
     Attributes:
         model: the wrapped model.
@@ -467,31 +469,31 @@ class Wrapper(Model, ABC):
     new_tokens: Any = _Forwarded()
 
     def __init__(self, model: Model) -> None:
-        """Take a model; `make_card` has to work by then."""
+        """Wrap a model; `make_card` is called at once."""
         self.model = model
         self.card = self.make_card()
 
     @abstractmethod
     def make_card(self) -> ModelCard:
-        """The card, from the wrapped model's."""
+        """Make the card from the wrapped model's card."""
 
     def changed(self, questions: Iterable[GivenQuestion], size: int) -> Iterable[GivenQuestion]:
-        """The questions as they are put to the wrapped model; at most so many are read ahead."""
+        """Yield the questions as the wrapped model receives them; at most `size` are read ahead."""
         return questions
 
     def answers(self, questions: Iterable[GivenQuestion], by: By | None = None, *, size: int) -> AnswerStream:
-        """As the wrapped model's, to the changed questions."""
+        """Yield the wrapped model's answers to the changed questions."""
         return self.model.answers(self.changed(questions, size), by, size=size)
 
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
-        """As the wrapped model's, to the changed questions; see `Model.answer`."""
+        """Return the wrapped model's answers to the changed questions; see `Model.answer`."""
         self.require("answer")
         return in_order(self.answers(given_questions(clips, prompts), size=len(prompts) or 1))
 
     def score_options(
         self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: By
     ) -> list[list[float]]:
-        """As the wrapped model's, to the changed questions; see `Model.score_options`."""
+        """Return the wrapped model's scores for the changed questions; see `Model.score_options`."""
         self.require("score")
         return in_order(self.answers(given_questions(clips, prompts, options), by, size=len(prompts) or 1))
 
@@ -510,13 +512,13 @@ class StagedEncoder(Model, ABC, Generic[Features]):
         """Validate clips, resample them to the encoder's rate and compute the features of its model.
 
         Args:
-            waveforms: [n, samples], floating within [-1, 1], or int16.
+            waveforms: [n, samples], floating point within [-1, 1], or int16.
             sample_rate: their rate in Hz.
 
         Raises:
-            InputError: on a wrong shape, type or rate.
-            ModelError: on clips that the model cannot take.
-            ClipError: when one clip is to blame (NaN, infinity); it carries the row.
+            InputError: wrong shape, type or rate.
+            ModelError: clips that the model cannot take.
+            ClipError: one clip holds NaN or infinity; the error carries its row.
         """
         clips = resample(check_waveforms(waveforms), check_sample_rate(sample_rate), self.card.sample_rate)
         return self._extract_features(clips)
@@ -525,16 +527,16 @@ class StagedEncoder(Model, ABC, Generic[Features]):
         """Embed the output of `prepare`: float32 [n, output_dim].
 
         Raises:
-            ClipError: when an embedding is not finite.
-            ModelError: when the model returned another shape than it should.
+            ClipError: an embedding is not finite.
+            ModelError: the model returned a wrong shape.
         """
         return check_embeddings(self._run_model(features), self)
 
     def embed(self, waveforms: ArrayLike | Sequence[ArrayLike], sample_rate: int) -> FloatArray:
         """Embed clips: `forward(prepare(waveforms, sample_rate))`; see `Model.embed`.
 
-        Clips of different lengths may be given as a list of [samples] arrays. Clips of one length are embedded
-        together, so that none is padded to another's length.
+        Clips of different lengths may be passed as a list of [samples] arrays. Clips of equal length are embedded
+        together, so that no clip is padded to another's length.
         """
         if not isinstance(waveforms, (list, tuple)) or len({np.shape(clip) for clip in waveforms}) <= 1:
             return self.forward(self.prepare(np.asarray(waveforms), sample_rate))
@@ -547,7 +549,7 @@ class StagedEncoder(Model, ABC, Generic[Features]):
 
     @abstractmethod
     def _extract_features(self, clips: FloatArray) -> Features:
-        """Features of valid clips, float32 [n, samples] at the encoder's own rate."""
+        """Features of valid clips, float32 [n, samples] at the encoder's rate."""
 
     @abstractmethod
     def _run_model(self, features: Features) -> FloatArray:
@@ -555,31 +557,31 @@ class StagedEncoder(Model, ABC, Generic[Features]):
 
 
 class WaveformEncoder(StagedEncoder[FloatArray]):
-    """An encoder whose features are the waveforms themselves, float32 [n, samples] at its own rate."""
+    """An encoder whose features are the waveforms, float32 [n, samples] at its own rate."""
 
     def _extract_features(self, clips: FloatArray) -> FloatArray:
         return clips
 
 
 def check_waveforms(waveforms: ArrayLike) -> FloatArray:
-    """Validated clips as float32 [n, samples] within [-1, 1].
+    """Validate clips and return them as float32 [n, samples] within [-1, 1].
 
-    Floating input is taken as it is, int16 is divided by 32,768.
+    Floating-point input keeps its values; int16 is divided by 32,768.
 
     Raises:
-        InputError: if the array is not 2-D, is empty, or is of another type.
-        ClipError: if a clip holds NaN or infinity.
+        InputError: the array is not 2-D, is empty, or has another type.
+        ClipError: a clip holds NaN or infinity.
     """
     array = np.asarray(waveforms)
     if array.ndim != 2:
         hint = "; wrap a single clip as waveform[None, :]" if array.ndim == 1 else ""
         raise InputError(f"waveforms have shape {array.shape}, but must be [n, samples]{hint}")
     if array.size == 0:
-        raise InputError(f"waveforms have shape {array.shape}, but must hold a clip and a sample at least")
+        raise InputError(f"waveforms have shape {array.shape}; they must hold at least one clip and one sample")
     if array.dtype == np.int16:
         return array.astype(np.float32) / np.float32(INT16_SCALE)
     if not np.issubdtype(array.dtype, np.floating):
-        raise InputError(f"waveforms are {array.dtype}, but must be floating within [-1, 1], or int16")
+        raise InputError(f"waveforms are {array.dtype}, but must be floating point within [-1, 1], or int16")
     clips: FloatArray = np.ascontiguousarray(array, dtype=np.float32)
     finite = np.isfinite(clips).all(axis=1)
     if not finite.all():
@@ -591,10 +593,10 @@ def check_waveforms(waveforms: ArrayLike) -> FloatArray:
 
 
 def check_sample_rate(sample_rate: int) -> int:
-    """The rate as an int.
+    """Return the rate as an int.
 
     Raises:
-        InputError: if it is no positive whole number of Hz.
+        InputError: it is not a positive whole number of Hz.
     """
     if isinstance(sample_rate, bool) or int(sample_rate) != sample_rate or sample_rate <= 0:
         raise InputError(f"sample rate {sample_rate!r} must be a positive whole number of Hz")
@@ -602,13 +604,13 @@ def check_sample_rate(sample_rate: int) -> int:
 
 
 def resample(clips: FloatArray, source_rate: int, target_rate: int) -> FloatArray:
-    """Clips [n, samples] resampled from one rate (Hz) to another by soxr at its quality "HQ" (20 bits).
+    """Resample clips [n, samples] from one rate (Hz) to another with soxr at its quality "HQ" (20 bits).
 
-    Each clip is resampled alone, so that its samples do not depend on its batch; between equal rates clips are
-    returned as they are.
+    Each clip is resampled alone, so that its samples do not depend on its batch. Clips are returned unchanged if the
+    rates are equal.
 
     Raises:
-        InputError: if the clips are too short to leave one sample.
+        InputError: the clips are too short to leave one sample.
     """
     if source_rate == target_rate:
         return clips
@@ -621,27 +623,27 @@ def resample(clips: FloatArray, source_rate: int, target_rate: int) -> FloatArra
 
 
 def output_dim_of(encoder: Model) -> int:
-    """Length of the embeddings of an encoder.
+    """Return the length of an encoder's embeddings.
 
     Raises:
-        ModelError: if its card states none.
+        ModelError: its card states none.
     """
     if encoder.card.output_dim is None:
-        raise ModelError(f"the card of '{encoder.card.id}' states no output_dim; that of an encoder must")
+        raise ModelError(f"the card of '{encoder.card.id}' has no output_dim; the card of an encoder needs one")
     return encoder.card.output_dim
 
 
 def check_embeddings(embeddings: NDArray[Any], encoder: Model, count: int | None = None) -> FloatArray:
-    """Embeddings as float32 [n, output_dim], known to be finite.
+    """Validate embeddings and return them as finite float32 [n, output_dim].
 
     Args:
         embeddings: output of a model.
-        encoder: whose card the check uses.
-        count: number of clips, where the caller knows it.
+        encoder: the model whose card states the expected length.
+        count: number of clips, if the caller knows it.
 
     Raises:
-        ModelError: on another shape or type.
-        ClipError: if a row is not finite.
+        ModelError: another shape or type.
+        ClipError: a row is not finite.
     """
     array, dim = np.asarray(embeddings), output_dim_of(encoder)
     rows = len(array) if count is None and array.ndim else count
@@ -649,7 +651,9 @@ def check_embeddings(embeddings: NDArray[Any], encoder: Model, count: int | None
         expected = f"[{'n' if count is None else count}, {dim if dim > 0 else 'dim'}]"
         raise ModelError(f"encoder '{encoder.card.id}' returned shape {array.shape}, but must return {expected}")
     if not np.issubdtype(array.dtype, np.floating):
-        raise ModelError(f"encoder '{encoder.card.id}' returned {array.dtype}, but must return floating embeddings")
+        raise ModelError(
+            f"encoder '{encoder.card.id}' returned {array.dtype}, but must return floating-point embeddings"
+        )
     finite = np.isfinite(array).all(axis=1)
     if not finite.all():
         row = int(np.argmin(finite))
@@ -664,25 +668,25 @@ def check_embeddings(embeddings: NDArray[Any], encoder: Model, count: int | None
 _WORD = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
 
 _SHOWN = 60
-"""Most characters of a text in a message."""
+"""Longest quotation of a text in a message, in characters."""
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text in their order, in lower case, without punctuation; parts joined by ' or - are one word."""
+    """Return the words of a text in order, in lower case, without punctuation; ' and - do not split a word."""
     return _WORD.findall(text.casefold())
 
 
 def check_texts(texts: Sequence[str]) -> list[str]:
-    """The texts as a list.
+    """Validate texts and return them as a list.
 
     Raises:
-        InputError: it is a single text, there are none, or one is no text or blank.
+        InputError: a single text instead of a list, an empty list, or an entry that is blank or no text.
     """
     if isinstance(texts, str):
-        raise InputError(f"texts are the one text {quoted(texts)}; pass a list of texts")
+        raise InputError(f"texts are the single text {quoted(texts)}; pass a list of texts")
     listed = list(texts)
     if not listed:
-        raise InputError("there are no texts; there must be one at least")
+        raise InputError("there are no texts; pass at least one")
     for row, text in enumerate(listed):
         if not isinstance(text, str):
             raise InputError(f"text {row} is {text!r}; it must be a str")
@@ -692,24 +696,26 @@ def check_texts(texts: Sequence[str]) -> list[str]:
 
 
 def check_text_embeddings(embeddings: NDArray[Any], encoder: Model, texts: Sequence[str]) -> FloatArray:
-    """Embeddings of texts as float32 [n, output_dim], known to be finite.
+    """Validate embeddings of texts and return them as finite float32 [n, output_dim].
 
     Args:
         embeddings: output of a model.
-        encoder: whose card the check uses.
+        encoder: the model whose card states the expected length.
         texts: the embedded texts.
 
     Raises:
-        ModelError: on another shape or type, or where a row is not finite.
+        ModelError: another shape or type, or a row that is not finite.
     """
     array, dim = np.asarray(embeddings), output_dim_of(encoder)
     if array.shape != (len(texts), dim):
         raise ModelError(
             f"'{encoder.card.id}' returned shape {array.shape} for texts, but must return [{len(texts)}, {dim}]: texts "
-            "and clips share a space"
+            "and clips must share a space"
         )
     if not np.issubdtype(array.dtype, np.floating):
-        raise ModelError(f"'{encoder.card.id}' returned {array.dtype} for texts, but must return floating embeddings")
+        raise ModelError(
+            f"'{encoder.card.id}' returned {array.dtype} for texts, but must return floating-point embeddings"
+        )
     finite = np.isfinite(array).all(axis=1)
     if not finite.all():
         row = int(np.argmin(finite))
@@ -718,17 +724,17 @@ def check_text_embeddings(embeddings: NDArray[Any], encoder: Model, texts: Seque
 
 
 def quoted(text: str) -> str:
-    """A text for a message: its beginning, between quotation marks."""
+    """Quote the beginning of a text for a message."""
     return f"'{shortened(text, _SHOWN)}'"
 
 
 def language_options(options: EncoderOptions, name: str) -> LanguageOptions:
-    """Options of a model that answers, out of those of any model.
+    """Return the options of an audio language model, taken from the options of any model.
 
-    The default precision of `EncoderOptions` becomes the device's own: only `LanguageOptions` can say float32.
+    The default precision of `EncoderOptions` becomes the device's own: only `LanguageOptions` can request float32.
 
     Raises:
-        ModelError: a layer, a pooling or compilation is asked for.
+        ModelError: the options hold a layer, a pooling or compilation.
     """
     if (options.layer, options.pooling, options.compile) != (
         DEFAULT_OPTIONS.layer,
@@ -736,8 +742,8 @@ def language_options(options: EncoderOptions, name: str) -> LanguageOptions:
         DEFAULT_OPTIONS.compile,
     ):
         raise ModelError(
-            f"'{name}' answers in words, so it takes no layer, pooling or compilation; where its audio encoder is "
-            f"meant, ask for 'tower:{name}'"
+            f"'{name}' is an audio language model and takes no layer, pooling or compilation; for its audio encoder, "
+            f"pass 'tower:{name}'"
         )
     if isinstance(options, LanguageOptions):
         return options

@@ -1,4 +1,4 @@
-"""The frames of an encoder as one embedding a clip: averaged in bins of time, one bin after the other."""
+"""The frames of an encoder as one embedding per clip: means in consecutive bins of time."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from numpy.typing import ArrayLike, NDArray
 from .base import FloatArray, Model, ModelCard, ModelError, Wrapper, check_waveforms
 
 FRAME_BIN = 0.1
-"""Seconds of a bin."""
+"""Length of a bin in seconds."""
 
 VERSION = 1
-"""It rises with any change that alters a binned frame."""
+"""Version of binned frames; raise it with any change that alters one."""
 
 
 class BinnedFrames(Wrapper):
-    """An encoder of clips of one length, whose embedding is its frames in bins of `FRAME_BIN`: float32 [bins × dim].
+    """An encoder of clips of one length; its embedding is its frames in bins of `FRAME_BIN`: float32 [bins × dim].
 
-    A bin is the mean of the frames whose middle lies in it; where frames are farther apart, the nearest one.
+    A bin is the mean of the frames whose middle lies in it; if frames are farther apart, the nearest frame.
     """
 
     def __init__(self, model: Model, seconds: float) -> None:
-        """Take a model that embeds frames; a second of silence shows how long they are.
+        """Wrap a model that embeds frames; a second of silence shows their length.
 
         Args:
-            model: with the ability ``frames``.
-            seconds: of every clip.
+            model: model with the ability ``frames``.
+            seconds: length of every clip.
 
         Raises:
-            ModelError: the model gives no frames.
+            ModelError: the model has no frame outputs.
         """
         model.require("frames")
         self.bins = max(1, round(seconds / FRAME_BIN))
@@ -39,13 +39,14 @@ class BinnedFrames(Wrapper):
         super().__init__(model)
 
     def make_card(self) -> ModelCard:
-        """The model's, under a revision of its own, so that frames are stored apart from embeddings."""
+        """Make the card from the model's, with a revision of its own, so that frames are cached apart from
+        embeddings."""
         card = self.model.card
         revision = f"{card.revision}+frames-{VERSION}-{FRAME_BIN:g}s"
         return replace(card, revision=revision, output_dim=self.bins * self._dim)
 
     def embed(self, waveforms: ArrayLike, sample_rate: int) -> FloatArray:
-        """The binned frames of clips: float32 [n, bins × dim]; see `Model.embed`.
+        """Return the binned frames of clips: float32 [n, bins × dim]; see `Model.embed`.
 
         Raises:
             ModelError: the frames end before the clip.
@@ -55,20 +56,20 @@ class BinnedFrames(Wrapper):
         seconds = clips.shape[1] / sample_rate
         if frames.shape[1] * step < seconds - max(step, FRAME_BIN):
             raise ModelError(
-                f"'{self.model.card.id}' gave {frames.shape[1]} frames of {step:g} s of a clip of {seconds:g} s: they "
+                f"'{self.model.card.id}' returned {frames.shape[1]} frames of {step:g} s for {seconds:g} s; they "
                 "must reach its end"
             )
         return binned(frames, step, self.bins).reshape(len(clips), -1)
 
 
 def binned(frames: NDArray[np.floating], step: float, bins: int) -> FloatArray:
-    """Frames in bins of `FRAME_BIN`: float32 [n, bins, dim].
+    """Average frames in bins of `FRAME_BIN`: float32 [n, bins, dim].
 
     Args:
-        frames: [n, frames, dim]; frame i is about the sound around (i + 1/2) · step seconds. Frames after the last bin
+        frames: [n, frames, dim]; frame i describes the sound around (i + 1/2) · step seconds. Frames after the last bin
             are left out.
-        step: seconds from one to the next.
-        bins: their number.
+        step: seconds between frames.
+        bins: number of bins.
     """
     count = frames.shape[1]
     middles = (np.arange(count) + 0.5) * step

@@ -1,9 +1,9 @@
-"""The check of a model, to be run before anything else: does it embed, read and answer as its author thinks?
+"""A check to run on a model before anything else: does it embed, read and answer as its author thinks?
 
-Every check is a function in the list `CHECKS`, with the ability that it needs; the usual meaning of a failure stands
-below the first line of its docstring. It returns whether it passed and the measured value. The checks look for the
-recurrent faults of wrappers of audio models: a wrong sample rate, an embedding that changes with the clips beside it,
-random crops, rows in another order, padding taken for sound, seconds that are ignored.
+Every check is a function in the list `CHECKS`, with the ability that it needs. It returns whether it passed and the
+measured value; its docstring below the first line describes the usual meaning of a failure. The checks look for the
+common faults of wrappers of audio models: a wrong sample rate, an embedding that depends on the other clips of its
+batch, random crops, rows in another order, padding taken for sound, ignored seconds.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ CLIP_SECONDS = 10
 """Length of the longest clips of most data here, in seconds."""
 
 SHORT_SECONDS = 2
-"""Length of the clips of most checks in seconds, so that these are quick."""
+"""Length of the clips of most checks in seconds; short, so that these checks are fast."""
 
 RATES = (16_000, 32_000, 44_100, 48_000)
 """Rates in Hz at which the same tones must give nearly the same embeddings."""
 
 REPEATED = 1e-6
-"""Largest relative difference between embeddings of the same clip: a few roundings of float32."""
+"""Largest relative difference between embeddings of the same clip: a few rounding errors of float32."""
 
 DIFFERENT = 1e-5
-"""Smallest relative difference between embeddings of different clips; that of an untrained network may be small."""
+"""Smallest relative difference between embeddings of different clips; an untrained network may come close to it."""
 
 HEARD = 1e-3
-"""Smallest effect of a burst of sound in one second, in parts of its effect in the second where it has the most."""
+"""Smallest effect of a burst of sound in any second, as a fraction of its largest effect."""
 
 ALIKE = 0.99
-"""Mean cosine of embeddings of different clips above which they are nearly one."""
+"""Mean cosine between embeddings of different clips above which they are nearly one vector."""
 
 QUIET = 0.01
-"""Gain (-40 dB) at which a sound must still not be silence."""
+"""Gain (-40 dB) at which a sound must still differ from silence."""
 
 Status = Literal["pass", "fail", "warn", "info"]
 Finding = tuple[Status, str]
@@ -70,7 +70,7 @@ TEXTS = (
 """Texts of different lengths, one with an exclamation mark, whose token some models use for padding."""
 
 SWAPPED = ("a dog barks before a bell rings", "a bell rings before a dog barks")
-"""Two texts of the same words."""
+"""Two texts of the same words in different order."""
 
 
 TRAINED = 16
@@ -85,10 +85,10 @@ class ModelCheck:
 
     Attributes:
         name: what was checked.
-        status: ``info`` where nothing can fail (a measurement), or the check could not be run; ``warn`` where scores
-            will have to be read with care.
+        status: ``info`` for a measurement that cannot fail, or if the check could not be run; ``warn`` if scores
+            need care in interpretation.
         value: the measured value, or the encoder's own message.
-        hint: the usual meaning of a failure or a warning; empty otherwise.
+        hint: usual meaning of a failure or a warning; else empty.
     """
 
     name: str
@@ -99,13 +99,13 @@ class ModelCheck:
 
 @dataclass
 class Session:
-    """A model under check, and the findings so far.
+    """A model under check, with its findings so far.
 
     Attributes:
         model: the model.
-        memory: gives the growth of memory in words.
+        memory: function that describes the growth of memory in words.
         seconds: length of the clips of most checks.
-        embeddings: of four tones of ten seconds.
+        embeddings: embeddings of four tones of ten seconds.
     """
 
     model: Model
@@ -115,7 +115,7 @@ class Session:
 
     @property
     def rate(self) -> int:
-        """The model's own, in Hz."""
+        """The model's sample rate in Hz."""
         return self.model.card.sample_rate
 
     def tones(self, rate: int | None = None) -> check_sounds.Array:
@@ -141,7 +141,7 @@ class Session:
 
     @cached_property
     def is_taught(self) -> bool:
-        """Whether it learns; if so, it is trained by now."""
+        """Whether the model learns; if so, it is trained on the first access."""
         learns = "learn" in self.model.abilities
         if learns:
             rows = [check_sounds.question_row(number, "train") for number in range(TRAINED)]
@@ -149,7 +149,7 @@ class Session:
         return learns
 
     def clip(self, row: dict[str, Any]) -> GivenClip:
-        """The clip of a row, at the model's own rate; to a model that reads labels it is the row."""
+        """Return the clip of a row at the model's sample rate; for a model that reads labels, its row."""
         return GivenClip(
             check_sounds.row_sound(row, self.rate), self.rate, row if "labels" in self.model.abilities else None
         )
@@ -160,32 +160,32 @@ class Session:
         return [self.clip(row) for row in self.rows]
 
     def ask(self, places: Sequence[int], clips: Sequence[GivenClip] | None = None) -> list[str]:
-        """The answers to some of the questions in one call, about their own clips or others."""
+        """Return the answers to the questions at some indices in one call, about their own clips or others."""
         prompts = [check_sounds.prompt_of(self.rows[place]) for place in places]
         about = [self.clips[place] for place in places] if clips is None else clips
         given: Any = self.model.answer([[clip] for clip in about], prompts)
         if isinstance(given, str) or not isinstance(given, Sequence):
-            raise ModelError(f"a {type(given).__name__} came back, but must be a list of texts")
+            raise ModelError(f"answer() returned a {type(given).__name__}; it must return a list of texts")
         if len(given) != len(places):
-            raise ModelError(f"{len(given)} answers to {len(places)} prompts, but must be one to each")
+            raise ModelError(f"answer() returned {len(given)} answers to {len(places)} prompts; return one per prompt")
         if not all(isinstance(answer, str) for answer in given):
             wrong = next(type(answer).__name__ for answer in given if not isinstance(answer, str))
-            raise ModelError(f"a {wrong} is among the answers, but each must be a text (str)")
+            raise ModelError(f"answer() returned a {wrong} among its answers; each must be a text (str)")
         return list(given)
 
 
 def check_model(
     model: object, *, device: str | torch.device | None = None, options: EncoderOptions = DEFAULT_OPTIONS
 ) -> list[ModelCheck]:
-    """Check a model: its embeddings, and its answers.
+    """Check a model's embeddings and answers.
 
     Args:
         model: a name or an object as for `load_model`, or a loaded model.
-        device: torch device to load on; by default CUDA where there is one.
+        device: torch device to load on; by default CUDA if available.
         options: layer, pooling, precision, compilation to load with.
 
     Returns:
-        the result of every check, in a fixed order; only that of loading where the model cannot be loaded.
+        the result of every check, in a fixed order; only the result of loading if the model cannot be loaded.
     """
     memory = check_sounds.memory_growth()
     checks = []
@@ -193,7 +193,9 @@ def check_model(
         try:
             loaded = load_model(model, device=device, options=options)
             if not loaded.abilities & {"audio", "answer"}:
-                raise ModelError(f"'{model}' is a {type(loaded).__name__}, which neither embeds sound nor answers")
+                raise ModelError(
+                    f"'{model}' is a {type(loaded).__name__}, which neither embeds sound nor answers questions"
+                )
         except Exception as error:
             return [ModelCheck("loads", "fail", message_of(error), _why_not_loaded(model, error))]
         model, card = loaded, loaded.card
@@ -215,7 +217,7 @@ def check_model(
             status, value = "fail", message_of(error)
         if status == "fail":
             blocked.add(name)
-        # The usual meaning of a failure: all but the first paragraph of the docstring, in one line.
+        # The usual meaning of a failure: the docstring without its first paragraph, in one line.
         hint = " ".join((inspect.getdoc(run) or "").partition("\n\n")[2].split())
         checks.append(ModelCheck(name, status, value, hint if status in ("fail", "warn") else ""))
     return checks
@@ -227,10 +229,10 @@ def all_passed(checks: Iterable[ModelCheck]) -> bool:
 
 
 def check_table(checks: Sequence[ModelCheck], name: str) -> Table:
-    """The checks of a model as a table; the usual meanings of failures and warnings are its legend."""
+    """Return the checks of a model as a table, with the usual meanings of failures and warnings as its legend."""
     columns = (
         Column("check", "what was checked", numeric=False),
-        Column("result", "fail, warn and pass; info is a measurement", numeric=False),
+        Column("result", "fail, warn or pass; info is a measurement", numeric=False),
         Column("measured", "what was measured, or the encoder's own message", numeric=False),
     )
     rows = tuple(Row((Cell(check.name), Cell(check.status), Cell(check.value))) for check in checks)
@@ -238,19 +240,19 @@ def check_table(checks: Sequence[ModelCheck], name: str) -> Table:
 
 
 _CAUSES = (
-    (ImportError, "A package that the code of the model imports is not installed, or cannot be imported."),
+    (ImportError, "The model's code imports a package that is not installed or cannot be imported."),
     (
         FileNotFoundError,
-        "A file that the code of the model reads is not there. A relative path starts at the folder of the command.",
+        "The model's code reads a file that does not exist. Relative paths start at the current folder.",
     ),
-    (MemoryError, "The model needs more memory than there is."),
-    (ModelCodeError, "The code of the model itself raised an error, at the line that the message names."),
+    (MemoryError, "The model needs more memory than is available."),
+    (ModelCodeError, "The model's code raised an error at the line that the message names."),
 )
-"""Usual causes of a failure to load, by the error or its cause; the first that fits."""
+"""Usual causes of a failure to load, by the type of the error or of its cause; the first match applies."""
 
 
 def _why_not_loaded(model: object, error: Exception) -> str:
-    """The usual cause of a failure to load: first by the error, then by what was to be loaded."""
+    """Explain a failure to load, by the error or else by what was to be loaded."""
     errors = [error, *([] if error.__cause__ is None else [error.__cause__])]
     for kind, cause in _CAUSES:
         if any(isinstance(one, kind) for one in errors):
@@ -263,36 +265,36 @@ def _why_not_loaded(model: object, error: Exception) -> str:
             form = "unknown"
     if form in ("file", "installed"):
         return (
-            "The name of a class in its file, or its interface: it needs sample_rate and embed(waveforms, "
-            "sample_rate), which returns [n, dim]; docs/how-to/models.md has all of it."
+            "The class name is not in the file, or the class lacks a method: it needs sample_rate and embed(waveforms, "
+            "sample_rate), which returns [n, dim]; see docs/how-to/models.md."
         )
     if form == "unknown":
-        return "Nothing has that name; `audio-compositionality models` lists the names."
+        return "No model has this name; `audio-compositionality models` lists the names."
     return (
-        "The files of the model are not there, are incomplete or of an architecture that is not known here, or it does "
-        "not take these options."
+        "The files of the model are missing or incomplete, their architecture is not supported, or the model "
+        "does not take these options."
     )
 
 
 def _embeds(session: Session) -> Finding:
-    """Clips of ten seconds give embeddings.
+    """Embed clips of ten seconds.
 
-    Clips may last 10 s. A model with a shorter window must see them in pieces; one with a longer window pads them.
-    If the message is about a shape, embed must return one row a clip: [n, output_dim].
+    Clips may last 10 s. A model with a shorter window must embed them in pieces; one with a longer window pads them.
+    If the message is about a shape, embed must return one row per clip: [n, output_dim].
     """
     clips = check_sounds.make_tones(session.rate, CLIP_SECONDS)
     try:
         session.embeddings = session.embed(clips)
     except ClipError:
-        # A value that is not finite, which the next check reports.
+        # Values that are not finite are reported by the next check.
         session.embeddings = np.full((len(clips), output_dim_of(session.model)), np.nan, np.float32)
     return "pass", f"{len(clips)} clips of {CLIP_SECONDS} s"
 
 
 def _finite(session: Session) -> Finding:
-    """Embeddings of tones and of silence are finite.
+    """Check that embeddings of tones and of silence are finite.
 
-    A logarithm or a division without a floor (log(0), normalisation of silence), or float16 that overflows.
+    Usual causes: a logarithm or a division by zero (log(0), normalisation of silence), or float16 that overflows.
     """
     try:
         silent = session.embed(np.zeros((1, CLIP_SECONDS * session.rate), np.float32))
@@ -306,91 +308,94 @@ def _finite(session: Session) -> Finding:
 
 
 def _shape(session: Session) -> Finding:
-    """There is one row a clip.
+    """Check that there is one row per clip.
 
-    One row a clip, [n, output_dim]: frames are not pooled, the batch is squeezed or transposed, or output_dim is
-    that of another layer.
+    embed must return one row per clip, [n, output_dim]. Usual causes: frames are not pooled, the batch is squeezed or
+    transposed, or output_dim belongs to another layer.
     """
     expected, shape = (len(check_sounds.TONE_FREQUENCIES), session.model.card.output_dim), session.embeddings.shape
     return ("pass", f"{shape}") if shape == expected else ("fail", f"{shape}, but must be {expected}")
 
 
 def _dtype(session: Session) -> Finding:
-    """Embeddings are float32.
+    """Check that embeddings are float32.
 
-    Embeddings are stored and scored as float32: cast them (array.astype(numpy.float32)), pooling in float32.
+    Embeddings are cached and scored as float32: cast them (array.astype(numpy.float32)), and pool in float32.
     """
     return _is_float32(session.embeddings)
 
 
 def _short(session: Session) -> Finding:
-    """Learn whether short clips are taken."""
+    """Find out whether the model accepts short clips."""
     try:
         session.embed(session.tones())
     except Exception as error:
         session.seconds = CLIP_SECONDS
-        return "info", f"refused ({message_of(error)}); the next checks take clips of {CLIP_SECONDS} s"
-    return "info", "accepted; the next checks take them"
+        return "info", f"refused ({message_of(error)}); the next checks use clips of {CLIP_SECONDS} s"
+    return "info", "accepted; the next checks use them"
 
 
 def _deterministic(session: Session) -> Finding:
-    """The same clips give the same embeddings again.
+    """Check that the same clips give the same embeddings again.
 
-    The same clips gave other embeddings the second time: dropout or batch statistics are on (call eval()), a long
-    clip is cropped at random, noise is added (dither), or the object keeps something from call to call.
+    The same clips gave different embeddings the second time: dropout or batch statistics are on (call eval()), a long
+    clip is cropped at random, noise is added (dither), or the object keeps state between calls.
     """
     return _again(session.embed, session.tones())
 
 
 def _sensitive(session: Session) -> Finding:
-    """Different sounds give different embeddings.
+    """Check that different sounds give different embeddings.
 
-    Different sounds gave the same embedding: weights that were not loaded, input scaled to nothing (int16 taken for
-    float), a constant token pooled, or padding that drowns the clip.
+    Different sounds gave the same embedding: weights were not loaded, the input is scaled to almost nothing (int16
+    taken for float), a constant token is pooled, or padding outweighs the clip.
     """
     noise = session.noise()
     return _apart(session.embed(np.concatenate([session.tones(), noise, np.zeros_like(noise)])), "six sounds")
 
 
 def _seconds(session: Session) -> Finding:
-    """Sound in every second of the clip changes the embedding.
+    """Check that sound in every second of the clip changes the embedding.
 
-    A part of the clip is ignored: the model crops to its window, or pools only the first frames. Embed the clip in
+    A part of the clip is ignored: the model crops it to its window, or pools only the first frames. Embed the clip in
     pieces and average them.
     """
     bursts = check_sounds.make_bursts(session.rate, CLIP_SECONDS)
-    # A few at a time: a machine with the memory for the check of clips of this length has it for these too.
+    # A few at a time, so that this check needs no more memory than the check of clips of this length.
     embeddings = np.concatenate([session.embed(bursts[start : start + 4]) for start in range(0, len(bursts), 4)])
     effect = check_sounds.distances(embeddings[1:], embeddings[:1])[:, 0]
-    # Counted from 1, as people count: the last second of ten is the tenth.
+    # Seconds are counted from 1: the last second of ten is the tenth.
     deaf = [f"{second}" for second, size in enumerate(effect, 1) if size <= HEARD * effect.max()]
     if effect.max() <= DIFFERENT * np.linalg.norm(embeddings[0]):
         deaf = [f"{second}" for second in range(1, len(effect) + 1)]
     if deaf:
-        return "fail", f"sound in these seconds, 1 to {CLIP_SECONDS}, changes nothing: {', '.join(deaf)}"
-    return "pass", f"sound in each changes the embedding, at least {effect.min() / effect.max():.2g} of the most"
+        return "fail", f"sound in these seconds (1 to {CLIP_SECONDS}) does not change the embedding: {', '.join(deaf)}"
+    return (
+        "pass",
+        f"sound in each second changes the embedding, at least {effect.min() / effect.max():.2g} of the maximum",
+    )
 
 
 def _quiet(session: Session) -> Finding:
-    """A quiet sound is not silence.
+    """Check that a quiet sound is not embedded as silence.
 
-    A quiet sound gave the embedding of silence: a threshold or a voice detector in the front end, or samples that
-    were rounded to whole numbers.
+    A quiet sound gave the embedding of silence: there is a threshold or a voice detector in the front end, or samples
+    were rounded to integers.
     """
     tones = session.tones()
     embeddings = session.embed(np.concatenate([QUIET * tones, np.zeros_like(tones[:1])]))
     norm = float(np.linalg.norm(embeddings, axis=1).max())
     nearest = float(check_sounds.distances(embeddings[:-1], embeddings[-1:]).min()) / norm if norm else 0.0
-    text = f"tones at -40 dB differ from silence by {nearest:.1e} of the norm at least"
+    text = f"tones at -40 dB differ from silence by at least {nearest:.1e} of the norm"
     return "pass" if nearest >= DIFFERENT else "fail", text
 
 
 def _alike(session: Session) -> Finding:
-    """Measure how much alike embeddings of different sounds are.
+    """Measure the similarity of embeddings of different sounds.
 
-    Embeddings of different sounds are nearly one vector, as an untrained network's are. Scores that compare whole
-    embeddings will be high whatever the model hears: read the centred ones, and those of untrained:MODEL where the
-    model has an untrained twin.
+    Embeddings of different sounds are nearly one vector, as in an untrained network. Scores that compare whole
+    embeddings will be high whatever the model represents: read the centred scores, and compare with untrained:MODEL if
+    the model has an untrained twin.
     """
     embeddings = session.embed(np.concatenate([session.tones(), session.noise()]))
     mean = float(check_sounds.cosines(embeddings)[np.triu_indices(len(embeddings), 1)].mean())
@@ -398,14 +403,14 @@ def _alike(session: Session) -> Finding:
 
 
 def _batch(session: Session) -> Finding:
-    """An embedding does not depend on the clips beside it.
+    """Check that an embedding does not depend on the other clips of its batch.
 
-    The embedding of a clip depends on the clips beside it: normalisation over the batch, batch normalisation in
+    The embedding of a clip depends on its batch: normalisation over the batch, batch normalisation in
     training mode, or padding to the longest clip without a mask.
     """
     tones = session.tones()
     alone = np.concatenate([session.embed(tone[None]) for tone in tones])
-    # A row is compared with the nearest one: whether it is in its place is another check.
+    # Each row is compared with the nearest one; another check verifies the order.
     together = session.embed(tones)
     worst = relative_difference(together, alone[check_sounds.distances(together, alone).argmin(axis=1)])
     value = f"relative difference {worst:.1e} in a batch"
@@ -413,21 +418,21 @@ def _batch(session: Session) -> Finding:
         longer = check_sounds.make_tones(session.rate, session.seconds + 1)
         mixed = session.model.embed([tones[0], longer[1], longer[2]], session.rate)
         padded = relative_difference(mixed[:1], alone[:1])
-        value += f", {padded:.1e} beside longer clips"
+        value += f", {padded:.1e} with longer clips"
         worst = max(worst, padded)
     return _within(worst, allowed_in_company(session.model.card.options.precision)), value
 
 
 def _order(session: Session) -> Finding:
-    """Row i is clip i.
+    """Check that row i is clip i.
 
-    Row i is not clip i: clips are sorted by length or level and not put back, or shards are joined in another
-    order.
+    Row i is not clip i: clips are sorted by length or level and their order is not restored, or shards are joined in
+    another order.
     """
     tones = session.tones()
     count = len(tones)
     plain = session.embed(tones)
-    # A cycle and an exchange generate every permutation, so that no other order of rows agrees with both.
+    # A cycle and an exchange generate all permutations, so that no other order of rows agrees with both.
     for order in (np.roll(np.arange(count), 1), np.array([1, 0, *range(2, count)])):
         nearest = check_sounds.distances(session.embed(tones[order]), plain).argmin(axis=1)
         if not np.array_equal(nearest, order):
@@ -436,11 +441,11 @@ def _order(session: Session) -> Finding:
 
 
 def _rate(session: Session) -> Finding:
-    """The same sounds at another rate give nearly the same embeddings.
+    """Check that the same sounds at another rate give nearly the same embeddings.
 
     The sample rate of the input is ignored: clips are not resampled to the model's rate, so pitch and tempo
-    change. (The baseline 'random', which only knows whether two clips are the same bits, fails here and
-    nowhere else.)
+    change. (The baseline 'random', which only distinguishes clips by their bits, fails this check and no
+    other.)
     """
     reference = session.embed(session.tones())
     other_rates = [rate for rate in RATES if rate != session.rate]
@@ -462,9 +467,9 @@ def _rate(session: Session) -> Finding:
 
 
 def _int16(session: Session) -> Finding:
-    """16-bit samples give the same embeddings as floating ones.
+    """Check that 16-bit samples give the same embeddings as floating-point samples.
 
-    16-bit samples must be divided by 32,768: the same clip as int16 and as float gave different embeddings.
+    The same clip as int16 and as float gave different embeddings: divide 16-bit samples by 32,768.
     """
     samples = np.round(session.tones()[:2] * 32_767).astype(np.int16)
     difference = relative_difference(session.embed(samples), session.embed(samples / np.float32(32_768)))
@@ -472,20 +477,20 @@ def _int16(session: Session) -> Finding:
 
 
 def _level(session: Session) -> Finding:
-    """Measure what half the level changes."""
+    """Measure the effect of half the level."""
     tones = session.tones()
     embeddings = session.embed(tones)
     softer = session.embed(0.5 * tones)
     between = _between(embeddings).mean()
     moved = np.diag(check_sounds.distances(softer, embeddings)).mean()
-    return "info", f"6 dB less moves an embedding by {moved / between:.2g} of the distance between tones"
+    return "info", f"a level 6 dB lower moves an embedding by {moved / between:.2g} of the distance between tones"
 
 
 def _text_embeds(session: Session) -> Finding:
-    """Texts give finite embeddings of the length that clips have.
+    """Check that texts give finite embeddings as long as those from clips.
 
-    embed_text takes a list of str and returns one row a text, of as many values as a clip has: both are projected
-    to the space that they share. Its tokenizer and weights must be there.
+    embed_text takes a list of str and returns one row per text, with as many values as a clip has: both are projected
+    to a shared space. Its tokenizer and weights must be present.
     """
     embeddings = session.embed_text(TEXTS)
     expected = (len(TEXTS), output_dim_of(session.model))
@@ -496,26 +501,26 @@ def _text_embeds(session: Session) -> Finding:
 
 
 def _text_dtype(session: Session) -> Finding:
-    """Embeddings of texts are float32.
+    """Check that embeddings of texts are float32.
 
-    Cast them as those of clips: array.astype(numpy.float32).
+    Cast them as you cast embeddings of clips: array.astype(numpy.float32).
     """
     return _is_float32(session.embed_text(TEXTS[:1]))
 
 
 def _text_deterministic(session: Session) -> Finding:
-    """The same texts give the same embeddings again.
+    """Check that the same texts give the same embeddings again.
 
-    The same texts gave other embeddings the second time: dropout is on (call eval()), or the object keeps something
-    from call to call.
+    The same texts gave different embeddings the second time: dropout is on (call eval()), or the object keeps state
+    between calls.
     """
     return _again(session.embed_text, TEXTS)
 
 
 def _text_batch(session: Session) -> Finding:
-    """A text's embedding does not depend on the texts beside it, and row i is text i.
+    """Check that a text's embedding does not depend on the other texts of its batch, and that row i is text i.
 
-    The embedding of a text depends on the texts beside it: padding without a mask, the last token taken at the end
+    The embedding of a text depends on its batch: padding without a mask, the last token taken at the end
     of the padding, or rows in another order.
     """
     together = session.embed_text(TEXTS)
@@ -525,12 +530,12 @@ def _text_batch(session: Session) -> Finding:
         return "pass", f"relative difference {difference:.1e} in a batch"
     places = check_sounds.distances(together, alone).argmin(axis=1).tolist()
     if places != list(range(len(TEXTS))):
-        return "fail", f"in a batch, rows 0 to {len(TEXTS) - 1} are nearest to those of the texts {places}"
+        return "fail", f"in a batch, rows 0 to {len(TEXTS) - 1} are nearest to texts {places}"
     return "fail", f"relative difference {difference:.1e} in a batch"
 
 
 def _text_sensitive(session: Session) -> Finding:
-    """Different texts give different embeddings.
+    """Check that different texts give different embeddings.
 
     Different texts gave the same embedding: the pooled token does not attend to the others, or every word is
     unknown to the tokenizer.
@@ -539,7 +544,7 @@ def _text_sensitive(session: Session) -> Finding:
 
 
 def _text_order(session: Session) -> Finding:
-    """Measure what another order of the same words changes.
+    """Measure the effect of the order of words.
 
     Texts of the same words have one embedding, as in a bag of words: tasks of order and binding cannot be solved.
     """
@@ -552,7 +557,7 @@ def _text_order(session: Session) -> Finding:
 
 
 def _speed(session: Session) -> Finding:
-    """Measure clips a second."""
+    """Measure the speed in clips per second."""
     clips = check_sounds.make_tones(session.rate, CLIP_SECONDS)
     parts = []
     for size in (1, 4):
@@ -564,7 +569,7 @@ def _speed(session: Session) -> Finding:
 
 
 def _memory(session: Session) -> Finding:
-    """Say how far memory has grown."""
+    """Report the growth of memory."""
     return "info", session.memory()
 
 
@@ -573,7 +578,7 @@ def _is_float32(embeddings: check_sounds.Array) -> Finding:
 
 
 def _again(embed: Callable[[Any], check_sounds.Array], inputs: Any) -> Finding:
-    """Whether the same inputs give the same embeddings again, after others."""
+    """Check whether the same inputs give the same embeddings again, after others."""
     first = embed(inputs)
     embed(inputs[::-1][:2])
     difference = relative_difference(embed(inputs), first)
@@ -581,15 +586,15 @@ def _again(embed: Callable[[Any], check_sounds.Array], inputs: Any) -> Finding:
 
 
 def _apart(embeddings: check_sounds.Array, inputs: str) -> Finding:
-    """Whether embeddings of different inputs differ; `inputs` is their name in words."""
+    """Check whether embeddings of different inputs differ; `inputs` describes them in the message."""
     norm = float(np.linalg.norm(embeddings, axis=1).mean())
     smallest = float(_between(embeddings).min()) / norm if norm else 0.0
-    text = f"embeddings of {inputs} differ by {smallest:.1e} of their norm at least"
+    text = f"embeddings of {inputs} differ by at least {smallest:.1e} of their norm"
     return "pass" if smallest >= DIFFERENT else "fail", text
 
 
 def _between(embeddings: check_sounds.Array) -> check_sounds.Array:
-    """The distances of all pairs of different rows."""
+    """Return the distances of all pairs of different rows."""
     return check_sounds.distances(embeddings, embeddings)[np.triu_indices(len(embeddings), 1)]
 
 
@@ -598,10 +603,10 @@ def _within(difference: float, bound: float) -> Status:
 
 
 def _answers(session: Session) -> Finding:
-    """There is a text for each prompt, about clips of different lengths.
+    """Check that there is one text per prompt, about clips of different lengths.
 
-    answer(clips, prompts) takes clips with waveform and sample_rate, of different lengths, and as many prompts; it
-    returns a list with one str for each.
+    answer(clips, prompts) takes clips of different lengths, with waveform and sample_rate, and as many prompts; it
+    returns a list with one str per prompt.
     """
     taught = f", after {TRAINED} to learn from" if session.is_taught else ""
     answers = session.ask(range(len(session.rows)))
@@ -609,9 +614,9 @@ def _answers(session: Session) -> Finding:
 
 
 def _letters(session: Session) -> Finding:
-    """Say how answers look.
+    """Report the form of the answers.
 
-    Options are asked for by their letter. Other words are read by rules, and what they cannot read is wrong.
+    The prompt asks for the letter of an option. Other answers are parsed by rules; an unreadable answer is wrong.
     """
     answers = session.ask(range(len(session.rows)))
     letters = sum(_LETTER.fullmatch(answer.strip()) is not None for answer in answers)
@@ -619,19 +624,19 @@ def _letters(session: Session) -> Finding:
 
 
 def _answers_deterministic(session: Session) -> Finding:
-    """The same questions give the same answers again.
+    """Check that the same questions give the same answers again.
 
-    The same question got another answer the second time: sampling is on (decode greedily), or dropout is.
+    The same question got another answer the second time: sampling is on (decode greedily), or dropout is on.
     """
     first, again = (session.ask(range(len(session.rows))) for _ in range(2))
     return "pass" if first == again else "fail", _differing(first, again)
 
 
 def _answers_batch(session: Session) -> Finding:
-    """An answer does not depend on the questions beside it, and answer i is to prompt i.
+    """Check that an answer does not depend on the other questions of its batch, and that answer i is to prompt i.
 
-    An answer depends on the questions beside it: padding without a mask, padding on the right before text is
-    generated, or answers in another order. Use --batch-size 1, or mend it.
+    An answer depends on the other questions of its batch: padding without a mask, padding on the right before text is
+    generated, or answers in another order. Fix it, or use --batch-size 1.
     """
     places = range(len(session.rows))
     together, alone = session.ask(places), [session.ask([place])[0] for place in places]
@@ -640,22 +645,22 @@ def _answers_batch(session: Session) -> Finding:
         return "fail", f"in a batch and alone: {_differing(together, alone)}"
     return (
         "pass" if backwards == alone else "fail",
-        f"in a batch, turned round, and alone: {_differing(backwards, alone)}",
+        f"in a reversed batch and alone: {_differing(backwards, alone)}",
     )
 
 
 def _answers_hear(session: Session) -> Finding:
-    """Say whether answers change when there is nothing to hear."""
+    """Report how many answers change if the sound is replaced by silence."""
     if "labels" in session.model.abilities:
-        return "info", "it reads labels and takes no sound"
+        return "info", "it reads labels, not sound"
     places = range(len(session.rows))
     silence = [GivenClip(np.zeros_like(clip.waveform), clip.sample_rate) for clip in session.clips]
     differing = sum(a != b for a, b in zip(session.ask(places), session.ask(places, silence), strict=True))
-    return "info", f"{differing} of {len(places)} answers are other about silence"
+    return "info", f"{differing} of {len(places)} answers differ for silence"
 
 
 def _answers_speed(session: Session) -> Finding:
-    """Measure answers a second."""
+    """Measure the speed in answers per second."""
     start = time.perf_counter()
     session.ask(range(len(session.rows)))
     speed = len(session.rows) / max(time.perf_counter() - start, 1e-9)
@@ -668,7 +673,7 @@ def _differing(one: Sequence[str], other: Sequence[str]) -> str:
 
 
 def message_of(error: Exception) -> str:
-    """The first line of an error of ours; of any other with its type."""
+    """Return the first line of an error; with its type, unless it is one of this package."""
     text = first_line(error)
     return text if isinstance(error, AudioCompositionalityError) else f"{type(error).__name__}: {text}"
 
@@ -709,5 +714,5 @@ CHECKS: tuple[tuple[str, str, tuple[str, ...], Callable[[Session], Finding]], ..
     ("answers: speed", "answer", ("answers",), _answers_speed),
     ("memory", "answer", ("answers",), _memory),
 )
-"""All checks in their order: the name, the ability of the models that it is for, the names of checks that have to pass
-before it is run, and the function that gives its finding. Of two of one name the first that fits a model is run."""
+"""All checks in order: name, ability that they need, names of the checks that have to pass first, and function that
+returns the finding. Of two checks with one name, the first that fits a model is run."""

@@ -1,7 +1,7 @@
 """Material for checks of models: sounds, questions, comparisons of embeddings, and the growth of memory.
 
-The questions are multiple-choice, with the words and columns of the data, about clips of different lengths in which a
-low and a high tone overlap or do not.
+The questions are multiple-choice, with the words and columns of the data. They are about clips of different lengths
+that hold a low and a high tone, which overlap or not.
 """
 
 from __future__ import annotations
@@ -58,15 +58,15 @@ _LAST_LINE = "Answer with one letter only."
 
 
 def prompt_of(row: dict[str, Any]) -> str:
-    """The prompt of a row: the question, a line for each option with its letter, and the request for a letter."""
+    """Return the prompt of a row: the question, one line per option with its letter, and the request for a letter."""
     lettered = [f"{chr(ord('A') + place)}. {option}" for place, option in enumerate(row["options"])]
     return "\n".join([row["question"], *lettered, _LAST_LINE])
 
 
 def question_row(number: int, split: str) -> dict[str, Any]:
-    """A question about two tones, with all columns that questions have; the numbers from 0 on take turns."""
+    """Return a question about two tones with all columns of questions; consecutive numbers alternate its kind."""
     place = number % 4 if split == "test" else number // 4 % 4
-    # The question about overlap is asked where there is one.
+    # The question about overlap needs clips with an overlap.
     together, longer = number % 2 == 0 or place == 3, number % 4 < 2
     seconds, end = 3.0 + number % 3, 1.9 if longer else 1.2
     start = end - 0.7 if together else end + 0.25
@@ -90,7 +90,7 @@ def question_row(number: int, split: str) -> dict[str, Any]:
         ),
     )
     task, variant, anchor, polarity, question, options, answer = asked[place]
-    # Right answers stand at both places.
+    # Right answers occur at both positions.
     options = options[::-1] if number // 2 % 2 else options
     return {
         **{"id": f"{split}-{number}", "split": split, "question": question, "options": list(options), "answer": answer},
@@ -112,7 +112,7 @@ def row_sound(row: dict[str, Any], rate: int) -> NDArray[np.float32]:
 
 
 def cosines(embeddings: Array) -> NDArray[np.float64]:
-    """Cosines of all pairs of rows: [n, dim] -> [n, n]; 0 beside a row of zeros."""
+    """Return the cosines of all pairs of rows: [n, dim] -> [n, n]; 0 for a row of zeros."""
     rows = np.asarray(embeddings, np.float64)
     norm = np.linalg.norm(rows, axis=1, keepdims=True)
     directions = np.divide(rows, norm, out=np.zeros_like(rows), where=norm > 0)
@@ -127,7 +127,7 @@ def distances(a: Array, b: Array) -> NDArray[np.float64]:
 
 
 def memory_growth() -> Callable[[], str]:
-    """A function that gives the growth of peak memory from now on, in words."""
+    """Return a function that describes the growth of peak memory since this call."""
     import torch
 
     before = _peak_bytes()
@@ -145,7 +145,7 @@ def memory_growth() -> Callable[[], str]:
 
 
 def _peak_bytes() -> int | None:
-    """Largest resident memory of this process so far; None where the system does not report it."""
+    """Return the largest resident memory of this process so far in bytes; None if the system does not report it."""
     try:
         import resource
     except ImportError:

@@ -1,15 +1,16 @@
 """Models under changed input: controls, and the text cascade.
 
 A kind of control is a line of `CONTROLS`. Its name, with a colon, is a prefix to the name of any model, including a
-user's class and twins: it changes the input, not the weights. A score that a control reaches too is no evidence that
-the model uses the information which the control removes.
+user's class and twins: it changes the input, not the weights. A model that scores as well under a control does not
+need the information that the control removes.
 
-The text cascade is a language model that reads the events of a detector in place of the sound:
+The text cascade is a language model that reads the events of a detector instead of hearing the sound:
 
-    detector hears -> events as text -> language model answers
+    detector -> events as text -> language model -> answer
 
-Any model that detects events goes with any that answers: a model that reads prompts without a clip, such as one behind
-a server, is given the text alone, any other silence beside the text. Questions that the cascade cannot answer fail
+Any model that detects events can be combined with any audio language model. One that takes prompts without a
+clip, such as a text model on a server, is given the text alone; any other is given silence with the text. A question
+that the cascade answers wrongly fails either in the detector or in the language model.
 between the two, or in the language model's reading.
 """
 
@@ -30,43 +31,43 @@ from audio_compositionality.support.text import plain
 from . import base
 
 NOISE_LEVEL = 0.1
-"""Root mean square of the noise that clips become: 20 dB below full scale."""
+"""Root mean square of the noise that replaces clips: 20 dB below full scale."""
 
 STRETCH = 0.25
-"""Length in seconds of the stretches of a clip that are shuffled."""
+"""Length in seconds of the segments of a clip that are shuffled."""
 
 PADDED_SECONDS = 10
-"""Length of padded clips: the window of CLAP, which repeats shorter ones until they fill it."""
+"""Length of padded clips: the window of CLAP, which repeats shorter clips up to it."""
 
 
 def reversed_clips(clips: base.FloatArray, sample_rate: int) -> base.FloatArray:
-    """Clips [n, samples] backwards."""
+    """Return clips [n, samples] reversed in time."""
     return clips[:, ::-1]
 
 
 def padded_clips(clips: base.FloatArray, sample_rate: int) -> base.FloatArray:
-    """Clips [n, samples] followed by silence up to `PADDED_SECONDS`."""
+    """Return clips [n, samples] followed by silence up to `PADDED_SECONDS`."""
     missing = max(0, PADDED_SECONDS * sample_rate - clips.shape[1])
     return np.pad(clips, ((0, 0), (0, missing)))
 
 
 def silence_clips(clips: base.FloatArray, sample_rate: int) -> base.FloatArray:
-    """One clip [1, samples] of silence, which stands for all."""
+    """Return a single silent clip [1, samples], used in place of every input clip."""
     return np.zeros_like(clips[:1])
 
 
 def noise_clips(clips: base.FloatArray, sample_rate: int) -> base.FloatArray:
-    """White noise of one level for each of some clips [n, samples]; the same for the same clip in any batch."""
+    """Return white noise of a fixed level for each clip [n, samples]; it depends on the clip, not on its batch."""
     noise = np.stack([_generator_of(clip).standard_normal(len(clip), np.float32) for clip in clips])
     limited: base.FloatArray = np.clip(np.float32(NOISE_LEVEL) * noise, -1, 1)
     return limited
 
 
 def shuffled_clips(clips: base.FloatArray, sample_rate: int) -> base.FloatArray:
-    """Clips [n, samples] with their full stretches of `STRETCH` shuffled, the same for the same clip in any batch; the
-    rest stays last.
+    """Shuffle the segments of `STRETCH` of clips [n, samples]; the order depends on the clip, not on its batch. A last,
+    incomplete segment stays last.
 
-    They are cut and joined without fades, which would remove sound at the edges; clicks are in all clips alike.
+    Segments are joined without fades, which would remove sound at the edges; all clips have the clicks.
     """
     length = max(1, round(STRETCH * sample_rate))
     whole = clips.shape[1] // length * length
@@ -79,26 +80,26 @@ def shuffled_clips(clips: base.FloatArray, sample_rate: int) -> base.FloatArray:
 
 
 FRAGMENT = 4
-"""A fragment is one part of so many of a clip."""
+"""A fragment is 1 / FRAGMENT of a clip."""
 
 _STEPS = 16
-"""Places at which the loudest fragment may begin, over the clip."""
+"""Number of candidate positions of the loudest fragment, evenly spaced over the clip."""
 
 
 def first_fragments(clips: base.FloatArray, sample_rate: int) -> base.FloatArray:
-    """The first quarter of each clip [n, samples]."""
+    """Return the first quarter of each clip [n, samples]."""
     return clips[:, : _fragment(clips)]
 
 
 def random_fragments(clips: base.FloatArray, sample_rate: int) -> base.FloatArray:
-    """A quarter of each clip [n, samples] at a random place, the same for the same clip in any batch."""
+    """Return a quarter of each clip [n, samples] at a random position, which depends on the clip, not on its batch."""
     size = _fragment(clips)
     starts = [int(_generator_of(clip).integers(clips.shape[1] - size + 1)) for clip in clips]
     return np.stack([clip[start : start + size] for clip, start in zip(clips, starts, strict=True)])
 
 
 def loudest_fragments(clips: base.FloatArray, sample_rate: int) -> base.FloatArray:
-    """The quarter of most energy of each clip [n, samples]; of equal ones the first."""
+    """Return the quarter with the most energy of each clip [n, samples]; the first of equal ones."""
     size = _fragment(clips)
     starts = np.linspace(0, clips.shape[1] - size, _STEPS).round().astype(int)
     sums = np.cumsum(np.pad(clips.astype(np.float64) ** 2, ((0, 0), (1, 0))), axis=1)
@@ -107,9 +108,9 @@ def loudest_fragments(clips: base.FloatArray, sample_rate: int) -> base.FloatArr
 
 
 def changed_clips(clips: base.FloatArray, sample_rate: int) -> base.FloatArray:
-    """Clips [n, samples] at 0.97 of their speed and their own pitch, in 8 bits of µ-law (ITU-T G.711).
+    """Return clips [n, samples] at 0.97 of their speed without a change of pitch, in 8 bits of µ-law (ITU-T G.711).
 
-    What is heard stays, no sample does: an answer that depends on the very clip is lost.
+    All samples change but the audible content stays, so that answers memorised for the exact clip are lost.
     """
     import librosa
 
@@ -124,14 +125,14 @@ def _fragment(clips: base.FloatArray) -> int:
 
 
 def _generator_of(clip: base.FloatArray) -> np.random.Generator:
-    """Random numbers seeded by the 16-bit samples of a clip."""
+    """Return a generator seeded by the 16-bit samples of a clip."""
     samples = np.clip(np.rint(clip * base.INT16_SCALE), -base.INT16_SCALE, base.INT16_SCALE - 1).astype("<i2")
     seed = int.from_bytes(hashlib.blake2b(samples.tobytes(), digest_size=16).digest(), "little")
     return np.random.Generator(np.random.Philox(seed))
 
 
 TEXT_VERSION = 1
-"""Raised when the text of the same events changes."""
+"""Version of the text of events; raise it when the text of the same events changes."""
 
 HEARD_AS_TEXT = "heard-as-text"
 """The prefix of the names of cascades, up to the colon: ``heard-as-text:DETECTOR:MODEL``."""
@@ -141,28 +142,28 @@ _NONE = "No sounds were detected in a recording."
 
 
 class EventTextModel(base.Wrapper):
-    """A language model that answers questions about clips from a detector's events.
+    """A language model and a detector: questions about clips are answered from the detected events.
 
     Attributes:
-        card: its id is ``heard-as-text:DETECTOR:MODEL``, its revision that of both and of the text.
-        device: that of the language model.
+        card: its id is ``heard-as-text:DETECTOR:MODEL``; its revision holds those from both models and the text's.
+        device: device of the language model.
         model: the language model.
-        detector: of events.
+        detector: the detector of events.
     """
 
     def __init__(self, detector: base.Model, model: base.Model) -> None:
-        """Put the two together.
+        """Combine a detector and a language model.
 
         Args:
-            detector: of events; where it learns, the cascade learns.
-            model: a language model; one that reads prompts without a clip is given no sound, any other silence as long
-                as the clip.
+            detector: detector of events; if it learns, the cascade learns.
+            model: a language model. One that answers prompts without a clip gets no sound; any other gets silence as
+                long as the clip.
         """
         self.detector = detector
         super().__init__(model)
 
     def make_card(self) -> base.ModelCard:
-        """The card of a cascade, from the cards of its parts."""
+        """Make the card of a cascade from the cards of its parts."""
         detector, model = self.detector.card, self.model.card
         return base.ModelCard(
             id=f"{HEARD_AS_TEXT}:{detector.id}:{model.id}",
@@ -176,20 +177,20 @@ class EventTextModel(base.Wrapper):
 
     @property
     def abilities(self) -> frozenset[str]:
-        """It answers, scores where the language model does, and learns where the detector does."""
+        """It answers, scores if the language model does, and learns if the detector does."""
         return self.model.abilities & {"answer", "score"} | self.detector.abilities & {"learn"}
 
     @property
     def limit_seconds(self) -> float | None:  # type: ignore[override]
-        """That of a language model that is given silence."""
+        """The language model's limit if it is given silence; else None."""
         return None if "read" in self.model.abilities else self.model.limit_seconds
 
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
-        """As the detector's."""
+        """Train the detector."""
         self.detector.learn(rows, clips)
 
     def changed(self, questions: Iterable[base.GivenQuestion], size: int) -> Iterator[base.GivenQuestion]:
-        """The questions with the events of their clips, about silence as long as each clip, or about nothing.
+        """Yield the questions with the events of their clips, about silence as long as each clip, or without a clip.
 
         Raises:
             ModelError: the detector's events cannot be put into text.
@@ -202,8 +203,8 @@ class EventTextModel(base.Wrapper):
             events = self.detector.detect_events(different)
             if len(events) != len(different):
                 raise base.ModelError(
-                    f"the detector of '{self.card.id}' gave events of {len(events)} clips for {len(different)}; it "
-                    "must give a list for each"
+                    f"the detector of '{self.card.id}' returned events of {len(events)} clips for {len(different)}; "
+                    "it must return one list per clip"
                 )
             events_of = {id(clip): listed for clip, listed in zip(different, events, strict=True)}
             for question, clip in zip(batch, single, strict=True):
@@ -213,20 +214,20 @@ class EventTextModel(base.Wrapper):
 
 
 def silence_for(model: base.Model, length: int, sample_rate: int) -> list[base.GivenClip]:
-    """The clips of a question that is put in words alone: silence of so many samples, or none where a model takes
-    prompts without a clip."""
+    """Return the clips of a question in words alone: `length` samples of silence, or no clip if the model takes prompts
+    without one."""
     return [] if "read" in model.abilities else [base.GivenClip(np.zeros(length, np.float32), sample_rate)]
 
 
 def prompt_with_events(events: Sequence[base.EventDict], prompt: str) -> str:
-    """A prompt that is preceded by events, a line each, in the order of their onsets: ``0.00-2.35 s: bell``.
+    """Put events in front of a prompt, one line each, in the order of their onsets: ``0.00-2.35 s: bell``.
 
     Args:
-        events: of a detector, or of the labels; see `EventDict`.
+        events: from a detector or from the labels; see `EventDict`.
         prompt: the question.
 
     Raises:
-        ModelError: an event has no label, or no onset and offset in order.
+        ModelError: an event has no label, or its onset and offset are missing or out of order.
     """
     lines = [_line(event) for event in sorted(events, key=_place)]
     return "\n".join([_HEAD, *lines] if lines else [_NONE]) + f"\n\n{prompt}"
@@ -248,7 +249,7 @@ def _line(event: base.EventDict) -> str:
 
 
 PLAIN_TEXT = "a sound"
-"""The text that replaces all others for a control without text."""
+"""The text that replaces all texts under the control without text."""
 
 EVENTS_AS_TEXT = "events-as-text"
 """The control that gives a model the events as text."""
@@ -261,11 +262,11 @@ class ControlKind:
     Attributes:
         name: prefix to the model's name, up to the colon.
         meaning: the change in words, for lists and cards.
-        clips: change of clips, float32 [n, samples], at a sample rate in Hz; None where they stay. A single clip as
-            the result stands for all.
-        texts: change of texts; None where they stay. A single text as the result stands for all.
+        clips: function that changes clips, float32 [n, samples], at a sample rate in Hz; None if they stay. It may
+            return a single clip, used in place of every clip.
+        texts: function that changes texts; None if they stay. It may return a single text, used in place of every text.
         moves: whether questions are asked about the clips of other questions; the caller chooses them.
-        tells: whether the model reads the events as text, and gets no sound.
+        tells: whether the model reads the events as text and gets no sound.
     """
 
     name: str
@@ -287,7 +288,7 @@ CONTROLS = {
         ControlKind(
             "sorted-words",
             "the words of every text sorted, without case and punctuation, so that texts of the same words are one",
-            # A text without words, only punctuation, stays.
+            # A text without words (only punctuation) stays.
             texts=lambda texts: [" ".join(sorted(base.words_of(text))) or text for text in texts],
         ),
         ControlKind("reversed-audio", "every clip played backwards", clips=reversed_clips),
@@ -316,32 +317,32 @@ CONTROLS = {
         ControlKind(
             "other-audio",
             "every question asked about a clip of another group, as long and as loud as its own, so that question and "
-            "sound are unrelated; for models that answer",
+            "sound are unrelated; for audio language models",
             moves=True,
         ),
         ControlKind(
             EVENTS_AS_TEXT,
-            "every question asked about silence, preceded by a list of the labelled events; for models that answer",
+            "every question asked about silence, preceded by a list of the labelled events; for audio language models",
             tells=True,
         ),
         ControlKind("without-text", f"'{PLAIN_TEXT}' for every text", texts=lambda texts: [PLAIN_TEXT]),
     )
 }
-"""Every kind of control, by name."""
+"""All controls by name."""
 
 
 class Controlled(base.Wrapper, base.StagedEncoder[Any]):
-    """A model under a control, with changed input.
+    """A model under a control: its input is changed.
 
-    Its card is the model's, except for the id, which the control's name precedes, and the paradigm.
+    Its card is the model's card, except for the id, which begins with the control's name, and the paradigm.
 
     Attributes:
         model: the model under the control.
-        kind: the change of its input.
+        kind: the control.
     """
 
     def __init__(self, model: base.Model, kind: ControlKind) -> None:
-        """Take a model that is loaded.
+        """Apply a control to a loaded model.
 
         Raises:
             ModelError: the control applies to none of its abilities.
@@ -351,29 +352,29 @@ class Controlled(base.Wrapper, base.StagedEncoder[Any]):
         super().__init__(model)
 
     def make_card(self) -> base.ModelCard:
-        """The model's card, which states the control."""
+        """Make the card from the model's, with the control in its id and paradigm."""
         card, kind = self.model.card, self.kind
         revision = f"{card.revision}+text-{TEXT_VERSION}" if kind.tells else card.revision
         return replace(card, id=kind.prefix + card.id, revision=revision, paradigm=f"control ({kind.meaning})")
 
     @property
     def abilities(self) -> frozenset[str]:
-        """The model's abilities to which the control applies."""
+        """The abilities of the model to which the control applies."""
         return self._abilities
 
     @property
     def clips_card(self) -> base.ModelCard:
-        """The model's, where clips are unchanged."""
+        """The model's card if clips are unchanged, else the control's."""
         return self.card if self.kind.clips is not None else self.model.clips_card
 
     @property
     def asks_about_others(self) -> bool:  # type: ignore[override]
-        """Whether the caller has to give it the clips of other questions."""
+        """Whether the caller has to pass the clips of other questions."""
         return self.kind.moves or self.model.asks_about_others
 
     @property
     def limit_seconds(self) -> float | None:  # type: ignore[override]
-        """The model's; none where it gets text alone."""
+        """The model's limit; None if it gets text alone."""
         words_alone = self.kind.tells and "read" in self.model.abilities
         return None if words_alone else self.model.limit_seconds
 
@@ -386,12 +387,12 @@ class Controlled(base.Wrapper, base.StagedEncoder[Any]):
         return _as_many(self.model.forward(inputs), count)
 
     def prepare(self, waveforms: ArrayLike, sample_rate: int) -> Any:
-        """As the model's, for the changed clips."""
+        """Prepare the changed clips."""
         self.require("audio")
         return super().prepare(waveforms, sample_rate)
 
     def embed_frames(self, waveforms: ArrayLike, sample_rate: int) -> tuple[base.FloatArray, float]:
-        """As the model's, for the changed clips."""
+        """Embed the frames of the changed clips."""
         self.require("frames")
         rate = self.card.sample_rate
         clips = base.resample(base.check_waveforms(waveforms), base.check_sample_rate(sample_rate), rate)
@@ -399,14 +400,14 @@ class Controlled(base.Wrapper, base.StagedEncoder[Any]):
         return _as_many(frames, len(clips)), seconds
 
     def embed_text(self, texts: Sequence[str]) -> base.FloatArray:
-        """As the model's, for the changed texts."""
+        """Embed the changed texts."""
         self.require("text")
         listed = base.check_texts(texts)
         changed = listed if self.kind.texts is None else self.kind.texts(listed)
         return _as_many(self.model.embed_text(changed), len(listed))
 
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
-        """As the model's, from unchanged clips."""
+        """Train the model on unchanged clips."""
         self.require("learn")
         self.model.learn(rows, clips)
 
@@ -414,11 +415,11 @@ class Controlled(base.Wrapper, base.StagedEncoder[Any]):
         return clips if self.kind.clips is None else self.kind.clips(clips, sample_rate)
 
     def changed(self, questions: Iterable[base.GivenQuestion], size: int) -> Iterator[base.GivenQuestion]:
-        """The questions about changed clips; or with the events in front of the prompt, about silence as long as each
-        clip, or about no clip where the model reads text alone.
+        """Yield the questions about changed clips; or with the events in front of the prompt, about silence as long as
+        each clip, or without a clip if the model reads text alone.
 
         Raises:
-            ModelError: a row lacks its events, or the duration of its clip.
+            ModelError: a row lacks its events or the duration of its clip.
         """
         for question in questions:
             if not self.kind.tells:
@@ -431,19 +432,21 @@ class Controlled(base.Wrapper, base.StagedEncoder[Any]):
             (row,) = self.rows_of([question.clips])
             for column in ("events", "duration"):
                 if row.get(column) is None:
-                    raise base.ModelError(f"row {row.get('id')!r} has no {column}, which events as text need")
+                    raise base.ModelError(
+                        f"row {row.get('id')!r} has no {column}, which the control events-as-text needs"
+                    )
             rate = self.card.sample_rate
             silence = silence_for(self.model, round(float(row["duration"]) * rate), rate)
             yield replace(question, clips=silence, prompt=prompt_with_events(row["events"], question.prompt))
 
 
 def _as_many(embeddings: base.FloatArray, count: int) -> base.FloatArray:
-    """So many rows: a single one is repeated, so that all are equal to the last bit."""
+    """Return `count` rows: a single row is repeated, so that all are equal to the last bit."""
     return embeddings if len(embeddings) == count else np.repeat(embeddings, count, axis=0)
 
 
 def abilities_under(model: base.Model, kind: ControlKind) -> frozenset[str]:
-    """The abilities of a model under a control: its own to which the control applies.
+    """Return the abilities of a model to which a control applies.
 
     Raises:
         ModelError: the control applies to none of them.
@@ -451,31 +454,31 @@ def abilities_under(model: base.Model, kind: ControlKind) -> frozenset[str]:
     name = f"'{kind.prefix}{model.card.id}': '{model.card.id}'"
     able = model.abilities
     if "labels" in able:
-        raise base.ModelError(f"{name} reads labels and takes no sound, so there is no input to control")
+        raise base.ModelError(f"{name} reads labels, not sound, so there is no input to change")
     if kind.texts is not None:
         if "text" not in able:
-            raise base.ModelError(f"{name} embeds no text, so there is nothing to control")
+            raise base.ModelError(f"{name} embeds no text, so there is no text to change")
         return able & {"audio", "text"}
     if kind.tells:
         if "answer" not in able:
             raise base.ModelError(f"{name} answers no questions, so it cannot be given events as text")
         if "learn" in able:
             raise base.ModelError(
-                f"{name} learns from questions without events as text, so it cannot be asked with them"
+                f"{name} learns from questions without events as text, so its questions cannot have them"
             )
         if isinstance(model, EventTextModel):
             raise base.ModelError(
-                f"{name} reads a detector's events already; put '{EVENTS_AS_TEXT}:' in front of its language model"
+                f"{name} already reads a detector's events; put '{EVENTS_AS_TEXT}:' in front of its language model"
             )
         if isinstance(model, Controlled):
-            raise base.ModelError(f"{name} is a control of the sound, and events as text replace the sound")
+            raise base.ModelError(f"{name} changes the sound, which events as text replace; use one of the two")
         return able & {"answer", "score"} | {"labels"}
     if kind.moves and "answer" not in able:
-        raise base.ModelError(f"{name} answers no questions, so none can be asked about another clip")
+        raise base.ModelError(f"{name} answers no questions, so other-audio does not apply")
     embeds = set() if kind.moves else {"audio", "frames", "text"}
     left = able & {*embeds, "answer", "score", "learn"}
     if not left:
-        raise base.ModelError(f"{name} neither embeds nor answers")
+        raise base.ModelError(f"{name} neither embeds nor answers questions")
     return left
 
 

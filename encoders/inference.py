@@ -1,4 +1,4 @@
-"""Where and how a torch model runs: its device, float32 arithmetic that is float32, memory, tolerance of rounding."""
+"""How a torch model runs: its device, exact float32 arithmetic, memory, and the tolerance for rounding."""
 
 from __future__ import annotations
 
@@ -20,29 +20,29 @@ if TYPE_CHECKING:
 
 
 def resolve_device(device: str | torch.device | None) -> torch.device:
-    """The named device; by default the current CUDA device, where there is one, else the CPU.
+    """Return the named device; by default the current CUDA device if available, else the CPU.
 
     Raises:
-        ModelError: if torch knows no such device or finds none.
+        ModelError: torch does not know or does not find the device.
     """
     import torch
 
     if device is None:
         device = "cuda" if torch.cuda.is_available() else "cpu"
     try:
-        # With the number of a CUDA device: a bare "cuda" may mean different ones in different threads.
+        # With the number of a CUDA device: a bare "cuda" may mean different devices in different threads.
         return torch.empty(0, device=device).device
     except Exception as error:
         raise ModelError(f"cannot use device '{device}' ({error}); 'cpu' always works") from error
 
 
 _ABSENT = re.compile(r"^(cuda|hip)\b[^=\n]*= None$", re.M)
-"""The lines in torch's file of versions for a build without CUDA, and without its counterpart for AMD."""
+"""Lines in torch's version file that show a build without CUDA, or without ROCm (AMD)."""
 
 
 def device_name(device: str | None) -> str:
-    """The name of the device that `resolve_device` gives; torch, which takes seconds to import, is imported only where
-    the device may be another than the CPU.
+    """Return the name of the device that `resolve_device` returns; torch, whose import takes seconds, is imported only
+    if the device may not be the CPU.
 
     Raises:
         ModelError: see `resolve_device`.
@@ -53,7 +53,7 @@ def device_name(device: str | None) -> str:
 
 
 def _is_without_cuda() -> bool:
-    """Whether the installed torch is a build that finds no CUDA device anywhere."""
+    """Whether the installed torch was built without CUDA and ROCm."""
     torch = find_spec("torch")
     versions = Path(torch.origin).with_name("version.py") if torch is not None and torch.origin else None
     if versions is None or not versions.is_file():
@@ -62,7 +62,7 @@ def _is_without_cuda() -> bool:
 
 
 def double_precision_device(device: torch.device) -> torch.device:
-    """Where to compute in float64 for a model on a device: there, but on the CPU for Metal, which has no float64."""
+    """Return where to compute in float64 for a model on a device: there, but on the CPU for Metal, which has none."""
     import torch
 
     return torch.device("cpu") if device.type == "mps" else device
@@ -70,13 +70,13 @@ def double_precision_device(device: torch.device) -> torch.device:
 
 @contextmanager
 def inference(device: str, precision: str = "float32") -> Iterator[None]:
-    """No gradients; cuDNN neither rounds to TF32 nor picks algorithms by timing; autocast where requested.
+    """Turn off gradients, TF32 and cuDNN's choice of algorithms by timing; autocast if requested.
 
     Convolutions on CUDA otherwise use TF32 by default, whose 10-bit mantissa changes an embedding by about 1e-3.
 
     Args:
-        device: where the model is.
-        precision: ``float32``, or the type that autocast computes in: ``bfloat16`` or ``float16``.
+        device: device of the model.
+        precision: ``float32``, or the type for autocast: ``bfloat16`` or ``float16``.
     """
     import torch
 
@@ -94,7 +94,8 @@ def inference(device: str, precision: str = "float32") -> Iterator[None]:
 
 
 def is_out_of_memory(error: Exception) -> bool:
-    """Whether an error means lack of memory: beyond accelerate's test, also outside torch's allocator, and NumPy's."""
+    """Whether an error means lack of memory: accelerate's test, extended to CUDA outside torch's allocator and
+    NumPy."""
     import torch
     from accelerate.utils.memory import should_reduce_batch_size
 
@@ -105,28 +106,28 @@ def is_out_of_memory(error: Exception) -> bool:
 
 
 def free_memory() -> None:
-    """Release unreferenced memory, on a GPU as well."""
+    """Release unreferenced memory, also on a GPU."""
     from accelerate.utils.memory import clear_device_cache
 
     clear_device_cache(garbage_collection=True)
 
 
 BATCHED = 1e-4
-"""Largest relative difference that other clips in the batch may make; kernels for other sizes round otherwise."""
+"""Largest relative difference caused by other clips in the batch; other sizes use kernels that round differently."""
 
 
 def allowed_in_company(precision: str) -> float:
-    """The largest |a - b| / |b| of two embeddings of the same clip or text in different company.
+    """Return the tolerated |a - b| / |b| of two embeddings of one clip or text in different batches.
 
     Args:
-        precision: of the arithmetic, see `EncoderOptions`. Types of 16 bits keep 11 (float16) or 8 (bfloat16) digits,
-            and round at every layer.
+        precision: precision of the arithmetic, see `EncoderOptions`. 16-bit types keep 11 (float16) or 8 (bfloat16)
+            significant bits, and round at every layer.
     """
     return {"float32": BATCHED, "float16": 0.02}.get(precision, 0.1)
 
 
 def relative_difference(ours: NDArray[np.floating], reference: NDArray[np.floating]) -> float:
-    """The largest |a - b| / |b| of corresponding rows [n, dim]; infinite where b is 0 and a is not."""
+    """Return the largest |a - b| / |b| of corresponding rows [n, dim]; infinite if b is 0 and a is not."""
     difference = np.linalg.norm(np.asarray(ours, np.float64) - reference, axis=-1)
     norm = np.linalg.norm(np.asarray(reference, np.float64), axis=-1)
     ratio = np.divide(difference, norm, out=np.where(difference > 0, np.inf, 0.0), where=norm > 0)

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Hidden:
-    """The output of a model for some clips, before pooling to one vector a clip.
+    """The output of a model for some clips, before pooling to one vector per clip.
 
     Attributes:
-        frames: [n, frames, dim], one vector a moment, padding removed; where a moment has several (the patches of a
-            spectrogram), their mean.
+        frames: [n, frames, dim], one vector per moment, padding removed; the mean if a moment has several (the patches
+            of a spectrogram).
         frame_seconds: distance between frames in seconds.
-        cls: [n, dim], the class token, or the mean of several; None where the model has none.
-        embedding: [n, output_dim], the embedding of a clip by the model's own definition; None where it defines none.
+        cls: [n, dim], the class token, or the mean of several; None if the model has none.
+        embedding: [n, output_dim], the model's own embedding of a clip; None if it defines none.
     """
 
     frames: torch.Tensor
@@ -40,12 +40,12 @@ class Hidden:
 class ModelEncoder(StagedEncoder[Features]):
     """An encoder around a torch model.
 
-    A subclass computes features in `_extract_features` (float32; on the device where its front end can), runs its
-    model in `_encode`, and states in the class attributes which outputs there are.
+    A subclass computes features in `_extract_features` (float32; on the device if its front end can), runs its
+    model in `_encode`, and states its outputs in the class attributes.
 
     Attributes:
-        has_embedding: whether `Hidden.embedding` is there for the model's output.
-        has_cls: whether `Hidden.cls` is there.
+        has_embedding: whether the model's output has `Hidden.embedding`.
+        has_cls: whether it has `Hidden.cls`.
         num_layers: number of blocks; layers are 0 to `num_layers`.
     """
 
@@ -54,7 +54,7 @@ class ModelEncoder(StagedEncoder[Features]):
     num_layers: int
 
     def __init__(self, card: ModelCard, *, num_layers: int, device: torch.device) -> None:
-        """Take the card of the model, built by a subclass before.
+        """Set the card, which the subclass has built.
 
         Raises:
             ModelError: see `check_options`.
@@ -72,15 +72,15 @@ class ModelEncoder(StagedEncoder[Features]):
         """Check the options against the family's layers and poolings; a subclass does so before it reads weights.
 
         Raises:
-            ModelError: on a layer that the model does not have, or pooling `cls` where there is no class token.
+            ModelError: a layer that the model does not have, or pooling `cls` without a class token.
         """
         if options.layer is not None and not 0 <= options.layer <= num_layers:
-            raise ModelError(f"'{name}' has the layers 0 to {num_layers}, but layer {options.layer} is asked for")
+            raise ModelError(f"'{name}' has the layers 0 to {num_layers}, but layer {options.layer} was requested")
         if options.pooling == "cls" and not cls.has_cls:
             raise ModelError(f"'{name}' has no class token, so pooling can be mean or max, not cls")
 
     def prepare(self, waveforms: ArrayLike, sample_rate: int) -> Features:
-        """As `StagedEncoder.prepare`; the front end computes in its own precision, even under a caller's autocast."""
+        """See `StagedEncoder.prepare`; the front end computes in its own precision, even under a caller's autocast."""
         import torch
 
         with torch.autocast(torch.device(self.device).type, enabled=False):
@@ -95,11 +95,11 @@ class ModelEncoder(StagedEncoder[Features]):
         return frames, hidden.frame_seconds
 
     def precision_deviation(self, waveforms: ArrayLike, sample_rate: int) -> dict[str, float]:
-        """The deviation of the embeddings of clips from those computed in float32.
+        """Measure the deviation of embeddings of clips from those computed in float32.
 
         Returns:
             ``relative_mean`` and ``relative_max`` over the clips of |z - z32| / |z32|, and ``spread_ratio``, the root
-            mean square of |z - z32| over that of |z32 - mean z32|, which matters where differences are compared.
+            mean square of |z - z32| over the root mean square of |z32 - mean z32|, for scores of differences.
         """
         features = self.prepare(waveforms, sample_rate)
         exact = self._embed_features(features, "float32").astype(np.float64)
@@ -114,13 +114,13 @@ class ModelEncoder(StagedEncoder[Features]):
         }
 
     def _on_device(self, clips: FloatArray) -> torch.Tensor:
-        """Clips as a tensor on the model's device."""
+        """Return clips as a tensor on the model's device."""
         import torch
 
         return torch.from_numpy(clips).to(self.device)
 
     def _refuse_short(self, samples: int, fewest: int | None = None, unit: str = "frame") -> None:
-        """Refuse clips of fewer than `fewest` samples; where it is None, the caller knows them to be too short."""
+        """Raise an error if clips have fewer than `fewest` samples; with None, the caller knows that they do."""
         if fewest is None or samples < fewest:
             need = "" if fewest is None else f" ({fewest} samples)"
             raise ModelError(
@@ -129,17 +129,17 @@ class ModelEncoder(StagedEncoder[Features]):
             )
 
     def _refuse_long(self, samples: int, most: int) -> None:
-        """Refuse clips of more than `most` samples, instead of cropping them."""
+        """Raise an error if clips have more than `most` samples, instead of cropping them."""
         rate = self.card.sample_rate
         if samples > most:
             raise ModelError(
-                f"clips last {samples / rate:g} s, but '{self.card.id}' takes {most / rate:g} s at most; cut them "
+                f"clips last {samples / rate:g} s, but '{self.card.id}' takes at most {most / rate:g} s; cut them "
                 "before"
             )
 
     @abstractmethod
     def _encode(self, features: Features) -> Hidden:
-        """Run the model up to `options.layer` on features, which may still have to be moved to the device."""
+        """Run the model up to `options.layer` on features, which may have to be moved to the device first."""
 
     def _run_model(self, features: Features) -> FloatArray:
         return self._embed_features(features, self.card.options.precision)
@@ -162,15 +162,15 @@ class ModelEncoder(StagedEncoder[Features]):
 
 
 class LayeredEncoder(ModelEncoder[Features]):
-    """An encoder that can give several of its layers at once.
+    """An encoder that can return several of its layers at once.
 
     A subclass runs its model in `_encode_at`, which takes the layers; nothing there depends on `card.options.layer`.
-    Where the dimension of an embedding differs between layers, it overrides `_dim_at`; where its state depends on the
+    If the dimension of an embedding differs between layers, it overrides `_dim_at`; if its state depends on the
     layer, `_at`.
     """
 
     _blocks: torch.nn.ModuleList | None = None
-    """The blocks, where `drop_later_blocks` has removed those after the layer; else None."""
+    """Number of blocks if `drop_later_blocks` has removed those after the layer; else None."""
 
     def __init__(self, card: ModelCard, *, num_layers: int, device: torch.device) -> None:
         """As `ModelEncoder`."""
@@ -179,17 +179,17 @@ class LayeredEncoder(ModelEncoder[Features]):
         self._bind()
 
     def _bind(self) -> None:
-        """Run the methods of this very encoder, compiled where requested."""
+        """Set the methods that run this encoder, compiled if requested."""
         import torch
 
         self._run_at = torch.compile(self._encode_at) if self.card.options.compile else self._encode_at
         self._run_encode = self._encode
 
     def at_layers(self, layers: Iterable[int]) -> list[Self]:
-        """The same model at other layers: an encoder for each, with shared weights.
+        """Return the same model at other layers: an encoder for each, with shared weights.
 
         Args:
-            layers: none deeper than its own, unless its own is the output.
+            layers: layers; none deeper than its own, unless it is at the output.
 
         Raises:
             ModelError: the model has no such layer.
@@ -200,16 +200,16 @@ class LayeredEncoder(ModelEncoder[Features]):
         if not wanted:
             return []
         loaded, last = self.card.options.layer, wanted[-1]
-        assert loaded is None or last <= loaded, "blocks behind an encoder's layer may not be there"
+        assert loaded is None or last <= loaded, "blocks after an encoder's layer may have been removed"
         at_last = self if loaded == last else self._at(last)
         return [*(at_last._at(layer) for layer in wanted[:-1]), at_last]
 
     def is_same_model(self, other: object) -> bool:
-        """Whether another encoder is the same model, so that one pass gives the embeddings of both."""
+        """Whether another encoder is the same model, so that one pass returns the embeddings of both."""
         return isinstance(other, LayeredEncoder) and self._model_identity is other._model_identity
 
     def _at(self, layer: int) -> Self:
-        """The same model at another layer; a subclass whose state depends on the layer extends it."""
+        """Return the same model at another layer; a subclass whose state depends on the layer extends it."""
         view = copy.copy(self)
         options = self.card.options.changed(layer=layer)
         parameters = self.card.parameters
@@ -227,12 +227,12 @@ class LayeredEncoder(ModelEncoder[Features]):
         return view
 
     def _dim_at(self, layer: int) -> int | None:
-        """Dimension of the frames of a layer; by default that of all layers."""
+        """Return the dimension of the frames of a layer; by default, all layers have the same."""
         return self.card.output_dim
 
     @classmethod
     def _needed_blocks(cls, layer: int) -> int:
-        """How many blocks a layer needs; by default the first is kept for its input."""
+        """Return how many blocks a layer needs; by default the first is kept for its input."""
         return max(layer, 1)
 
     def _drop_later_blocks(self, blocks: torch.nn.ModuleList, layer: int | None) -> None:
@@ -243,21 +243,22 @@ class LayeredEncoder(ModelEncoder[Features]):
 
     @abstractmethod
     def _encode_at(self, features: Features, layers: Sequence[int | None]) -> list[Hidden]:
-        """The output of the model at some layers, in their order; None is its final output, and then the only one."""
+        """Return the output of the model at some layers, in order; None is the final output, which is then the only
+        one."""
 
     def _encode(self, features: Features) -> Hidden:
         return self._run_at(features, (self.card.options.layer,))[0]
 
 
 def embed_layers(encoders: Sequence[LayeredEncoder[Any]], features: Any) -> list[FloatArray]:
-    """The embeddings of clips by several encoders that are one model, in one pass.
+    """Embed clips by several encoders that share one model, in one pass.
 
     Args:
         encoders: see `LayeredEncoder.at_layers`.
         features: output of `prepare` of the deepest of them.
 
     Returns:
-        float32 [n, output_dim] for each.
+        float32 [n, output_dim] per encoder.
 
     Raises:
         ClipError, ModelError: as `StagedEncoder.forward`.
@@ -270,15 +271,15 @@ def embed_layers(encoders: Sequence[LayeredEncoder[Any]], features: Any) -> list
 
 
 def deepest(encoders: Sequence[LayeredEncoder[Any]]) -> LayeredEncoder[Any]:
-    """Of several encoders that are one model, the one whose layer is the last."""
+    """Return the encoder with the last layer among several that share one model."""
     return max(encoders, key=lambda encoder: encoder.card.options.layer or 0)
 
 
 def with_states(layers: Sequence[int | None]) -> bool:
-    """Whether a model of transformers has to give its hidden states for some layers."""
+    """Whether a model of transformers has to return its hidden states for some layers."""
     return any(layer is not None for layer in layers)
 
 
 def states_at(output: Any, layers: Sequence[int | None]) -> list[Any]:
-    """The states of some layers in the output of a model of transformers; None is its last hidden state."""
+    """Return the states of some layers in the output of a model of transformers; None is its last hidden state."""
     return [output.last_hidden_state if layer is None else output.hidden_states[layer] for layer in layers]

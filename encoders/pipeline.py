@@ -20,11 +20,11 @@ from .model_encoder import LayeredEncoder, deepest, embed_layers
 Worked = TypeVar("Worked")
 
 AHEAD = 2
-"""Most batches that wait for the model: enough to hide a slow one, few enough to cost little memory."""
+"""Maximum number of batches that wait for the model: enough to hide a slow one, few enough to save memory."""
 
 
 class GivenBatch(Protocol):
-    """Some clips of a dataset, as any object with these attributes."""
+    """Some clips of a dataset; any object with these attributes."""
 
     @property
     def ids(self) -> Sequence[str]:
@@ -40,7 +40,7 @@ class GivenBatch(Protocol):
 
     @property
     def errors(self) -> Mapping[int, str]:
-        """By place in the batch, why a clip cannot be used, whatever its waveform is."""
+        """Why a clip cannot be used, by its index in the batch; its waveform is then ignored."""
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,9 @@ class EmbeddedBatch:
     """A batch of clips and their embeddings.
 
     Attributes:
-        ids: of the clips.
-        embeddings: float32 [n, output_dim], NaN where a clip has none.
-        errors: by place in the batch, why a clip could not be embedded.
+        ids: ids of the clips.
+        embeddings: float32 [n, output_dim]; NaN for a clip without one.
+        errors: why a clip could not be embedded, by index in the batch.
     """
 
     ids: Sequence[str]
@@ -63,9 +63,9 @@ class _Prepared:
     """A batch whose features are ready.
 
     Attributes:
-        ids: of the clips.
-        features: input of the second stage; None where no clip is left to embed.
-        batch: the clips, where some may have to be left out.
+        ids: ids of the clips.
+        features: input of the second stage; None if no clip is left to embed.
+        batch: the clips, if some may have to be left out.
         errors: why clips are left out.
     """
 
@@ -81,19 +81,19 @@ def embed_batches(
     """Embed batches of clips, one after the other.
 
     A second thread takes the batches from their iterable and runs the first stage of the encoder
-    (`StagedEncoder.prepare`) while the model works on earlier ones, two batches ahead at most. It ends before the
+    (`StagedEncoder.prepare`) while the model works on earlier ones, at most two batches ahead. It ends before the
     generator does, so close a generator that is not read to its end (`contextlib.closing`).
 
     Args:
-        encoder: any `Model`; one without stages gets entire batches.
+        encoder: any `Model`; one without stages gets whole batches.
         batches: clips, in batches of any sizes; see `GivenBatch`.
-        skip_invalid: leave out clips that cannot be embedded instead of raising an error. The place of such a clip
-            in its batch is taken by another clip of it, so that the embeddings of the others do not change by a bit.
+        skip_invalid: leave out clips that cannot be embedded instead of raising an error. A valid clip replaces each of
+            them in the batch, so that the embeddings of the others do not change by a bit.
 
     Raises:
-        ClipError: if a clip is not finite or its embedding is not; the message holds the clip's id.
-        InputError: if a batch is malformed.
-        Exception: as raised by the iterable, or by the encoder on a batch; it names the batch where it is known.
+        ClipError: a clip or its embedding is not finite; the message holds the clip's id.
+        InputError: a batch is malformed.
+        Exception: as raised by the iterable, or by the encoder on a batch; it names the batch if known.
     """
     with _Feeder(encoder, batches, skip_invalid) as feeder:
         for prepared in feeder:
@@ -105,7 +105,8 @@ def embed_batches(
 def embed_batches_at_layers(
     encoders: Sequence[LayeredEncoder[Any]], batches: Iterable[GivenBatch], *, skip_invalid: bool = False
 ) -> Generator[list[EmbeddedBatch]]:
-    """As `embed_batches`, by several encoders that are one model, in one pass; see `LayeredEncoder.at_layers`.
+    """Embed batches as `embed_batches` does, by several encoders that share one model, in one pass; see
+    `LayeredEncoder.at_layers`.
 
     Returns:
         for each batch the output of `embed_batches` for each encoder.
@@ -117,7 +118,7 @@ def embed_batches_at_layers(
                 if arrays is not None:
                     embedded = [_embedded(prepared, array) for array in arrays]
                 else:
-                    # A clip without an embedding at one layer may have one at others: layer by layer.
+                    # A clip without an embedding at one layer may have one at others: go layer by layer.
                     each = [replace(prepared, errors=dict(prepared.errors)) for _ in encoders]
                     pairs = zip(encoders, each, strict=True)
                     embedded = [_embedded(mine, _second_stage(encoder, mine)) for encoder, mine in pairs]
@@ -125,7 +126,7 @@ def embed_batches_at_layers(
 
 
 def _in_one_pass(encoders: Sequence[LayeredEncoder[Any]], prepared: _Prepared) -> list[FloatArray] | None:
-    """The embeddings at each layer; None where a clip may have to be left out."""
+    """Return the embeddings at each layer; None if a clip may have to be left out."""
     if prepared.features is None:
         return None
     try:
@@ -139,7 +140,7 @@ def _in_one_pass(encoders: Sequence[LayeredEncoder[Any]], prepared: _Prepared) -
 
 
 def _embedded(prepared: _Prepared, embeddings: FloatArray) -> EmbeddedBatch:
-    """A batch with its embeddings, NaN where a clip is left out."""
+    """Return a batch with its embeddings; NaN for a clip that is left out."""
     if prepared.errors:
         embeddings = embeddings.copy()
         embeddings[list(prepared.errors)] = np.nan
@@ -160,7 +161,7 @@ def _second_stage(encoder: Model, prepared: _Prepared) -> FloatArray:
         def embed(clips: NDArray[Any]) -> FloatArray:
             return check_embeddings(encoder.forward(encoder.prepare(clips, batch.sample_rate)), encoder, rows)
 
-        # Another clip has to take the place of this one: from its waveform on.
+        # Another clip must replace this one, starting from its waveform.
         embeddings = _leave_out(batch, prepared.errors, embed)
         if embeddings is not None:
             return embeddings
@@ -168,9 +169,9 @@ def _second_stage(encoder: Model, prepared: _Prepared) -> FloatArray:
 
 
 def _leave_out(batch: GivenBatch, errors: dict[int, str], work: Callable[[NDArray[Any]], Worked]) -> Worked | None:
-    """Do `work` on the waveforms of a batch, with a valid clip in the place of each invalid one.
+    """Do `work` on the waveforms of a batch, with a valid clip instead of each invalid one.
 
-    Clips that are found to be invalid are added to `errors`. Returns None where no clip is valid.
+    Clips found to be invalid are added to `errors`. Returns None if no clip is valid.
     """
     rows = len(batch.ids)
     while len(errors) < rows:
@@ -188,7 +189,7 @@ def _leave_out(batch: GivenBatch, errors: dict[int, str], work: Callable[[NDArra
 def _note_error(error: ClipError, errors: dict[int, str], rows: int) -> None:
     if error.row >= rows:
         raise error
-    # A place that is taken by another clip fails when that one does.
+    # A position filled by another clip fails when that clip does.
     row = _first_valid(errors, rows) if error.row in errors else error.row
     errors[row] = error.reason
 
@@ -213,7 +214,7 @@ def _blame(ids: Sequence[str]) -> Iterator[None]:
 
 
 class _Feeder:
-    """Prepared batches, made by a thread of its own that ends when the `with` block is left, however it is left."""
+    """Prepared batches from a thread that ends when the `with` block is left, for whatever reason."""
 
     def __init__(self, encoder: Model, batches: Iterable[GivenBatch], skip_invalid: bool) -> None:
         self._encoder = encoder
@@ -221,7 +222,7 @@ class _Feeder:
         self._skip_invalid = skip_invalid
         self._ready: queue.Queue[_Prepared | BaseException | None] = queue.Queue(AHEAD)
         self._stopped = threading.Event()
-        # A daemon: a batch that takes forever must not keep the interpreter from leaving on Ctrl-C.
+        # A daemon, so that an endless batch does not keep the interpreter from exiting on Ctrl-C.
         self._thread = threading.Thread(target=self._work, name="embed_batches", daemon=True)
 
     def __enter__(self) -> _Feeder:
@@ -230,8 +231,8 @@ class _Feeder:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._stopped.set()
-        # After an error the work may go on with smaller batches, and must not meet this thread. On Ctrl-C, however,
-        # nobody waits long.
+        # After an error, work may go on with smaller batches and must not meet this thread. On Ctrl-C, however, do not
+        # wait long.
         self._thread.join(timeout=None if kind is None or issubclass(kind, Exception) else 5)
 
     def __iter__(self) -> Iterator[_Prepared]:
@@ -244,7 +245,7 @@ class _Feeder:
             yield item
 
     def _work(self) -> None:
-        """Prepare the batches; the end is the error that stopped it, or None."""
+        """Prepare the batches; the last item is the error that stopped it, or None."""
         encoder = self._encoder
         error: BaseException | None = None
         iterator: Iterator[GivenBatch] = iter(())
@@ -257,7 +258,7 @@ class _Feeder:
                 with _blame(batch.ids):
                     if len(batch.ids) != rows:
                         raise InputError(
-                            f"a batch has {len(batch.ids)} ids for {rows} waveforms; there must be one each"
+                            f"a batch has {len(batch.ids)} ids for {rows} waveforms; the numbers must be equal"
                         )
                     if self._skip_invalid:
 

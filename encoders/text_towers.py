@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 TEXTS_PER_PASS = 64
-"""Texts that a tower embeds at once."""
+"""Number of texts that a tower embeds at once."""
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class TextTower:
     """A tokenizer and its network.
 
     Attributes:
-        tokenizer: of transformers.
-        encode: embeddings [n, output_dim] of tokens, int64 [n, tokens].
-        max_tokens: most tokens of a text.
+        tokenizer: tokenizer of transformers.
+        encode: returns embeddings [n, output_dim] of tokens, int64 [n, tokens].
+        max_tokens: maximum number of tokens of a text.
         suffix: appended to each text.
     """
 
@@ -41,29 +41,29 @@ class TextTower:
 
 
 def tokens_of(tokenizer: Any, texts: Sequence[str]) -> list[list[int]]:
-    """The numbers of the tokens of each text, special tokens included, nothing padded or cut."""
+    """Return the numbers of the tokens of each text, with special tokens, without padding or truncation."""
     encoded = tokenizer(
         list(texts),
         add_special_tokens=True,
         padding=False,
         truncation=False,
         return_attention_mask=False,
-        # The encoder itself refuses texts that are too long.
+        # The encoder refuses texts that are too long.
         verbose=False,
     )
     return [list(numbers) for numbers in encoded["input_ids"]]
 
 
 def longest_text(tokenizer: Any, positions: int) -> int:
-    """Most tokens of a text: as the tokenizer states, and no more than the network has positions for."""
+    """Return the maximum number of tokens of a text: the tokenizer's limit, but at most the network's positions."""
     return min(int(tokenizer.model_max_length), positions)
 
 
 class TextedTower(Model, ABC):
     """A model that embeds texts by a text tower; a subclass loads it in `_load_text_tower`.
 
-    Texts of as many tokens are embedded together and none is padded, so that a text's embedding does not depend on the
-    texts beside it.
+    Texts with equal numbers of tokens are embedded together and none is padded, so that a text's embedding does not
+    depend on its batch.
     """
 
     _text_tower: TextTower | None = None
@@ -72,17 +72,17 @@ class TextedTower(Model, ABC):
         """Embed texts into the space of the clips: float32 [n, output_dim]; a row depends on its own text only.
 
         Args:
-            texts: in full; a text is never cut.
+            texts: texts in full; none is truncated.
 
         Raises:
-            InputError: it is no list of texts.
+            InputError: it is not a list of texts.
             ModelError: a layer or a pooling is requested, whose space has no texts; the tokenizer or the weights cannot
-                be had; or a text has more tokens than the model takes, with both numbers.
+                be downloaded; or a text has more tokens than the model takes, with both numbers.
         """
         options = self.card.options
         if options.layer is not None or options.pooling is not None:
             raise ModelError(
-                f"'{self.card.id}' embeds no text: texts are in the space of the model's own output, so only without "
+                f"'{self.card.id}' embeds no text: texts share the space of the model's own output only; leave out "
                 "layer and pooling"
             )
         import torch
@@ -114,7 +114,7 @@ class TextedTower(Model, ABC):
 
     @abstractmethod
     def _load_text_tower(self) -> TextTower:
-        """The text tower, on the device of the encoder."""
+        """Load the text tower on the device of the encoder."""
 
 
 class TextedEncoder(TextedTower, LayeredEncoder[Features]):
@@ -128,10 +128,10 @@ class TextedEncoder(TextedTower, LayeredEncoder[Features]):
 Floats = NDArray[np.float64]
 
 BATCH = 32
-"""Sentences embedded at once."""
+"""Number of sentences embedded at once."""
 
 LONGEST = 512
-"""Most tokens of a sentence; fewer where the encoder has fewer positions."""
+"""Maximum number of tokens of a sentence; fewer if the encoder has fewer positions."""
 
 
 class SentenceEncoder:
@@ -160,7 +160,7 @@ class SentenceEncoder:
         self._device = device
 
     def __call__(self, sentences: Sequence[str]) -> Floats:
-        """The embeddings of n sentences, [n, dimensions]: the mean over tokens that are no padding, of length 1."""
+        """Embed n sentences: [n, dimensions], the mean over tokens without padding, of length 1."""
         import torch
 
         vectors = []

@@ -60,7 +60,9 @@ PATTERNS = {
 
 ALLOWED = {
     ("dataset_builder/sounds/timbres.yaml", "bars?"): "of a marimba",
+    ("encoders/language_models/endpoint.py", "hears"): "the name of an argument",
     ("encoders/loading/checkpoints.py", "bars?"): "of progress",
+    ("encoders/networks/tiny_clap_words.yaml", "hears"): "a word of captions",
     ("evaluator/figures/models.py", "bars?"): "of a figure",
     ("evaluator/figures/samples.py", "the box"): "of a figure",
     ("evaluator/report/profiles.py", "bars?"): "of a figure",
@@ -75,6 +77,8 @@ ALLOWED = {
     ("tasks/shapes/questions.py", "bars?"): "of a figure",
     ("training/", "bars?"): "of progress",
     ("dataset_builder/", "rooms?"): "of sounds, or on a disk",
+    ("dataset_builder/texts/reading.yaml", "hears"): "a word that captions may contain",
+    ("dataset_builder/texts/wordings.yaml", ".*"): "wordings of questions, which are data",
     ("docs/how-to/hub.md", "strangers?"): "the one who runs a block, in a comment",
     ("docs/understand/differences.md", "rooms?"): "of sounds",
     ("evaluator/figures/samples.py", "rooms?"): "space of a page",
@@ -84,20 +88,7 @@ ALLOWED = {
 }
 """Hits that are right: the start of a path and the words of the hit, with the reason."""
 
-AT_MOST: dict[str, int] = {
-    "CONTRIBUTING.md": 3,
-    "SECURITY.md": 3,
-    "benchmarks": 12,
-    "dataset_builder": 316,
-    "docs/understand": 3,
-    "encoders": 227,
-    "examples": 5,
-    "hub": 6,
-    "metrics": 217,
-    "support": 21,
-    "tasks": 115,
-    "training": 60,
-}
+AT_MOST: dict[str, int] = {}
 """Hits by folder, which only fall: lower a number when texts are rewritten."""
 
 WORDS = "|".join(PATTERNS).replace(" ", r"\s+")

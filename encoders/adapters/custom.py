@@ -1,9 +1,9 @@
-"""Models of users: a class in a Python file, one that an installed package offers, or an object.
+"""Users' models: a class in a Python file or an installed package, or an object.
 
-A class needs `sample_rate` and `embed(waveforms, sample_rate)`, no more, and `embed_text(texts)` where it embeds texts
-too. One that answers needs `answer(clips, prompts)`, of one clip a prompt, beside or instead. `CustomModel` does the
-rest, and `wrap` makes such an object of a bare torch module.
-Loading one runs its code, as importing any Python module does.
+A class of encoders needs `sample_rate` and `embed(waveforms, sample_rate)`, and optionally `embed_text(texts)`. An
+audio language model needs `answer(clips, prompts)`, with one clip per prompt; a class may have both. `CustomModel` does
+the rest, and `wrap` makes an object for it from a bare torch module.
+Loading a class runs its code, as importing any Python module does.
 """
 
 from __future__ import annotations
@@ -40,97 +40,99 @@ class ModelCodeError(base.ModelError):
 
 
 class Embedder(Protocol):
-    """The interface of a class that is run as an encoder.
+    """The interface of a user's class that is run as an encoder.
 
-    With `embed_text(texts)`, which takes a list of str and returns floating [n, output_dim], it embeds texts and clips
-    into one space. With `embed_frames(waveforms, sample_rate)`, given as `embed` is, which returns floating [n, frames,
-    dim] and the seconds from a frame to the next, it gives frames; see `Model.embed_frames`.
+    With `embed_text(texts)`, which takes a list of str and returns floating-point [n, output_dim], it embeds texts and
+    clips into one space. With `embed_frames(waveforms, sample_rate)`, which takes the arguments of `embed` and returns
+    floating-point [n, frames, dim] and the seconds between frames, it embeds frames; see `Model.embed_frames`.
 
-    It may also have `id` (default: the name of the class), `revision` (default: of a file its digest, of a package
-    its version, of an object see `object_source`, each with the digest of the weights of its torch modules),
-    `output_dim` (default: learnt from a second of noise), ``pooling = "mean"`` where `embed` returns frames,
-    [n, frames, output_dim], of which the mean is wanted, `device`, and `to(device)`, which is called when a device is
-    requested. Its `paradigm` (how it was trained), `trained_on` (the data) and `licence` (of its weights) stand in its
+    It may also have `id` (default: the name of the class), `revision` (default: a file's digest, a package's
+    version, or for an object see `object_source`, each with the digest of the weights of its torch modules),
+    `output_dim` (default: measured on a second of noise), ``pooling = "mean"`` if `embed` returns frames
+    [n, frames, output_dim] that are to be averaged, `device`, and `to(device)`, which is called if a device is
+    requested. Its `paradigm` (how it was trained), `trained_on` (the data) and `licence` (of its weights) appear in its
     results. For `network` and `untrained()` see `custom_loading`.
 
     Attributes:
-        sample_rate: rate in Hz of the clips that `embed` is given; they are resampled to it before.
+        sample_rate: rate in Hz of the clips that `embed` takes; clips are resampled to it first.
     """
 
     sample_rate: int
 
     def embed(self, waveforms: base.FloatArray, sample_rate: int) -> Any:
-        """Embed clips, float32 [n, samples] at `sample_rate`, which is the class's own.
+        """Embed clips, float32 [n, samples] at `sample_rate`, the rate that the class states.
 
         Returns:
-            floating [n, output_dim], a NumPy array or a torch tensor on any device.
+            floating-point [n, output_dim], a NumPy array or a torch tensor on any device.
         """
         ...
 
 
 MEAN = "mean"
-"""The pooling of frames that an object may state."""
+"""The pooling of frames that an object may request."""
 
 
 class CustomModel(base.WaveformEncoder):
     """A user's object run as a model with the object's abilities.
 
-    Its clips are checked and resampled to its own rate, its embeddings are checked, its errors name their line. Its
-    card is made of its attributes; see `Embedder`.
+    Its clips are checked and resampled to its own rate, its embeddings are checked, and its errors name their line. Its
+    card is made from its attributes; see `Embedder`.
 
     Attributes:
         made: the object.
     """
 
     def __init__(self, made: Any, *, name: str, source: str | None) -> None:
-        """Read the object's attributes; where it embeds, embed a second of noise.
+        """Read the object's attributes; if it embeds, embed a second of noise.
 
         Args:
             made: the object.
-            name: for messages.
-            source: identity of its code, the revision where it states none; None for an object that was not made from
+            name: name for messages.
+            source: identity of its code, used as revision if it states none; None for an object that was not made from
                 a name.
 
         Raises:
-            ModelError: if it lacks `sample_rate`, or neither embeds nor answers, or `embed` returns no embeddings.
-            ModelCodeError: if `embed` raises an error.
+            ModelError: it lacks `sample_rate`, or neither embeds nor answers, or `embed` returns no embeddings.
+            ModelCodeError: `embed` raises an error.
         """
         self._name, self.made = name, made
-        # Those that go with answering only where it answers.
+        # The abilities that need answering count only if it answers.
         methods = {word: method for word, (method, _) in base.ABILITIES.items() if method}
         able = {word for word, method in methods.items() if callable(getattr(made, method, None))}
         if callable(getattr(made, "answer_from_labels", None)):
-            # It gets no sound, so that it has no likelihoods.
+            # It gets no sound, so it has no likelihoods.
             able = able - {"score"} | {"answer", "labels"}
         self._abilities = frozenset(able if "answer" in able else able & {"audio", "frames", "text", "events"})
         embeds = hasattr(made, "embed") or "answer" not in self._abilities
         needs = (
-            "an encoder needs sample_rate and embed" if embeds else "a model that answers needs sample_rate and answer"
+            "an encoder needs sample_rate and embed"
+            if embeds
+            else "an audio language model needs sample_rate and answer"
         )
         for attribute in ("sample_rate", "embed") if embeds else ("sample_rate",):
             if not hasattr(made, attribute):
-                bare = "; a bare torch.nn.Module becomes one by ac.wrap(module, sample_rate=16_000)"
+                bare = "; a bare torch.nn.Module becomes an encoder with ac.wrap(module, sample_rate=16_000)"
                 raise base.ModelError(f"'{name}' has no {attribute}; {needs}{bare if _torch_modules(made) else ''}")
         if embeds and not callable(made.embed):
-            raise base.ModelError(f"'{name}': embed is not a method; it must be embed(waveforms, sample_rate)")
+            raise base.ModelError(f"'{name}': embed is not a method; define embed(waveforms, sample_rate)")
         self.device = device_of(made)
         self.card = stated_card(made, name, object_source(made) if source is None else source)
         if embeds:
             output_dim = getattr(made, "output_dim", None)
             if output_dim is None:
                 rate = self.card.sample_rate
-                probe = f"a second of noise, [1, {rate}], as a probe to learn the length of its embeddings"
+                probe = f"a second of noise, [1, {rate}], to find the length of its embeddings"
                 try:
                     embedding = self._embed(np.random.default_rng(0).normal(0, 0.1, (1, rate)).astype(np.float32))
                 except ModelCodeError as error:
                     raise ModelCodeError(
-                        f"{error}; embed was given {probe}. An encoder that takes clips of one length alone states "
-                        "output_dim, and gets no probe"
+                        f"{error}; embed was called with {probe}. If the encoder takes only clips of one length, set "
+                        "output_dim to skip this"
                     ) from error.__cause__
                 if embedding.ndim != 2 or len(embedding) != 1 or not embedding.size:
                     raise base.ModelError(
                         f"'{name}': embed returned shape {embedding.shape} for one clip, but must return [1, dim]; it "
-                        f"was given {probe}"
+                        f"was called with {probe}"
                     )
                 output_dim = embedding.shape[1]
                 if source is None and not hasattr(made, "revision"):
@@ -144,15 +146,15 @@ class CustomModel(base.WaveformEncoder):
         return self._abilities
 
     def prepare(self, waveforms: ArrayLike, sample_rate: int) -> base.FloatArray:
-        """As `StagedEncoder.prepare`, for an object that embeds."""
+        """Prepare clips as `StagedEncoder.prepare` does, for an object that embeds."""
         self.require("audio")
         return super().prepare(waveforms, sample_rate)
 
     def embed_frames(self, waveforms: ArrayLike, sample_rate: int) -> tuple[base.FloatArray, float]:
-        """The object's frames, of clips at its rate; see `Model.embed_frames`.
+        """Return the object's frames of clips at its rate; see `Model.embed_frames`.
 
         Raises:
-            ModelError: `embed_frames` returns no frames of each clip, or no distance between them.
+            ModelError: `embed_frames` does not return frames of each clip and the distance between them.
             ModelCodeError: it raises an error.
         """
         self.require("frames")
@@ -162,8 +164,8 @@ class CustomModel(base.WaveformEncoder):
         array = to_array(frames, self._name)
         if array.ndim != 3 or len(array) != len(clips) or not step > 0:
             raise base.ModelError(
-                f"'{self._name}': embed_frames returned shape {array.shape} and {step!r} s a frame; it must return "
-                f"[{len(clips)}, frames, dim] and the seconds from a frame to the next"
+                f"'{self._name}': embed_frames returned shape {array.shape} and {step!r} s per frame; it must return "
+                f"[{len(clips)}, frames, dim] and the seconds between frames"
             )
         return array.astype(np.float32, copy=False), float(step)
 
@@ -171,8 +173,8 @@ class CustomModel(base.WaveformEncoder):
         """Embed texts; see `Model.embed_text`.
 
         Raises:
-            InputError: on what is no list of texts.
-            ModelError: `embed_text` returns no embeddings of the length that clips have.
+            InputError: it is not a list of texts.
+            ModelError: `embed_text` does not return embeddings as long as those from clips.
             ModelCodeError: it raises an error.
         """
         self.require("text")
@@ -182,7 +184,7 @@ class CustomModel(base.WaveformEncoder):
         return base.check_text_embeddings(embeddings, self, listed)
 
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
-        """As the object's, about clips at its rate, one a prompt; from the rows where it reads labels.
+        """Return the object's answers about clips at its rate, one per prompt; from the rows if it reads labels.
 
         Raises:
             ModelError: a prompt is about several clips.
@@ -201,7 +203,7 @@ class CustomModel(base.WaveformEncoder):
     def score_options(
         self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: base.By
     ) -> list[list[float]]:
-        """As the object's, about clips at its rate; raises as `answer`."""
+        """Return the object's scores about clips at its rate; raises as `answer`."""
         self.require("score")
         with inference(self.device), user_code(self._name):
             brought = self._brought(self.single_clips(clips))
@@ -209,13 +211,13 @@ class CustomModel(base.WaveformEncoder):
             return scores
 
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
-        """As the object's, from clips at its rate."""
+        """Train the object on clips at its rate."""
         self.require("learn")
         with user_code(self._name):
             self.made.learn(rows, (one for clip in clips for one in self._brought([clip])))
 
     def detect_events(self, clips: Sequence[Any]) -> list[list[base.EventDict]]:
-        """As the object's, in clips at its rate."""
+        """Return the events that the object detects in clips at its rate."""
         self.require("events")
         with inference(self.device), user_code(self._name):
             events: list[list[base.EventDict]] = self.made.detect_events(self._brought(clips))
@@ -232,8 +234,8 @@ class CustomModel(base.WaveformEncoder):
             return array
         if getattr(self.made, "pooling", None) != MEAN or 0 in array.shape:
             raise base.ModelError(
-                f"'{self._name}': embed returned shape {array.shape}, but must return [{len(clips)}, dim]; for frames, "
-                f'[{len(clips)}, frames, dim], state pooling = "{MEAN}" in the class, or in ac.wrap, to take their mean'
+                f"'{self._name}': embed returned shape {array.shape}, but must return [{len(clips)}, dim]; to average "
+                f'frames, [{len(clips)}, frames, dim], set pooling = "{MEAN}" in the class or in ac.wrap'
             )
         pooled: base.FloatArray = array.mean(axis=1, dtype=np.float32)
         return pooled
@@ -243,12 +245,12 @@ class CustomModel(base.WaveformEncoder):
 
 
 class WrappedModule:
-    """A torch module as an encoder, made by `wrap`; its attributes are those of `Embedder`."""
+    """A torch module as an encoder, made by `wrap`; for its attributes see `Embedder`."""
 
     network = "module"
 
     def __init__(self, module: torch.nn.Module, sample_rate: int, pooling: str | None) -> None:
-        """Take the arguments of `wrap`, which checks them."""
+        """Store the arguments of `wrap`, which checks them."""
         self.module, self.sample_rate, self.pooling = module, sample_rate, pooling
         self.id = type(module).__name__
 
@@ -262,7 +264,7 @@ class WrappedModule:
         self.module.to(device)
 
     def embed(self, waveforms: base.FloatArray, sample_rate: int) -> torch.Tensor:
-        """The module's output in evaluation mode; afterwards each part is in its former mode."""
+        """Return the module's output in evaluation mode; afterwards each part is in its former mode."""
         import torch
 
         modes = {part: part.training for part in self.module.modules()}
@@ -275,14 +277,14 @@ class WrappedModule:
         if not isinstance(output, torch.Tensor):
             raise base.ModelError(
                 f"forward of {self.id} returned a {type(output).__name__}, but must return a tensor, [batch, dim] or "
-                "[batch, frames, dim]; wrap a module that returns only that"
+                "[batch, frames, dim]; wrap a module that returns only the tensor"
             )
         return output
 
 
 def wrap(module: object, *, sample_rate: int, pooling: str | None = None) -> WrappedModule:
-    """A bare torch module as an encoder: for `load_model` and `evaluate`, or returned by a function of a file, whose
-    name as a model is ``path/to/file.py:function``.
+    """Wrap a bare torch module as an encoder, for `load_model` and `evaluate`, or to return from a function in a file,
+    which is then loaded as ``path/to/file.py:function``.
 
     Args:
         module: its ``forward`` takes clips, float32 [batch, samples] at `sample_rate` on the module's device, and
@@ -291,24 +293,26 @@ def wrap(module: object, *, sample_rate: int, pooling: str | None = None) -> Wra
         pooling: ``mean`` averages frames; None for a module that returns none.
 
     Raises:
-        ModelError: it is no torch module, or an argument is invalid.
+        ModelError: it is not a torch module, or an argument is invalid.
     """
     import torch
 
     if not isinstance(module, torch.nn.Module):
         got = f"the class {module.__name__}" if isinstance(module, type) else with_article(type(module).__name__)
-        raise base.ModelError(f"wrap was given {got}; it takes a torch.nn.Module, such as an object of its class")
+        raise base.ModelError(f"wrap was given {got}; it takes a torch.nn.Module, that is, an object of its class")
     if pooling not in (None, MEAN):
-        raise base.ModelError(f"pooling is {pooling!r}; it is '{MEAN}' for a module that returns frames, or None")
+        raise base.ModelError(
+            f"pooling is {pooling!r}; it must be '{MEAN}' for a module that returns frames, else None"
+        )
     return WrappedModule(module, base.check_sample_rate(sample_rate), pooling)
 
 
 def stated_card(made: Any, name: str, source: str) -> base.ModelCard:
-    """The card of a user's object, by its attributes and weights; without the length of its embeddings. `name` is for
-    messages, `source` the revision where it states none.
+    """Make the card of a user's object from its attributes and weights, without the length of its embeddings. `name` is
+    for messages; `source` is the revision if the object states none.
 
     Raises:
-        ModelError: its sample rate is none.
+        ModelError: its sample rate is not a positive whole number.
     """
     try:
         rate = base.check_sample_rate(made.sample_rate)
@@ -332,7 +336,7 @@ def stated_card(made: Any, name: str, source: str) -> base.ModelCard:
 
 @contextmanager
 def user_code(name: str) -> Iterator[None]:
-    """Add the location to an error in a user's code; our own errors, and those about memory, pass.
+    """Add the location to an error in a user's code; errors of this package and about memory pass unchanged.
 
     Raises:
         ModelCodeError: instead of any other error.
@@ -358,21 +362,21 @@ def user_code(name: str) -> Iterator[None]:
 
 
 class _UncachedLoader(SourceFileLoader):
-    """Compiles a file whenever it is run: by its time, in seconds, and its size, a cached module would be taken for one
-    that was changed in between. So no cache is left in a user's folder either."""
+    """Compile a file whenever it is run. A cached module is recognised by size and time in seconds, so it could be
+    used after a change within that second. This also leaves no cache in a user's folder."""
 
     def get_code(self, fullname: str) -> CodeType:
         return self.source_to_code(self.get_data(self.path), self.path)
 
 
 def load_attribute(path: Path, attribute: str) -> Any:
-    """An attribute of a Python file, which is run as a module of a name of its own.
+    """Return an attribute of a Python file, which is run as a module with its own name.
 
-    The file's folder is the first place where its imports are looked for, and the last one for all later ones.
+    Imports of the file are searched in its folder first; later imports of other modules search that folder last.
 
     Raises:
-        ModelError: if the file has no such attribute; the nearest class is named.
-        ModelCodeError: if running the file raises an error.
+        ModelError: the file has no such attribute; the nearest class is named.
+        ModelCodeError: running the file raises an error.
     """
     path = path.resolve()
     name = f"_audio_compositionality_{path.stem}_{sha256_of(str(path).encode())[:12]}"
@@ -380,7 +384,7 @@ def load_attribute(path: Path, attribute: str) -> Any:
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    # Dataclasses and pickles look their module up.
+    # Dataclasses and pickles look up their module.
     sys.modules[name] = module
     folder = str(path.parent)
     sys.path.insert(0, folder)
@@ -401,11 +405,11 @@ def load_attribute(path: Path, attribute: str) -> Any:
 
 
 def call_without_arguments(factory: Callable[[], Any], name: str) -> Any:
-    """The result of a class or function called without arguments.
+    """Call a class or function without arguments and return the result.
 
     Raises:
-        ModelError: if it cannot be called, or needs arguments, which are named.
-        ModelCodeError: if it raises an error.
+        ModelError: it cannot be called, or needs arguments, which are named.
+        ModelCodeError: it raises an error.
     """
     if not callable(factory):
         raise base.ModelError(
@@ -427,29 +431,29 @@ def call_without_arguments(factory: Callable[[], Any], name: str) -> Any:
 
 
 def check_module(model: Any, attributes: Sequence[str], name: str, suite: str) -> Any:
-    """The model, known to be a torch module with some attributes.
+    """Return the model if it is a torch module with the given attributes.
 
     Raises:
-        ModelError: if it is none, or lacks one.
+        ModelError: it is not, or lacks one.
     """
     import torch
 
     if not isinstance(model, torch.nn.Module):
         raise base.ModelError(
-            f"'{name}' makes a {type(model).__name__}; an encoder of {suite} must be a torch.nn.Module here, "
-            "so none of TensorFlow"
+            f"'{name}' makes a {type(model).__name__}; an encoder of {suite} must be a torch.nn.Module; "
+            "TensorFlow is not supported"
         )
     for attribute in attributes:
         if not hasattr(model, attribute):
-            raise base.ModelError(f"the model of '{name}' has no {attribute}, which {suite} asks for")
+            raise base.ModelError(f"the model of '{name}' has no {attribute}, which {suite} requires")
     return model
 
 
 def to_array(output: Any, name: str) -> np.ndarray[Any, Any]:
-    """A model's output as a NumPy array; a torch tensor on any device is converted, bfloat16 to float32.
+    """Return a model's output as a NumPy array; torch tensors on any device are converted, bfloat16 to float32.
 
     Raises:
-        ModelError: if it is neither.
+        ModelError: it is neither.
     """
     import torch
 
@@ -465,7 +469,7 @@ def to_array(output: Any, name: str) -> np.ndarray[Any, Any]:
 
 
 def device_of(embedder: Any) -> str:
-    """The device of an object: its `device`, else that of the first weight of a torch module, else the CPU."""
+    """Return the device of an object: its `device`, else of the first weight of a torch module, else the CPU."""
     import torch
 
     device = getattr(embedder, "device", None)
@@ -475,10 +479,10 @@ def device_of(embedder: Any) -> str:
 
 
 def weights_digest(embedder: Any) -> str | None:
-    """SHA-256 of the names, shapes, types and values in a torch module, or in those that are an object's attributes.
+    """Return the SHA-256 of the names, shapes, types and values in a torch module, or in an object's torch modules.
 
     Returns:
-        hexadecimal digits; None where there is no weight.
+        hexadecimal digits; None without any weight.
     """
     import torch
 
@@ -493,10 +497,10 @@ def weights_digest(embedder: Any) -> str | None:
 
 
 def count_parameters(embedder: Any) -> int | None:
-    """Number of weights of a torch module, or of those that are an object's attributes, shared ones counted once.
+    """Count the weights of a torch module, or of an object's torch modules; shared ones count once.
 
     Returns:
-        None where there is no weight.
+        None without any weight.
     """
     modules = _torch_modules(embedder).values()
     weights = {id(weight): weight.numel() for module in modules for weight in module.parameters()}
@@ -504,7 +508,7 @@ def count_parameters(embedder: Any) -> int | None:
 
 
 def _torch_modules(embedder: Any) -> dict[str, torch.nn.Module]:
-    """The object itself if it is a torch module, else those of its attributes that are, by name."""
+    """Return the object itself if it is a torch module, else its attributes that are torch modules, by name."""
     import torch
 
     if isinstance(embedder, torch.nn.Module):
@@ -514,19 +518,19 @@ def _torch_modules(embedder: Any) -> dict[str, torch.nn.Module]:
 
 
 def source_digest(path: Path) -> str:
-    """``source-`` and the first 16 hexadecimal digits of the SHA-256 of a file."""
+    """Return ``source-`` and the first 16 hexadecimal digits of the SHA-256 of a file."""
     return f"source-{sha256_of_file(path)[:16]}"
 
 
 def object_source(made: Any, embedding: np.ndarray[Any, Any] | None = None) -> str:
-    """`OBJECT` and 16 hexadecimal digits that tell objects apart: of the source of its class, its numbers and texts,
-    those of the parts of its torch modules, and its embedding of the probe. No more than a name, since functions that
-    it calls are not seen: what is computed for such a revision is never reused.
+    """Return `OBJECT` and 16 hexadecimal digits that distinguish objects: a digest of the source of its class, its
+    numbers and texts, those in its torch modules, and its embedding of the probe. It serves only as a name, since it
+    ignores functions that the object calls: results under this revision are never reused.
     """
     digest = hashlib.sha256(b"" if embedding is None else embedding.tobytes())
     modules = _torch_modules(made).values()
     for one in (made, *modules):
-        # A class that was typed at a prompt may have no source.
+        # A class typed at a prompt may have no source.
         with suppress(OSError, TypeError):
             digest.update(inspect.getsource(type(one)).encode())
     for part in (made, *(part for module in modules for part in module.modules())):
@@ -537,5 +541,5 @@ def object_source(made: Any, embedding: np.ndarray[Any, Any] | None = None) -> s
 
 
 def source_revision(source: str, weights_sha256: str | None) -> str:
-    """A revision of code and weights: other weights under the same code are another revision."""
+    """Return a revision of code and weights: other weights under the same code are another revision."""
     return source if weights_sha256 is None else f"{source}-weights-{weights_sha256[:16]}"

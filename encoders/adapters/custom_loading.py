@@ -1,9 +1,9 @@
 """From a user's class to a model, or to one of its two twins, `untrained:` and `shuffled:`.
 
-A class has both by itself where it is a `torch.nn.Module`, or holds one with weights in a single attribute; where
-several hold one, it names the network: ``network = "encoder"``. Fresh weights are drawn by its modules'
-``reset_parameters()``; a model of transformers gets those of a new one of the same configuration. Any other class
-provides its untrained twin: ``def untrained(self)`` or ``def untrained(self, seed)`` returns it.
+Both twins work without further code if the class is a `torch.nn.Module`, or holds one with weights in a single
+attribute; if several attributes hold one, it names the network: ``network = "encoder"``. Fresh weights are drawn by its
+modules' ``reset_parameters()``; a model of transformers gets the weights of a new one with the same configuration. Any
+other class provides its untrained twin: ``def untrained(self)`` or ``def untrained(self, seed)`` returns it.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _OWN_WAY = "untrained"
 """The method that returns the untrained twin."""
 
 _NAMES_NETWORK = "network"
-"""The attribute with the name of the attribute that holds the network."""
+"""The class attribute that names the attribute with the network."""
 
 
 def twin_problem(model: Model, prefix: str) -> str | None:
-    """The reason why a loaded model has no twin although its class seems to have one; None where it may have.
+    """Explain why a loaded model has no twin although its class seems to have one; None if it may have one.
 
     Args:
-        model: any; only users' classes can differ from their declaration.
-        prefix: of the twin.
+        model: any model; only users' classes can differ from their declaration.
+        prefix: prefix of the twin.
     """
     import torch
 
@@ -55,19 +55,19 @@ def twin_problem(model: Model, prefix: str) -> str | None:
 
 
 def _twin_of(made: Any, name: str, twin: Twin) -> Any:
-    """The twin of a user's object; its network is changed in place.
+    """Return the twin of a user's object; its network is changed in place.
 
-    The random numbers of torch, NumPy and Python start from the seed of the twin in ``untrained()``, which is given the
-    seed where it takes one; those of torch do where its modules draw fresh weights.
+    The random numbers of torch, NumPy and Python start from the seed of the twin in ``untrained()``, which gets the
+    seed if it takes one. If its modules draw fresh weights, torch's random numbers start from the seed.
 
     Args:
         made: the object, on any device.
-        name: for messages.
+        name: name for messages.
         twin: kind and seed.
 
     Raises:
-        ModelError: it has neither a network nor ``untrained()``, its ``untrained()`` returns the same weights, or there
-            is no known way to draw some weights of the network.
+        ModelError: it has neither a network nor ``untrained()``, its ``untrained()`` returns the same weights, or
+            some weights of the network cannot be drawn.
         ModelCodeError: its code raises an error.
     """
     import torch
@@ -89,8 +89,8 @@ def _twin_of(made: Any, name: str, twin: Twin) -> Any:
             )
         if before is not None and _identity(other, name) == before:
             raise ModelError(
-                f"'{name}': untrained() returned the same weights; a twin has the architecture of the model and "
-                "weights that no training has made"
+                f"'{name}': untrained() returned the same weights; it must return the same architecture "
+                "with untrained weights"
             )
         return other
     attribute, network = _named_network(made)
@@ -104,7 +104,7 @@ def _twin_of(made: Any, name: str, twin: Twin) -> Any:
         of_class = f"holds torch modules in {shown(networks)}" if networks else "holds no torch module with weights"
         method = f", or write def {_OWN_WAY}(self), which returns the twin" if kind.is_fresh else ""
         raise ModelError(
-            f"'{kind.prefix}{name}': nothing here can {kind.deed}, since '{name}' {of_class}. Name the attribute of "
+            f"'{kind.prefix}{name}': cannot {kind.deed}: '{name}' {of_class}. Name the attribute of "
             f'the network in the class: {_NAMES_NETWORK} = "{networks[0] if networks else "net"}"{method}'
         )
     # Numbers drawn on the CPU are the same on every machine.
@@ -129,7 +129,7 @@ def _twin_of(made: Any, name: str, twin: Twin) -> Any:
 
 @contextmanager
 def _seeded(seed: int) -> Iterator[None]:
-    """Global random numbers of torch, NumPy and Python from a seed; afterwards their former states are restored."""
+    """Seed the global random numbers of torch, NumPy and Python; afterwards restore their states."""
     import torch
 
     of_python, of_numpy = random.getstate(), np.random.get_state()  # noqa: NPY002
@@ -146,8 +146,8 @@ def _seeded(seed: int) -> Iterator[None]:
 
 
 def _identity(made: Any, name: str) -> str | None:
-    """A digest of the weights of an object; without torch modules, of its embedding of a second of noise; None where it
-    has neither, or does not take such a clip."""
+    """Return a digest of an object's weights or, without torch modules, of its embedding of a second of noise; None if
+    it has neither, or does not take that clip."""
     digest = custom.weights_digest(made)
     if digest is not None or not callable(getattr(made, "embed", None)):
         return digest
@@ -159,7 +159,7 @@ def _identity(made: Any, name: str) -> str | None:
 
 
 def _named_network(made: Any) -> tuple[str | None, Any]:
-    """The attribute that the class of an object names as its network, and its value; where it names none, its only
+    """Return the attribute that an object's class names as its network, and its value; if it names none, its only
     attribute that is a torch module with weights; otherwise None and the object itself."""
     attribute = getattr(type(made), _NAMES_NETWORK, None)
     if not isinstance(attribute, str):
@@ -171,28 +171,28 @@ def _named_network(made: Any) -> tuple[str | None, Any]:
 
 
 def _networks(made: Any) -> list[str]:
-    """The attributes of an object that hold torch modules with weights, one for each network; none of an object that is
-    a module itself."""
+    """Return the attributes of an object that hold torch modules with weights, one per network; none for an object that
+    is a module itself."""
     torch = sys.modules.get("torch")
     if torch is None or isinstance(made, torch.nn.Module):
         return []
     weights: dict[str, set[int]] = {}
     for name, value in getattr(made, "__dict__", {}).items():
-        # Modules in a list or behind another object are networks as well, which a twin would have to draw.
+        # Modules in a list or behind another object are networks too, which a twin would have to draw.
         inside = getattr(value, "__dict__", {}) if not isinstance(value, torch.nn.Module) else {}
         parts = [*value] if isinstance(value, (list, tuple)) else [*inside.values()]
         parts = [*value.values()] if isinstance(value, dict) else parts
         modules = [one for one in (value, *parts) if isinstance(one, torch.nn.Module)]
-        # The spectrogram of torchaudio, for one, is a module without weights.
+        # Some modules, such as torchaudio's spectrogram, have no weights.
         if found := {id(weight) for module in modules for weight in module.parameters()}:
             weights[name] = found
-    # A part of a network has a name of its own, or the network has two.
+    # A part of a network has its own name, or the network has two.
     names = [name for name, of in weights.items() if not any(of < other for other in weights.values())]
     return [name for place, name in enumerate(names) if weights[name] not in [weights[one] for one in names[:place]]]
 
 
 def _reset(module: torch.nn.Module) -> None:
-    """Draw the weights of a module: those of its parts first, then its own."""
+    """Draw the weights of a module: first its parts, then its own."""
     if _is_of_transformers(module):
         # It draws the weights of all its parts.
         make: Any = type(module)
@@ -205,7 +205,7 @@ def _reset(module: torch.nn.Module) -> None:
 
 
 def _undrawn(module: torch.nn.Module, prefix: str = "") -> list[str]:
-    """The names of weights in a module without a known way to draw them."""
+    """Return the names of weights in a module that it has no known way to draw."""
     if _is_of_transformers(module):
         return []
     names = [] if _way_of(module) else [f"{prefix}{name}" for name, _ in module.named_parameters(recurse=False)]
@@ -223,30 +223,30 @@ def _way_of(module: torch.nn.Module) -> Callable[[], object] | None:
 
 def _of_undrawn(name: str, weights: Sequence[str]) -> str:
     return (
-        f"'{name}': nothing says how these of its weights are drawn: {shown(weights)}. Give the module that has them "
+        f"'{name}': cannot draw fresh values for these weights: {shown(weights)}. Give their module "
         f"reset_parameters(), or the class def {_OWN_WAY}(self), which returns the twin"
     )
 
 
 def load_custom(spec: str, device: torch.device | None, options: EncoderOptions, twin: Twin | None = None) -> Model:
-    """The model that a class makes, which is called without arguments.
+    """Load the model that a class makes when called without arguments.
 
     A `Model` is used as it is, any other object through `CustomModel`.
 
     Args:
         spec: ``path/to/file.py:ClassName``, or the name of an entry point of an installed package.
-        device: which the user named; None for none.
-        options: those by default, since the class runs itself.
-        twin: to make; None for the model itself.
+        device: device that the user named; None if none.
+        options: must be the defaults, since the class decides how it runs.
+        twin: twin to make; None for the model itself.
 
     Raises:
         ModelError: there is no such file or class, it cannot be imported or needs arguments, it is no model or has no
-            such twin, or on options.
-        ModelCodeError: the file, or the class, raises an error.
+            such twin, or options are not the defaults.
+        ModelCodeError: the file or the class raises an error.
     """
     if options != DEFAULT_OPTIONS:
         raise ModelError(
-            f"'{spec}' embeds by its own code: it takes no layer, pooling, precision or compilation; set them there"
+            f"'{spec}' runs its own code: it takes no layer, pooling, precision or compilation; set them in the code"
         )
     made = _with_card(custom.call_without_arguments(_class_of(spec), spec), spec)
     if is_file(spec):
@@ -272,36 +272,36 @@ def load_custom(spec: str, device: torch.device | None, options: EncoderOptions,
 
 
 def load_object(made: Any, device: torch.device | None, options: EncoderOptions) -> Model:
-    """The model that an object is; a `Model` is used as it is.
+    """Return the model of an object; a `Model` is used as it is.
 
     Args:
         made: the object, which is moved to the device.
-        device: which the user named; None for none.
-        options: those by default, since the object runs itself.
+        device: device that the user named; None if none.
+        options: must be the defaults, since the object decides how it runs.
 
     Raises:
-        ModelError: it is no model, or on options.
+        ModelError: it is no model, or options are not the defaults.
         ModelCodeError: its code raises an error.
     """
     if isinstance(made, type):
-        raise ModelError(f"{made.__name__} is a class; give an object of it, such as {made.__name__}()")
+        raise ModelError(f"{made.__name__} is a class; pass an object, such as {made.__name__}()")
     name = str(getattr(made, "id", type(made).__name__))
     if options != DEFAULT_OPTIONS:
         raise ModelError(
-            f"'{name}' embeds by its own code: it takes no layer, pooling, precision or compilation; set them there"
+            f"'{name}' runs its own code: it takes no layer, pooling, precision or compilation; set them in the code"
         )
     return _model_of(_with_card(made, name), name, None, device)
 
 
 def _with_card(made: Any, name: str) -> Any:
-    """The object, known to have a card where it is a `Model`."""
+    """Return the object; raise an error if it is a `Model` without a card."""
     if isinstance(made, Model) and not hasattr(made, "card"):
-        raise ModelError(f"'{name}' has no card; a Model sets its ModelCard itself")
+        raise ModelError(f"'{name}' has no card; a Model must set `card`, a ModelCard")
     return made
 
 
 def _model_of(made: Any, name: str, source: str | None, device: torch.device | None) -> Model:
-    """An object as a model on a device; see `custom.CustomModel`."""
+    """Return an object as a model on a device; see `custom.CustomModel`."""
     if device is not None and callable(getattr(made, "to", None)):
         with custom.user_code(name):
             made.to(device)
@@ -309,13 +309,13 @@ def _model_of(made: Any, name: str, source: str | None, device: torch.device | N
 
 
 def class_has_twins(spec: str, kind: TwinKind, loaded: Sequence[Model] = ()) -> bool:
-    """Whether a class declares twins of a kind, or what a function has made has them; nothing is made, but its file is
-    run, or its package imported.
+    """Whether a class declares twins of a kind, or the model made by a function has them. Nothing is made, but the file
+    is run or the package imported.
 
     Args:
         spec: see `load_custom`; a function that makes the object declares nothing before it is called.
-        kind: of the twins.
-        loaded: its models, where they are loaded already.
+        kind: kind of twin.
+        loaded: the models, if they are already loaded.
     """
     try:
         factory = _class_of(spec)
@@ -336,7 +336,7 @@ def class_has_twins(spec: str, kind: TwinKind, loaded: Sequence[Model] = ()) -> 
 
 
 def _class_of(spec: str) -> Any:
-    """The class that a name stands for; see `load_custom`."""
+    """Return the class that a name means; see `load_custom`."""
     if is_file(spec):
         return custom.load_attribute(*split_file(spec))
     point = installed_classes()[spec]

@@ -1,6 +1,6 @@
 """HEAR modules as encoders, and every encoder as a HEAR module (Turian et al., 2022, arXiv 2203.03022).
 
-The common API of HEAR: a module with
+HEAR's common API is a module with
 
 - ``load_model(model_file_path="")``, whose model has `sample_rate`, `scene_embedding_size` and
   `timestamp_embedding_size`;
@@ -8,7 +8,7 @@ The common API of HEAR: a module with
 - ``get_timestamp_embeddings(audio, model)``: [n, timestamps, timestamp_embedding_size], and the times [n, timestamps]
   in milliseconds.
 
-This module is such a module itself; its model path is a model's name:
+This module is one, too; its model path is the name of a model:
 
     hear-validator audio_compositionality.encoders.adapters.hear --model whisper-base
 """
@@ -34,10 +34,10 @@ from ..options import DEFAULT_OPTIONS, EncoderOptions
 from .custom import check_module, count_parameters, source_digest, source_revision, to_array, user_code, weights_digest
 
 RATES = (16_000, 22_050, 44_100, 48_000)
-"""Sample rates that HEAR provides audio in."""
+"""Sample rates of the audio in HEAR."""
 
 HOP_SECONDS = 0.05
-"""Distance of timestamps of an encoder without frames: the longest that HEAR suggests for its tasks in time."""
+"""Distance of timestamps in ms of an encoder without frames: the longest that HEAR suggests for tasks in time."""
 
 WINDOW_SECONDS = 1.0
 """Seconds that an encoder without frames embeds around a timestamp."""
@@ -59,7 +59,7 @@ class HearEncoder(base.WaveformEncoder):
             device: device of the model.
 
         Raises:
-            ModelError: if the module lacks a function, or the model an attribute, or it is no torch module.
+            ModelError: the module lacks a function, or the model an attribute, or it is not a torch module.
         """
         for function in ("load_model", "get_scene_embeddings"):
             if not callable(getattr(module, function, None)):
@@ -74,7 +74,7 @@ class HearEncoder(base.WaveformEncoder):
         sha256 = weights_digest(model)
         if sha256 is None and weights is not None:
             sha256 = sha256_of_file(weights)
-        # The version of the installed package that the module is part of, else the digest of its file.
+        # The version of the installed package that holds the module, else the digest of its file.
         distributions = packages_distributions().get(module.__name__.partition(".")[0])
         source = source_digest(Path(module.__file__)) if module.__file__ else "unknown"
         if distributions:
@@ -96,13 +96,13 @@ class HearEncoder(base.WaveformEncoder):
 
 
 def load_hear_encoder(spec: str, device: torch.device | None, options: EncoderOptions) -> HearEncoder:
-    """The encoder of ``MODULE`` or ``MODULE:WEIGHTS``, where MODULE can be imported and WEIGHTS is a file.
+    """Load the encoder of ``MODULE`` or ``MODULE:WEIGHTS``; MODULE must be importable, and WEIGHTS is a file.
 
     Raises:
-        ModelError: if there is no such module or file, it is no HEAR module, or on options.
+        ModelError: there is no such module or file, it is no HEAR module, or options are not the defaults.
     """
     if options != DEFAULT_OPTIONS:
-        raise base.ModelError(f"'{PREFIX}:{spec}' embeds as its module does: it takes no layer, pooling or precision")
+        raise base.ModelError(f"'{PREFIX}:{spec}' runs its module's code: it takes no layer, pooling or precision")
     name, _, path = spec.partition(":")
     weights = Path(path).expanduser() if path else None
     if weights is not None and not weights.is_file():
@@ -124,12 +124,12 @@ def load_hear_encoder(spec: str, device: torch.device | None, options: EncoderOp
 class HearModel(torch.nn.Module):
     """An encoder as a model of HEAR.
 
-    The encoder stays on the device that it was loaded on, by default CUDA where there is one, wherever HEAR moves
+    The encoder stays on the device on which it was loaded (by default CUDA if available), wherever HEAR moves
     the model.
 
     Attributes:
         encoder: the encoder.
-        sample_rate: the lowest rate of HEAR that is not below the encoder's own, which resamples.
+        sample_rate: HEAR's lowest rate that is not below the encoder's; the encoder resamples.
         scene_embedding_size: length of the embedding of a clip.
         timestamp_embedding_size: length of the embedding of a timestamp.
     """
@@ -144,13 +144,13 @@ class HearModel(torch.nn.Module):
 
 
 def load_model(model_file_path: str = "") -> HearModel:
-    """The model of HEAR that an encoder makes.
+    """Load an encoder as a model of HEAR.
 
     Args:
         model_file_path: a model's name, as `load_model` takes it.
 
     Raises:
-        ModelError: if it is empty, or there is no such encoder.
+        ModelError: it is empty, or there is no such encoder.
     """
     if not model_file_path:
         raise base.ModelError("pass a model's name as its path, such as --model whisper-base")
@@ -158,11 +158,11 @@ def load_model(model_file_path: str = "") -> HearModel:
 
 
 def get_scene_embeddings(audio: torch.Tensor, model: HearModel) -> torch.Tensor:
-    """Embeddings of clips.
+    """Embed clips.
 
     Args:
         audio: [n, samples] within [-1, 1], at `model.sample_rate`.
-        model: of `load_model`.
+        model: result of `load_model`.
 
     Returns:
         float32 [n, scene_embedding_size], on the device of `audio`.
@@ -172,11 +172,11 @@ def get_scene_embeddings(audio: torch.Tensor, model: HearModel) -> torch.Tensor:
 
 
 def get_timestamp_embeddings(audio: torch.Tensor, model: HearModel) -> tuple[torch.Tensor, torch.Tensor]:
-    """Embeddings of moments: the encoder's frames; without frames, embeddings of windows of a second.
+    """Embed moments: the encoder's frames; without frames, windows of a second.
 
     Args:
         audio: [n, samples] within [-1, 1], at `model.sample_rate`.
-        model: of `load_model`.
+        model: result of `load_model`.
 
     Returns:
         float32 [n, timestamps, timestamp_embedding_size] and the times in milliseconds [n, timestamps], on the device
@@ -190,16 +190,16 @@ def get_timestamp_embeddings(audio: torch.Tensor, model: HearModel) -> tuple[tor
 def embed_moments(
     encoder: base.Model, clips: base.FloatArray, sample_rate: int, hop_seconds: float
 ) -> tuple[base.FloatArray, NDArray[np.float64]]:
-    """Embeddings of regular moments of clips.
+    """Embed regular moments of clips.
 
-    The frames of an encoder that has some (`Model.embed_frames`). For another, each moment is the embedding of
-    the second around it, with silence beyond the ends of the clip.
+    These are the frames of an encoder that has them (`Model.embed_frames`). For other encoders, each moment is the
+    embedding of the second around it, with silence beyond the ends of the clip.
 
     Args:
-        encoder: any.
+        encoder: any encoder.
         clips: [n, samples].
         sample_rate: their rate in Hz.
-        hop_seconds: distance of the moments where there are no frames.
+        hop_seconds: distance of the moments for an encoder without frames.
 
     Returns:
         float32 [n, moments, dim], and the times of the moments in seconds, [moments].
@@ -211,7 +211,7 @@ def embed_moments(
     size = round(WINDOW_SECONDS * sample_rate)
     moments = max(1, int(clips.shape[1] / (hop_seconds * sample_rate)))
     seconds = _middles(moments, hop_seconds)
-    # A window begins half its length before its moment, so at the moment itself in a clip that is padded by as much.
+    # A window begins half its length before its moment: at the moment itself in a clip padded by that much.
     starts = np.rint(seconds * sample_rate).astype(np.int64)
     padded = np.pad(clips, ((0, 0), (size // 2, max(0, int(starts[-1]) + size - size // 2 - clips.shape[1]))))
     windows = np.lib.stride_tricks.sliding_window_view(padded, size, axis=1)

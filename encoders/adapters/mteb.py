@@ -2,7 +2,7 @@
 
 The encoder protocol of mteb 2: ``encode(inputs, *, task_metadata, hf_split, hf_subset, prompt_type=None, **kwargs)``
 takes a torch `DataLoader`, whose batches hold under "audio" a list of {"array", "sampling_rate"}, and returns
-[n, dim]; `similarity`, `similarity_pairwise` and `mteb_model_meta` belong to it.
+[n, dim]; `similarity`, `similarity_pairwise` and `mteb_model_meta` complete it.
 
     import mteb
     from audio_compositionality.encoders.adapters.mteb import MtebModel
@@ -34,23 +34,23 @@ from .custom import count_parameters, device_of, to_array, user_code, weights_di
 PREFIX = "mteb"
 
 USUAL_RATE = 32_000
-"""Rate in Hz of the clips for a model that does not state its own; it resamples them itself."""
+"""Rate in Hz of the clips for a model that states none; it resamples them itself."""
 
 
 class MtebEncoder(base.WaveformEncoder):
     """A model of mteb run as an encoder."""
 
     def __init__(self, model: Any, name: str, revision: str) -> None:
-        """Wrap a model and embed a second of noise, to learn the length of its embeddings.
+        """Wrap a model and embed a second of noise, to find the length of its embeddings.
 
         Args:
-            model: anything with mteb's `encode` that takes audio. Where it has a `sampling_rate`, clips are resampled
-                to it; else it is given clips at 32 kHz, as mteb's models resample their input.
-            name: of the model.
-            revision: of the model.
+            model: anything with mteb's `encode` that takes audio. If it has a `sampling_rate`, clips are resampled
+                to it; else it gets clips at 32 kHz, as mteb's models resample their input.
+            name: name of the model.
+            revision: revision of the model.
 
         Raises:
-            ModelError: if mteb is not installed, or the model returns no embeddings.
+            ModelError: mteb is not installed, or the model returns no embeddings.
         """
         self._model = model
         self._metadata = _task_metadata()
@@ -74,7 +74,7 @@ class MtebEncoder(base.WaveformEncoder):
         return self._encode_rows("audio", [{"array": clip, "sampling_rate": rate} for clip in clips])
 
     def _encode_rows(self, kind: str, values: Sequence[Any]) -> np.ndarray[Any, Any]:
-        # One batch: the model must not put rows of the next call beside them, nor a worker in between.
+        # One batch: the model must not put rows of the next call into it, nor start a worker.
         loader: DataLoader[dict[str, Any]] = DataLoader(
             _Rows(kind, values), batch_size=len(values), collate_fn=lambda rows: {kind: [row[kind] for row in rows]}
         )
@@ -95,7 +95,7 @@ class MtebEncoder(base.WaveformEncoder):
 
 
 class MtebAudioTextEncoder(MtebEncoder):
-    """A model of mteb that embeds texts beside sound."""
+    """A model of mteb that embeds texts and sound."""
 
     def embed_text(self, texts: Sequence[str]) -> base.FloatArray:
         """See `Model.embed_text`."""
@@ -104,12 +104,12 @@ class MtebAudioTextEncoder(MtebEncoder):
 
 
 def as_encoder(model: Any, meta: Any = None, name: str | None = None) -> MtebEncoder:
-    """A loaded model of mteb as an encoder, of texts as well where its metadata say so.
+    """Wrap a loaded model of mteb as an encoder, also of texts if its metadata say so.
 
     Args:
-        model: of mteb.
-        meta: its metadata; by default those that it has.
-        name: for its id; by default that of the metadata.
+        model: model of mteb.
+        meta: its metadata; by default the model's own.
+        name: name for its id; by default from the metadata.
 
     Raises:
         ModelError: it takes no audio, or returns no embeddings.
@@ -123,7 +123,7 @@ def as_encoder(model: Any, meta: Any = None, name: str | None = None) -> MtebEnc
 
 def _check_takes_audio(meta: Any, name: str) -> None:
     if "audio" not in meta.modalities:
-        raise base.ModelError(f"'{PREFIX}:{name}' takes {', '.join(meta.modalities)}, but no audio")
+        raise base.ModelError(f"'{PREFIX}:{name}' takes {', '.join(meta.modalities)}, but not audio")
 
 
 class _Rows(Dataset[dict[str, Any]]):
@@ -141,14 +141,15 @@ class _Rows(Dataset[dict[str, Any]]):
 
 
 def load_mteb_encoder(name: str, device: torch.device | None, options: EncoderOptions) -> MtebEncoder:
-    """The encoder of a model that mteb knows by name. mteb's own code loads it, from wherever mteb has it.
+    """Load the encoder of a model that mteb knows by name. mteb's own code loads it, from wherever mteb stores it.
 
     Raises:
-        ModelError: if mteb or what it needs for audio is not installed, it knows no such model (with the nearest) or
-            cannot get it, the model takes no audio or needs code of its Hub repository, or on options.
+        ModelError: mteb or what it needs for audio is not installed, it knows no such model (with the nearest) or
+            cannot load it, the model takes no audio or needs code of its Hub repository, or options are not the
+            defaults.
     """
     if options != DEFAULT_OPTIONS:
-        raise base.ModelError(f"'{PREFIX}:{name}' embeds as mteb does: it takes no layer, pooling or precision")
+        raise base.ModelError(f"'{PREFIX}:{name}' runs mteb's code: it takes no layer, pooling or precision")
     mteb = import_mteb()
     try:
         meta = mteb.get_model_meta(name, fetch_from_hf=False)
@@ -156,7 +157,7 @@ def load_mteb_encoder(name: str, device: torch.device | None, options: EncoderOp
         raise base.ModelError(f"'{PREFIX}:{name}': {error.args[0]}") from error
     _check_takes_audio(meta, name)
     if meta.loader_kwargs.get("trust_remote_code"):
-        raise base.ModelError(f"'{PREFIX}:{name}' runs code from its Hub repository, which is not done here")
+        raise base.ModelError(f"'{PREFIX}:{name}' needs code from its Hub repository, which this package does not run")
     try:
         model = meta.load_model(device=None if device is None else str(device))
         return as_encoder(model, meta, name)
@@ -165,7 +166,7 @@ def load_mteb_encoder(name: str, device: torch.device | None, options: EncoderOp
 
 
 class MtebModel:
-    """An encoder as a model that ``mteb.evaluate`` takes, and as the loader of a ``ModelMeta``.
+    """An encoder as a model for ``mteb.evaluate``, and as the loader of a ``ModelMeta``.
 
     Clips of one task may have any rates and lengths: each is resampled by the encoder, none is padded to another's
     length.
@@ -185,13 +186,13 @@ class MtebModel:
 
         Args:
             model_name: its name, or an object, as `load_model` takes them.
-            revision: the revision that it must have; None for any.
-            device: torch device; by default CUDA where there is one.
+            revision: required revision; None for any.
+            device: torch device; by default CUDA if available.
             options: layer, pooling, precision.
             max_seconds: cut longer clips to this length, for an encoder that refuses them.
 
         Raises:
-            ModelError: if there is no such encoder, or it has another revision.
+            ModelError: there is no such encoder, or it has another revision.
         """
         self.encoder = load_encoder(model_name, device=device, options=options)
         self.name = model_name if isinstance(model_name, str) else None
@@ -199,13 +200,13 @@ class MtebModel:
         if revision is not None and revision != self.encoder.card.revision:
             card = self.encoder.card
             raise base.ModelError(
-                f"'{self.name or card.id}' has the revision {card.revision}, but {revision} is asked for"
+                f"'{self.name or card.id}' has the revision {card.revision}, but {revision} was requested"
             )
 
     @cached_property
     def mteb_model_meta(self) -> Any:
-        """The `ModelMeta` that mteb files results under; the organisation is "audio-compositionality". mteb reuses
-        results of equal name and revision: a card that is not reusable gets a revision that occurs once."""
+        """The `ModelMeta` under which mteb files results; the organisation is "audio-compositionality". mteb reuses
+        results of equal name and revision, so a card that is not reusable gets a unique revision."""
         import_mteb()
         once = "" if self.encoder.card.is_reusable else f"-{uuid4().hex[:8]}"
         return import_module("mteb.models").ModelMeta(
@@ -248,11 +249,11 @@ class MtebModel:
         prompt_type: Any = None,
         **_: Any,
     ) -> base.FloatArray:
-        """Embed the audio or the texts of a `DataLoader`; the task makes no difference.
+        """Embed the audio or the texts of a `DataLoader`, whatever the task.
 
         Args:
             inputs: batches, which hold under "audio" a list of {"array": [samples] or [channels, samples],
-                "sampling_rate": Hz}, where channels are averaged; or under "text" a list of texts.
+                "sampling_rate": Hz}, whose channels are averaged; or under "text" a list of texts.
             task_metadata: not used.
             hf_split: not used.
             hf_subset: not used.
@@ -262,7 +263,7 @@ class MtebModel:
             float32 [n, dim].
 
         Raises:
-            ModelError: if a batch holds neither, or both, the encoder embeds no texts, or it cannot take a clip.
+            ModelError: a batch holds neither or both, the encoder embeds no texts, or it cannot take a clip.
         """
         embeddings = []
         for batch in inputs:
@@ -290,16 +291,17 @@ class MtebModel:
         return mono if self.max_seconds is None else mono[: round(self.max_seconds * rate)]
 
     def similarity(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Cosine of every embedding of the one with every one of the other: [n, dim], [m, dim] -> [n, m]."""
+        """Return the cosine of every embedding of one with every embedding of the other: [n, dim], [m, dim] -> [n,
+        m]."""
         return import_module("mteb.similarity_functions").cos_sim(embeddings1, embeddings2)
 
     def similarity_pairwise(self, embeddings1: Any, embeddings2: Any) -> Any:
-        """Cosine of corresponding embeddings: [n, dim], [n, dim] -> [n]."""
+        """Return the cosine of corresponding embeddings: [n, dim], [n, dim] -> [n]."""
         return import_module("mteb.similarity_functions").pairwise_cos_sim(embeddings1, embeddings2)
 
 
 def _task_metadata() -> Any:
-    """The metadata of the task for mteb: some of its models look up a prompt by it."""
+    """Return the task's metadata for mteb: some of its models look up a prompt by it."""
     import_mteb()
     return import_module("mteb.abstasks.task_metadata").TaskMetadata(
         name="AudioCompositionality",
@@ -315,7 +317,7 @@ def _task_metadata() -> Any:
 
 
 def import_mteb() -> Any:
-    """The package mteb.
+    """Import the package mteb.
 
     Raises:
         ModelError: it is not installed.

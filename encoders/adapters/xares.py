@@ -1,4 +1,4 @@
-"""X-ARES encoders as ours, and ours as X-ARES encoders (Zhang et al., 2025, arXiv 2505.16369).
+"""X-ARES encoders as encoders of this package, and the reverse (Zhang et al., 2025, arXiv 2505.16369).
 
 An encoder of X-ARES (package xares 0.1.3) is a torch module with `sampling_rate` (Hz), `output_dim` and
 `hop_size_in_ms`, the distance of its frames; called with audio [n, samples] it returns frames [n, frames, output_dim].
@@ -27,19 +27,19 @@ HOP_SECONDS = 0.5
 
 
 class XaresModelEncoder(ModelEncoder[FloatArray]):
-    """An encoder of X-ARES run as ours: the mean over its frames, as X-ARES pools clips."""
+    """An encoder of X-ARES, pooled as X-ARES pools clips: the mean over its frames."""
 
     def __init__(self, model: Any, *, name: str, source: str, options: EncoderOptions) -> None:
         """Read the model's attributes.
 
         Args:
             model: the encoder of X-ARES, a torch module on its device.
-            name: of the model.
+            name: name of the model.
             source: identity of its code, for the revision.
             options: pooling and arithmetic.
 
         Raises:
-            ModelError: if it is no torch module, or lacks an attribute; on a layer.
+            ModelError: it is no torch module, or lacks an attribute; or a layer is requested.
         """
         self._model = custom.check_module(model, ("sampling_rate", "output_dim", "hop_size_in_ms"), name, "X-ARES")
         if options.layer is not None:
@@ -70,10 +70,10 @@ class XaresModelEncoder(ModelEncoder[FloatArray]):
 
 
 def load_xares_encoder(spec: str, device: torch.device | None, options: EncoderOptions) -> XaresModelEncoder:
-    """The encoder of ``path/to/file.py:ClassName``, whose class is one of X-ARES and is made without arguments.
+    """Load the encoder of ``path/to/file.py:ClassName``, an X-ARES class that needs no arguments.
 
     Raises:
-        ModelError: if there is no such file or class, or it is no encoder of X-ARES.
+        ModelError: there is no such file or class, or it is no encoder of X-ARES.
     """
     path, attribute = split_file(spec)
     model = custom.call_without_arguments(custom.load_attribute(path, attribute), spec)
@@ -83,7 +83,7 @@ def load_xares_encoder(spec: str, device: torch.device | None, options: EncoderO
 
 
 class XaresEncoder(torch.nn.Module):
-    """One of our encoders as X-ARES takes it.
+    """An encoder of this package in the form of X-ARES.
 
     A file for X-ARES holds a subclass, and no other name that ends in "Encoder":
 
@@ -93,8 +93,8 @@ class XaresEncoder(torch.nn.Module):
         class WhisperBaseEncoder(xares.XaresEncoder):
             model_name = "whisper-base"
 
-    X-ARES keeps embeddings and scores by the name of the class: give every encoder its own. The encoder stays on the
-    device that it was loaded on, by default CUDA where there is one.
+    X-ARES files embeddings and scores under the name of the class: give every encoder its own. The encoder stays on the
+    device on which it was loaded, by default CUDA if available.
 
     Attributes:
         model_name: as for `load_model`; set by the subclass.
@@ -108,10 +108,10 @@ class XaresEncoder(torch.nn.Module):
     options: EncoderOptions = DEFAULT_OPTIONS
 
     def __init__(self) -> None:
-        """Load the encoder and embed a few seconds of noise, to learn its frames.
+        """Load the encoder and embed a few seconds of noise, to find the format of its frames.
 
         Raises:
-            ModelError: if the class names no model, or there is no such encoder.
+            ModelError: the class names no model, or there is no such encoder.
         """
         super().__init__()
         if not self.model_name:
@@ -124,7 +124,8 @@ class XaresEncoder(torch.nn.Module):
         self.hop_size_in_ms = float(1000 * (seconds[1] - seconds[0]))
 
     def forward(self, audio: torch.Tensor) -> torch.Tensor:
-        """Frames, float32 [n, frames, output_dim], of audio [n, samples], or of one clip [samples] as [1, ...]."""
+        """Return frames, float32 [n, frames, output_dim], of audio [n, samples], or of one clip [samples] as [1,
+        ...]."""
         clips = (audio if audio.ndim > 1 else audio[None]).float().cpu().numpy()
         frames, _ = embed_moments(self.encoder, clips, self.sampling_rate, HOP_SECONDS)
         return torch.from_numpy(frames).to(audio.device)

@@ -1,6 +1,7 @@
-"""One file a model family: its class, its listings (`MODELS`), its transformers architectures (`ARCHITECTURES`).
+"""One file per model family: its class, its listings (`MODELS`), its transformers architectures (`ARCHITECTURES`).
 
-A family of audio language models has its declaration (`FAMILY`, a `LanguageFamily`) and its front end there.
+The file of a family of audio language models holds its declaration (`FAMILY`, a `LanguageFamily`) and its front end.
 
-A new family is a new file. It imports torch and transformers inside functions; networks of our own go to `networks`.
+A new family is a new file. It imports torch and transformers inside functions; networks of this package go to
+`networks`.
 """

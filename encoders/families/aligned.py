@@ -30,7 +30,7 @@ SIZES = ("input_dim", "projection_dim", "vocab_size", "max_tokens")
 _TEXTS = ("encoder", "encoder_revision")
 
 _is_inner: ContextVar[bool] = ContextVar("_is_inner", default=False)
-"""Whether the encoder of such a model is being loaded: a configuration may name itself."""
+"""Whether the encoder of an aligned model is being loaded; guards against a configuration that names itself."""
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,10 @@ class FrozenEncoder:
     """The encoder whose embeddings are aligned.
 
     Attributes:
-        name: as `load_model` takes it.
-        seed: of the weights of a twin.
-        options: that it is run with.
-        model: itself.
+        name: name, as `load_model` takes it.
+        seed: seed of the weights of a twin.
+        options: options with which it is run.
+        model: the loaded model.
     """
 
     name: str
@@ -51,10 +51,10 @@ class FrozenEncoder:
 
     @classmethod
     def load(cls, name: str, *, seed: int, options: EncoderOptions, device: Any = None) -> FrozenEncoder:
-        """Load it.
+        """Load the encoder.
 
         Raises:
-            ModelError: see `load_model`; it embeds no sound, or it is such a model itself.
+            ModelError: see `load_model`; it embeds no sound, or is itself an aligned model.
         """
         from ..loading.registry import load_model
 
@@ -79,7 +79,7 @@ class FrozenEncoder:
 
     @property
     def described(self) -> str:
-        """The origin of a model aligned with it, for cards."""
+        """Origin of a model aligned with it, for cards."""
         card = self.model.card
         return f"linear map and text tower aligned with the frozen embeddings of {card.id} ({card.revision[:19]})"
 
@@ -87,7 +87,7 @@ class FrozenEncoder:
 class AlignedEncoder(TextedTower, StagedEncoder[FloatArray]):
     """Embeddings of a frozen encoder under a linear map, and of texts in the same space, of unit length.
 
-    The frozen encoder is loaded by its name and must have the revision that was aligned. It computes in the first
+    The frozen encoder is loaded by its name and must have the revision that was aligned. It runs in the first
     stage, `prepare`: its embeddings of clips are the features for the map.
 
     Its twin `untrained:` has fresh weights in the map and the text tower, over the untrained twin of the encoder. To
@@ -103,18 +103,18 @@ class AlignedEncoder(TextedTower, StagedEncoder[FloatArray]):
 
         if options.layer is not None or options.pooling is not None:
             raise ModelError(
-                f"'{checkpoint.name}' has no layers and poolings: it was aligned with one of its encoder, "
+                f"'{checkpoint.name}' takes no layer or pooling: it was aligned with one of its encoder, "
                 f"'{checkpoint.config.encoder}'; align another with train --align"
             )
         config = cast("AlignedConfig", checkpoint.config)
         if _is_inner.get():
             raise ModelError(
-                f"'{checkpoint.name}' is aligned with text already, to the embeddings of {config.encoder!r}; only "
-                "an encoder of sound alone can be aligned"
+                f"'{checkpoint.name}' is already aligned with text, on the embeddings of {config.encoder!r}; only "
+                "an encoder without texts can be aligned"
             )
         for name in _TEXTS:
             if not isinstance(getattr(config, name), str) or not getattr(config, name):
-                raise ModelError(f"the configuration of '{checkpoint.name}' has no {name}, or one that is not a text")
+                raise ModelError(f"the configuration of '{checkpoint.name}' has no {name}, or its value is not a text")
         check_whole(checkpoint, "encoder_seed", 0, 2**63 - 1)
         try:
             inner = options.changed(layer=config.layer, pooling=config.pooling)
@@ -129,7 +129,7 @@ class AlignedEncoder(TextedTower, StagedEncoder[FloatArray]):
         encoder = config.encoder
         seed = config.encoder_seed
         is_twin = False
-        # Of the full model's twin the untrained twin of the encoder is part.
+        # The full model's twin contains the untrained twin of the encoder.
         if checkpoint.fresh_seed is not None and has_twins(config.encoder):
             encoder = UNTRAINED + config.encoder
             seed = checkpoint.fresh_seed
@@ -137,8 +137,8 @@ class AlignedEncoder(TextedTower, StagedEncoder[FloatArray]):
         frozen = FrozenEncoder.load(encoder, seed=seed, options=inner, device=device)
         if not is_twin and (frozen.revision, frozen.dim) != (config.encoder_revision, config.input_dim):
             raise ModelError(
-                f"'{checkpoint.name}' was aligned with '{config.encoder}' of the revision {config.encoder_revision}, "
-                f"but there is {frozen.revision}, with embeddings of length {frozen.dim}; it must be the same encoder"
+                f"'{checkpoint.name}' was aligned with revision {config.encoder_revision} of '{config.encoder}', "
+                f"but found {frozen.revision}, with embeddings of length {frozen.dim}; it must be the same encoder"
             )
         part = replace(checkpoint, paradigm=checkpoint.paradigm or frozen.described).part(str, str)
         network = part.load_part(AlignedModel, config).to(device)
@@ -155,13 +155,13 @@ class AlignedEncoder(TextedTower, StagedEncoder[FloatArray]):
     def of_parts(
         cls, card: Any, frozen: FrozenEncoder, network: AlignedModel, tokenizer: Any, device: str
     ) -> AlignedEncoder:
-        """An encoder of parts in memory."""
+        """Build an encoder from parts in memory."""
         encoder = cls.__new__(cls)
         encoder.set_parts(card, frozen, network, tokenizer, device)
         return encoder
 
     def set_parts(self, card: Any, frozen: FrozenEncoder, network: AlignedModel, tokenizer: Any, device: str) -> None:
-        """Take the parts; the weights of the frozen encoder count as well."""
+        """Set the parts; the weights of the frozen encoder count as well."""
         of_frozen, of_map = frozen.model.card.parameters, sum(p.numel() for p in network.audio_projection.parameters())
         parameters = None if of_frozen is None else of_frozen + of_map
         self.card = replace(card, parameters=parameters)
@@ -184,7 +184,7 @@ class AlignedEncoder(TextedTower, StagedEncoder[FloatArray]):
 
 
 def _configuration() -> type[PretrainedConfig]:
-    """The class of its configuration."""
+    """Return the class of its configuration."""
     from ..networks.small_networks import AlignedConfig
 
     return AlignedConfig

@@ -30,8 +30,8 @@ TOWER = "audio_tower."
 class AfWhisperEncoder(WhisperEncoder):
     """Whisper large-v3's architecture, which does not attend to padding and averages pairs of frames at the end.
 
-    It is taken out of the full model (`audioflamingo3`), of which only the files that hold it are fetched and read, or
-    from a checkpoint of its own (`audioflamingo3_encoder`).
+    It is part of the full model (`audioflamingo3`), whose other files are neither downloaded nor read, or comes from
+    its own checkpoint (`audioflamingo3_encoder`).
 
     The output has a frame every 40 ms: 250 of 750 for 10 s; an odd last frame is left out, as the model does. Layers
     before the last have one every 20 ms: 500 of 1,500. The last layer is the output, as in transformers'
@@ -62,11 +62,11 @@ class AfWhisperEncoder(WhisperEncoder):
         return features
 
     def _is_pooled(self, layer: int | None) -> bool:
-        """Whether frames of a layer are pairs of those before."""
+        """Whether frames of a layer are pairs of earlier frames."""
         return layer in (None, self.num_layers)
 
     def _mask(self, features: WhisperFeatures) -> dict[str, Any]:
-        """The mask that keeps the model from attending to padding."""
+        """Return the mask that keeps the model from attending to padding."""
         import torch
 
         clips, _, steps = features.log_mel.shape
@@ -87,7 +87,7 @@ class AfWhisperEncoder(WhisperEncoder):
 
 
 def name_in_tower(stored: str) -> str | None:
-    """Name in the audio tower of a tensor of the full model; None for one of the language model or the projector.
+    """Map the name of a full model's tensor to the audio tower; None for the language model or the projector.
 
     Since transformers 5 the tower's names begin with ``model.``.
     """
@@ -111,7 +111,7 @@ MODELS = (
 
 
 class FlamingoFrontEnd(ProcessorFrontEnd):
-    """The processor of transformers, whose limit is its own."""
+    """The processor of transformers, which has its own limit."""
 
     def __init__(self, checkpoint: LanguageCheckpoint) -> None:
         super().__init__(checkpoint)

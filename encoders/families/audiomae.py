@@ -19,7 +19,7 @@ FRAMES = 1_024
 MELS = 128
 PATCH = 16
 MEAN, STD = -4.2677393, 4.5689974
-"""Of log-mel values over AudioSet: https://github.com/facebookresearch/AudioMAE, dataset.py."""
+"""Mean and deviation of log-mel values over AudioSet: https://github.com/facebookresearch/AudioMAE, dataset.py."""
 
 LAYERS = 12
 
@@ -30,7 +30,7 @@ RENAMED = {
     "norm.": "layernorm.",
     "blocks.": "layers.",
 }
-"""How the names of timm's vision transformer begin, and those of transformers'."""
+"""Beginnings of names in timm's vision transformer, and in transformers'."""
 
 RENAMED_IN_BLOCK = {
     ".norm1.": ".layernorm_before.",
@@ -43,7 +43,7 @@ class AudioMaeEncoder(WindowEncoder):
     """AudioMAE ViT-B/16, pretrained on AudioSet (Huang et al., 2022, arXiv 2207.06405).
 
     The mean over the patches that begin within the clip, after the final normalisation and without the class token,
-    which reconstruction leaves without a task. Its window is 1,024 frames of 10 ms; shorter clips are padded and
+    which reconstruction does not train. Its window is 1,024 frames of 10 ms; shorter clips are padded and
     longer ones are refused.
     """
 
@@ -69,7 +69,7 @@ class AudioMaeEncoder(WindowEncoder):
 
 
 def make_model() -> Any:
-    """A ViT-B/16 (Dosovitskiy et al., 2021, arXiv 2010.11929) for spectrograms, with fresh weights."""
+    """Return a ViT-B/16 (Dosovitskiy et al., 2021, arXiv 2010.11929) for spectrograms, with fresh weights."""
     from transformers import ViTConfig, ViTModel
 
     config = ViTConfig(
@@ -86,7 +86,7 @@ def make_model() -> Any:
 
 
 def convert_audiomae(state: State) -> State:
-    """Weights by the names of transformers' vision transformer, from timm's.
+    """Rename timm's weights to transformers' vision transformer.
 
     timm keeps queries, keys and values in one matrix. A name that timm's model does not have is left as it is.
     """
@@ -112,10 +112,10 @@ MODELS = (
         768,
         16_000,
         "self-supervised",
-        # That of the authors' repository; the card of this port of their weights says CC BY 4.0.
+        # The licence of the authors' repository; the card of this port of their weights says CC BY 4.0.
         "CC-BY-NC-4.0",
         "AudioMAE ViT-B/16, mean over the patches of the clip (10.2-s window)",
-        # A port by a third party, for which no hash is on record.
+        # A port by a third party, without a published hash.
         WeightsFile("pytorch_model.bin", "gaunernst/vit_base_patch16_1024_128.audiomae_as2m", 343_000_000),
         AudioMaeEncoder,
     ),

@@ -1,9 +1,9 @@
-"""Baselines, which are not trained: the two of the paper, and plain statistics of a clip.
+"""Baselines, which are not trained: the two of the paper, and acoustic and text baselines.
 
 "Downsample" and "Random" are rows of the results in arXiv 2603.13685; both embed a clip in 768 values here. The
 log-mel statistics are the simplest embedding that describes a sound, a reference for the gain of a network. Statistics
-of cepstra and of levels, and the plain level of a clip, are further controls, scored on request: they show the scores
-that a smooth spectrum alone, and loudness alone, reach.
+of cepstra and of levels, and the level of a clip alone, are further controls, scored on request: they show which scores
+a smooth spectrum alone, and loudness alone, can achieve.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ SAMPLE_RATE = 32_000
 MELS = 128
 
 WINDOW, HOP = 1024, 512
-"""Samples of a frame (32 ms), and from one frame to the next, of the statistics over time."""
+"""Samples of a frame (32 ms), and between frames, of the statistics over time."""
 
 _OPTION = re.compile(r"^([A-Z])\. ", re.MULTILINE)
 """The letter of an option in a prompt."""
 
 FLOOR = 1e-10
-"""Smallest power: -100 dB of a power of 1. Logarithms of less, so of silence, are taken of it."""
+"""Smallest power in logarithms: -100 dB of a power of 1. It replaces smaller powers, such as silence."""
 
 
 def card_of(name: str, output_dim: int) -> ModelCard:
-    """The card of a baseline."""
+    """Make the card of a baseline."""
     return ModelCard(name, "v1", SAMPLE_RATE, output_dim, paradigm="none (baseline)", licence="Apache-2.0")
 
 
@@ -61,8 +61,8 @@ class RandomVector(WaveformEncoder):
     """768 normal variates (mean 0, variance 1), seeded by the content of the clip or of the text.
 
     The seed is the BLAKE2b digest of the samples rounded to 16 bits, so the same clip has the same vector in any
-    batch, order or process, and clips that differ in one 16-bit sample have independent vectors. That of a text is the
-    digest of its UTF-8 bytes, personalised so that no clip has the same.
+    batch, order or process, and clips that differ in one 16-bit sample have independent vectors. The seed for a text is
+    the digest of its UTF-8 bytes, personalised so that no clip has the same.
     """
 
     card = card_of("random", BASELINE_DIM)
@@ -76,14 +76,14 @@ class RandomVector(WaveformEncoder):
         return np.stack([seeded_normals(text.encode(), BASELINE_DIM, b"text") for text in check_texts(texts)])
 
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
-        """One of the letters before the options of each prompt, seeded by the prompt and the clip; see
-        `Model.answer`. To a prompt without such options the answer is empty."""
+        """Return one of the letters before the options of each prompt, seeded by the prompt and the clip; see
+        `Model.answer`. For a prompt without such options the answer is empty."""
         return [self._letter(clip, prompt) for clip, prompt in zip(self.single_clips(clips), prompts, strict=True)]
 
     def score_options(
         self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: By
     ) -> list[list[float]]:
-        """0 of the option whose letter `answer` gives, minus infinity of the others; see `Model.score_options`."""
+        """Return 0 for the option whose letter `answer` gives, else minus infinity; see `Model.score_options`."""
         places = ["ABCDEFGHIJKLMNOPQRSTUVWXYZ".find(letter or " ") for letter in self.answer(clips, prompts)]
         return [
             [0.0 if place == taken else -math.inf for place in range(len(texts))]
@@ -101,8 +101,8 @@ class LogMelStatistics(WaveformEncoder):
     """Mean and standard deviation over time of a log-mel spectrogram: 128 means, then 128 deviations.
 
     Hann window of 1,024 samples (32 ms), hop of 512 (16 ms), frames centred and the clip zero-padded by half a
-    window at both ends; power; 128 Slaney mel filters from 0 to 16 kHz; log10, floored at 1e-10 (-100 dB of a
-    power of 1); the deviation is that of the population.
+    window at both ends; power; 128 Slaney mel filters from 0 to 16 kHz; log10, at least -10 (-100 dB of a power of 1);
+    population standard deviation.
     """
 
     card = card_of("log-mel-statistics", 2 * MELS)
@@ -111,9 +111,9 @@ class LogMelStatistics(WaveformEncoder):
         return np.stack([self._statistics(clip) for clip in features])
 
     def embed_frames(self, waveforms: ArrayLike, sample_rate: int) -> tuple[FloatArray, float]:
-        """The log-mel spectrogram itself, a frame every 16 ms; see `Model.embed_frames`."""
+        """Return the log-mel spectrogram, a frame every 16 ms; see `Model.embed_frames`."""
         features = self.prepare(waveforms, sample_rate)
-        # Frames are centred on multiples of the hop: half a hop before the middle that is stated.
+        # Frames are centred on multiples of the hop: half a hop before the stated middle.
         return np.stack([_log_mel(clip) for clip in features]), HOP / SAMPLE_RATE
 
     def _statistics(self, clip: FloatArray) -> FloatArray:
@@ -125,11 +125,11 @@ class LogMelStatistics(WaveformEncoder):
 class MfccStatistics(WaveformEncoder):
     """Mean and standard deviation over time of 20 mel cepstra, and the deviation of their deltas: 60 values.
 
-    The cepstra are those of `librosa.feature.mfcc` with its number of them (torchaudio's is 40, others take 13), on the
-    frames and mel bands of `LogMelStatistics`: decibels, those more than 80 dB below the loudest band of the clip
-    raised to that, and their orthonormal cosine transform (DCT-II), whose first coefficient is the level. Deltas are
-    those of `librosa.feature.delta`: slopes over nine frames, of which the first and the last are repeated beyond the
-    ends. Deviations are those of the population.
+    The cepstra follow `librosa.feature.mfcc` with its default number (torchaudio's is 40, others take 13), on the
+    frames and mel bands of `LogMelStatistics`: decibels, limited to 80 dB below the loudest band of the clip, and their
+    orthonormal cosine transform (DCT-II), whose first coefficient is the level. Deltas follow `librosa.feature.delta`:
+    slopes over nine frames; the first and the last frame are repeated beyond the ends. Deviations are population
+    standard deviations.
     """
 
     cepstra = 20
@@ -153,15 +153,15 @@ class MfccStatistics(WaveformEncoder):
 class ModulationStatistics(WaveformEncoder):
     """Log-mel statistics, and how fast each part of the spectrum changes: 256 values, then 16 bands × 8 rates.
 
-    The log-mel spectrogram of `LogMelStatistics` is averaged over 16 bands of 8 mels; of each band, less its mean over
-    time, the power of modulation between neighbouring `rates` is summed (over the frames, divided by their number) and
-    its root taken: decibels, 0 for a band that does not change. Clips of less than `shortest` frames are
+    The log-mel spectrogram of `LogMelStatistics` is averaged over 16 bands of 8 mels and each band's mean over time is
+    subtracted. Then the power of modulation between neighbouring `rates` is summed (over the frames, divided by their
+    number) and its root taken: decibels, 0 for a band that does not change. Clips of fewer than `shortest` frames are
     followed by zeros, so that each rate has a bin.
     """
 
     bands, shortest, range_db = 16, 256, 60.0
     rates = 0.5 * 2 ** (0.75 * np.arange(9))
-    """Hz, from 0.5 to 32 in steps of three quarters of an octave; frames are 62.5 a second."""
+    """Hz, from 0.5 to 32 in steps of three quarters of an octave; there are 62.5 frames per second."""
     card = card_of("modulation-statistics", 2 * MELS + bands * (len(rates) - 1))
 
     def _run_model(self, features: FloatArray) -> FloatArray:
@@ -181,11 +181,11 @@ class ModulationStatistics(WaveformEncoder):
         return statistics.astype(np.float32)
 
     def embed_frames(self, waveforms: ArrayLike, sample_rate: int) -> tuple[FloatArray, float]:
-        """Of frames every 16 ms 24 cepstra of decibels less their mean over the clip, averaged over nine frames, their
-        change over these, and the products of every two of the first 12 averages; see `Model.embed_frames`.
+        """Return frames every 16 ms: 24 cepstra of decibels minus their mean over the clip, averaged over nine frames,
+        their change over these, and the pairwise products of the first 12 averages; see `Model.embed_frames`.
 
-        Bands that are more than `range_db` below the loudest are raised to that. A sum of cepstra tells which
-        sounds there are to a linear probe; products tell the probe which is heard at a moment.
+        Bands more than `range_db` below the loudest are raised to that limit. From a sum of cepstra, a linear probe can
+        find which sounds a clip has; from products, which sound is active at a moment.
         """
         import scipy.fft
 
@@ -202,22 +202,23 @@ class ModulationStatistics(WaveformEncoder):
 
 
 _SLOPE = np.arange(-4, 5) / 60
-"""Weights of nine frames whose sum is the slope of their regression line, a frame."""
+"""Weights of nine frames; the weighted sum is the slope of their regression line, per frame."""
 
 
 def _over_nine(values: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The weighted sum of each frame [frames, n] and its four neighbours on both sides; the ends are repeated."""
+    """Return the weighted sum of each frame [frames, n] and its four neighbours on both sides; the ends are
+    repeated."""
     ends = np.pad(values, ((4, 4), (0, 0)), mode="edge")
     summed: NDArray[np.float64] = np.lib.stride_tricks.sliding_window_view(ends, 9, axis=0) @ weights
     return summed
 
 
 class LevelStatistics(WaveformEncoder):
-    """The level of a clip and its course: 8 values in decibels of full scale, none below -100.
+    """The level of a clip over time: 8 values in decibels of full scale, none below -100.
 
-    The level of the clip (root mean square), its highest sample; then, of the levels of its frames, the mean, the
-    standard deviation, the 10th, 50th and 90th percentile, and the mean absolute difference between one frame and the
-    next. Frames are those of `LogMelStatistics` without a taper (`librosa.feature.rms`).
+    The level of the clip (root mean square) and its highest sample; then, over the levels of its frames, the mean, the
+    standard deviation, the 10th, 50th and 90th percentile, and the mean absolute difference between neighbouring
+    frames. Frames are as in `LogMelStatistics`, without a taper (`librosa.feature.rms`).
     """
 
     card = card_of("level-statistics", 8)
@@ -246,17 +247,17 @@ class RootMeanSquare(WaveformEncoder):
 
 
 def _rounded(samples: FloatArray) -> NDArray[np.int16]:
-    """Samples rounded to 16 bits."""
+    """Round samples to 16 bits."""
     return np.clip(np.rint(samples * INT16_SCALE), -INT16_SCALE, INT16_SCALE - 1).astype("<i2")
 
 
 def seeded_normals(content: bytes, count: int, kind: bytes = b"") -> FloatArray:
-    """So many standard normal variates, seeded by some bytes.
+    """Return standard normal variates seeded by bytes.
 
     Args:
-        content: whose BLAKE2b digest is the seed.
-        count: how many.
-        kind: of content, 16 bytes at most: the same bytes of another kind give others.
+        content: bytes whose BLAKE2b digest is the seed.
+        count: number of variates.
+        kind: kind of content, at most 16 bytes: the same bytes of another kind give other variates.
     """
     seed = int.from_bytes(hashlib.blake2b(content, digest_size=16, person=kind).digest(), "little")
     vector: FloatArray = np.random.Generator(np.random.Philox(seed)).standard_normal(count, np.float32)
@@ -269,15 +270,15 @@ def _decibels(power: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _frames(clip: NDArray[Any]) -> NDArray[Any]:
-    """Frames [frames, WINDOW] of a clip that is padded with zeros by half a frame at both ends."""
+    """Return frames [frames, WINDOW] of a clip padded with zeros by half a frame at both ends."""
     return np.lib.stride_tricks.sliding_window_view(np.pad(clip, WINDOW // 2), WINDOW)[::HOP]
 
 
 def _log_mel(clip: FloatArray) -> FloatArray:
-    """Logarithm to base 10 of the mel spectrogram of a clip at `SAMPLE_RATE`: [frames, MELS]."""
+    """Return the logarithm to base 10 of the mel spectrogram of a clip at `SAMPLE_RATE`: [frames, MELS]."""
     frames, filters = _frames(clip), _mel_filters(SAMPLE_RATE, WINDOW, MELS)
     mels = []
-    # In blocks that stay in the cache, which takes half the time.
+    # In blocks that fit into the processor's cache, which takes half the time.
     for start in range(0, len(frames), 64):
         spectrum = np.fft.rfft(frames[start : start + 64] * filters.taper)
         power = spectrum.real**2 + spectrum.imag**2
@@ -294,8 +295,8 @@ class _MelFilters:
     Attributes:
         taper: [window].
         bins: frequency bin of each weight.
-        weights: as long.
-        starts: where each filter's weights begin.
+        weights: weights, as many as bins.
+        starts: index at which each filter's weights begin.
     """
 
     taper: FloatArray
@@ -315,15 +316,15 @@ def _mel_filters(sample_rate: int, window: int, mels: int) -> _MelFilters:
 
 
 def fourier_resample(signals: NDArray[np.floating], length: int) -> NDArray[np.float64]:
-    """Signals [n, samples] resampled to [n, length] by truncating or zero-padding their Fourier series.
+    """Resample signals [n, samples] to [n, length] by truncating or zero-padding their Fourier series.
 
     This is the trigonometric interpolation of each signal, taken as one period: a frequency below the lower of
     the two Nyquist frequencies passes unchanged, one above is removed, and a clip whose two ends differ rings at
-    them. The values are those of `scipy.signal.resample`, which takes three times as long. It is linear, to the
+    them. The values agree with `scipy.signal.resample`, which takes three times as long. It is linear, to the
     precision of float64.
 
     Raises:
-        InputError: if `length` is odd, where the spectrum would end in no Nyquist bin.
+        InputError: `length` is odd, so that the spectrum would have no Nyquist bin.
     """
     if length % 2:
         raise InputError(f"length {length} must be even")
@@ -342,10 +343,10 @@ def fourier_resample(signals: NDArray[np.floating], length: int) -> NDArray[np.f
 
 
 def _low_bins(signal: NDArray[np.floating], count: int) -> NDArray[np.complex128]:
-    """The first `count` bins of the discrete Fourier transform of a signal.
+    """Return the first `count` bins of the discrete Fourier transform of a signal.
 
-    Decimation in time (Cooley and Tukey, 1965): the transforms of `step` interleaved signals, which are short and
-    run side by side, and the sum of their bins with twiddle factors. For the few low bins of a long signal this is
+    Decimation in time (Cooley and Tukey, 1965): short transforms of `step` interleaved signals in parallel,
+    and the sum of their bins with twiddle factors. For the few low bins of a long signal this is
     about three times as fast as the whole transform.
     """
     twiddles = _twiddles(signal.shape[0], count)
@@ -356,7 +357,7 @@ def _low_bins(signal: NDArray[np.floating], count: int) -> NDArray[np.complex128
 
 @lru_cache(maxsize=2)
 def _twiddles(samples: int, count: int) -> NDArray[np.complex128]:
-    """exp(-2πi·k·j/samples), [count, step], with `samples/step` the shortest transform that has `count` bins."""
+    """Return exp(-2πi·k·j/samples), [count, step]; `samples/step` is the shortest transform with `count` bins."""
     short = next(size for size in range(1, samples + 1) if samples % size == 0 and size // 2 + 1 >= count)
     phase = np.outer(np.arange(count), np.arange(samples // short)) / samples
     twiddles: NDArray[np.complex128] = np.exp(-2j * np.pi * phase)
@@ -364,7 +365,7 @@ def _twiddles(samples: int, count: int) -> NDArray[np.complex128]:
 
 
 def listing_of(encoder: type[WaveformEncoder], description: str, **facts: Any) -> ModelListing:
-    """The listing of a baseline, by its card; `facts` are fields of `ModelListing`."""
+    """Return the listing of a baseline from its card; `facts` are fields of `ModelListing`."""
     card = encoder.card
     assert card.paradigm is not None
     assert card.licence is not None
@@ -384,11 +385,11 @@ DIM = 256
 
 
 class BagOfWords(LogMelStatistics):
-    """A random vector for each word; a text is the sum of those of its words, divided by the root of their number.
+    """A random vector per word; a text is the sum of its words' vectors, divided by the root of their number.
 
-    Words are those of `words_of`: upper and lower case are one, punctuation is none. Texts of the same words have the
-    same vector to the last bit, whatever the order. A clip is its log-mel statistics (`LogMelStatistics`), multiplied
-    by a random matrix. Words and matrix are standard normal variates of fixed seeds, so that the two sides are
+    Words are as in `words_of`: without case and punctuation. Texts of the same words have the
+    same vector to the last bit, whatever their order. A clip is its log-mel statistics (`LogMelStatistics`), multiplied
+    by a random matrix. Words and matrix are standard normal variates of fixed seeds, so that texts and clips are
     independent.
     """
 
@@ -399,7 +400,7 @@ class BagOfWords(LogMelStatistics):
         return np.stack([row @ _projection() for row in super()._run_model(features)])
 
     def embed_text(self, texts: Sequence[str]) -> FloatArray:
-        """Embed texts; see `Model.embed_text`. One without a word is a vector of zeros."""
+        """Embed texts; see `Model.embed_text`. A text without words is a vector of zeros."""
         vectors = []
         for text in check_texts(texts):
             words = words_of(text)

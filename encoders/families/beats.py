@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 MELS = 128
 WAVEFORM_SCALE = 2.0**15
 MEAN, STD = 15.41663, 6.55582
-"""Of log-mel values over AudioSet, of waveforms in 16-bit units."""
+"""Mean and deviation of log-mel values over AudioSet, for waveforms in 16-bit units."""
 
 BIAS_TABLE = "self_attn.relative_attention_bias.weight"
 
@@ -28,7 +28,7 @@ BIAS_TABLE = "self_attn.relative_attention_bias.weight"
 class BeatsEncoder(LayeredEncoder["torch.Tensor"]):
     """BEATs: the mean over the patches of the clip.
 
-    Any length of a patch (16 frames of 10 ms) or more is taken; frames at the end that fill no patch are left out.
+    Clips may have any length from one patch (16 frames of 10 ms); frames at the end that fill no patch are left out.
     """
 
     def __init__(self, weights: Weights, device: torch.device, options: EncoderOptions) -> None:
@@ -38,7 +38,7 @@ class BeatsEncoder(LayeredEncoder["torch.Tensor"]):
         from ..networks.beats_network import DIM, LAYERS, Beats
 
         self.check_options(weights.id, options, LAYERS)
-        # In float32, rounding alone moves the embedding of a pure tone by 1e-4.
+        # In float32, rounding alone changes the embedding of a pure tone by 1e-4.
         self._front_end_device = double_precision_device(device)
         self._filter_bank = FilterBank(MELS, "povey", torch.float64).to(self._front_end_device)
         model = weights.build(Beats, convert_beats)
@@ -67,7 +67,7 @@ class BeatsEncoder(LayeredEncoder["torch.Tensor"]):
         from ..networks.beats_network import PATCH
 
         seconds = PATCH * HOP / SAMPLE_RATE
-        # The patches of one moment stand together.
+        # The patches of one moment are consecutive.
         return [
             Hidden(patches.unflatten(1, (-1, MELS // PATCH)).mean(dim=2), seconds)
             for patches in self._model(features, layers)
@@ -75,13 +75,13 @@ class BeatsEncoder(LayeredEncoder["torch.Tensor"]):
 
 
 def convert_beats(state: State) -> State:
-    """Weights by the names of `Beats`, from those of the published checkpoint.
+    """Rename the weights of the published checkpoint to `Beats`.
 
     The bias table, which all blocks share, is stored with each of them; the kernel of the position embedding is
-    stored as a direction and its length at each of its 128 places (weight normalisation).
+    stored as a direction and its length at each of its 128 positions (weight normalisation).
 
     Raises:
-        ModelError: if blocks have different tables.
+        ModelError: blocks have different tables.
     """
     import torch
 
@@ -91,7 +91,7 @@ def convert_beats(state: State) -> State:
     if first is not None:
         for name, table in tables.items():
             if not torch.equal(table, first):
-                raise ModelError(f"{name} differs from that of the first block, but BEATs has one table for all")
+                raise ModelError(f"{name} differs from the first block's table, but all blocks of BEATs share one")
         converted["encoder.relative_attention_bias.weight"] = first
     direction, length = (converted.pop(f"encoder.pos_conv.0.weight_{part}", None) for part in "vg")
     if direction is not None and length is not None:
@@ -112,8 +112,8 @@ MODELS = (
         "BEATs iter3+ (its tokenizer is distilled from a fine-tuned BEATs) pretrained on AudioSet, mean over patches",
         WeightsFile(
             "BEATs_iter3_plus_AS2M.pt",
-            # A copy by a third party, since the authors' OneDrive link asks for a browser. No hash is published, but
-            # those who downloaded the file from there and from other copies recorded this one.
+            # A copy by a third party, since the authors' OneDrive link needs a browser. No hash is published, but
+            # users who downloaded the file from there and from other copies recorded this one.
             "lpepino/beats_ckpts",
             361_499_833,
             "sha256:d43cbfad4d7b56381c061d7a24774f908d4d94c72961f6eb1d9090ff18cd8d34",

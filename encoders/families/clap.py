@@ -1,6 +1,6 @@
 """CLAP in transformers' format (Wu et al., 2023, arXiv 2211.06687), whose audio encoder is HTSAT.
 
-`tiny-clap` is a small one with fresh weights, for which nothing has to be downloaded.
+`tiny-clap` is a small one with fresh weights, which needs no download.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ PARTS = ("audio_model.", "audio_projection.")
 """Weights of a CLAP checkpoint that embed sound."""
 
 TEXT_PARTS = ("text_model.", "text_projection.")
-"""Those that embed text."""
+"""Weights of a CLAP checkpoint that embed text."""
 
 COMPUTED = ("position_ids", "token_type_ids")
-"""Names of buffers of the text tower that follow from the configuration; not every checkpoint has them."""
+"""Buffers of the text tower that are computed from the configuration; not every checkpoint has them."""
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class ClapFeatures:
 
     Attributes:
         log_mel: float32 [n · windows, frames of the window, mels], in decibels.
-        samples: length of the clips, before they were padded to the window; of longer ones that of the window.
-        windows: of each clip.
+        samples: length of the clips before they were padded to the window; at most the window's length.
+        windows: number of windows per clip.
     """
 
     log_mel: torch.Tensor
@@ -53,10 +53,10 @@ class ClapFeatures:
 class ClapEncoder(TextedEncoder[ClapFeatures]):
     """CLAP: the projected embedding of sound or of text, of unit length.
 
-    The window is 10 s. CLAP repeats a shorter clip, as in training. It would crop a longer one at random; here that is
-    the mean of as few windows as cover it, evenly spaced, of unit length again. Layers, frames and poolings of longer
-    clips are refused. Layers are HTSAT's stages, of which all but the last halve the number of frames and double their
-    dimension; frames are those of the clip itself, without its repetitions.
+    The window is 10 s. CLAP repeats a shorter clip, as in training, and would crop a longer one at random. Here, the
+    embedding of a longer clip is the mean over the smallest number of windows that cover it, evenly spaced, again of
+    unit length; its layers, frames and poolings are refused. Layers are HTSAT's stages; all but the last halve the
+    number of frames and double their dimension. Frames cover the clip itself, without its repetitions.
 
     Texts are embedded as `ClapModel.get_text_features` does, with the tokenizer in the checkpoint.
     """
@@ -102,7 +102,7 @@ class ClapEncoder(TextedEncoder[ClapFeatures]):
         return ClapFeatures(log_mel.to(self.device), windows.shape[2], windows.shape[1])
 
     def embed_frames(self, waveforms: ArrayLike, sample_rate: int) -> tuple[FloatArray, float]:
-        """As `ModelEncoder.embed_frames`, of clips that are no longer than the window."""
+        """Embed frames, see `ModelEncoder.embed_frames`, of clips that are no longer than the window."""
         samples = check_waveforms(waveforms).shape[1] * self.card.sample_rate
         self._refuse_long(-(-samples // check_sample_rate(sample_rate)), self._log_mel.window_samples)
         return super().embed_frames(waveforms, sample_rate)
@@ -115,7 +115,7 @@ class ClapEncoder(TextedEncoder[ClapFeatures]):
         tokenizer = self._checkpoint.load_tokenizer(int(config.vocab_size))
         part = self._checkpoint.part(text_name)
         model = part.load_part(ClapTextModelWithProjection, config, COMPUTED).to(self.device)
-        # Positions are counted from behind that of padding.
+        # Positions are counted from after the position of padding.
         positions = int(config.max_position_embeddings - config.pad_token_id - 1)
 
         def encode(tokens: torch.Tensor) -> torch.Tensor:
@@ -150,14 +150,14 @@ class ClapEncoder(TextedEncoder[ClapFeatures]):
 
 
 def windows_of(clips: FloatArray, longest: int) -> FloatArray:
-    """Clips [n, samples] as [n, windows, samples of one]: as few as cover a clip, evenly spaced, itself if it fits."""
+    """Return clips [n, samples] as [n, windows, samples per window]: few, evenly spaced; one if the clip fits."""
     samples = clips.shape[1]
     starts = np.linspace(0, max(samples - longest, 0), -(-samples // longest)).astype(int)
     return np.stack([clips[:, start : start + longest] for start in starts], axis=1)
 
 
 def mean_of_windows(embeddings: torch.Tensor, windows: int) -> torch.Tensor:
-    """Embeddings [n, dim] of clips of so many windows each, of unit length: the mean over those of windows."""
+    """Average embeddings [n · windows, dim] over the windows of each clip: [n, dim], of unit length."""
     import torch
 
     if windows == 1:
@@ -167,12 +167,12 @@ def mean_of_windows(embeddings: torch.Tensor, windows: int) -> torch.Tensor:
 
 
 def audio_name(stored: str) -> str | None:
-    """Name of a stored tensor in the audio tower, None for one of another part."""
+    """Map the name of a stored tensor to the audio tower, None for a tensor of another part."""
     return stored if stored.startswith(PARTS) else None
 
 
 def text_name(stored: str) -> str | None:
-    """Name of a stored tensor in the text tower, None for one of another part."""
+    """Map the name of a stored tensor to the text tower, None for a tensor of another part."""
     return stored if stored.startswith(TEXT_PARTS) and not stored.endswith(COMPUTED) else None
 
 
@@ -184,7 +184,7 @@ LICENCE = "Apache-2.0"
 
 
 def make_tiny_clap() -> Model:
-    """The untrained tiny CLAP, on the CPU, which is fast enough for it; its weights are those of `tiny_clap()`."""
+    """Return the untrained tiny CLAP on the CPU, which is fast enough; its weights are from `tiny_clap()`."""
     from ..loading.checkpoints import Checkpoint
     from ..networks.small_networks import tiny_clap, tiny_extractor, tiny_tokenizer
 
@@ -203,7 +203,7 @@ MODELS = (
         "LAION CLAP without fusion (630k-audioset-best), projected to the space of text (10-s window)",
         "laion/clap-htsat-unfused",
         embeds_text=True,
-        # arXiv 2211.06687, section 2.2; which checkpoint it is: LAION-AI/CLAP, issues 123 and 142.
+        # arXiv 2211.06687, section 2.2; for the choice of checkpoint see LAION-AI/CLAP, issues 123 and 142.
         trained_on="LAION-Audio-630K, AudioCaps, Clotho, AudioSet with captions made of its labels",
     ),
     ModelListing(

@@ -1,6 +1,6 @@
 """Neural audio codecs of transformers: the continuous latents that are quantised, not the codes.
 
-A codec's frames follow each other by its hop; the mean over them is the embedding.
+The embedding is the mean over a codec's frames, which are one hop apart.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class CodecEncoder(ModelEncoder["torch.Tensor"]):
-    """A codec: its features are the waveforms themselves, [n, samples], on the device."""
+    """A codec; its features are the waveforms [n, samples] on the device."""
 
     def __init__(
         self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions, *, num_layers: int = 0
@@ -31,11 +31,11 @@ class CodecEncoder(ModelEncoder["torch.Tensor"]):
         if extractor.sampling_rate != self._config.sampling_rate:
             raise ModelError(
                 f"the feature extractor of '{checkpoint.name}' works at {extractor.sampling_rate} Hz, but the model at "
-                f"{self._config.sampling_rate} Hz; they do not belong together"
+                f"{self._config.sampling_rate} Hz; they do not match"
             )
         if options.layer is not None and num_layers == 0:
             raise ModelError(
-                f"'{checkpoint.name}' is a convolutional codec without layers of one kind to choose from; its frames "
+                f"'{checkpoint.name}' is a convolutional codec without layers to choose from; its frames "
                 f"are the latents before quantisation, so leave the layer out (it is {options.layer})"
             )
         self.check_options(checkpoint.id, options, num_layers)
@@ -51,11 +51,11 @@ class CodecEncoder(ModelEncoder["torch.Tensor"]):
     @property
     @abstractmethod
     def _hop(self) -> int:
-        """Samples from one frame to the next."""
+        """Samples between frames."""
 
     @abstractmethod
     def _load_encoder(self, checkpoint: Checkpoint) -> Any:
-        """The part of the model in front of the quantiser."""
+        """Load the part of the model before the quantiser."""
 
     def _extract_features(self, clips: FloatArray) -> torch.Tensor:
         self._refuse_short(clips.shape[1], self._hop)
@@ -66,7 +66,7 @@ class ConvolutionalCodecEncoder(CodecEncoder):
     """A codec without layers of one kind to choose from.
 
     Attributes:
-        model_class: of transformers.
+        model_class: class of transformers.
     """
 
     model_class: str
@@ -82,7 +82,7 @@ class ConvolutionalCodecEncoder(CodecEncoder):
 
     @abstractmethod
     def _latents(self, clips: torch.Tensor) -> torch.Tensor:
-        """Latents [n, dim, frames] of clips [n, samples]; every frame begins within the clip."""
+        """Return latents [n, dim, frames] of clips [n, samples]; every frame begins within the clip."""
 
     def _encode(self, features: torch.Tensor) -> Hidden:
         return Hidden(self._latents(features).mT, self._hop / self.card.sample_rate)
@@ -104,9 +104,9 @@ class DacEncoder(ConvolutionalCodecEncoder):
 class EncodecEncoder(ConvolutionalCodecEncoder):
     """EnCodec (Défossez et al., 2022, arXiv 2210.13438).
 
-    The 24 kHz model encodes a clip at once. The 48 kHz model is stereo and is given the clip on both channels; it
+    The 24 kHz model encodes a clip at once. The 48 kHz model is stereo and gets the clip on both channels; it
     encodes chunks of 1 s, each divided by its root mean square, that overlap by 1 %. Frames are then taken on one grid:
-    of the chunks that begin by the moment at which a frame does, the last, and of its frames the one under way.
+    each from the last chunk that has begun when the frame begins.
     """
 
     model_class = "EncodecModel"
@@ -128,9 +128,9 @@ class EncodecEncoder(ConvolutionalCodecEncoder):
         return frames
 
     def _encode_chunks(self, chunks: torch.Tensor) -> torch.Tensor:
-        """Latents [n, dim, frames] of waveforms [n, samples]."""
+        """Return latents [n, dim, frames] of waveforms [n, samples]."""
         if self._config.normalize:
-            # The model itself adds 1e-8, so that silence is not divided by zero.
+            # As in the model, 1e-8 is added, so that silence is not divided by zero.
             chunks = chunks / (chunks.square().mean(dim=1, keepdim=True).sqrt() + 1e-8)
         latents: torch.Tensor = self._model(chunks[:, None].expand(-1, self._config.audio_channels, -1))
         return latents
@@ -139,7 +139,7 @@ class EncodecEncoder(ConvolutionalCodecEncoder):
 class MimiEncoder(CodecEncoder, LayeredEncoder["torch.Tensor"]):
     """Mimi (Défossez et al., 2024, arXiv 2410.00037): convolutions, a transformer, and downsampling to 12.5 Hz.
 
-    Layers are those of the transformer, at 25 Hz; the model's output is the last of them after downsampling.
+    Layers belong to the transformer, at 25 Hz; the model's output is its last layer after downsampling.
     """
 
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:

@@ -1,8 +1,8 @@
-"""`compa-clap-tiny`: a small audio–text model that comes with the package, trained on our own generator.
+"""`compa-clap-tiny`: a small audio–text model in the package, trained on sounds of its generator.
 
 `python -m studies.boxed_model` makes its folder from the one that `audio-compositionality train` writes. It shows the
-verdict on a model that has learnt something, on a machine without network. It is no model to use: it knows the sounds
-of the presets alone.
+verdict on a trained model, on a machine without network. It is not meant for other uses: it knows only the sounds of
+the presets.
 """
 
 from importlib.resources import files

@@ -1,6 +1,6 @@
-"""Models of transformers whose output is a sequence of frames: wav2vec 2.0, HuBERT, WavLM, w2v-BERT and their like.
+"""Models of transformers whose output is a sequence of frames: wav2vec 2.0, HuBERT, WavLM, w2v-BERT and similar ones.
 
-It takes every architecture that no other family names, or says why it cannot.
+They handle every architecture that no other family names, or explain why it is not supported.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Tensors = dict[str, torch.Tensor]
 
 MANY_STEPS = 10_000_000
-"""Input length at which the frames a model returns, less those lost at the edges, give its stride."""
+"""Input length from whose number of frames, plus those lost at the edges, the stride is computed."""
 
 
 @dataclass(frozen=True)
@@ -33,8 +33,8 @@ class FrameFeatures:
     """Input of a model of frames.
 
     Attributes:
-        inputs: what the model takes, by name; each has a row a clip.
-        frames: number of frames, at the layer asked for, that are sound rather than padding.
+        inputs: what the model takes, by name; each has one row per clip.
+        frames: number of frames of sound, without padding, at the requested layer.
     """
 
     inputs: Tensors
@@ -42,17 +42,17 @@ class FrameFeatures:
 
 
 class FrameEncoder(LayeredEncoder[FrameFeatures]):
-    """A model that returns one vector a frame; the embedding is the mean over the frames that are sound.
+    """A model that returns one vector per frame; the embedding is the mean over the frames of sound.
 
-    The feature extractor of the checkpoint sets the sample rate and the normalisation; its attention mask, where it
-    pads, tells sound from padding. Of an encoder-decoder model the encoder is used.
+    The feature extractor of the checkpoint sets the sample rate and the normalisation; if it pads, its attention mask
+    separates sound from padding. Only the encoder of an encoder-decoder model is used.
 
     Layers are transformers' `hidden_states`; blocks that a layer does not need are not run. The last layer is the
     model's output in speech-to-text, where it is normalised, in data2vec-audio and w2v-BERT 2.0, and in wav2vec 2.0,
     HuBERT, WavLM, UniSpeech and UniSpeech-SAT without `do_stable_layer_norm`. With it, and in Wav2Vec2-Conformer, the
-    output is normalised and the last layer is not. They also differ where the configuration adds an adapter
+    output is normalised and the last layer is not. They also differ if the configuration adds an adapter
     (`add_adapter`), and in SEW and SEW-D, whose output is upsampled: their layers have `squeeze_factor` times fewer
-    frames. The last frame of zeros by which the two make up an odd number is not pooled.
+    frames. These two fill up an odd number of frames with one of zeros, which is not pooled.
     """
 
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
@@ -63,20 +63,20 @@ class FrameEncoder(LayeredEncoder[FrameFeatures]):
 
         self._config = checkpoint.config
         if self._config.sub_configs:
-            # Before gigabytes of it are read.
+            # Checked before gigabytes of it are read.
             raise ModelError(
                 f"'{checkpoint.name}' (model type '{self._config.model_type}') is not an audio encoder but a model of "
                 f"several parts ({', '.join(sorted(self._config.sub_configs))}); {HOW_TO_WRAP}"
             )
         self._extractor = checkpoint.load_feature_extractor()
-        # Blocks of the model or, of an encoder-decoder model, of its encoder.
+        # Blocks of the model or of the encoder of an encoder-decoder model.
         stated = getattr(self._config, "num_hidden_layers", 0)
         num_layers = int(getattr(self._config, "encoder_num_hidden_layers", stated))
         self.check_options(checkpoint.id, options, num_layers)
         model = checkpoint.load_model(AutoModel)
         if self._config.is_encoder_decoder:
             model = model.get_encoder()
-        # The blocks of the model, where they are one list named ``layers``.
+        # The blocks of the model, if they are one list named ``layers``.
         lists = [module for name, module in model.named_modules() if name.rpartition(".")[2] == "layers"]
         blocks = [one for one in lists if isinstance(one, torch.nn.ModuleList) and len(one) == num_layers]
         if len(blocks) == 1:
@@ -93,18 +93,18 @@ class FrameEncoder(LayeredEncoder[FrameFeatures]):
     def _at(self, layer: int) -> Self:
         view = super()._at(layer)
         if self.card.options.layer is None:
-            # Adapters and upsampling stand between the layers and the output.
+            # Adapters and upsampling come between the layers and the output.
             view._lengths = _output_lengths(view._model, view._config, layer)
             view.card = replace(view.card, output_dim=view._probe())
         return view
 
     @classmethod
     def _needed_blocks(cls, layer: int) -> int:
-        # One more is kept than is needed: transformers puts the normalised output in the place of the last state.
+        # One more block is kept than is needed: transformers replaces the last state by the normalised output.
         return layer + 1
 
     def _probe(self) -> int:
-        """Run the model on a second of noise, to refuse what cannot be pooled.
+        """Run the model on a second of noise, to refuse models that cannot be pooled.
 
         Returns:
             the dimension of its frames.
@@ -148,12 +148,12 @@ class FrameEncoder(LayeredEncoder[FrameFeatures]):
         if self._main_input not in features:
             raise ModelError(
                 f"'{self.card.id}': the model takes '{self._main_input}', but its {type(self._extractor).__name__} "
-                f"makes {', '.join(sorted(features))}: they do not belong together, or the model does not take sound"
+                f"makes {', '.join(sorted(features))}: they do not match, or the model takes no sound"
             )
         return {name: values for name, values in features.items() if name in self._inputs}
 
     def _sounding_steps(self, inputs: Tensors) -> int:
-        """Steps of the model's input that are not padding: all clips of a batch have one length."""
+        """Return the steps of the model's input that are not padding: all clips of a batch have one length."""
         mask = inputs.get("attention_mask")
         return inputs[self._main_input].shape[1] if mask is None else int(mask[0].sum())
 
@@ -176,7 +176,7 @@ class FrameEncoder(LayeredEncoder[FrameFeatures]):
         return FrameFeatures(inputs, frames)
 
     def _hidden_states(self, inputs: Tensors, layers: Sequence[int | None]) -> list[torch.Tensor]:
-        """Output of the model at some layers: [n, frames, dim] each."""
+        """Return the output of the model at some layers: [n, frames, dim] each."""
         numbers = [layer for layer in layers if layer is not None]
         on_device = {name: values.to(self.device) for name, values in inputs.items()}
         output = self._model(**on_device, **({"output_hidden_states": numbers} if numbers else {}))
@@ -192,7 +192,7 @@ class FrameEncoder(LayeredEncoder[FrameFeatures]):
             if hidden is None or hidden.ndim != 3:
                 given = f"no {name}" if hidden is None else f"a {name} of {tuple(hidden.shape)}"
                 raise self._unfit(
-                    f"a {type(self._model).__name__} returns {given}, where [clips, frames, dim] is needed"
+                    f"a {type(self._model).__name__} returns {given}, but must return [clips, frames, dim]"
                 )
             states.append(hidden)
         return states
@@ -208,7 +208,7 @@ class FrameEncoder(LayeredEncoder[FrameFeatures]):
 
 
 def _output_lengths(model: Any, config: Any, layer: int | None) -> Callable[[int], int] | None:
-    """Frames of sound that a model returns for so many steps of input; None where its class does not say so."""
+    """Return a function from steps of input to a model's frames of sound; None if its class does not define it."""
     import torch
 
     of_model = getattr(model, "_get_feat_extract_output_lengths", None)
@@ -218,7 +218,7 @@ def _output_lengths(model: Any, config: Any, layer: int | None) -> Callable[[int
     arguments = (
         {} if layer is None or "add_adapter" not in inspect.signature(of_model).parameters else {"add_adapter": False}
     )
-    # SEW averages pairs of frames for its blocks, and puts two in the place of each at the end.
+    # SEW averages pairs of frames for its blocks, and replaces each by two at the end.
     squeeze = int(getattr(config, "squeeze_factor", 1))
 
     def lengths(steps: int) -> int:
@@ -228,5 +228,5 @@ def _output_lengths(model: Any, config: Any, layer: int | None) -> Callable[[int
     return lengths
 
 
-# `ANY_OTHER`, which the file has to name as it is.
+# `ANY_OTHER`; the file has to name it exactly.
 ARCHITECTURES = {"*": FrameEncoder}

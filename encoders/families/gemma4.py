@@ -1,7 +1,7 @@
 """Gemma 4 with audio: the sizes whose configuration has an `audio_config` (E2B and E4B).
 
-Its processor of transformers needs torchvision for pictures and films; here the tokenizer, the chat template and the
-model's own feature extractor take its place, and the audio token is repeated as often as the processor does. Clips of
+Its processor of transformers needs torchvision for pictures and films; the tokenizer, the chat template and the
+model's own feature extractor replace it here, and the audio token is repeated as often as the processor does. Clips of
 more than 30 s, which the feature extractor cuts, are refused.
 """
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 LIMIT_SECONDS = 30
-"""Seconds after which the feature extractor cuts."""
+"""Seconds after which the feature extractor cuts a clip."""
 
 
 class Gemma4FrontEnd(TokenFrontEnd):
-    """A token for each 40 ms between one that begins the sound and one that ends it."""
+    """One token per 40 ms, between a token that begins the sound and one that ends it."""
 
     def __init__(self, checkpoint: LanguageCheckpoint) -> None:
         from transformers import Gemma4AudioFeatureExtractor
@@ -45,7 +45,7 @@ class Gemma4FrontEnd(TokenFrontEnd):
     def _features(self, clips: Sequence[FloatArray]) -> tuple[ModelInputs, list[int]]:
         import torch
 
-        # A clip at a time: none is filled up to the length of another.
+        # One clip at a time, so that none is padded to the length of another.
         each = [self._extractor([clip], return_tensors="pt") for clip in clips]
         longest = max(one["input_features"].shape[1] for one in each)
         features = torch.zeros(len(each), longest, each[0]["input_features"].shape[2])
@@ -55,7 +55,7 @@ class Gemma4FrontEnd(TokenFrontEnd):
             frames = one["input_features"].shape[1]
             features[row, :frames] = one["input_features"][0]
             mask[row, :frames] = one["input_features_mask"][0]
-            # Two convolutions, each of which keeps every second frame.
+            # Each of the two convolutions keeps every second frame.
             counts.append(int(mask[row, :frames][::2][::2].sum()))
         return {"input_features": features, "input_features_mask": mask}, counts
 

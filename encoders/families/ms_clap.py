@@ -1,9 +1,9 @@
 """Microsoft's CLAP: of 2023 (Elizalde et al., 2023, arXiv 2309.05767), HTSAT and a projection; and of 2022 (Elizalde et
 al., 2022, arXiv 2206.04769), Cnn14 and a projection.
 
-The published package (msclap) cuts 7 s, that of 2022 5 s, out of a longer clip at random. The models need not: in
-evaluation mode HTSAT is averaged over overlapping windows, and Cnn14 takes the maximum and the mean over time, of any
-number of frames. So it is done here: a clip is embedded in full, and always the same.
+The published package (msclap) cuts a random 7 s (the version of 2022, 5 s) out of a longer clip. The models do not need
+this: in evaluation mode HTSAT is averaged over overlapping windows, and Cnn14 takes the maximum and the mean over time
+of any number of frames. This is done here: a clip is embedded in full, and always in the same way.
 """
 
 from __future__ import annotations
@@ -29,35 +29,35 @@ if TYPE_CHECKING:
 
 
 TRAINED_SECONDS = 7
-"""Length that clips had in training; a shorter one is repeated up to it (the package's load_audio_into_tensor)."""
+"""Length of clips in training; a shorter one is repeated up to it (the package's load_audio_into_tensor)."""
 
 LONGEST_WINDOW = 1024
-"""Frames that HTSAT takes at once."""
+"""Number of frames that HTSAT takes at once."""
 
 WINDOW = 689
 WINDOW_HOP = 344
-"""Frames of the windows, and between them, that a longer spectrogram is averaged over (the package's htsat.py)."""
+"""Frames of the windows over which a longer spectrogram is averaged, and between them (the package's htsat.py)."""
 
 HTSAT = "audio_encoder.base.htsat."
 PROJECTION = "audio_encoder.projection."
 COMPUTED = ("relative_position_index", "attn_mask")
-"""Buffers of the checkpoint that follow from the architecture."""
+"""Buffers of the checkpoint that are computed from the architecture."""
 
 UNUSED = ("caption_encoder.", "logit_scale", "head.", "tscam_conv.")
-"""What is no part of the audio encoder: the text encoder, which is built apart, the temperature of the contrastive loss
-and the classifier of AudioSet."""
+"""Weights outside the audio encoder: the text encoder, which is built separately, the temperature of the contrastive
+loss and the classifier of AudioSet."""
 
 TEXT = "caption_encoder."
 TEXT_CONSTANTS = re.compile(r"base\.h\.\d+\.attn\.(?:masked_)?bias")
 """Constants of GPT-2 that older versions of transformers stored."""
 
 END = " <|endoftext|>"
-"""What the package appends to a text. The embedding is of this token. (The package takes the token at the number of
-tokens that are not of number 0, with which it pads. That is ``!``: a text with an exclamation mark is embedded at an
-earlier token there, and at its end here.)"""
+"""Suffix that the package appends to a text; its token is the embedding. (The package takes the token at the index
+given by the count of tokens other than 0, its padding token. Since ``!`` is also token 0, the package embeds a text
+with an exclamation mark at an earlier token, but this encoder at its end.)"""
 
 MAX_TOKENS = 77
-"""Tokens of a text in training, the last one among them (the package's config_2023.yml)."""
+"""Tokens of a text in training, including the last one (the package's config_2023.yml)."""
 
 TOKENIZER = PublishedTokenizer("openai-community/gpt2", "GPT2Tokenizer", "A dog barks!", (32, 3290, 2318, 591, 0))
 
@@ -67,8 +67,8 @@ class MsClapFeatures:
     """Input of MS-CLAP.
 
     Attributes:
-        log_mel: float32 [n, frames, mels], spectrograms in decibels; of 2023 [n, windows, frames, mels].
-        samples: length of the clips, before they were repeated.
+        log_mel: float32 [n, frames, mels], spectrograms in decibels; for 2023 [n, windows, frames, mels].
+        samples: length of the clips before they were repeated.
     """
 
     log_mel: torch.Tensor
@@ -76,7 +76,7 @@ class MsClapFeatures:
 
 
 class _MsClapOfAnyYear(TextedEncoder[MsClapFeatures]):
-    """An audio encoder whose layers have dimensions of their own, and its projection to the space of text."""
+    """An audio encoder whose layers have different dimensions, and its projection to the space of text."""
 
     has_embedding = True
 
@@ -94,9 +94,9 @@ class _MsClapOfAnyYear(TextedEncoder[MsClapFeatures]):
         """Build the network.
 
         Args:
-            weights, device, options: of the model.
+            weights, device, options: weights, device and options of the model.
             make, convert, unused: see `Weights.build`.
-            dims: of the frames at each layer, from 0.
+            dims: dimension of the frames at each layer, from 0.
         """
         from ..networks.htsat import EMBEDDING_DIM, SAMPLE_RATE
 
@@ -113,14 +113,14 @@ class _MsClapOfAnyYear(TextedEncoder[MsClapFeatures]):
 
 
 class MsClapEncoder(_MsClapOfAnyYear):
-    """MS-CLAP 2023: the projected embeddings, as the model's own `audio_encoder` and `caption_encoder` give them.
+    """MS-CLAP 2023: the projected embeddings, as the model's own `audio_encoder` and `caption_encoder` return them.
 
     A clip shorter than 7 s is repeated up to 7 s, as in training. One of more than 1,024 frames (7.4 s) is embedded in
-    windows of 5 s that begin every 2.5 s, of which HTSAT's outputs are averaged before the projection. As in the model,
-    the rest after the last full window is left out: 4 ms of 10 s, of other lengths up to 2.5 s.
+    windows of 5 s that begin every 2.5 s; HTSAT's outputs are averaged over them before the projection. As in the
+    model, the rest after the last full window is left out: 4 ms of 10 s, up to 2.5 s for other lengths.
 
-    Layers are HTSAT's stages, of which all but the last halve the number of frames and double their dimension. Frames
-    that overlapping windows have of one moment are averaged; those of repetitions are left out.
+    Layers are HTSAT's stages; all but the last halve the number of frames and double their dimension. Frames of
+    overlapping windows for one moment are averaged; frames of repetitions are left out.
     """
 
     def __init__(self, weights: Weights, device: torch.device, options: EncoderOptions) -> None:
@@ -171,22 +171,22 @@ class MsClapEncoder(_MsClapOfAnyYear):
 
 
 def text_state(state: State) -> State:
-    """The tensors of the text encoder of the official checkpoint, by the names of `Gpt2Text` or `BertText`."""
+    """Rename the text encoder's tensors in the official checkpoint to `Gpt2Text` or `BertText`."""
     stored = {name.removeprefix(TEXT): tensor for name, tensor in state.items() if name.startswith(TEXT)}
     return {name: tensor for name, tensor in stored.items() if not TEXT_CONSTANTS.fullmatch(name)}
 
 
 def repeated_up_to(samples: int, clips: torch.Tensor) -> torch.Tensor:
-    """Clips [n, any length] repeated up to so many samples; longer ones as they are."""
+    """Repeat clips [n, any length] up to `samples`; longer ones are returned unchanged."""
     repetitions = -(-samples // clips.shape[1])
     return clips.repeat(1, repetitions)[:, :samples] if repetitions > 1 else clips
 
 
 def convert_ms_clap(state: State) -> State:
-    """The tensors of the official checkpoint by the names of `MsClap`.
+    """Rename the tensors of the official checkpoint to `MsClap`.
 
     Raises:
-        ModelError: if the checkpoint's Fourier transform is not that of the front end.
+        ModelError: the checkpoint's Fourier transform differs from the front end's.
     """
     from ..front_ends.torchlibrosa import convert_front_end
 
@@ -221,15 +221,15 @@ _RENAMED = (
 
 
 TRAINED_SECONDS_2022 = 5
-"""Length that clips had in training; a shorter one is repeated up to it (the package's load_audio_into_tensor)."""
+"""Length of clips in training; a shorter one is repeated up to it (the package's load_audio_into_tensor)."""
 
 BASE = "audio_encoder.base."
 UNUSED_2022 = ("caption_encoder.", "logit_scale", "fc_audioset.")
-"""What is no part of the audio encoder: the text encoder, which is built apart, the temperature of the contrastive loss
-and the classifier of AudioSet."""
+"""Weights outside the audio encoder: the text encoder, which is built separately, the temperature of the contrastive
+loss and the classifier of AudioSet."""
 
 UNUSED_TEXT = ("base.pooler.", "base.embeddings.position_ids")
-"""Of the text encoder: the pooling that the package leaves out, and a constant that transformers once stored."""
+"""Weights of the text encoder that are not used: the pooling, and a constant that transformers once stored."""
 
 MAX_TOKENS_2022 = 100
 """Tokens of a text in training (the package's config_2022.yml)."""
@@ -240,13 +240,13 @@ TOKENIZER_2022 = PublishedTokenizer(
 
 
 class MsClap2022Encoder(_MsClapOfAnyYear):
-    """MS-CLAP 2022: the projected embeddings, as the model's own `audio_encoder` and `caption_encoder` give them.
+    """MS-CLAP 2022: the projected embeddings, as the model's own `audio_encoder` and `caption_encoder` return them.
 
     A clip shorter than 5 s is repeated up to 5 s, as the package does; a longer one is embedded whole, in one pass.
 
     Layers are Cnn14's six convolutional blocks, averaged over frequency; layer 0 is the normalised log-mel
-    spectrogram. A frame of block k lasts 2^k · 7.3 ms, of the last two 232 ms. Frames of repetitions are left out of
-    them, not of the embedding.
+    spectrogram. A frame of block k lasts 2^k · 7.3 ms; in the last two blocks, 232 ms. The frames leave out
+    repetitions; the embedding does not.
     """
 
     def __init__(self, weights: Weights, device: torch.device, options: EncoderOptions) -> None:
@@ -291,10 +291,10 @@ class MsClap2022Encoder(_MsClapOfAnyYear):
 
 
 def convert_ms_clap_2022(state: State) -> State:
-    """The tensors of the official checkpoint by the names of `ProjectedCnn14`.
+    """Rename the tensors of the official checkpoint to `ProjectedCnn14`.
 
     Raises:
-        ModelError: if the checkpoint's Fourier transform is not that of the front end.
+        ModelError: the checkpoint's Fourier transform differs from the front end's.
     """
     from ..front_ends.torchlibrosa import convert_front_end
 
@@ -337,7 +337,7 @@ MODELS = (
         # The Hub's card; the code's repository is under MIT.
         "MS-PL",
         "MS-CLAP 2022 (Cnn14), projected to the space of text; the whole clip",
-        # No hash is on record; the size is that of the parameters.
+        # No hash is published; the size is the size of the parameters.
         WeightsFile("CLAP_weights_2022.pth", "microsoft/msclap", 785_000_000),
         MsClap2022Encoder,
         embeds_text=True,

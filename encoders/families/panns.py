@@ -1,7 +1,7 @@
 """Cnn14 of "PANNs: Large-Scale Pretrained Audio Neural Networks" (Kong et al., 2020, arXiv 1912.10211).
 
 The embedding is the one that the paper transfers to other tasks: the last feature maps are averaged over frequency;
-the sum of their maximum and their mean over time goes through the first fully connected layer and a ReLU.
+the sum of their maximum and their mean over time passes the first fully connected layer and a ReLU.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 class PannsEncoder(LayeredEncoder["torch.Tensor"]):
     """Cnn14; its embedding is the model's own, its layers are the six convolutional blocks.
 
-    A frame of block k lasts 2^k · 10 ms, of the last two 320 ms. Layer 0 is the normalised log-mel spectrogram. A
-    clip may have any length from 310 ms on, for which the poolings leave one frame.
+    A frame of block k lasts 2^k · 10 ms; in the last two blocks, 320 ms. Layer 0 is the normalised log-mel spectrogram.
+    A clip may have any length from 310 ms on, for which the poolings leave one frame.
     """
 
     has_embedding = True
@@ -44,7 +44,7 @@ class PannsEncoder(LayeredEncoder["torch.Tensor"]):
         from ..front_ends.torchlibrosa import HOP
         from ..networks.cnn14 import HALVINGS
 
-        # The poolings need so many frames to leave one.
+        # The number of frames from which the poolings leave one.
         self._refuse_short(clips.shape[1], (2**HALVINGS - 1) * HOP)
         features: torch.Tensor = self._model.log_mel(self._on_device(clips))
         return features
@@ -70,10 +70,10 @@ class PannsEncoder(LayeredEncoder["torch.Tensor"]):
 
 
 def convert_cnn14(state: State) -> State:
-    """The tensors of the official checkpoint by the names of `Cnn14`.
+    """Rename the tensors of the official checkpoint to `Cnn14`.
 
     Raises:
-        ModelError: if its front end is another.
+        ModelError: its front end differs.
     """
     from ..front_ends.torchlibrosa import convert_front_end
 
@@ -81,7 +81,7 @@ def convert_cnn14(state: State) -> State:
 
 
 def rename_block(name: str) -> str:
-    """The name of a tensor in `Cnn14`, of its official name: ``conv_block1.`` is ``blocks.0.``."""
+    """Map a tensor's official name to `Cnn14`: ``conv_block1.`` becomes ``blocks.0.``."""
     return re.sub(r"^conv_block(\d)\.", lambda match: f"blocks.{int(match[1]) - 1}.", name)
 
 

@@ -1,7 +1,7 @@
 """PaSST of "Efficient Training of Audio Transformers with Patchout" (Koutini et al., 2022, arXiv 2110.05069).
 
-PaSST-S as the package hear21passt 0.0.26 has it by default: structured patchout, stochastic weight averaging. The
-embedding of a clip is that of the package's mode "embed_only": the mean of class and distillation token.
+PaSST-S with the defaults of the package hear21passt 0.0.26: structured patchout, stochastic weight averaging. The
+embedding of a clip follows the package's mode "embed_only": the mean of class and distillation token.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class PasstEncoder(LayeredEncoder["torch.Tensor"]):
     """PaSST-S; its embedding is the mean of its class and its distillation token.
 
     A frame is the mean of the twelve patches of a moment; moments are 100 ms apart. A clip may last 150 ms to 10 s:
-    of a shorter one than 10 s the model is given the first positions, and longer ones are refused.
+    for one shorter than 10 s, the model gets the first positions; longer ones are refused.
     """
 
     has_embedding = True
@@ -47,7 +47,7 @@ class PasstEncoder(LayeredEncoder["torch.Tensor"]):
         from ..front_ends.passt import HOP
         from ..networks.passt_network import PATCH
 
-        # A clip of 16 frames at least; pre-emphasis takes one of its samples away.
+        # A clip of at least 16 frames; pre-emphasis takes one sample away.
         self._refuse_short(clips.shape[1], (PATCH - 1) * HOP + 1)
         self._refuse_long(clips.shape[1], LONGEST_SECONDS * self.card.sample_rate)
         features: torch.Tensor = self._log_mel(self._on_device(clips))
@@ -66,7 +66,7 @@ class PasstEncoder(LayeredEncoder["torch.Tensor"]):
 
 
 def convert_passt(state: State) -> State:
-    """The tensors of the official checkpoint by the names of `Passt`."""
+    """Rename the tensors of the official checkpoint to `Passt`."""
     return {name.replace("patch_embed.proj.", "patch_embed."): tensor for name, tensor in state.items()}
 
 
@@ -82,7 +82,7 @@ MODELS = (
             "passt-s-f128-p16-s10-ap.476-swa.pt",
             "https://github.com/kkoutini/PaSST/releases/download/v0.0.1-audioset/passt-s-f128-p16-s10-ap.476-swa.pt",
             344_665_734,
-            # The release has no hash; this is what others who downloaded the file recorded.
+            # The release has no hash; others who downloaded the file recorded this one.
             "sha256:302903fa8c4aee817b11dc982da0b29aaf8d11a3e722420476d0a12c9db70c2c",
         ),
         PasstEncoder,

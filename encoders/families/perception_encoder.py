@@ -20,19 +20,19 @@ OF_AUDIO = re.compile(r"(?:audio_model\.|audio_video_encoder\.embedder\.)?(audio
 """Names of the tensors of the audio tower, in PE-A-Frame and, with either prefix, in PE-AV."""
 
 OF_TEXT = re.compile(r"(?:audio_model\.)?(text_audio_head\..*)|(?:audio_model\.|video_model\.)?(text_model\..*)")
-"""Names of those of the text tower. The parts of PE-AV share its network, so that it may be stored under any name."""
+"""Names of the text tower's tensors. The parts of PE-AV share its network, so they may store it under any name."""
 
 
 class PerceptionEncoder(LayeredEncoder["torch.Tensor"]):
     """PE-Audio at 48 kHz, 40 ms a frame, with a class token.
 
-    The embedding is the class token, projected to the space shared with text where the checkpoint has the projection
-    (`pe_audio`, and the audio tower of `pe_audio_video`, of which only the files that hold it are read); with an option
-    given, `cls`, mean and max are of the encoder's own output. PE-A-Frame models have no embedding of a clip: their
-    output is a projected vector a frame, of which the mean is taken.
+    The embedding is the class token, projected to the space shared with text if the checkpoint has the projection
+    (`pe_audio`, and the audio tower of `pe_audio_video`, whose other files are not read). If an option is given, `cls`,
+    mean and max use the encoder's own output. PE-A-Frame models have no embedding of a clip: their
+    output is one projected vector per frame, which is averaged.
 
     Layers 0 to N - 1 are the blocks' states; layer N is the model's output, after its final norm and linear layer, as
-    transformers' `hidden_states` have it. The last frame is completed by reflection, as the feature extractor does.
+    in transformers' `hidden_states`. The last frame is completed by reflection, as the feature extractor does.
     """
 
     has_cls = True
@@ -51,7 +51,7 @@ class PerceptionEncoder(LayeredEncoder["torch.Tensor"]):
         if extractor.hop_length != self._hop:
             raise ModelError(
                 f"the feature extractor of '{checkpoint.name}' makes frames of {extractor.hop_length} samples, but the "
-                f"model of {self._hop}; they do not belong together"
+                f"model of {self._hop}; they do not match"
             )
         num_layers = int(audio.num_hidden_layers)
         self.check_options(checkpoint.id, options, num_layers)
@@ -64,7 +64,7 @@ class PerceptionEncoder(LayeredEncoder["torch.Tensor"]):
             part = checkpoint.part(pe_audio_name, pe_text_name)
             checkpoint, tower = part, part.load_part(PeAudioTower, both)
             self._encoder, self._head = tower.audio_encoder.to(device), tower.audio_head.to(device)
-        # transformers has no other way to tell the two kinds apart.
+        # transformers has no other way to distinguish the two.
         self._projects_frames = "PeAudioFrameLevelModel" in (config.architectures or ())
         self.has_embedding = not self._projects_frames
         self._layer_dim = int(audio.hidden_size)
@@ -112,7 +112,7 @@ class PerceptionTextEncoder(PerceptionEncoder, TextedEncoder["torch.Tensor"]):
     """PE-Audio with its text tower, ModernBERT, whose first token is projected to the space shared with sound.
 
     This is the embedding that `PeAudioModel` compares with sound, `text_audio_embeds` of its output. (Its method
-    `get_text_audio_embeds` raises an error in transformers 5.23, which asks the network for no hidden states.)
+    `get_text_audio_embeds` raises an error in transformers 5.23, which does not request hidden states.)
     """
 
     def _load_text_tower(self) -> TextTower:
@@ -126,13 +126,13 @@ class PerceptionTextEncoder(PerceptionEncoder, TextedEncoder["torch.Tensor"]):
 
 
 def pe_text_name(stored: str) -> str | None:
-    """Name in `networks.pe_audio.PeTextTower` of a stored tensor, None for one of another part."""
+    """Map the name of a stored tensor to `networks.pe_audio.PeTextTower`, None for a tensor of another part."""
     match = OF_TEXT.fullmatch(stored)
     return match and (match[1] or match[2])
 
 
 def pe_audio_name(stored: str) -> str | None:
-    """Name in `PeAudioTower` of a stored tensor, None for one of another modality."""
+    """Map the name of a stored tensor to `PeAudioTower`, None for a tensor of another modality."""
     match = OF_AUDIO.fullmatch(stored)
     return match and match[1]
 

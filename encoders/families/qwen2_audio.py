@@ -1,9 +1,9 @@
 """Qwen2-Audio (Chu et al., 2024, arXiv 2407.10759), and its audio tower.
 
-Models trained on from it are run as it is, such as R1-AQA (arXiv 2503.11197), whose card names the same class,
-processor and template.
+Fine-tuned models with the same class, processor and template are run in the same way, such as R1-AQA
+(arXiv 2503.11197).
 
-Clips of more than 30 s, which the processor cuts without a word, are refused.
+Clips of more than 30 s, which the processor cuts without a warning, are refused.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from .whisper import WhisperFeatures
 class Qwen2AudioTowerEncoder(AfWhisperEncoder):
     """A Whisper encoder that does not attend to padding and averages pairs of frames at the end, as AF-Whisper.
 
-    It is taken out of the full model (`qwen2_audio`), of which only the files that hold it are fetched and read, or
-    from a checkpoint of its own (`qwen2_audio_encoder`). Frames and layers are those of `AfWhisperEncoder`.
+    It is part of the full model (`qwen2_audio`), whose other files are neither downloaded nor read, or comes from its
+    own checkpoint (`qwen2_audio_encoder`). For frames and layers see `AfWhisperEncoder`.
     """
 
     whole = "qwen2_audio"
@@ -34,7 +34,7 @@ class Qwen2AudioTowerEncoder(AfWhisperEncoder):
         from transformers.masking_utils import create_bidirectional_mask
 
         clips, _, steps = features.log_mel.shape
-        # The tower itself makes no mask; the full model gives it this one.
+        # The tower itself makes no mask; the full model passes it this one.
         frames = torch.arange((steps - 2) // 2 + 1, device=features.log_mel.device)
         mask = create_bidirectional_mask(
             config=self._model.config,

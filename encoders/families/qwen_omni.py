@@ -1,7 +1,8 @@
-"""The thinkers, which write, of Qwen2.5-Omni (Xu et al., 2025, arXiv 2503.20215) and Qwen3-Omni (arXiv 2509.17765).
+"""The thinkers, which write text, of Qwen2.5-Omni (Xu et al., 2025, arXiv 2503.20215) and Qwen3-Omni (arXiv
+2509.17765).
 
-Their processor of transformers needs torchvision for pictures; here the tokenizer, the chat template and Whisper's
-log-mel spectrogram take its place, and the audio token is repeated as often as the processor does.
+Their processor of transformers needs torchvision for pictures; the tokenizer, the chat template and Whisper's
+log-mel spectrogram replace it here, and the audio token is repeated as often as the processor does.
 The part that speaks is not loaded.
 """
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Omni25FrontEnd(LogMelFrontEnd):
-    """A token for each 40 ms."""
+    """One token per 40 ms."""
 
     def token_count(self, frames: int) -> int:
         """See `LogMelFrontEnd.token_count`."""
@@ -24,13 +25,13 @@ class Omni25FrontEnd(LogMelFrontEnd):
 
 
 class Omni3FrontEnd(LogMelFrontEnd):
-    """13 tokens for each whole second, and a token for each 80 ms that are left or have begun."""
+    """13 tokens per whole second, and one for each begun 80 ms of the rest."""
 
     window = 100
-    """Frames that the audio encoder takes at a time; they give 13 tokens."""
+    """Number of frames that the audio encoder takes at a time; they become 13 tokens."""
 
     def kind(self, samples: int) -> int:
-        """See `FrontEnd.kind`: clips that do not fill a window are encoded differently beside longer ones.
+        """See `FrontEnd.kind`: clips that do not fill a window are encoded differently in a batch with longer ones.
 
         The encoder pads the last window of each clip to the longest of the batch, and its convolutions spread the
         padding.
@@ -47,7 +48,7 @@ class Omni3FrontEnd(LogMelFrontEnd):
 
 
 LIMIT_SECONDS = 2400
-"""Of Qwen3-Omni: 40 minutes, as its report says; that of Qwen2.5-Omni is the window of its feature extractor, 300 s."""
+"""Limit of Qwen3-Omni: 40 minutes (its report). For Qwen2.5-Omni it is the feature extractor's window, 300 s."""
 
 
 def _front_end(checkpoint: LanguageCheckpoint) -> FrontEnd:

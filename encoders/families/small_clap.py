@@ -1,4 +1,4 @@
-"""The small CLAP that `audio-compositionality train` begins with by default."""
+"""The small CLAP from which `audio-compositionality train` starts by default."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SmallClapFeatures:
 
     Attributes:
         log_mel: float32 [n · windows, frames, bands], in decibels.
-        windows: of each clip.
+        windows: number of windows per clip.
     """
 
     log_mel: torch.Tensor
@@ -39,17 +39,17 @@ class SmallClapFeatures:
 
 
 class SmallClapEncoder(TextedTower, StagedEncoder[SmallClapFeatures]):
-    """The embedding of sound or of text, of unit length.
+    """A small CLAP with embeddings of sound and text of unit length.
 
-    Shorter clips than the window of 10 s are followed by silence. A longer one is the mean of as few windows as cover
-    it, evenly spaced, of unit length again.
+    Clips shorter than the window of 10 s are followed by silence. A longer one is the mean over the smallest number of
+    windows that cover it, evenly spaced, again of unit length.
     """
 
     def __init__(self, checkpoint: Checkpoint, device: torch.device, options: EncoderOptions) -> None:
         from ..front_ends.clap import ClapLogMel
 
         if options.layer is not None or options.pooling is not None:
-            raise ModelError(f"'{checkpoint.name}' gives its own embedding only, so it takes no layer and no pooling")
+            raise ModelError(f"'{checkpoint.name}' has only its own embedding, so it takes no layer and no pooling")
         part = checkpoint.part(str, str)
         extractor, network, self._tokenizer = small_clap_parts(part)
         self._network = network.to(device)
@@ -82,10 +82,10 @@ class SmallClapEncoder(TextedTower, StagedEncoder[SmallClapFeatures]):
 
 
 def small_clap_parts(part: Checkpoint) -> tuple[Any, Any, Any]:
-    """Feature extractor, network and tokenizer of a checkpoint, on the CPU.
+    """Load feature extractor, network and tokenizer of a checkpoint on the CPU.
 
     Raises:
-        ModelError: its files cannot be had, or do not belong together; its configuration describes no such network.
+        ModelError: its files cannot be read or do not match; its configuration describes no such network.
     """
     from transformers import ClapFeatureExtractor
 
@@ -103,7 +103,7 @@ def small_clap_parts(part: Checkpoint) -> tuple[Any, Any, Any]:
 
 
 def _configuration() -> type[PretrainedConfig]:
-    """The class of its configuration."""
+    """Return the class of its configuration."""
     from ..networks.small_networks import SmallClapConfig
 
     return SmallClapConfig

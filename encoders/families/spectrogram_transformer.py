@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 class WindowEncoder(LayeredEncoder["LogMelWindow"]):
     """A vision transformer on the patches of a log-mel spectrogram in a window of fixed length.
 
-    A frame is the mean over the patches of one moment; those that begin within the clip are its frames. Shorter clips
+    A frame is the mean over the patches of one moment that begin within the clip. Clips shorter
     than the window are padded, longer ones are refused.
 
     Attributes:
-        class_tokens: number of tokens before the patches, of which `Hidden.cls` is the mean.
-        has_moments_first: whether all patches of one moment stand together, rather than all of one band.
+        class_tokens: number of tokens before the patches; `Hidden.cls` is their mean.
+        has_moments_first: whether patches are grouped by moment, rather than by band.
     """
 
     has_cls = True
@@ -44,7 +44,7 @@ class WindowEncoder(LayeredEncoder["LogMelWindow"]):
         return window
 
     def _spectrogram(self, features: LogMelWindow) -> torch.Tensor:
-        """The input of the model."""
+        """Return the input of the model."""
         return features.log_mel
 
     def _encode_at(self, features: LogMelWindow, layers: Sequence[int | None]) -> list[Hidden]:
@@ -64,9 +64,9 @@ class WindowEncoder(LayeredEncoder["LogMelWindow"]):
 class SpectrogramTransformerEncoder(WindowEncoder):
     """Audio Spectrogram Transformer (Gong et al., 2021, arXiv 2104.01778).
 
-    The mean over the patches that begin within the clip, without the two class tokens, of which `cls` is the mean. Its
-    window is fixed (1,024 frames of 10 ms); shorter clips are padded and longer ones are refused. The front end is
-    that of `ASTFeatureExtractor`, without its loop over clips.
+    The mean over the patches that begin within the clip, without the two class tokens, whose mean is `cls`. Its
+    window is fixed (1,024 frames of 10 ms); shorter clips are padded and longer ones are refused. The front end
+    equals `ASTFeatureExtractor`, without its loop over clips.
     """
 
     class_tokens = 2

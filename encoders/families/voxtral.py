@@ -1,7 +1,7 @@
 """Voxtral (Liu et al., 2025, arXiv 2507.13264). It needs mistral-common, which alone knows its tokens and its chat.
 
-Tried with a tiny model of random weights and a vocabulary that mistral-common ships. Clips are filled up to whole
-windows of 30 s, each of which is 375 tokens.
+Tested with a tiny model of random weights and a vocabulary from mistral-common. Clips are padded to whole
+windows of 30 s, with 375 tokens each.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 LIMIT_SECONDS = 2400
-"""The model's card: 40 minutes, where it is to understand more than words."""
+"""Limit from the model's card: 40 minutes, for tasks other than transcription."""
 
 
 class VoxtralFrontEnd(FrontEnd):
-    """The processor of transformers, which makes tokens of a conversation at once; a chat here is the prompt alone."""
+    """The processor of transformers, which tokenizes a conversation at once; a chat here is the prompt alone."""
 
     def __init__(self, checkpoint: LanguageCheckpoint) -> None:
         self._processor = checkpoint.load_processor()
@@ -34,11 +34,11 @@ class VoxtralFrontEnd(FrontEnd):
         self.placeholder = self._processor.audio_token
 
     def chat(self, prompt: str) -> str:
-        """The prompt; what stands around it are tokens that no text stands for."""
+        """Return the prompt; the tokens around it have no text."""
         return prompt
 
     def continuation(self, chat: str, text: str) -> list[int]:
-        """Numbers of the tokens of an answer, which begins behind a token that no text stands for."""
+        """Return the token numbers of an answer, which begins after a token without text."""
         numbers: list[int] = self.tokenizer.encode(text, add_special_tokens=False)
         return numbers
 
@@ -52,7 +52,7 @@ class VoxtralFrontEnd(FrontEnd):
         return {name: value for name, value in inputs.items() if name != "num_audio_tokens"}
 
     def _sound(self, clip: FloatArray) -> dict[str, Any]:
-        """A clip as part of a conversation, its samples unchanged."""
+        """Return a clip as part of a conversation, its samples unchanged."""
         import soundfile
 
         file = io.BytesIO()

@@ -1,7 +1,7 @@
 """The encoders of the Whisper family (Radford et al., 2022, arXiv 2212.04356).
 
-The encoder always sees a window of 30 s, as it was trained; a shorter clip is padded with silence. The embedding is
-the mean over the frames of the clip itself, as arXiv 2603.13685 does: 500 of 1,500 frames for 10 s.
+The encoder always gets a window of 30 s, as in training; a shorter clip is padded with silence. The embedding is
+the mean over the frames of the clip itself, as in arXiv 2603.13685: 500 of 1,500 frames for 10 s.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class WhisperFeatures:
 
 
 class WhisperEncoder(LayeredEncoder[WhisperFeatures]):
-    """A Whisper encoder; its frames are those of the clip itself, 20 ms each.
+    """A Whisper encoder; its frames cover the clip itself, 20 ms each.
 
     Clips longer than the window (30 s) are refused, never cropped. The last layer is the model's output, after its
     final normalisation, as in transformers' `hidden_states`.
@@ -74,7 +74,7 @@ class WhisperEncoder(LayeredEncoder[WhisperFeatures]):
     def _load_encoder(self, checkpoint: Checkpoint) -> Any:
         from transformers import WhisperModel
 
-        # A WhisperEncoder loaded by itself finds none of its weights in a published checkpoint.
+        # A WhisperEncoder loaded directly finds none of its weights in a published checkpoint.
         return checkpoint.load_model(WhisperModel, parts=("encoder.",)).get_encoder()
 
     def _extract_features(self, clips: FloatArray) -> WhisperFeatures:

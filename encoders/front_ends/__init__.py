@@ -1,1 +1,1 @@
-"""Front ends as torch modules: from waveforms to what a network takes. No network and no weights of one."""
+"""Front ends as torch modules: from waveforms to the input of a network. No networks or their weights."""

@@ -14,10 +14,10 @@ POWER_FLOOR = 1e-10
 
 
 class ClapLogMel(nn.Module):
-    """What `ClapFeatureExtractor` computes of clips that are no longer than its window, but batched and faster.
+    """The spectrogram of `ClapFeatureExtractor` for clips no longer than its window, batched and faster.
 
-    Like the extractor it transforms in double precision. In single precision the rounding of a loud tone would be
-    above the floor of silent bands: -85 dB for a tone of full scale, where the floor is -100 dB.
+    Like the extractor it transforms in double precision. In single precision a loud tone would raise silent bands by
+    rounding: to -85 dB for a tone of full scale, instead of -100 dB.
     """
 
     _taper: torch.Tensor
@@ -27,7 +27,7 @@ class ClapLogMel(nn.Module):
         """Read the settings.
 
         Raises:
-            ModelError: on a setting that is not covered.
+            ModelError: a setting is not supported.
         """
         super().__init__()
         for setting, value, covered in (
@@ -49,14 +49,14 @@ class ClapLogMel(nn.Module):
         self.register_buffer("_filters", torch.from_numpy(np.asarray(filters, np.float32)).T)
 
     def forward(self, clips: torch.Tensor) -> torch.Tensor:
-        """Log-mel spectrograms in decibels, float32 [n, frames, bands], of clips [n, samples]."""
+        """Return log-mel spectrograms in decibels, float32 [n, frames, bands], of clips [n, samples]."""
         if self._padding != "pad":
             whole, rest = divmod(self.window_samples, clips.shape[1])
             cut = rest if self._padding == "repeat" else 0
             clips = torch.cat([clips.repeat(1, whole), clips[:, :cut]], dim=1)
         clips = nn.functional.pad(clips, (0, self.window_samples - clips.shape[1]))
         log_mels = []
-        # The spectrum of one clip fits into the cache; that of sixteen at once takes three times as long a clip.
+        # The spectrum of one clip fits into the processor's cache; sixteen at once take three times as long per clip.
         for clip in clips:
             spectrum = torch.stft(clip.double(), self._size, self._hop, window=self._taper, return_complex=True)
             power = (spectrum.real.square() + spectrum.imag.square()).float()

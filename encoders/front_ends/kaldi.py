@@ -1,11 +1,11 @@
 """Kaldi's log-mel filter bank in torch, for all clips of a batch at once and on any device.
 
-The computation is that of Kaldi's ``compute-fbank-feats`` (https://kaldi-asr.org/doc/feat.html) as
-``torchaudio.compliance.kaldi.fbank`` has it by default, which AST, AudioMAE and BEATs were trained on: frames that lie
+It computes Kaldi's ``compute-fbank-feats`` (https://kaldi-asr.org/doc/feat.html) with the defaults of
+``torchaudio.compliance.kaldi.fbank``, with which AST, AudioMAE and BEATs were trained: frames that lie
 wholly within the clip, each with its mean removed, pre-emphasised and tapered; the power spectrum at the next power
-of two; triangles on the mel scale 1127·ln(1 + f/700); the logarithm, floored at the float32 epsilon.
+of two; triangles on the mel scale 1127·ln(1 + f/700); the logarithm, at least of the float32 epsilon.
 
-It differs from torchaudio's by rounding. torchaudio is not asked, so that results do not depend on what is installed.
+It differs from torchaudio's by rounding. torchaudio is not used, so that results do not depend on what is installed.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class FilterBank(torch.nn.Module):
 
     Args:
         mels: number of triangles.
-        taper: which taper.
-        dtype: what is computed in. Where a tone stands beside silence, the rounding of float32 fills the other bands,
-            140 dB below; it matters to a model only if `FLOOR` is lower than that, for waveforms in 16-bit units.
+        taper: name of the taper.
+        dtype: type of the arithmetic. Next to a tone, the rounding of float32 fills silent bands,
+            140 dB below; this matters to a model only if `FLOOR` is lower, for waveforms in 16-bit units.
     """
 
     _taper: torch.Tensor
@@ -67,15 +67,15 @@ class FilterBank(torch.nn.Module):
         self.register_buffer("_filters", torch.from_numpy(filters).to(dtype))
 
     def forward(self, clips: torch.Tensor) -> torch.Tensor:
-        """Log-mel spectrogram, float32 [n, frames, mels], of clips [n, samples] of a frame at least."""
-        # On the CPU one clip after another takes three quarters of the time: what is in between stays in the cache.
+        """Return log-mel spectrograms, float32 [n, frames, mels], of clips [n, samples] of at least one frame."""
+        # On the CPU one clip after another takes three quarters of the time: intermediate values stay in its cache.
         parts = [clips[row : row + 1] for row in range(len(clips))] if clips.device.type == "cpu" else [clips]
         return torch.cat([self._log_mel(part.to(self._taper.dtype)).float() for part in parts])
 
     def _log_mel(self, clips: torch.Tensor) -> torch.Tensor:
         means = clips.unfold(1, FRAME, HOP).mean(dim=2, keepdim=True)
-        # Tapers are 0 at both ends, so what is taken to stand before the first sample of a frame does not matter, and
-        # the clip can be pre-emphasised once instead of frame by frame. A mean m then is (1 - 0.97)·m.
+        # Tapers are 0 at both ends, so the sample before a frame does not matter, and the
+        # clip can be pre-emphasised once instead of frame by frame. A mean m then is (1 - 0.97)·m.
         emphasised = clips[:, 1:] - PREEMPHASIS * clips[:, :-1]
         frames = emphasised.unfold(1, FRAME - 1, HOP) - (1 - PREEMPHASIS) * means
         padding = (0, self._size - FRAME + 1)
@@ -91,7 +91,7 @@ class LogMelWindow:
 
     Attributes:
         log_mel: [n, frames of the window, mels].
-        frames: how many of them are the clip's; the others are padding.
+        frames: number of the clip's frames; the others are padding.
     """
 
     log_mel: torch.Tensor
@@ -106,8 +106,8 @@ class WindowedFilterBank(torch.nn.Module):
     Args:
         mels: number of triangles.
         frames: length of the window.
-        mean: subtracted.
-        std: half of what is divided by.
+        mean: value to subtract.
+        std: half of the divisor.
     """
 
     def __init__(self, *, mels: int, frames: int, mean: float, std: float) -> None:
@@ -116,7 +116,7 @@ class WindowedFilterBank(torch.nn.Module):
         self._bank = FilterBank(mels, "hanning")
 
     def forward(self, clips: torch.Tensor) -> LogMelWindow:
-        """Spectrograms of clips [n, samples] of a frame at least and of the window's length at most."""
+        """Return spectrograms of clips [n, samples], at least one frame and at most the window long."""
         log_mel: torch.Tensor = self._bank(clips)
         frames = log_mel.shape[1]
         padded = torch.nn.functional.pad(log_mel, (0, 0, 0, self.frames - frames))
@@ -124,5 +124,5 @@ class WindowedFilterBank(torch.nn.Module):
 
 
 def shortest_clip(frames: int = 1) -> int:
-    """Samples of the shortest clip that has so many frames, each of which lies wholly within the clip."""
+    """Return the number of samples of the shortest clip that wholly contains `frames` frames."""
     return FRAME + (frames - 1) * HOP

@@ -1,4 +1,4 @@
-"""The front end of PaSST, as the package hear21passt 0.0.26 has it."""
+"""The front end of PaSST, as in the package hear21passt 0.0.26."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class PasstLogMel(nn.Module):
         self.register_buffer("_taper", torch.hann_window(WINDOW, periodic=False))
 
     def forward(self, clips: torch.Tensor) -> torch.Tensor:
-        """Spectrograms [n, 128, 1 + (samples - 1) // 320] of clips [n, samples]."""
-        # On the CPU the spectrum of one clip fits into the cache, that of a batch does not: half the time.
+        """Return spectrograms [n, 128, 1 + (samples - 1) // 320] of clips [n, samples]."""
+        # On the CPU the spectrum of one clip fits into the cache, but not the batch's: half the time.
         parts = [clip[None] for clip in clips] if clips.device.type == "cpu" else [clips]
         return torch.cat([self._log_mel(part) for part in parts])
 

@@ -1,6 +1,6 @@
 """The front end of PANNs and of MS-CLAP, which their authors compute with the package torchlibrosa.
 
-Checkpoints hold its constants beside the model's weights: the Fourier matrix, and the mel filters.
+Checkpoints hold its constants with the model's weights: the Fourier matrix and the mel filters.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ POWER_FLOOR = 1e-10
 """Power below which a mel band is silent: -100 dB."""
 
 FOURIER_TOLERANCE = 1e-4
-"""Difference that rounding leaves between two computations of a windowed Fourier matrix, whose values are up to 1:
+"""Tolerance for rounding between two computations of a windowed Fourier matrix, whose values are up to 1:
 single precision, and torchlibrosa's recurrence of powers, stay below 1e-5."""
 
 
@@ -28,7 +28,7 @@ class DecibelSpectrogram(nn.Module):
     """Periodic Hann window, centred frames with reflection at both ends, power, Slaney mel filters, decibels.
 
     Attributes:
-        filters: [513, 64], weights of the mel bands; those of fresh weights are librosa's, a checkpoint holds its own.
+        filters: [513, 64], weights of the mel bands; fresh ones are librosa's, a checkpoint holds its own.
     """
 
     filters: torch.Tensor
@@ -39,7 +39,7 @@ class DecibelSpectrogram(nn.Module):
 
         Args:
             sample_rate: in Hz.
-            band_edges: of all mel bands together, in Hz.
+            band_edges: lower and upper edge of all mel bands together, in Hz.
         """
         super().__init__()
         low, high = band_edges
@@ -48,8 +48,8 @@ class DecibelSpectrogram(nn.Module):
         self.register_buffer("_taper", torch.hann_window(N_FFT), persistent=False)
 
     def forward(self, clips: torch.Tensor) -> torch.Tensor:
-        """Spectrograms in decibels [n, 1 + samples // 320, 64] of clips [n, samples], of more than 512 samples."""
-        # On the CPU the spectrum of one clip fits into the cache, that of a batch does not.
+        """Return spectrograms in decibels [n, 1 + samples // 320, 64] of clips [n, samples], of over 512 samples."""
+        # On the CPU the spectrum of one clip fits into the cache, but not the batch's.
         parts = [clip[None] for clip in clips] if clips.device.type == "cpu" else [clips]
         return torch.cat([self._log_mel(part) for part in parts])
 
@@ -60,17 +60,17 @@ class DecibelSpectrogram(nn.Module):
 
 
 def convert_front_end(state: State, prefix: str = "") -> State:
-    """The tensors of a checkpoint with its mel filters by the name of a `DecibelSpectrogram` called "log_mel".
+    """Rename the mel filters of a checkpoint for a `DecibelSpectrogram` called "log_mel"; return all its tensors.
 
-    Its Fourier matrices, each times the window and stored as a convolution [513, 1, 1024], are taken out: they must
-    be those of the transform used here.
+    Its Fourier matrices, each times the window and stored as a convolution [513, 1, 1024], are removed: they must
+    equal the transform used here.
 
     Args:
         state: the checkpoint's tensors.
-        prefix: of the names of the front end's constants.
+        prefix: prefix of the names of the front end's constants.
 
     Raises:
-        ModelError: if a Fourier matrix is missing or another.
+        ModelError: a Fourier matrix is missing or differs.
     """
     converted = dict(state)
     bins, samples = torch.arange(N_FFT // 2 + 1).double(), torch.arange(N_FFT).double()
@@ -82,7 +82,7 @@ def convert_front_end(state: State, prefix: str = "") -> State:
         if stored is None or stored.shape != shape:
             fault = "are missing" if stored is None else f"have the shape {tuple(stored.shape)}"
             raise ModelError(
-                f"the weights '{name}' {fault}, but must be there in the shape {shape}: the checkpoint is of another "
+                f"the weights '{name}' {fault}, but must have the shape {shape}: the checkpoint is of another "
                 "model, or has another front end"
             )
         difference = float((stored[:, 0].double() - expected).abs().max())

@@ -13,9 +13,9 @@ DYNAMIC_RANGE = 8.0
 
 
 class WhisperLogMel(torch.nn.Module):
-    """What `WhisperFeatureExtractor` computes, bit for bit, but only where there is sound.
+    """The spectrogram of `WhisperFeatureExtractor`, bit for bit, computed only over the clip.
 
-    A frame that lies in the padding has no power; its bands are at the floor without a transform. For 10 s in a
+    A frame in the padding has no power; its bands get the lowest value without a transform. For 10 s in a
     window of 30 s this takes a fifth of the time.
     """
 
@@ -32,9 +32,9 @@ class WhisperLogMel(torch.nn.Module):
         self.register_buffer("_filters", torch.from_numpy(extractor.mel_filters).to(torch.float32).T)
 
     def forward(self, clips: torch.Tensor) -> torch.Tensor:
-        """Log-mel spectrogram [n, mels, frames] of clips [n, samples] that are no longer than the window."""
+        """Return log-mel spectrograms [n, mels, frames] of clips [n, samples] that are no longer than the window."""
         samples = clips.shape[1]
-        # Frames are centred: frame t sees samples from t·hop - size/2 on.
+        # Frames are centred: frame t begins at sample t·hop - size/2.
         sounding = min(self._frames, (samples + self._size // 2 - 1) // self.hop + 1)
         padded_length = min(self.window_samples, sounding * self.hop + self._size)
         padded = torch.nn.functional.pad(clips, (0, padded_length - samples))

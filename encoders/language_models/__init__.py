@@ -1,4 +1,4 @@
-"""Audio language models, run by transformers or asked over a network.
+"""Audio language models, run by transformers or by a server.
 
-Questions, and the reading of answers, do not belong here.
+Questions, and the parsing of answers, do not belong here.
 """

@@ -1,8 +1,8 @@
-"""An audio language model behind any OpenAI-compatible server: vLLM, a Space, a vendor.
+"""An audio language model on any OpenAI-compatible server: vLLM, a Space, a vendor.
 
-`load_endpoint("endpoint:MODEL@URL")` makes one. Its key, where the server wants one, is that of the environment
+`load_endpoint("endpoint:MODEL@URL")` makes one. If the server needs a key, set the environment
 variable AUDIO_COMPOSITIONALITY_ENDPOINT_KEY (`names.KEY_VARIABLE`). It is read when questions are sent, kept in
-no model, and masked in everything that the server says.
+no model, and masked in everything that the server returns.
 """
 
 from __future__ import annotations
@@ -47,23 +47,23 @@ SAMPLE_RATE = 32_000
 """Rate in Hz of the clips that are sent; clips at other rates are resampled."""
 
 CONCURRENCY, MOST_AT_ONCE = 8, 64
-"""Questions under way at a time, each on a connection of its own: by default, and at most."""
+"""Number of concurrent questions, each on its own connection: the default, and the maximum."""
 
 DEADLINE = 120.0
-"""Seconds for a question with all its tries, from the opening of a connection to the last byte of an answer, where
-`LanguageOptions.deadline` does not say otherwise. Waits between tries, which a server may request, do not count."""
+"""Seconds allowed for a question with all retries, from opening a connection to the last byte of an answer, unless
+`LanguageOptions.deadline` is set. Waits between tries, which a server may request, do not count."""
 
 MOST_BYTES = 1_000_000
-"""Most bytes of a decompressed reply. An answer of 1,024 tokens with log-probabilities has a tenth of it."""
+"""Maximum size of a decompressed reply in bytes. An answer of 1,024 tokens with log-probabilities has a tenth of it."""
 
 TOP_LOGPROBS = 20
-"""First tokens to request for scoring by letters: the most that OpenAI gives, and vLLM by default."""
+"""First tokens to request for scoring by letters: the maximum of OpenAI, and of vLLM by default."""
 
 UNKNOWN = "unknown"
-"""The revision of a model where the server states none."""
+"""The revision of a model if the server states none."""
 
 _HELLO = "Answer with the letter A."
-"""The question about a second of silence by which the server's model is identified."""
+"""The question about a second of silence that identifies the server's model."""
 
 _log = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ class EndpointError(base.ModelError):
     """A question that a server does not answer, or that is not sent; the message does not show the key.
 
     Attributes:
-        status: HTTP status of the server's answer, or the code of an error within it; None where there was none.
+        status: HTTP status of the server's answer, or the code of an error within it; None if there was none.
     """
 
     def __init__(self, text: str, status: int | None = None) -> None:
@@ -93,7 +93,7 @@ class ServerKey(str):
 
 
 def read_key() -> ServerKey | None:
-    """The key of the environment; None where none is set.
+    """Return the key from the environment; None if none is set.
 
     Raises:
         ModelError: it holds characters that no header can; the message does not show it.
@@ -101,8 +101,8 @@ def read_key() -> ServerKey | None:
     key = os.environ.get(KEY_VARIABLE, "").strip()
     if not re.fullmatch(r"[!-~]*", key):
         raise base.ModelError(
-            f"the environment variable {KEY_VARIABLE} holds a space, a line break or a sign that is not ASCII, which "
-            "no key has; set it anew"
+            f"the environment variable {KEY_VARIABLE} holds a space, a line break or a non-ASCII character, which "
+            "no key has; set it again"
         )
     return ServerKey(key) if key else None
 
@@ -111,7 +111,7 @@ def read_key() -> ServerKey | None:
 
 
 def wav_bytes(waveform: base.FloatArray, sample_rate: int) -> bytes:
-    """A clip [samples] in [-1, 1] as a WAV file of one channel, 16 bits a sample, rounded to the nearest."""
+    """Return a clip [samples] in [-1, 1] as a WAV file of one channel, 16 bits per sample, rounded to the nearest."""
     scale = base.INT16_SCALE
     samples = np.clip(np.rint(waveform * scale), -scale, scale - 1).astype(np.int16)
     stream = io.BytesIO()
@@ -120,12 +120,12 @@ def wav_bytes(waveform: base.FloatArray, sample_rate: int) -> bytes:
 
 
 def content_of(prompt: str, waveform: base.FloatArray | None, form: str) -> str | list[dict[str, Any]]:
-    """The content of a question: the sound before the text, or the text alone where there is no sound.
+    """Return the content of a question: the sound before the text, or the text alone.
 
     Args:
         prompt: the text.
         waveform: [samples] at `SAMPLE_RATE`, in [-1, 1]; None for no sound.
-        form: of the sound, see `LanguageOptions.audio_form`.
+        form: form of the sound, see `LanguageOptions.audio_form`.
     """
     if waveform is None:
         return prompt
@@ -139,28 +139,28 @@ def content_of(prompt: str, waveform: base.FloatArray | None, form: str) -> str 
     return [forms[form], {"type": "text", "text": prompt}]
 
 
-# ----- Questions under way
+# ----- Concurrent questions
 
 
 class Clock:
-    """The time, for the waits between tries; in tests only these move it."""
+    """The time, for the waits between tries; tests replace it."""
 
     def now(self) -> float:
         """Seconds since some moment."""
         return time.monotonic()
 
     async def wait_until(self, moment: float, stopped: asyncio.Event) -> None:
-        """Wait for a moment, or until there is nothing more to wait for."""
+        """Wait for a moment, or until the questions end."""
         with suppress(TimeoutError):
             await asyncio.wait_for(stopped.wait(), max(0.0, moment - self.now()))
 
 
 @dataclass
 class Pace:
-    """What all questions to a server have in common, so that a server that asks one to wait is left alone.
+    """State shared by all questions to a server, so that all of them respect a request to wait.
 
     Attributes:
-        resume: the time of the next question.
+        resume: time of the next question.
         answered: number of answers.
     """
 
@@ -170,18 +170,18 @@ class Pace:
 
 @cache
 def _certificates() -> ssl.SSLContext:
-    """The certificates, read once: that takes a good part of the time of a short exchange."""
+    """Read the certificates once: that takes a good part of the time of a short exchange."""
     return httpx2.create_ssl_context()
 
 
 def completions_url(url: str) -> str:
-    """The URL for questions to a server: `/v1` is added to a URL that does not end in it, then `/chat/completions`."""
+    """Return the URL for questions to a server: `/v1` is added unless the URL ends in it, then `/chat/completions`."""
     suffix = "/chat/completions"
     return url if url.endswith(suffix) else f"{url.removesuffix('/v1')}/v1{suffix}"
 
 
 def _id_of(address: Address, options: LanguageOptions) -> str:
-    """The id of a model: that of its address, and the options that change its answers."""
+    """Return the id of a model: the id of its address, and the options that change its answers."""
     parts = [options.suffix.removeprefix("@")] if options.suffix else []
     if options.token_limit_name is None:
         parts = ["tokens=none"]
@@ -191,17 +191,17 @@ def _id_of(address: Address, options: LanguageOptions) -> str:
 
 
 class EndpointModel(base.Model):
-    """A model behind a server; it answers, also prompts without a clip, and scores letters.
+    """A model on a server. It answers prompts with or without a clip, and scores letters.
 
     Attributes:
-        card: its id is that of its address; the revision is the server's name for the model, where that differs from
+        card: its id comes from its address; the revision is the server's name for the model if it differs from
             the requested name, else ``unknown``.
         device: ``server``.
-        address: of the server.
-        options: of the questions.
-        deadline: seconds for a question with all its tries.
-        concurrency: questions under way at a time.
-        scorings: letters alone, since a server gives no likelihoods of given texts.
+        address: address of the server.
+        options: options of the questions.
+        deadline: seconds allowed for a question with all its tries.
+        concurrency: number of concurrent questions.
+        scorings: only letters, since a server returns no likelihoods of given texts.
     """
 
     device = base.SERVER
@@ -210,25 +210,27 @@ class EndpointModel(base.Model):
     def __init__(
         self, address: Address, options: EncoderOptions = DEFAULT_OPTIONS, *, clock: Clock | None = None
     ) -> None:
-        """Nothing is sent.
+        """Set up the model; nothing is sent.
 
         Args:
-            address: of the server.
-            options: `LanguageOptions` with the most tokens of an answer, as `batch_size` the questions at a time, and
-                the deadline; or the default ones.
-            clock: for the waits between tries; None for that of the machine.
+            address: address of the server.
+            options: `LanguageOptions` with the maximum number of tokens of an answer, the number of concurrent
+                questions as `batch_size`, and the deadline; or the default options.
+            clock: clock for the waits between tries; None for the machine's.
 
         Raises:
-            ModelError: on options that a server does not have, or a malformed key.
+            ModelError: options that a server does not have, or a malformed key.
         """
         asked = base.language_options(options, address.id)
         if asked.precision != LanguageOptions().precision or asked.spread:
-            raise base.ModelError(f"'{address.id}' runs on a server, which knows of no precision and of no spreading")
+            raise base.ModelError(
+                f"'{address.id}' runs on a server: it takes no precision and cannot be spread over GPUs"
+            )
         self.address, self.options, self.new_tokens = address, asked, asked.max_new_tokens
         self.deadline = DEADLINE if asked.deadline is None else asked.deadline
         self.concurrency = min(asked.batch_size or CONCURRENCY, MOST_AT_ONCE)
         self.batch_size = self.concurrency
-        # Several times the number under way, so that clips are read for many questions at a time.
+        # Several times the number of concurrent questions, so that clips are read for many questions at a time.
         self.questions_per_call = 8 * self.concurrency
         self.card = base.ModelCard(
             id=_id_of(address, asked),
@@ -243,21 +245,23 @@ class EndpointModel(base.Model):
         self._served: set[str] = set()
         self._has_warned = False
         if read_key() is not None and address.is_open_to_listeners:
-            warnings.warn(f"the key in {KEY_VARIABLE} goes to {address.host} unencrypted: use https://", stacklevel=2)
+            warnings.warn(
+                f"the key in {KEY_VARIABLE} is sent to {address.host} unencrypted: use https://", stacklevel=2
+            )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.card.id!r})"
 
     @property
     def abilities(self) -> frozenset[str]:
-        """It also answers prompts without a clip."""
+        """Abilities; it also answers prompts without a clip."""
         return super().abilities | {"read"}
 
     def with_new_tokens(self, count: int) -> EndpointModel:
-        """The same model, asked for answers of so many tokens at most; its id says so.
+        """Return this model with answers of at most `count` tokens; its id states the limit.
 
         Raises:
-            InputError: the count is no whole number of 1 or more.
+            InputError: the count is not a whole number of 1 or more.
         """
         model = copy.copy(self)
         model.options, model.new_tokens = self.options.changed(max_new_tokens=count), count
@@ -265,12 +269,12 @@ class EndpointModel(base.Model):
         return model
 
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
-        """Answer prompts, each about a clip or, with an empty list, about none; see `Model.answer`.
+        """Answer prompts, each about a clip or, with an empty list, without one; see `Model.answer`.
 
-        Empty answers, refusals and answers that were cut come as they are; the facts of `answers` mark them.
+        Empty answers, refusals and truncated answers are returned unchanged; the facts of `answers` mark them.
 
         Raises:
-            InputError: there are not as many prompts as clips, or an empty one.
+            InputError: the numbers of prompts and clips differ, or a prompt is empty.
             ClipError: a clip is no sound.
             ModelError: a prompt is about several clips.
             EndpointError: a question that the server does not answer.
@@ -282,14 +286,15 @@ class EndpointModel(base.Model):
     def score_options(
         self, clips: Sequence[Sequence[Any]], prompts: Sequence[str], options: Sequence[Sequence[str]], by: base.By
     ) -> list[list[float]]:
-        """The log-likelihood of each option's letter as the first token of the answer; see `Model.score_options`.
+        """Return the log-likelihood of each option's letter as the first token of the answer; see
+        `Model.score_options`.
 
-        A letter with and without a space in front of it is one. A server gives the likeliest tokens alone: for a letter
-        that is not among them it is an upper bound, the least of theirs or the remaining probability. All options of a
-        question that the server marks as refused have NaN.
+        A letter with and without a space before it is one. A server returns only the likeliest tokens: for a letter
+        that is not among them, the value is an upper bound, the smaller of their lowest probability and the remaining
+        probability. All options of a question that the server marks as refused have NaN.
 
         Raises:
-            ModelError: `by` is ``options``, or the server gives no log-probabilities.
+            ModelError: `by` is ``options``, or the server returns no log-probabilities.
             InputError, ClipError, EndpointError: see `answer`.
         """
         return base.in_order(self.answers(base.given_questions(clips, prompts, options), by, size=self.concurrency))
@@ -297,13 +302,13 @@ class EndpointModel(base.Model):
     def answers(
         self, questions: Iterable[base.GivenQuestion], by: base.By | None = None, *, size: int
     ) -> base.AnswerStream:
-        """See `Model.answers`. The next question is sent when any is answered, so that none waits for the slowest.
+        """Yield answers; see `Model.answers`. The next question is sent as soon as any is answered.
 
-        After a failure no further question is sent; the answers under way are yielded, and then it is raised. Where the
-        caller stops before the end, nothing is waited for.
+        After a failure no further question is sent; the answers under way are yielded, and then the error is raised. If
+        the caller stops before the end, answers under way are dropped.
 
         Raises:
-            ModelError: `by` is ``options``, or the server gives no log-probabilities.
+            ModelError: `by` is ``options``, or the server returns no log-probabilities.
             EndpointError: the first question in order that failed.
         """
         tokens, more = self.new_tokens, dict[str, Any]()
@@ -311,7 +316,7 @@ class EndpointModel(base.Model):
             tokens, more = 1, {"logprobs": True, "top_logprobs": TOP_LOGPROBS}
         elif by is not None:
             raise base.ModelError(
-                f"'{self.card.id}' cannot score by {by}: a server gives no likelihoods of given texts; score by "
+                f"'{self.card.id}' cannot score by {by}: a server returns no likelihoods of given texts; score by "
                 "letters, or by the model's answers"
             )
         for question, reply in self._replies(questions, tokens, more, min(size, self.concurrency)):
@@ -323,14 +328,14 @@ class EndpointModel(base.Model):
                 count = len(question.options)
                 if not 1 <= count <= len(base.LETTERS):
                     raise InputError(f"the number of options is {count}; it must be 1 to {len(base.LETTERS)}")
-                # One token was requested, so that nothing was cut.
+                # One token was requested, so that nothing was truncated.
                 facts = {name: value for name, value in reply.facts.items() if name in ("refused", "fingerprint")}
                 if "refused" in facts:
                     yield question.index, ([math.nan] * count, facts)
                     continue
                 reasons = reply.facts.get("only") == "reasoning"
                 if reasons or not reply.first_tokens:
-                    why = "gives no log-probabilities of first tokens (logprobs, top_logprobs)"
+                    why = "returned no log-probabilities of first tokens (logprobs, top_logprobs)"
                     why = "returned no final answer (reasoning only)" if reasons else why
                     raise base.ModelError(
                         f"'{self.card.id}' cannot score by letters: the server {why}; score by the model's answers"
@@ -339,8 +344,8 @@ class EndpointModel(base.Model):
                 yield question.index, (scores, {**facts, "unlisted": bounds} if bounds else facts)
 
     def identify(self, *, hears: bool = True) -> None:
-        """Ask the server one question, about a second of silence or, where it does not hear, about none, to identify
-        its model; the card then states it.
+        """Identify the server's model by one question, about a second of silence or, if it takes no sound, without a
+        clip; the card then states the model.
 
         So a wrong key, URL or name shows at once, and not after the data are made.
         """
@@ -352,11 +357,11 @@ class EndpointModel(base.Model):
     def _replies(
         self, questions: Iterable[base.GivenQuestion], tokens: int | None, more: Mapping[str, Any], most: int
     ) -> Generator[tuple[base.GivenQuestion, replies.Reply | base.ClipError], None, None]:
-        """The server's replies to questions as they come, of at most so many tokens, and at most so many under way at a
-        time; `more` are further fields of the questions.
+        """Yield the server's replies to questions as they arrive, of at most `tokens` tokens each, with a limited
+        number of concurrent questions; `more` are further fields of the questions.
 
         The event loop of one thread sends and receives everything. Only so does a question end at its deadline whatever
-        it waits for, and only so do all end when nobody waits for them any more.
+        it waits for, and only so do all end when the caller stops.
         """
         arrived: queue.SimpleQueue[tuple[base.GivenQuestion, replies.Reply | base.ClipError] | None] = (
             queue.SimpleQueue()
@@ -385,7 +390,7 @@ class EndpointModel(base.Model):
                 yield one
             asking.result()
         finally:
-            # It may end by itself meanwhile, and the loop with it.
+            # The loop may have ended in the meantime.
             with suppress(RuntimeError):
                 loop.call_soon_threadsafe(asking.cancel)
             thread.join()
@@ -414,7 +419,7 @@ class EndpointModel(base.Model):
             timeout=None,
             limits=limits,
             verify=_certificates(),
-            # A proxy is another machine: what is meant for this one, and its key, would leave it.
+            # A proxy is another machine: questions for this machine, and its key, would leave it.
             trust_env=not self._is_here,
         )
 
@@ -434,7 +439,7 @@ class EndpointModel(base.Model):
         async with client, asyncio.TaskGroup() as under_way:
             number = 0
             while not stopped.is_set():
-                # Some wait to be sent, so that the next is there when one is answered.
+                # Some wait to be sent, so that the next is ready when one is answered.
                 await room.acquire()
                 try:
                     # In another thread, since reading clips takes a while.
@@ -459,12 +464,12 @@ class EndpointModel(base.Model):
         stopped: asyncio.Event,
         most: int,
     ) -> replies.Reply | base.ClipError | None:
-        """The server's reply; transient failures are retried, five tries in all. None where there is nothing more to
-        ask.
+        """Return the server's reply; transient failures are retried, five tries in all. None if the questions have
+        ended.
 
-        Tries after a rate limit are counted anew where another question was answered meanwhile: then the server works,
-        and only others had its answers. That goes on for five tries for each question under way. Waits are not random:
-        the same failures make the same waits.
+        After a rate limit, tries are counted again from one if another question was answered meanwhile: the server
+        works, but only others got its answers. That goes on for five tries per concurrent question. Waits are not
+        random: the same failures make the same waits.
 
         Raises:
             EndpointError: the question failed for good.
@@ -501,10 +506,10 @@ class EndpointModel(base.Model):
             if outcome.status == replies.TOO_MANY and pace.answered != answered:
                 in_a_row, answered = 0, pace.answered
             wait = outcome.requested_wait or 0.0
-            # Where a server admits one question at a time, each may be refused as often as there are others.
+            # A server that admits one question at a time may refuse each as often as there are others.
             is_enough = in_a_row == len(WAITS) or tries == most * (len(WAITS) + 1)
             if is_enough or not outcome.is_transient or wait > LONGEST_WAIT:
-                often = f", asked {tries} times" if tries > 1 else ""
+                often = f", after {tries} tries" if tries > 1 else ""
                 often += f"; it asks to wait {wait:.0f} s" if wait > LONGEST_WAIT else ""
                 raise EndpointError(f"'{self.card.id}': {outcome.reason}{often}; {outcome.advice}", outcome.status)
             seconds = max(WAITS[in_a_row], wait)
@@ -521,13 +526,13 @@ class EndpointModel(base.Model):
 
     def _too_late(self) -> replies.Failure:
         limit = f"{self.deadline:g} s, the limit of a question with all its tries"
-        advice = "see whether the server is overloaded, or allow more (--set deadline=...)"
+        advice = "check whether the server is overloaded, or allow more time (--set deadline=...)"
         return replies.Failure(f"there was no complete answer within {limit}", advice)
 
     async def _try(
         self, client: httpx2.AsyncClient, key: str | None, question: bytes, left: float
     ) -> replies.Reply | replies.Failure:
-        """One try. The client's error ends here: an error raised from a `Failure` has no request in its context."""
+        """Try once. The client's error ends here: an error raised from a `Failure` has no request in its context."""
         if constants.is_offline_mode() and not self._is_here:
             reason = "HF_HUB_OFFLINE is set, and the server is not on this machine: no question is sent"
             return replies.Failure(reason, "unset HF_HUB_OFFLINE")
@@ -539,15 +544,15 @@ class EndpointModel(base.Model):
                 client.stream("POST", self._url, content=question, headers=headers) as response,
             ):
                 try:
-                    # A server may compress a gigabyte into a megabyte: the content is read in pieces.
+                    # A server may compress a gigabyte into a megabyte, so the content is read in pieces.
                     async for part in response.aiter_bytes():
                         body += part
                         if len(body) > MOST_BYTES:
                             status = response.status_code
                             reason = f"the server answered {status} with more than {MOST_BYTES / 1e6:g} MB"
-                            return replies.Failure(f"{reason}, and no more of it was read", replies.UP_TO_V1, status)
+                            return replies.Failure(f"{reason}; the rest was not read", replies.UP_TO_V1, status)
                 except httpx2.HTTPError:
-                    # Of an error, what has come is told.
+                    # After an error status, show what has arrived.
                     if response.is_success:
                         raise
         except TimeoutError:
@@ -560,15 +565,15 @@ class EndpointModel(base.Model):
 def load_endpoint(
     name: str, options: EncoderOptions = DEFAULT_OPTIONS, *, hears: bool = True, clock: Clock | None = None
 ) -> EndpointModel:
-    """The model that `endpoint:MODEL@URL` names; the server is asked for its model.
+    """Load the model that `endpoint:MODEL@URL` names; the server is asked for its model.
 
     Args:
         name: see `parse_endpoint`.
         options, clock: see `EndpointModel`.
-        hears: whether it takes sound; False of a language model.
+        hears: whether it takes sound; False for a text model.
 
     Raises:
-        ModelError: see `parse_endpoint` and `EndpointModel`; `EndpointError` where the server does not answer.
+        ModelError: see `parse_endpoint` and `EndpointModel`; `EndpointError` if the server does not answer.
     """
     model = EndpointModel(parse_endpoint(name), options, clock=clock)
     model.identify(hears=hears)

@@ -1,4 +1,4 @@
-"""What a server's replies say: answers, and errors with what to do about them.
+"""Parsing of a server's replies: answers, and errors with what to do about them.
 
 Everything here is a function of a reply. The key is masked in all that is kept or shown.
 """
@@ -27,13 +27,13 @@ from .. import base
 from ..loading.names import KEY_VARIABLE
 
 RETRIED = frozenset({429, *range(500, 600)}) - {501, 505}
-"""Statuses, also of an error within a reply, after which the same question may still be answered: all but those of what
-a server does not implement."""
+"""HTTP statuses, also within a reply, after which the same question may still be answered: all but those for features
+that a server lacks."""
 
 TOO_MANY = 429
 
 LONGEST_WORDS = 200
-"""Most characters of a server's words in a message."""
+"""Longest quotation of a server's words in a message, in characters."""
 
 _SPACES = " \t\n\r▁Ġ"
 """Space, and its replacements in tokens of SentencePiece and of GPT-2."""
@@ -43,7 +43,7 @@ _SPACES = " \t\n\r▁Ġ"
 
 
 def outcome_of(response: httpx2.Response, body: bytes, key: str | None) -> Reply | Failure:
-    """The answer in a reply, or why there is none.
+    """Return the answer in a reply, or the reason why it has none.
 
     Args:
         response: the reply.
@@ -52,8 +52,8 @@ def outcome_of(response: httpx2.Response, body: bytes, key: str | None) -> Reply
     """
     status = response.status_code
     if response.is_redirect:
-        reason = f"the server redirects ({status}), and nothing was sent to where"
-        return Failure(reason, "give the URL of the server that answers, up to /v1", status)
+        reason = f"the server redirects ({status}), which is not followed"
+        return Failure(reason, "give the URL of the final server, up to /v1", status)
     try:
         content = parse_json(body.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
@@ -63,7 +63,7 @@ def outcome_of(response: httpx2.Response, body: bytes, key: str | None) -> Reply
         content = "" if body.lstrip()[:1] in b"<[{" else body.decode("utf-8", "replace")
     if not response.is_success:
         return refusal_of(status, content, response.headers, key)
-    # OpenRouter passes on what goes wrong after it has answered 200: in the reply, or in its choice.
+    # OpenRouter reports errors after its status 200: in the reply, or in its choice.
     fault = _at(content, "error") or _at(content, "choices", 0, "error")
     if fault or _at(content, "object") == "error":
         code = _at(fault or content, "code")
@@ -73,7 +73,7 @@ def outcome_of(response: httpx2.Response, body: bytes, key: str | None) -> Reply
 
 
 def _at(value: Any, *path: str | int) -> Any:
-    """What stands at a path in JSON; None where there is nothing."""
+    """Return the value at a path in JSON; None if there is none."""
     for key in path:
         try:
             value = value[key]
@@ -90,7 +90,7 @@ _SHORTEST_SECRET = 8
 
 
 def without_key(text: str, key: str | None) -> str:
-    """A server's text without the key, even where it is quoted as in URLs or in JSON, and without parts of it."""
+    """Remove the key, and parts of it, from a server's text, even if quoted as in URLs or in JSON."""
     if key is None:
         return text
     for form in sorted({key, quote(key), quote(key, safe=""), json.dumps(key)[1:-1]}, key=len, reverse=True):
@@ -104,9 +104,9 @@ def without_key(text: str, key: str | None) -> str:
 
 
 def _told(words: str, key: str | None) -> str:
-    """A server's words as they are shown: without the key, the sound that they quote in base64, and what is too much.
+    """Prepare a server's words for display: without the key and the sound that they quote in base64, and shortened.
 
-    They are cut only after masking: a part of the key could not be recognised.
+    They are shortened only after masking: a part of the key could not be recognised.
     """
     return shortened(re.sub(r"[\w+/=-]{64,}", "…", without_key(words, key)), LONGEST_WORDS)
 
@@ -119,10 +119,10 @@ class Reply:
     """A server's answer to one question.
 
     Attributes:
-        text: the answer as it is; empty where there is none.
-        facts: what the server says beside it, as JSON values; see `GivenAnswer`.
-        model: the model that the server states to run; None where it states none.
-        first_tokens: natural log-probabilities of the likeliest first tokens, by token; empty where there are none.
+        text: the unchanged answer; may be empty.
+        facts: further statements of the server, as JSON values; see `GivenAnswer`.
+        model: the model that the server states; None if it states none.
+        first_tokens: natural log-probabilities of the likeliest first tokens, by token; may be empty.
     """
 
     text: str
@@ -132,7 +132,7 @@ class Reply:
 
 
 def reply_of(content: Any, key: str | None) -> Reply | None:
-    """The answer in the JSON of a chat completion, however much of it the server has left out; None in any other."""
+    """Return the answer in the JSON of a chat completion, even an incomplete one; None for any other JSON."""
 
     def text(value: Any) -> str | None:
         if not isinstance(value, str):
@@ -144,7 +144,7 @@ def reply_of(content: Any, key: str | None) -> Reply | None:
     if not isinstance(message, dict):
         return None
     said, refusal = message.get("content"), text(message.get("refusal"))
-    # vLLM renamed `reasoning_content`; of hidden reasoning OpenAI gives the number of tokens.
+    # vLLM renamed `reasoning_content`; for hidden reasoning, OpenAI states only the number of tokens.
     reasoning = message.get("reasoning") or message.get("reasoning_content")
     reasoning = reasoning or _at(content, "usage", "completion_tokens_details", "reasoning_tokens")
     if isinstance(said, list):
@@ -171,7 +171,7 @@ def reply_of(content: Any, key: str | None) -> Reply | None:
     likeliest = _at(first, "top_logprobs")
     for entry in (first, *likeliest) if isinstance(likeliest, list) and likeliest else ():
         token, value = _at(entry, "token"), _at(entry, "logprob")
-        # Of a whole number of hundreds of digits.
+        # An integer with hundreds of digits.
         with suppress(OverflowError):
             if isinstance(token, str) and isinstance(value, int | float) and not math.isnan(value):
                 first_tokens[token] = min(float(value), 0.0)
@@ -180,8 +180,8 @@ def reply_of(content: Any, key: str | None) -> Reply | None:
 
 
 def letter_scores(tokens: Mapping[str, float], count: int) -> tuple[list[float], int]:
-    """The log-likelihoods of the first `count` letters as first tokens, whose likeliest are given with their natural
-    log-probabilities, and how many of them are upper bounds."""
+    """Return the log-likelihoods of the first `count` letters as first tokens, and how many of them are upper bounds.
+    `tokens` holds the natural log-probabilities of the likeliest tokens."""
     listed = [
         [value for token, value in tokens.items() if token.strip(_SPACES) == letter] for letter in base.LETTERS[:count]
     ]
@@ -192,7 +192,7 @@ def letter_scores(tokens: Mapping[str, float], count: int) -> tuple[list[float],
     return scores, sum(not values for values in listed)
 
 
-# ----- What goes wrong
+# ----- Failures
 
 
 @dataclass(frozen=True)
@@ -200,10 +200,10 @@ class Failure:
     """The reason why a question has no answer, without the client's error, which holds the request and so the key.
 
     Attributes:
-        reason, advice: in words, without the key: what is wrong, and what to do about it.
-        status: HTTP status of the server's answer, or the code of an error within it; None where there was none.
+        reason, advice: what is wrong and what to do about it, in words, without the key.
+        status: HTTP status of the server's answer, or the code of an error within it; None if there was none.
         is_transient: whether the same question may be answered later.
-        requested_wait: seconds that the server asks to wait; None where it does not.
+        requested_wait: seconds that the server asks to wait; None if it does not ask.
     """
 
     reason: str
@@ -213,24 +213,24 @@ class Failure:
     requested_wait: float | None = None
 
 
-UP_TO_V1 = "check that the URL is that of an OpenAI-compatible server, up to /v1"
+UP_TO_V1 = "check that the URL leads to an OpenAI-compatible server, up to /v1"
 
 
 def no_completion(what: str, key: str | None) -> Failure:
-    """The failure of a reply that is no answer, but `what`."""
+    """Return the failure of a reply that is not an answer; `what` describes it."""
     what = _told(what, key)
     return Failure(f"the server's answer is not a chat completion ({what})", UP_TO_V1)
 
 
 def failure_of(error: Exception, key: str | None) -> Failure:
-    """The failure behind an error of the client."""
+    """Return the failure behind an error of the client."""
     cause = tuple(causes_of(error))[-1]
-    # Of several, as of the addresses of one name, the first.
+    # Of several errors, as for the addresses of one name, the first.
     while isinstance(cause, BaseExceptionGroup):
         cause = cause.exceptions[0]
     words = first_line(cause)
     if isinstance(cause, OSError) and cause.errno is not None and "Connect call failed" in str(cause):
-        # The words of asyncio, in place of the system's own reason.
+        # The words of asyncio, instead of the system's own reason.
         words = os.strerror(cause.errno)
     why = _told(words, key)
     if isinstance(error, httpx2.DecodingError):
@@ -252,30 +252,30 @@ REMEDIES = {
     "input content or output modality contain audio": "this server wants sound in every question; leave out "
     "events-as-text: and heard-as-text:, which send text only",
     # DashScope
-    "only supports? stream": "the server only streams its answers, which are not read here; choose another model",
+    "only supports? stream": "the server only streams its answers, which is not supported; choose another model",
     # OpenRouter, llama.cpp, Gemini
     "support input audio|audio input": "choose a model, or a setup of the server, that takes sound",
     # vLLM, llama.cpp, OpenAI, DashScope
     r"input_audio|audio_url|part type|content(\[\]\.type| blocks)|base64|incorrect padding|provided url": "send sound "
     "in another form (--set audio_form=base64, data_url or audio_url), or choose a model that takes it",
 }
-"""By words in the error of a server, in any case, what to do about it; the first that are found count."""
+"""Advice by words in a server's error, in any case; the first match counts."""
 
 
 def refusal_of(
     status: int | None, content: Any, headers: Mapping[str, str], key: str | None, *, is_within: bool = False
 ) -> Failure:
-    """The failure of a reply that is an error; it has the server's words, without the key.
+    """Return the failure of a reply that is an error; it has the server's words, without the key.
 
     Args:
-        status: of the reply, or the code of the error within it; None where that has none.
+        status: status of the reply, or the code of the error within it; None if that has none.
         content: the reply, as JSON or as a text.
-        headers: of the reply.
+        headers: headers of the reply.
         key: the key.
         is_within: whether the error came as the content of a reply with a status of success.
     """
     words = " ".join(server_words(content).split())
-    # The parameter at fault stands in the words or beside them.
+    # The faulty parameter is in the message or next to it.
     param = _at(content, "error", "param")
     told = f"{words[:2000]} {param[:80] if isinstance(param, str) else ''}"
     remedy = next((REMEDIES[pattern] for pattern in REMEDIES if re.search(pattern, told, re.IGNORECASE)), None)
@@ -287,18 +287,18 @@ def refusal_of(
     elif status == 404:
         advice = "check the model's name" + ("" if is_within else " and the URL, which goes up to /v1")
     elif status in RETRIED:
-        advice = "run the same command later: it goes on from there"
+        advice = "run the same command later; it resumes"
     else:
-        advice = "see the server's message; another model or shorter clips may work"
+        advice = "read the server's message; try another model or shorter clips"
     reason = "the server answered" + (" with an error" if is_within else "") + (f" {status}" if status else "")
     reason += f" ({_told(words, key)})" if words else ""
     return Failure(reason, advice, status, status in RETRIED, requested_wait(headers))
 
 
 def server_words(content: Any) -> str:
-    """The message within the JSON of an error: OpenAI's ``{"error": {"message"}}``, or one of the usual others.
+    """Return the message in the JSON of an error: OpenAI's ``{"error": {"message"}}``, or another usual form.
 
-    OpenRouter's says only that a provider failed; that one's own error is in its ``metadata``, as a text.
+    OpenRouter's message says only that a provider failed; the provider's error is in its ``metadata``, as a text.
     """
     while True:
         raw = _at(content, "metadata", "raw")

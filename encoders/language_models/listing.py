@@ -1,4 +1,4 @@
-"""Families of models that answer: their declarations, the search for them, and shared front ends.
+"""Families of audio language models: their declarations, the search for them, and shared front ends.
 
 A front end turns clips and prompts into the input of a model: chat template, tokens, features of the sound.
 """
@@ -26,20 +26,20 @@ if TYPE_CHECKING:
 
 ModelInputs = dict[str, "torch.Tensor"]
 """The input of a model, on the CPU: `input_ids` and `attention_mask`, [n, tokens], padded on the left, and the features
-of the sound by the model's names for them."""
+of the sound under the model's names."""
 
 
 _THOUGHT = re.compile(r"<think>\s*\Z")
 
 
 class FrontEnd(ABC):
-    """Puts questions about clips to a model. A subclass sets the attributes and says how sound becomes input.
+    """Turns questions about clips into a model's input. A subclass sets the attributes and encodes sound.
 
     Attributes:
-        tokenizer: of transformers.
-        sample_rate: of the clips that it takes, in Hz.
-        limit_seconds: of a clip; a longer one would be cut without a warning.
-        placeholder: token that stands in a chat for the clip.
+        tokenizer: tokenizer of transformers.
+        sample_rate: sample rate of its clips in Hz.
+        limit_seconds: longest clip; a longer one would be cut without a warning.
+        placeholder: token that represents the clip in a chat.
     """
 
     tokenizer: Any
@@ -48,10 +48,10 @@ class FrontEnd(ABC):
     placeholder: str
 
     def chat(self, prompt: str) -> str:
-        """The conversation up to the model's answer: the clip, then the prompt, without words of ours.
+        """Return the conversation up to the model's answer: the clip, then the prompt, without further words.
 
         Raises:
-            InputError: the prompt holds the token that stands for a clip.
+            InputError: the prompt holds the token that represents a clip.
             ModelError: the chat template does not place the clip exactly once.
         """
         content = [{"type": "audio", "audio": "clip.wav"}, {"type": "text", "text": prompt}]
@@ -59,26 +59,26 @@ class FrontEnd(ABC):
         if text.count(self.placeholder) != 1:
             if self.placeholder in prompt:
                 raise InputError(
-                    f"the prompt {shortened(prompt, 80)!r} holds {self.placeholder}, which stands for a clip"
+                    f"the prompt {shortened(prompt, 80)!r} holds {self.placeholder}, the token of a clip; remove it"
                 )
             raise ModelError(
-                f"the chat template puts {text.count(self.placeholder)} times {self.placeholder} where a clip belongs, "
-                "but must do so once: it is not made for sound"
+                f"the chat template contains {self.placeholder} {text.count(self.placeholder)} times; "
+                "a template for sound must contain it once"
             )
         return text
 
     def opening(self, chat: str) -> str:
-        """The mark that begins a reasoning, where a chat ends with it, as in templates of models that always reason."""
+        """Return the mark at the end of a chat that begins reasoning, as in models that always reason; else empty."""
         mark = _THOUGHT.search(chat)
         return mark[0] if mark else ""
 
     def tokens(self, text: str) -> list[int]:
-        """Numbers of the tokens of a text that contains all special tokens, such as a chat."""
+        """Return the token numbers of a text that contains all special tokens, such as a chat."""
         numbers: list[int] = self.tokenizer(text, add_special_tokens=False)["input_ids"]
         return numbers
 
     def continuation(self, chat: str, text: str) -> list[int]:
-        """Numbers of the tokens by which a chat with an answer differs from the chat alone.
+        """Return the token numbers by which a chat with an answer extends the chat alone.
 
         Raises:
             ModelError: the answer changes tokens of the chat, so that its own cannot be separated.
@@ -87,32 +87,32 @@ class FrontEnd(ABC):
         if both[: len(before)] != before or len(both) == len(before):
             raise ModelError(
                 f"the answer {shortened(text, 80)!r} has no tokens of its own behind {chat[-20:]!r}: its likelihood "
-                "cannot be separated from that of the prompt"
+                "cannot be separated from the prompt"
             )
         return both[len(before) :]
 
     def kind(self, samples: int) -> int:
-        """The kind of a clip of so many samples: a batch is of one kind. In order of length a kind is contiguous."""
+        """Return the kind of a clip by its length; a batch is of one kind. Each kind is a range of lengths."""
         return 0
 
     @abstractmethod
     def encode(self, chats: Sequence[str], clips: Sequence[FloatArray]) -> ModelInputs:
-        """The input of a model for as many chats as clips, [samples] each at `sample_rate`."""
+        """Return the input of a model for chats and as many clips, [samples] each at `sample_rate`."""
 
     def _render(self, conversation: list[dict[str, Any]]) -> str:
-        """A conversation as text."""
+        """Return a conversation as text."""
         text: str = self.tokenizer.apply_chat_template(conversation, add_generation_prompt=True, tokenize=False)
         return text
 
 
 class ProcessorFrontEnd(FrontEnd):
-    """The processor of transformers, called as documented; clips that it would cut are refused before."""
+    """The processor of transformers, called as documented; clips that it would cut are refused first."""
 
     def __init__(self, checkpoint: LanguageCheckpoint, limit_seconds: float | None = None) -> None:
         """Read the processor of a checkpoint.
 
         Args:
-            checkpoint: whose processor has a feature extractor, a tokenizer and an audio token.
+            checkpoint: checkpoint whose processor has a feature extractor, a tokenizer and an audio token.
             limit_seconds: see `FrontEnd`; None for one window of the feature extractor.
 
         Raises:
@@ -130,7 +130,7 @@ class ProcessorFrontEnd(FrontEnd):
 
     def encode(self, chats: Sequence[str], clips: Sequence[FloatArray]) -> ModelInputs:
         """See `FrontEnd.encode`."""
-        # A `padding=True` beside these would reach the feature extractor too, whose window would then be as long as the
+        # `padding=True` would also reach the feature extractor, whose window would then be as long as the
         # longest clip: the encoder of Audio Flamingo 3 fails on it.
         inputs = self.processor(
             text=list(chats),
@@ -173,29 +173,29 @@ class TokenFrontEnd(FrontEnd):
         return {"input_ids": ids, "attention_mask": mask, **features}
 
     def _stand_in(self, count: int) -> str:
-        """The placeholder in the text for a clip of so many tokens."""
+        """Return the placeholder in the text for a clip of `count` tokens."""
         return self.placeholder * count
 
     @abstractmethod
     def _features(self, clips: Sequence[FloatArray]) -> tuple[ModelInputs, list[int]]:
-        """The features of clips by the model's names, and the number of tokens of each clip."""
+        """Return the features of clips by the model's names, and the number of tokens of each clip."""
 
 
 class LogMelFrontEnd(TokenFrontEnd):
-    """A tokenizer and Whisper's log-mel spectrogram, a clip at a time: no clip changes the frames of another.
+    """A tokenizer and Whisper's log-mel spectrogram, one clip at a time: no clip changes the frames of another.
 
     Clips of different lengths are padded after their frames; `feature_attention_mask` marks the frames.
 
     Attributes:
-        silence: samples of silence after each clip where the model's own processor pads to a fixed length: enough for
-            every frame that reaches into the clip to equal the processor's; else 0.
+        silence: number of silent samples after each clip if the model's own processor pads to a fixed length: enough
+            for every frame that overlaps the clip to equal the processor's; else 0.
     """
 
     def __init__(self, checkpoint: LanguageCheckpoint, *, limit_seconds: float | None, pads: bool) -> None:
         """Read tokenizer and feature extractor of a checkpoint.
 
         Args:
-            checkpoint: of a model whose configuration has `audio_token_id`.
+            checkpoint: checkpoint of a model whose configuration has `audio_token_id`.
             limit_seconds: see `FrontEnd`; None for the window of the feature extractor.
             pads: whether the model's own processor pads clips with silence to a fixed length.
 
@@ -222,7 +222,7 @@ class LogMelFrontEnd(TokenFrontEnd):
             log_mel = self._extractor(
                 padded, sampling_rate=self.sample_rate, padding="do_not_pad", truncation=False, return_tensors="pt"
             )["input_features"][0]
-            # As many as the processor's mask has, even where the last hop is incomplete.
+            # As many as the processor's mask has, even if the last hop is incomplete.
             count = len(clip) // self._extractor.hop_length
             whole = -(-len(clip) // self._extractor.hop_length)
             frames.append(log_mel[:, : whole if self.silence else count])
@@ -235,11 +235,11 @@ class LogMelFrontEnd(TokenFrontEnd):
 
     @abstractmethod
     def token_count(self, frames: int) -> int:
-        """The number of tokens for a clip of so many frames of the spectrogram."""
+        """Return the number of tokens for a clip of `frames` frames of the spectrogram."""
 
 
 def with_padding(tokenizer: Any) -> Any:
-    """A tokenizer that pads on the left, with its padding token, or else the one that ends a text."""
+    """Return a tokenizer that pads on the left, with its padding token or else its end-of-text token."""
     tokenizer.padding_side = "left"
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
@@ -248,14 +248,14 @@ def with_padding(tokenizer: Any) -> Any:
 
 @dataclass(frozen=True)
 class LanguageFamily:
-    """How the models of a family are loaded. A family's module has its own as `FAMILY`.
+    """How the models of a family are loaded. A family's module declares it as `FAMILY`.
 
     Attributes:
-        name: for messages.
-        architectures: the class of transformers that is run, by the name that a config.json states in `architectures`.
+        name: name for messages.
+        architectures: class of transformers to run, by the name in `architectures` of a config.json.
         front_end: makes the front end, which turns clips and prompts into the model's input.
-        part: attribute of the configuration that belongs to the class; None where the full configuration does.
-        packages: packages needed beside the dependencies of this package: pip's name by the imported name.
+        part: attribute of the configuration for the class; None if it takes the full configuration.
+        packages: packages needed in addition to this package's dependencies: pip's name by the imported name.
         unused: prefixes of weights that process no sound, which are not counted.
     """
 
@@ -267,10 +267,10 @@ class LanguageFamily:
     unused: tuple[str, ...] = ()
 
     def check_packages(self) -> None:
-        """Refuse to go on without the packages that the family needs.
+        """Raise an error if packages are missing that the family needs.
 
         Raises:
-            ModelError: with all missing packages, and how to install them.
+            ModelError: names all missing packages, and how to install them.
         """
         missing = [name for name in self.packages if importlib.util.find_spec(name) is None]
         if missing:
@@ -288,7 +288,7 @@ LEFT_OUT = {
     "GraniteSpeechPlusForConditionalGeneration": "it needs torchaudio for its sound",
     "Gemma3nForConditionalGeneration": "it cannot be built without timm and torchvision",
 }
-"""The reason why some models of transformers have no runner: none could be tried where this was written."""
+"""Why some models of transformers cannot be run: none of them could be tested."""
 
 _families: Registry[LanguageFamily] = Registry(
     f"{__package__.rpartition('.')[0]}.families",
@@ -300,25 +300,25 @@ _families: Registry[LanguageFamily] = Registry(
 
 
 def families() -> dict[str, LanguageFamily]:
-    """The families by name."""
+    """Return the families by name."""
     return _families.all()
 
 
 def family_of(config: Any) -> LanguageFamily | None:
-    """The family that a configuration of transformers belongs to; None for any other model."""
+    """Return the family of a configuration of transformers; None if it has none."""
     stated = _stated(config)
     return next(filter(None, map(_families.find, sorted(stated))), None)
 
 
 def check_architecture(config: Any, name: str) -> None:
-    """Refuse an audio language model that is of no family listed here.
+    """Raise an error for an audio language model without a family.
 
     Args:
-        config: of transformers, of a model for which `family_of` has nothing.
-        name: of the model.
+        config: configuration from transformers for which `family_of` returns None.
+        name: name of the model.
 
     Raises:
-        ModelError: with all architectures that are run here.
+        ModelError: names all supported architectures.
     """
     stated = _stated(config)
     reasons = [LEFT_OUT[one] for one in stated & LEFT_OUT.keys()]
@@ -328,13 +328,13 @@ def check_architecture(config: Any, name: str) -> None:
         listed_here = sorted({one for family in families().values() for one in family.architectures})
         why = f" ({reasons[0]})" if reasons else ""
         raise ModelError(
-            f"'{name}' is a {unlisted[0]}, an architecture without a runner here{why}; there are runners for "
-            f"{', '.join(listed_here)}. A class of your own with `answer(clips, prompts)` can be passed as "
+            f"'{name}' is a {unlisted[0]}, an unsupported architecture{why}; supported are "
+            f"{', '.join(listed_here)}. Your own class with `answer(clips, prompts)` can be passed as "
             "path/to/file.py:ClassName"
         )
 
 
 def _stated(config: Any) -> set[str]:
     stated = getattr(config, "architectures", None)
-    # A file may say anything.
+    # A file may hold any value.
     return {one for one in stated if isinstance(one, str)} if isinstance(stated, list | tuple) else set()

@@ -1,4 +1,4 @@
-"""Batches of questions: their formation and run, the likelihood of given answers, and the tolerance between batches."""
+"""Batches of questions: how they are formed and run, likelihoods of given answers, and tolerance between batches."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from .listing import FrontEnd, ModelInputs
 
 @dataclass(frozen=True)
 class ChatQuestion:
-    """A question that is ready to be put.
+    """A question that is ready for the model.
 
     Attributes:
         chat: see `FrontEnd.chat`.
         clip: float32 [samples] at the model's rate.
-        continuations: token lists of the answers whose likelihood is wanted; none where the model writes its answer.
+        continuations: token lists of the answers whose likelihood is wanted; none if the model writes its answer.
     """
 
     chat: str
@@ -38,14 +38,14 @@ class ChatQuestion:
 
 
 class QuestionBatches:
-    """Work on questions in batches.
+    """Runs questions in batches.
 
     Attributes:
-        size: questions a batch; it is halved whenever memory does not suffice, and stays so.
+        size: questions per batch; it is halved permanently whenever memory runs out.
     """
 
     def __init__(self, front_end: FrontEnd, name: str, size: int) -> None:
-        """`name` is the model's, for messages."""
+        """Set up the batches; `name` is the model's, for messages."""
         self.size = size
         self._front_end = front_end
         self._name = name
@@ -56,19 +56,19 @@ class QuestionBatches:
         work: Callable[[Sequence[ChatQuestion], ModelInputs], Sequence[Any]],
         read: Callable[[Sequence[ChatQuestion], Sequence[Any]], Sequence[Any]] | None = None,
     ) -> Iterator[tuple[int, Any]]:
-        """The outcomes of work on questions, each with the place of its question, a batch at a time.
+        """Yield the outcomes of work on questions, each with the index of its question, a batch at a time.
 
-        Questions of similar length go together, the longest first, so that lack of memory shows at once.
+        Questions of similar length share a batch, the longest first, so that lack of memory shows at once.
         A second thread prepares the next batch while the model works; it alone uses the front end meanwhile.
 
         Args:
             questions: any number.
-            work: from a batch and its input to an outcome each.
-            read: from a batch and its outcomes to those that are yielded, by the second thread, so that the front end
-                may be used.
+            work: takes a batch and its input, returns one outcome per question.
+            read: takes a batch and its outcomes, returns what is yielded; run by the second thread, so that it may use
+                the front end.
 
         Raises:
-            MemoryError: a single question is too much.
+            MemoryError: a single question needs too much.
         """
         order = sorted(range(len(questions)), key=lambda place: questions[place].length, reverse=True)
         with ThreadPoolExecutor(1) as ahead:
@@ -91,7 +91,7 @@ class QuestionBatches:
                         raise MemoryError(f"'{self._name}' runs out of memory with a single question: {reason}")
                     self.size = len(batch) // 2
                     warnings.warn(
-                        f"out of memory; '{self._name}' goes on with batches of {self.size} ({reason})", stacklevel=2
+                        f"out of memory; '{self._name}' continues with batches of {self.size} ({reason})", stacklevel=2
                     )
                     del inputs
                     free_memory()
@@ -104,7 +104,7 @@ class QuestionBatches:
                 order, places = order[len(places) :], following
 
     def _first(self, questions: Sequence[ChatQuestion], order: Sequence[int]) -> Sequence[int]:
-        """The places of the first batch in an order: all of one kind, see `FrontEnd.kind`."""
+        """Return the indices of the first batch in an order: all of one kind, see `FrontEnd.kind`."""
         kinds = [self._front_end.kind(len(questions[place].clip)) for place in order[: self.size]]
         return [place for place, kind in zip(order, kinds, strict=False) if kind == kinds[0]]
 
@@ -123,16 +123,16 @@ class Forward(Protocol):
 def log_likelihoods(
     forward: Forward, inputs: ModelInputs, continuations: Sequence[Sequence[Sequence[int]]], pad: int
 ) -> list[list[float]]:
-    """The mean over its tokens of the log-likelihood of each continuation of each prompt.
+    """Return the mean log-likelihood over the tokens of each continuation of each prompt.
 
     Args:
         forward: the model.
-        inputs: of prompts, padded on the left, where the model is.
-        continuations: some for each prompt, each the numbers of its tokens, one or more.
+        inputs: prompts, padded on the left, on the model's device.
+        continuations: for each prompt some continuations, each one or more token numbers.
         pad: number of the padding token.
 
     Returns:
-        natural logarithms; for a continuation of one token that of the token.
+        natural logarithms; for a continuation of one token, its log-likelihood.
     """
     import torch
 
@@ -144,7 +144,7 @@ def log_likelihoods(
         (row, place) for row, some in enumerate(continuations) for place, tokens in enumerate(some) if len(tokens) > 1
     ]
     if places:
-        # All tokens of these but the first.
+        # All tokens of the continuations but the first.
         tails = [continuations[row][place] for row, place in places]
         rows, cache = torch.tensor([row for row, _ in places]), output.past_key_values
         # In a model over several GPUs each layer's part of the cache is on its own; indices on the CPU suit all.
@@ -177,7 +177,7 @@ def log_likelihoods(
 
 
 SECONDS = (0.5, 2.0, 5.0, 10.0)
-"""Lengths of the clips, at most the model's limit."""
+"""Lengths of the clips in seconds, at most the model's limit."""
 
 _PROMPTS = (
     "Is anything heard?",
@@ -188,10 +188,10 @@ _PROMPTS = (
 
 
 def tolerance(precision: str) -> float:
-    """The tolerated change of the next token's distribution between alone and together.
+    """Return the tolerated change of the next token's distribution between a single question and a batch.
 
-    It is the total variation distance, so that at most one answer in 1/tolerance can change; rounding alone moves about
-    1e-6 in float32 and some hundredths in bfloat16, and sound that is processed wrongly moves tenths.
+    It is a total variation distance, so that at most one answer in 1/tolerance can change. Rounding alone changes about
+    1e-6 in float32 and some hundredths in bfloat16; wrongly processed sound changes tenths.
     """
     return {"float32": 1e-3, "float16": 0.02}.get(precision, 0.1)
 
@@ -201,12 +201,13 @@ def difference_alone_and_together(
     batches: QuestionBatches,
     next_token: Callable[[Sequence[ChatQuestion], ModelInputs], Sequence[Any]],
 ) -> float:
-    """The largest total variation distance, over four clips, of the next token alone and in a batch; NaN where one is.
+    """Return the largest total variation distance, over four clips, between the next token alone and in a batch; NaN if
+    any is NaN.
 
     Args:
-        front_end: of the model.
-        batches: of the model; their size may be halved on the way.
-        next_token: the probabilities of the next token of each question of a batch.
+        front_end: front end of the model.
+        batches: batches of the model; their size may be halved on the way.
+        next_token: returns the probabilities of the next token of each question of a batch.
     """
     questions = [
         ChatQuestion(front_end.chat(prompt), _clip(min(seconds, front_end.limit_seconds), front_end.sample_rate))
@@ -222,7 +223,7 @@ def difference_alone_and_together(
 
 
 def _clip(seconds: float, sample_rate: int) -> FloatArray:
-    """Bursts of noise, three a second."""
+    """Return bursts of noise, three per second."""
     count = round(seconds * sample_rate)
     noise = np.random.Generator(np.random.Philox(count)).standard_normal(count, np.float32)
     bursts = np.maximum(np.sin(2 * np.pi * 3 * np.arange(count) / sample_rate), 0)

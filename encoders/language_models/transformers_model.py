@@ -1,4 +1,4 @@
-"""Audio language models of transformers: their files, greedy answers, and the likelihood of given ones."""
+"""Audio language models of transformers: their files, greedy answers, and the likelihood of given answers."""
 
 from __future__ import annotations
 
@@ -29,31 +29,31 @@ from .listing import FrontEnd, LanguageFamily, ModelInputs
 from .question_batches import ChatQuestion, QuestionBatches, difference_alone_and_together, log_likelihoods, tolerance
 
 TEMPLATES = ("chat_template.jinja", "chat_template.json")
-"""Files of which one may hold the chat template, the newer name first."""
+"""Files that may hold the chat template, the newer name first."""
 
 
 @dataclass(frozen=True)
 class LanguageCheckpoint(Checkpoint):
-    """A checkpoint of a model that answers."""
+    """A checkpoint of an audio language model."""
 
     @classmethod
     def of(cls, checkpoint: Checkpoint, part: str | None = None) -> LanguageCheckpoint:
-        """The same checkpoint; with the configuration of a part, an attribute of it, where one is named."""
+        """Return the same checkpoint; with the configuration of a part, if an attribute of it is named."""
         made = cls(**{field.name: getattr(checkpoint, field.name) for field in fields(Checkpoint)})
         inner = None if part is None else getattr(checkpoint.config, part, None)
         return made if inner is None else replace(made, config=inner)
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """See `Checkpoint`; tokens, template and the tokens that end an answer decide as well."""
+        """See `Checkpoint`; also the files for tokens, template and the tokens that end an answer."""
         return (*super().settings, *TOKENIZER_FILES, *TEMPLATES, "generation_config.json", "tekken.json")
 
     @cached_property
     def chat_template(self) -> str | None:
-        """The chat template from a file of its own; None where there is none.
+        """The chat template from its own file; None without that file.
 
         Raises:
-            ModelError: the file cannot be had or read.
+            ModelError: the file cannot be downloaded or read.
         """
         for name in TEMPLATES:
             path = self.find(name)
@@ -68,7 +68,7 @@ class LanguageCheckpoint(Checkpoint):
         return None
 
     def load_processor(self) -> Any:
-        """The checkpoint's processor: tokenizer, feature extractor and chat template in one.
+        """Load the checkpoint's processor: tokenizer, feature extractor and chat template in one.
 
         Raises:
             ModelError: there is none, or it cannot be read.
@@ -82,28 +82,26 @@ class LanguageCheckpoint(Checkpoint):
             raise base.ModelError(f"cannot read the processor of '{self.name}': {first_line(error)}") from error
 
     def load_chat_tokenizer(self) -> Any:
-        """The checkpoint's tokenizer, with its chat template.
+        """Load the checkpoint's tokenizer, with its chat template.
 
         Raises:
             ModelError: there is no tokenizer, it cannot be read, or there is no template.
         """
-        tokenizer = self._read_tokenizer(
-            f"'{self.name}' has no tokenizer: there must be tokenizer.json beside config.json"
-        )
+        tokenizer = self._read_tokenizer(f"'{self.name}' has no tokenizer: it needs tokenizer.json next to config.json")
         if self.chat_template is not None:
             tokenizer.chat_template = self.chat_template
         if tokenizer.chat_template is None:
             raise base.ModelError(
-                f"'{self.name}' has no chat template, so it is not known how a question is put to it: there must be "
-                f"{TEMPLATES[0]} beside config.json, or one in tokenizer_config.json"
+                f"'{self.name}' has no chat template, so the format of its prompts is unknown: it needs "
+                f"{TEMPLATES[0]} next to config.json, or a template in tokenizer_config.json"
             )
         return tokenizer
 
     def load_language_model(self, model_class: Any, precision: str, device: torch.device, spread: bool) -> Any:
-        """The model in evaluation mode, its weights in a precision and on a device.
+        """Load the model in evaluation mode, with its weights in a precision and on a device.
 
         Args:
-            model_class: of transformers.
+            model_class: class of transformers.
             precision: ``float32``, ``bfloat16`` or ``float16``.
             device: where it computes.
             spread: distribute it over all devices instead.
@@ -113,14 +111,15 @@ class LanguageCheckpoint(Checkpoint):
         """
         dtype: torch.dtype = getattr(torch, precision)
         if self.twin is not None:
-            # Fresh and permuted weights are made on the CPU; they are the same whatever the model runs on.
+            # Fresh and permuted weights are made on the CPU, so that they do not depend on the device.
             return self.load_model(model_class).to(device=device, dtype=dtype).requires_grad_(False)
         device_map: Any = "auto" if spread else {"": device} if device.type != "cpu" else None
         return self.load_model(model_class, dtype=dtype, device_map=device_map).requires_grad_(False)
 
 
 SHORTEST_SECONDS = 0.1
-"""Shortest clip: below, some models get one token or none, and answer about something else or fail."""
+"""Shortest clip in seconds: with shorter ones, some models get at most one token, and answer about something else or
+fail."""
 
 CPU_BATCH_SIZE, GPU_BATCH_SIZE = 4, 16
 
@@ -130,16 +129,16 @@ BATCHES_PER_CALL = 8
 class TransformersLanguageModel(base.Model):
     """A model of transformers that answers questions about clips.
 
-    Decoding is greedy: the likeliest token each time; of generation_config.json only the tokens that end an answer are
-    used. Penalties for repeating would act on the letters in the prompt.
+    Decoding is greedy: the likeliest token each time. From generation_config.json, only the tokens that end an answer
+    are used; penalties for repetition would act on the letters in the prompt.
 
-    Before the first batch of more than one question, four clips of different lengths are put to the model alone and
-    together; where that makes a difference beyond rounding, it goes on one question at a time, and warns.
+    Before the first batch of more than one question, four clips of different lengths are given to the model alone and
+    together; if the answers differ by more than rounding, it continues with single questions, and warns.
 
     Attributes:
         card: its identity.
-        device: torch device that it computes on; the first where it is spread over several.
-        options: its options, the precision resolved.
+        device: torch device that it computes on; the first one if it is spread over several.
+        options: its options, with the precision resolved.
         front_end: turns clips and prompts into its input.
     """
 
@@ -150,12 +149,12 @@ class TransformersLanguageModel(base.Model):
 
         Args:
             checkpoint: a folder or a repository.
-            family: of the model.
+            family: family of the model.
             device: where it runs.
-            options: `LanguageOptions`, or those of any model.
+            options: `LanguageOptions`, or the options of any model.
 
         Raises:
-            ModelError: a package is missing, files are missing or damaged, or it cannot be run with the options.
+            ModelError: a package is missing, files are missing or damaged, or the model does not take the options.
         """
         import transformers
 
@@ -196,19 +195,19 @@ class TransformersLanguageModel(base.Model):
 
     @property
     def batch_size(self) -> int:  # type: ignore[override]
-        """The number of questions of a batch."""
+        """The number of questions per batch."""
         return self._batches.size
 
     @property
     def questions_per_call(self) -> int:  # type: ignore[override]
-        """The number of questions wanted in a call: several batches, so that similar lengths go together."""
+        """The number of questions wanted in a call: several batches, so that similar lengths share a batch."""
         return BATCHES_PER_CALL * self.batch_size
 
     def with_new_tokens(self, count: int) -> TransformersLanguageModel:
-        """The same model, its weights shared, whose answers may have so many tokens; its id says so.
+        """Return this model with shared weights and answers of at most `count` tokens; its id states the limit.
 
         Raises:
-            InputError: the count is no whole number of 1 or more.
+            InputError: the count is not a whole number of 1 or more.
         """
         model = copy.copy(self)
         model.options, model.new_tokens = self.options.changed(max_new_tokens=count), count
@@ -220,14 +219,14 @@ class TransformersLanguageModel(base.Model):
         """Answer one prompt about each clip; see `Model.answer`.
 
         Returns:
-            the texts that the model writes, less special tokens and else unchanged: at most `options.max_new_tokens`
-            tokens. Where its chat template begins a reasoning, its mark stands in front, so that an unfinished
-            reasoning is not taken for an answer.
+            the texts that the model writes, without special tokens and otherwise unchanged: at most
+            `options.max_new_tokens` tokens. If its chat template begins reasoning, the mark of reasoning comes first,
+            so that unfinished reasoning is not taken for an answer.
 
         Raises:
-            InputError: there are not as many clips as prompts, or a prompt is no text.
-            ClipError: a clip is too long for the model or too short, or not finite; it carries the row.
-            MemoryError: a single question is too much.
+            InputError: the numbers of clips and prompts differ, or a prompt is not a text.
+            ClipError: a clip is too long or too short for the model, or not finite; it carries the row.
+            MemoryError: a single question needs too much.
         """
         return base.in_order(self.answers(base.given_questions(clips, prompts), size=len(prompts) or 1))
 
@@ -238,11 +237,11 @@ class TransformersLanguageModel(base.Model):
         options: Sequence[Sequence[str]],
         by: base.By = "letters",
     ) -> list[list[float]]:
-        """The log-likelihood of each option of each prompt; see `Model.score_options`.
+        """Return the log-likelihood of each option of each prompt; see `Model.score_options`.
 
         Raises:
-            InputError: as `answer`, or a prompt has less than two options, one without text, more than there are
-                letters, or `by` is neither of the two.
+            InputError: as `answer`; a prompt has fewer than two options, an empty option or more options than there
+                are letters; or `by` is invalid.
             ModelError: two letters begin with the same token, so that they cannot be distinguished, an option has no
                 tokens of its own after the prompt, or the chat template has the model reason first.
             ClipError, MemoryError: as `answer`.
@@ -252,7 +251,7 @@ class TransformersLanguageModel(base.Model):
     def answers(
         self, questions: Iterable[base.GivenQuestion], by: base.By | None = None, *, size: int
     ) -> base.AnswerStream:
-        """See `Model.answers`; answers come a batch at a time, the longest questions of a call first."""
+        """Yield answers, see `Model.answers`; a batch at a time, the longest questions of a call first."""
         if by not in (None, "letters", "options"):
             raise InputError(f"by is {by!r}; it must be 'letters' or 'options'")
         for _, together in groupby(questions, key=lambda question: question.index // size):
@@ -273,8 +272,8 @@ class TransformersLanguageModel(base.Model):
                     yield indices[place], (scores, {})
 
     def _read(self, batch: Sequence[ChatQuestion], written: Sequence[list[int]]) -> list[base.GivenAnswer]:
-        """The texts of tokens, each with the reason why the answer ended, and its number of tokens, the final one
-        included."""
+        """Return the texts of tokens, each with the reason why the answer ended and its number of tokens, including the
+        final one."""
         ending = self._ending["eos_token_id"]
         ends = set(ending if isinstance(ending, list) else [ending])
         answers: list[base.GivenAnswer] = []
@@ -286,7 +285,7 @@ class TransformersLanguageModel(base.Model):
         return answers
 
     def _chat_question(self, question: base.GivenQuestion, by: base.By | None) -> ChatQuestion:
-        """A question that is known to be valid, its clip at the model's rate."""
+        """Validate a question and resample its clip to the model's rate."""
         prompt = question.prompt
         row = question.index
         texts = question.options
@@ -295,7 +294,7 @@ class TransformersLanguageModel(base.Model):
             raise InputError(f"prompt {row} is {prompt!r}; it must be a text")
         if by is not None:
             if isinstance(texts, str) or len(texts) < 2:
-                raise InputError(f"the options of prompt {row} are {texts!r}; there must be two or more texts")
+                raise InputError(f"the options of prompt {row} are {texts!r}; pass two or more texts")
             for text in texts:
                 if not isinstance(text, str) or not text.strip():
                     raise InputError(f"an option of prompt {row} is {text!r}; it must be a text")
@@ -309,20 +308,18 @@ class TransformersLanguageModel(base.Model):
             raise base.ClipError(error.reason, row) from error
         seconds, limit = given.shape[1] / rate, front_end.limit_seconds
         if seconds > limit:
-            raise base.ClipError(
-                f"it lasts {seconds:g} s, but '{self.card.id}' takes {limit:g} s at most; cut it before", row
-            )
+            raise base.ClipError(f"it lasts {seconds:g} s, but '{self.card.id}' takes at most {limit:g} s; cut it", row)
         if seconds < SHORTEST_SECONDS:
             raise base.ClipError(f"it lasts {seconds:g} s; at least {SHORTEST_SECONDS:g} s are needed", row)
-        # Resampled, a clip may be a sample longer than the model's limit.
+        # A resampled clip may be one sample longer than the model's limit.
         waveform = base.resample(given, rate, front_end.sample_rate)[0][: round(limit * front_end.sample_rate)]
         chat = front_end.chat(prompt)
         if by is None:
             return ChatQuestion(chat, waveform)
         if front_end.opening(chat):
             raise base.ModelError(
-                f"'{self.card.id}' begins each answer with a thought, so the likelihood of an answer in its place "
-                "means nothing; score it by its answers"
+                f"'{self.card.id}' begins each answer with reasoning, so the likelihood of an answer in its place "
+                "is meaningless; score it by its answers"
             )
         if by == "options":
             return ChatQuestion(chat, waveform, tuple(front_end.continuation(chat, text) for text in texts))
@@ -338,22 +335,22 @@ class TransformersLanguageModel(base.Model):
         return ChatQuestion(chat, waveform, tuple(first))
 
     def _check_batches(self) -> None:
-        """Go on one question at a time where a batch changes answers."""
+        """Use batches of one question if batches change the answers."""
         self._checked = True
         difference = difference_alone_and_together(self.front_end, self._batches, self._next_token)
         allowed = tolerance(self.options.precision)
         # NaN is not within it either.
         if not difference <= allowed:
             warnings.warn(
-                f"'{self.card.id}' answers otherwise in a batch than alone: of the probability of the next token "
-                f"{difference:.2g} moves, more than the {allowed:g} that rounding explains; it goes on one question at "
+                f"'{self.card.id}' answers differently in a batch: {difference:.2g} of the probability of the next "
+                f"token changes, more than the {allowed:g} that rounding explains; it continues with one question at "
                 "a time, which takes longer",
                 stacklevel=4,
             )
             self._batches.size = 1
 
     def _write(self, batch: Sequence[ChatQuestion], inputs: ModelInputs) -> list[list[int]]:
-        """The tokens of the answers."""
+        """Return the tokens of the answers."""
         from transformers import GenerationConfig
 
         greedy = GenerationConfig(  # type: ignore[no-untyped-call]
@@ -365,7 +362,7 @@ class TransformersLanguageModel(base.Model):
         return numbers
 
     def _score(self, batch: Sequence[ChatQuestion], inputs: ModelInputs) -> list[list[float]]:
-        """The mean log-likelihood of the tokens of each continuation."""
+        """Return the mean log-likelihood of the tokens of each continuation."""
         continuations = [question.continuations for question in batch]
         with inference(self.device):
             pad = self._ending["pad_token_id"]
@@ -374,7 +371,7 @@ class TransformersLanguageModel(base.Model):
         return scores
 
     def _next_token(self, batch: Sequence[ChatQuestion], inputs: ModelInputs) -> list[Any]:
-        """The probabilities of the next token, float32 [tokens] each."""
+        """Return the probabilities of the next token, float32 [tokens] each."""
         with inference(self.device):
             logits = self._forward(self._on_device(inputs), only_last=True).logits[:, -1]
             probabilities = list(logits.float().softmax(dim=-1).cpu())
@@ -383,14 +380,12 @@ class TransformersLanguageModel(base.Model):
         return probabilities
 
     def _check_numbers(self, numbers: Any) -> None:
-        """Refuse NaN, which `generate` would turn into tokens, and readers of likelihoods into a refusal."""
+        """Raise an error on NaN, which `generate` would turn into tokens, and readers of likelihoods into a refusal."""
         if np.isnan(np.asarray(numbers)).any():
-            raise base.ModelError(
-                f"'{self.card.id}' computes no numbers (NaN) in {self.options.precision}; another precision may do"
-            )
+            raise base.ModelError(f"'{self.card.id}' returned NaN in {self.options.precision}; try another precision")
 
     def _forward(self, inputs: ModelInputs, *, only_last: bool) -> Any:
-        """The output of the model, its logits those of the last token only where no others are needed."""
+        """Return the output of the model; only the last token's logits if no others are needed."""
         if not only_last:
             return self.model(**inputs, use_cache=True)
         mask = inputs["attention_mask"]
@@ -402,9 +397,9 @@ class TransformersLanguageModel(base.Model):
 
     @contextmanager
     def _last_logits(self) -> Iterator[None]:
-        """Apply the head to the last token only, where transformers does not do so itself: Qwen2-Audio, Qwen-Omni.
+        """Apply the head to the last token only, if transformers does not do so itself (Qwen2-Audio, Qwen-Omni).
 
-        Logits of all tokens of a batch, of which one each is needed, are gigabytes.
+        Logits of all tokens of a batch would be gigabytes, and one token's are needed.
         """
         if self.model._supports_logits_to_keep():
             yield
@@ -417,7 +412,7 @@ class TransformersLanguageModel(base.Model):
             hook.remove()
 
     def _on_device(self, inputs: ModelInputs) -> ModelInputs:
-        """Inputs on the model's device, floating ones in its precision."""
+        """Return inputs on the model's device, floating-point ones in its precision."""
         return {
             name: value.to(self.model.device, self.model.dtype if value.is_floating_point() else None)
             for name, value in inputs.items()

@@ -1,4 +1,4 @@
-"""Files beside weights: those of the tokenizer, and the record of the data that `train` has trained them on."""
+"""Files next to weights: tokenizer files, and the record of the data that `train` has trained the weights on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..base import ModelError
 from .downloads import download_from_hub
 
 VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "sentencepiece.bpe.model", "spiece.model")
-"""Files of which a tokenizer has one. Without any, transformers silently makes one that knows no words."""
+"""Files of a tokenizer; one suffices. Without any, transformers silently makes a tokenizer that knows no words."""
 
 TOKENIZER_FILES = (
     *VOCABULARIES,
@@ -32,10 +32,10 @@ class PublishedTokenizer:
     """The tokenizer of a published language model, for a model whose file of weights holds none.
 
     Attributes:
-        repository: of the Hub that has it.
-        class_name: of transformers.
+        repository: Hub repository of the tokenizer.
+        class_name: its class in transformers.
         probe: a text.
-        tokens: the numbers of its tokens, by which another tokenizer is recognised.
+        tokens: token numbers of the probe, which identify the tokenizer.
     """
 
     repository: str
@@ -44,14 +44,14 @@ class PublishedTokenizer:
     tokens: tuple[int, ...]
 
     def load(self, folder: Path | None, model: str) -> Any:
-        """The tokenizer, from the folder where it holds one, else from the Hub.
+        """Load the tokenizer from the folder if it holds one, else from the Hub.
 
         Args:
-            folder: where the weights are; None where they were fetched.
+            folder: folder of the weights; None if they were downloaded.
             model: the model's name, for messages.
 
         Raises:
-            ModelError: it cannot be had or read, or is another.
+            ModelError: the tokenizer cannot be downloaded or read, or is another one.
         """
         import transformers
 
@@ -60,9 +60,9 @@ class PublishedTokenizer:
                 folder = download_from_hub(self.repository, "tokenizer.json").parent
             except Exception as error:
                 raise ModelError(
-                    f"'{model}' embeds text with the tokenizer of {self.repository}, which cannot be had: "
-                    f"{first_line(error).rstrip('.')}. Without network, put its tokenizer.json beside the file of "
-                    f"weights and pass {model}=/path/to/the file"
+                    f"'{model}' needs the tokenizer of {self.repository} to embed text, which cannot be downloaded: "
+                    f"{first_line(error).rstrip('.')}. Without network, put its tokenizer.json next to the weights "
+                    f"and pass {model}=/path/to/the file"
                 ) from error
         try:
             tokenizer = getattr(transformers, self.class_name).from_pretrained(folder)
@@ -71,8 +71,8 @@ class PublishedTokenizer:
             raise ModelError(f"cannot read the tokenizer in {folder} for '{model}': {first_line(error)}") from error
         if tokens != self.tokens:
             raise ModelError(
-                f"the tokenizer in {folder} is not that of {self.repository}, whose words '{model}' was trained with: "
-                f"'{self.probe}' has the tokens {list(tokens)}, but must have {list(self.tokens)}"
+                f"the tokenizer in {folder} differs from {self.repository}, with which '{model}' was trained: "
+                f"'{self.probe}' has the tokens {list(tokens)}, expected {list(self.tokens)}"
             )
         return tokenizer
 
@@ -80,38 +80,38 @@ class PublishedTokenizer:
 RECORD = "training.json"
 
 STATES_RECORD = "training_record"
-"""Name in config.json, with `RECORD`, of a model that has one: without it, the weights are not loaded."""
+"""Key in config.json, with the value `RECORD`, of a model with a record: without the record, it is not loaded."""
 
 RECORD_VERSION = 2
-"""Version of the record; another version has other names in it."""
+"""Version of the record; raise it when its keys change."""
 
 LONGEST = 300
-"""Most of its characters on a card."""
+"""Longest text of a record on a card, in characters."""
 
 Find = Callable[[str], Path | None]
-"""The local path of a file beside the weights, None where there is none; see `Checkpoint.find`."""
+"""Return the local path of a file next to the weights, None if it does not exist; see `Checkpoint.find`."""
 
 
 def recorded_data(find: Find, *, is_stated: bool, fresh: bool = False) -> str | None:
-    """The training data of weights, in words, with the name of the rows' recipe; None where nothing is recorded.
+    """Return the training data of weights in words, with the name of the rows' recipe; None if nothing is recorded.
 
     Args:
-        find: files beside the weights.
+        find: function that finds files next to the weights.
         is_stated: whether their configuration states that there is a record.
-        fresh: whether the stored weights are not going to be used.
+        fresh: whether the stored weights will not be used.
 
     Raises:
-        ModelError: the record is stated and not there, or cannot be read, or a file of the model is not the one that
-            was written with it.
+        ModelError: the record is stated but missing, cannot be read, or a file of the model differs from the file that
+            was written with the record.
     """
     try:
         path = find(RECORD)
     except ModelError:
-        # Without network, cached files are run all the same.
+        # Without network, cached files are used all the same.
         return None
     if path is None and is_stated:
         raise ModelError(
-            f"the model has no {RECORD}, which has the digests of its files: get the model again, or remove "
+            f"the model has no {RECORD}, which holds the digests of its files: get the model again, or remove "
             f"{STATES_RECORD!r} from its config.json to load unverified files"
         )
     if path is None:
@@ -128,35 +128,35 @@ def recorded_data(find: Find, *, is_stated: bool, fresh: bool = False) -> str | 
 
 
 def read_record_values(path: Path) -> dict[str, Any]:
-    """The values of a record.
+    """Return the values of a record.
 
     Raises:
-        DamagedError: it is not as it was written.
+        DamagedError: the record was changed after it was written.
         OSError: it cannot be read.
     """
     return parsed_sealed_json(read_file(path), path)
 
 
 def check_recorded_files(values: Mapping[str, Any], find: Find, folder: Path, *, fresh: bool = False) -> None:
-    """Refuse files of a model that differ from those written with its record.
+    """Raise an error if files of a model differ from those written with its record.
 
     Args:
-        values: of the record.
-        find: files beside it.
-        folder: where it lies, for messages.
-        fresh: leave out weights, which are not going to be used.
+        values: values of the record.
+        find: function that finds files next to it.
+        folder: folder of the record, for messages.
+        fresh: skip weights, which will not be used.
 
     Raises:
-        ModelError: one was changed, or is missing.
+        ModelError: a file was changed or is missing.
     """
     if not values.get("files"):
-        raise ModelError(f"{folder / RECORD} names no files: it is not the record of a model that is finished")
+        raise ModelError(f"{folder / RECORD} names no files; training of this model is not finished")
     for name, digest in values["files"].items():
         if fresh and name.endswith(".safetensors"):
             continue
         path = find(name)
         if path is None or sha256_of_file(path) != digest:
-            what = "is not there" if path is None else f"is damaged or was changed: its SHA-256 is not that in {RECORD}"
+            what = "is missing" if path is None else f"is damaged or was changed: its SHA-256 differs from {RECORD}"
             raise ModelError(
                 f"{folder / name} {what}; get the model again or train it again, or remove {RECORD}, and "
                 f"{STATES_RECORD!r} from config.json, if the change is intended"

@@ -1,10 +1,10 @@
-"""Reading a transformers checkpoint from a local folder or from the Hugging Face Hub, and nothing but data from it.
+"""Reading of data, and nothing else, from a transformers checkpoint in a local folder or on the Hugging Face Hub.
 
 Weights are read from safetensors only (a pickle can run code; `PUBLISHED_PICKLES` names the exception), and
-code shipped beside them is never run. A checkpoint that does not hold every weight of the model is refused:
-transformers would fill the gaps with random weights and carry on. Of a part of a model (`Checkpoint.part`) only the
-files that hold its weights are fetched, read and hashed. Configurations of networks of our own, which may be a
-stranger's, are refused before what they describe is built.
+code shipped with them is never run. A checkpoint that does not hold every weight of the model is refused:
+transformers would fill the gaps with random weights and carry on. For a part of a model (`Checkpoint.part`), only the
+files that hold its weights are downloaded, read and hashed. Configurations of this package's networks, which may come
+from a third party, are checked before the network that they describe is built.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ WEIGHTS = "model.safetensors"
 INDEX = "model.safetensors.index.json"
 
 SETTINGS = ("config.json", "preprocessor_config.json", "processor_config.json")
-"""Files that decide, beside the weights, a model's output for a clip."""
+"""Files that, with the weights, decide a model's output for a clip."""
 
 UNUSED_WEIGHTS = ("masked_spec_embed",)
-"""Weights that only training uses, which published checkpoints often lack."""
+"""Weights used only in training, which published checkpoints often lack."""
 
 UNUSED_BUFFERS = ("position_ids",)
-"""Constants that older versions of transformers stored beside the weights."""
+"""Constants that older versions of transformers stored with the weights."""
 
 PUBLISHED_PICKLES = {
     "laion/clap-htsat-unfused": WeightsFile(
@@ -55,37 +55,37 @@ PUBLISHED_PICKLES = {
         "sha256:1cd3c601bc4afe0fa87be3de4c13dd2cfadd249fac1e29acf74a9b296c3219bb",
     ),
 }
-"""Repositories whose only weights are a PyTorch file. It is read, by torch's restricted unpickler, if it has the
-published hash."""
+"""Repositories whose only weights are a PyTorch file, with its published hash. If the hash matches, torch's restricted
+unpickler reads the file."""
 
 HOW_TO_WRAP = (
     "to embed with it anyway, write a class with `sample_rate` (Hz) and `embed(waveforms, sample_rate)`, which returns "
     "[clips, dim], and pass path/to/file.py:ClassName"
 )
-"""The end of an error about a model that is not supported."""
+"""End of an error about an unsupported model."""
 
 
 Rename = Callable[[str], "str | None"]
-"""From the name of a stored tensor to that of a tensor of a part; None for a tensor of another part."""
+"""Map the name of a stored tensor to its name in a part; None for a tensor of another part."""
 
 
 @dataclass(frozen=True)
 class Checkpoint(ModelSource):
-    """A model on disk or on the Hub, of which only the configuration has been read so far.
+    """A model on disk or on the Hub; at first, only its configuration has been read.
 
     Attributes:
-        name: listed name, Hub id, or the name of the local folder.
+        name: listed name, Hub id, or name of the local folder.
         twin, paradigm, licence, trained_on: see `ModelSource`.
         source: what transformers loads from: a Hub id or a folder.
         commit: commit of the Hub repository; None for a folder.
         config: the transformers configuration.
-        rename: of a part of the model, from the name of a stored tensor to its name there, None for a tensor of another
-            part; None of the whole.
-        rename_text: likewise of a text tower, which is loaded apart and later; None where there is none. Of a folder
-            its files, and those of the tokenizer, are in the revision too; of the Hub the commit names them, and they
-            are fetched with the first text.
-        built: a model of transformers in memory, its feature extractor and its tokenizer, of which encoders take copies
-            of the parts that they run, in place of files. The commit is then the revision for cards.
+        rename: for a part of the model, maps the name of a stored tensor to its name in the part, or to None for a
+            tensor of another part; None for the whole model.
+        rename_text: like `rename`, for a text tower, which is loaded separately and later; None without one. For a
+            folder, the files of the text tower and of the tokenizer are also part of the revision; on the Hub the
+            commit identifies them, and they are downloaded with the first text.
+        built: a model of transformers in memory, its feature extractor and its tokenizer, from which encoders copy
+            the parts that they run, instead of reading files. The commit is then the revision on cards.
     """
 
     name: str
@@ -101,12 +101,12 @@ class Checkpoint(ModelSource):
     built: tuple[Any, Any, Any] | None = None
 
     def part(self, rename: Rename = str, rename_text: Rename | None = None) -> Self:
-        """The part whose tensors `rename` names, by default all of them; of a part another part."""
+        """Return the part whose tensors `rename` names, by default all of them; also a part of a part."""
         return replace(self, rename=rename, rename_text=rename_text)
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """Names of the files that decide, beside the weights, what the model computes."""
+        """Names of the files that, with the weights, decide what the model computes."""
         return SETTINGS if self.rename_text is None else (*SETTINGS, *TOKENIZER_FILES)
 
     @property
@@ -122,23 +122,23 @@ class Checkpoint(ModelSource):
 
     @cached_property
     def weights_sha256(self) -> str | None:
-        """SHA-256 of `files`, of several that of their digests in the order of names; None of a twin's weights."""
+        """SHA-256 of `files`; of several files, of their digests in the order of names; None for a twin."""
         return None if self.twin is not None or self.built is not None else files_digest(self.files)
 
     def _is_used(self, tensor: str) -> bool:
-        """Whether a stored tensor is of the part, or of the text tower of a folder, which is in the revision, too."""
+        """Whether a stored tensor is used by the part or, in a folder, by the text tower, which is in the revision."""
         if self.rename is None or self.rename(tensor) is not None:
             return True
         return self.commit is None and self.rename_text is not None and self.rename_text(tensor) is not None
 
     @cached_property
     def files(self) -> tuple[Path, ...]:
-        """The files that hold the weights, in the order of names, fetched from the Hub where they are not there yet.
+        """The files that hold the weights, in the order of names; missing ones are downloaded from the Hub.
 
-        Without safetensors, of a part, it is that of a repository of `PUBLISHED_PICKLES`, or of a folder with a copy.
+        Without safetensors, a part may use the file of a repository of `PUBLISHED_PICKLES`, or its copy in a folder.
 
         Raises:
-            ModelError: if there are none, one is missing or cannot be had.
+            ModelError: there are no such files, or one is missing or cannot be downloaded.
         """
         if (single := self.find(WEIGHTS)) is not None:
             return (single,)
@@ -152,13 +152,13 @@ class Checkpoint(ModelSource):
                     f"cannot read {index}, the index of the weights of '{self.name}': {error!r}"
                 ) from error
             if strange:
-                raise ModelError(f"{index} lists {shown(strange)}, but must list .safetensors files beside it")
+                raise ModelError(f"{index} lists {shown(strange)}, but must list .safetensors files next to it")
             if not names:
-                raise ModelError(f"{index} lists no weights of the part of '{self.name}' that embeds")
+                raise ModelError(f"{index} lists no weights of the encoder of '{self.name}'")
             paths = {name: self.find(name) for name in names}
             for name, path in paths.items():
                 if path is None:
-                    raise ModelError(f"'{self.name}' has no {name}, which holds weights of the part that embeds")
+                    raise ModelError(f"'{self.name}' has no {name}, which holds weights of its encoder")
             return tuple(path for path in paths.values() if path is not None)
         for repository, published in PUBLISHED_PICKLES.items() if self.rename is not None else ():
             if self.commit is not None and self.source != repository:
@@ -170,10 +170,10 @@ class Checkpoint(ModelSource):
         raise self._without_safetensors()
 
     def find(self, name: str) -> Path | None:
-        """Local path of a file of the checkpoint, None if it has no such file.
+        """Return the local path of a file of the checkpoint, None if it has no such file.
 
         Raises:
-            ModelError: if it cannot be had.
+            ModelError: the file cannot be downloaded.
         """
         if self.commit is None:
             path = Path(self.source) / name
@@ -193,13 +193,13 @@ class Checkpoint(ModelSource):
             ) from error
 
     def load_feature_extractor(self, wanted: type | None = None) -> Any:
-        """The checkpoint's audio feature extractor.
+        """Load the checkpoint's audio feature extractor.
 
         Args:
-            wanted: class that it has to be of; None for any.
+            wanted: required class; None for any.
 
         Raises:
-            ModelError: if it is of another class, or there is none: the model does not take sound, or its
+            ModelError: it is of another class, or there is none: the model takes no sound, or its
                 preprocessor_config.json is missing.
         """
         if self.built is not None:
@@ -212,7 +212,7 @@ class Checkpoint(ModelSource):
         except Exception as error:
             raise ModelError(
                 f"'{self.name}' (model type '{self.config.model_type}') has no feature extractor: an audio "
-                f"encoder needs preprocessor_config.json beside config.json ({error}); {HOW_TO_WRAP}"
+                f"encoder needs preprocessor_config.json next to config.json ({error}); {HOW_TO_WRAP}"
             ) from error
         rate = getattr(extractor, "sampling_rate", None)
         if not isinstance(rate, int) or rate <= 0:
@@ -223,16 +223,16 @@ class Checkpoint(ModelSource):
             )
         if wanted is not None and not isinstance(extractor, wanted):
             raise ModelError(
-                f"'{self.name}' (model type '{self.config.model_type}') comes with a {type(extractor).__name__}; it "
-                f"needs the class {wanted.__name__}"
+                f"'{self.name}' (model type '{self.config.model_type}') has a {type(extractor).__name__}; it "
+                f"needs a {wanted.__name__}"
             )
         return extractor
 
     def load_tokenizer(self, vocabulary: int) -> Any:
-        """The checkpoint's tokenizer.
+        """Load the checkpoint's tokenizer.
 
         Args:
-            vocabulary: tokens that the text model knows.
+            vocabulary: number of tokens that the text model knows.
 
         Raises:
             ModelError: there is none, it cannot be read, or it has more tokens than the model knows.
@@ -240,18 +240,18 @@ class Checkpoint(ModelSource):
         if self.built is not None:
             return self.built[2]
         tokenizer = self._read_tokenizer(
-            f"'{self.name}' has no tokenizer, so it embeds no text: there must be tokenizer.json, or another of "
-            f"{', '.join(VOCABULARIES[1:])}, beside config.json"
+            f"'{self.name}' has no tokenizer, so it cannot embed text: it needs tokenizer.json or one of "
+            f"{', '.join(VOCABULARIES[1:])}, next to config.json"
         )
         if len(tokenizer) > vocabulary:
             raise ModelError(
                 f"the tokenizer of '{self.name}' has {len(tokenizer):,} tokens, but the text model knows "
-                f"{vocabulary:,}; they do not belong together"
+                f"{vocabulary:,}; they do not match"
             )
         return tokenizer
 
     def _read_tokenizer(self, missing: str) -> Any:
-        """The tokenizer; `missing` is the error where there is none."""
+        """Load the tokenizer; `missing` is the error if there is none."""
         if not any(self.find(name) is not None for name in VOCABULARIES):
             raise ModelError(missing)
         try:
@@ -268,28 +268,28 @@ class Checkpoint(ModelSource):
         dtype: torch.dtype = torch.float32,
         device_map: Any = None,
     ) -> Any:
-        """The model in evaluation mode, with its stored weights or with those of its twin.
+        """Load the model in evaluation mode, with its stored weights or its twin's weights.
 
         Args:
-            model_class: `AutoModel` or a class of model; of the full model, where only a part of it is used.
-            parts: prefixes of the weights that are used, for which the checkpoint must account.
-            dtype: of the weights; that of fresh ones is float32.
+            model_class: `AutoModel` or a model class; the class of the full model, even if only a part of it is used.
+            parts: prefixes of the weights that are used and must therefore be in the checkpoint.
+            dtype: data type of stored weights; fresh ones are float32.
             device_map: where transformers puts stored weights; None for the CPU.
 
         Raises:
-            ModelError: if there are no safetensors weights, if weights are missing, of another shape or left over, or
-                if the configuration describes no model.
+            ModelError: there are no safetensors weights; weights are missing, of another shape or left over; or
+                the configuration describes no model.
         """
         if self.fresh_seed is not None:
             build = getattr(model_class, "from_config", None) or model_class._from_config
-            # Weights are drawn on the CPU, so that they are the same whatever the model runs on afterwards.
+            # Weights are drawn on the CPU, so that they do not depend on the device.
             with torch.random.fork_rng(devices=[]), quiet(self.source):
                 torch.manual_seed(self.fresh_seed)
                 try:
                     return build(self.config, dtype=torch.float32).eval()
                 except Exception as error:
                     raise ModelError(f"the configuration of '{self.name}' describes no model: {error}") from error
-        # Asked for here, since transformers' own message would be about its options.
+        # Checked here, because transformers' own message would be about its options.
         _ = self.files
         try:
             with quiet(self.source):
@@ -312,7 +312,7 @@ class Checkpoint(ModelSource):
             for key, stored, expected in info["mismatched_keys"]
             if key.startswith(parts)
         ]
-        # A key that is left over matters where it is of the part that is used, not of a head on top of the model.
+        # A key left over matters in the part that is used, not in a head on top of the model.
         modules = {name.split(".")[0] for name in (*model.state_dict(), *dict(model.named_children()))}
         left_over = {key: key.removeprefix(f"{model.base_model_prefix}.") for key in info["unexpected_keys"]}
         unexpected = [
@@ -323,22 +323,23 @@ class Checkpoint(ModelSource):
         problems = [*weight_problems(missing, reshaped, unexpected), *(info.get("error_msgs") or ())]
         if problems:
             raise ModelError(
-                f"the weights of '{self.name}' are not those of a {type(model).__name__}: {'; '.join(problems)}. "
+                f"the weights of '{self.name}' do not match a {type(model).__name__}: {'; '.join(problems)}. "
                 "Weights and config.json must come from the same model"
             )
         self.change(model, parts)
         return model.eval()
 
     def load_part(self, model_class: Any, config: Any, computed: tuple[str, ...] = ()) -> Any:
-        """The part in float32 and evaluation mode, with its stored weights or with those of its twin.
+        """Load the part in float32 and evaluation mode, with its stored weights or its twin's weights.
 
         Args:
             model_class: class of the part, from transformers.
             config: its configuration.
-            computed: names of buffers that follow from the configuration, which need not be stored.
+            computed: names of buffers that are computed from the configuration and need not be stored.
 
         Raises:
-            ModelError: if the weights cannot be had or read, or are not exactly those of the part: each is named.
+            ModelError: the weights cannot be downloaded or read, or differ from the part's in names or shapes; the
+                message lists them.
         """
         if self.fresh_seed is not None:
             return replace(self, config=config).load_model(model_class)
@@ -355,7 +356,7 @@ class Checkpoint(ModelSource):
         return module.eval().requires_grad_(False)
 
     def _read(self) -> State:
-        """The tensors of the part, by its names, in the precision that they are stored in."""
+        """Read the tensors of the part, by its names, in their stored precision."""
         rename, state = self.rename or str, dict[str, torch.Tensor]()
         if self.built is not None:
             stored = self.built[0].state_dict()
@@ -375,7 +376,7 @@ class Checkpoint(ModelSource):
         return state
 
     def _without_safetensors(self) -> ModelError:
-        """The error about a checkpoint without safetensors, with what to do."""
+        """Return the error about a checkpoint without safetensors, with what to do."""
         if self.commit is not None:
             where, model = f"'{self.source}' on the Hugging Face Hub", f"'{self.source}'"
             reason = "; files of PyTorch are pickles, which can run code when read, and are refused"
@@ -388,9 +389,9 @@ class Checkpoint(ModelSource):
             pickles = [name for name in names if name.endswith((*PICKLES, ".pkl"))]
             reason = f"; {shown(pickles)} is a pickle, which can run code when read, and is refused" if pickles else ""
         return ModelError(
-            f"{where} holds no safetensors weights{reason}. Where you trust them, save them once, with "
-            f"AutoModel.from_pretrained({model}).save_pretrained(NEW) and its AutoFeatureExtractor likewise, and pass "
-            "the folder NEW"
+            f"{where} holds no safetensors weights{reason}. If you trust them, save them once with "
+            f"AutoModel.from_pretrained({model}).save_pretrained(NEW), also its AutoFeatureExtractor, and "
+            "pass the folder NEW"
         )
 
 
@@ -407,11 +408,11 @@ def open_checkpoint(
 
     Args:
         source: a folder (`Path`) that holds config.json, or a Hub id (`str`).
-        name: where it is not the Hub id or the folder's name: a listed name.
+        name: a listed name, if it differs from the Hub id or the folder's name.
         twin, paradigm, licence, trained_on: see `Checkpoint`.
 
     Raises:
-        ModelError: if there is no such repository, it cannot be reached, or its configuration cannot be read.
+        ModelError: there is no such repository, it cannot be reached, or its configuration cannot be read.
     """
     if isinstance(source, Path):
         identifier, commit = source.resolve().name, None
@@ -434,7 +435,7 @@ def open_checkpoint(
     checkpoint = Checkpoint(name or identifier, str(source), commit, config, twin, paradigm, licence, trained_on)
     if trained_on is not None and commit is not None:
         return checkpoint
-    # Of a folder, the files are those of its record, even where the listing states the data.
+    # The record describes the files of a folder, even if the listing states the data.
     fresh, is_stated = checkpoint.fresh_seed is not None, STATES_RECORD in stated
     recorded = recorded_data(checkpoint.find, is_stated=is_stated, fresh=fresh)
     return replace(checkpoint, trained_on=trained_on or recorded)
@@ -442,7 +443,7 @@ def open_checkpoint(
 
 @contextmanager
 def quiet(source: str | Path) -> Iterator[None]:
-    """Silence transformers' reports of things that are checked here; the bars of a download stay."""
+    """Silence transformers' reports of what is checked here; the progress bars of downloads stay."""
     verbosity = transformers_logging.get_verbosity()
     bars = transformers_logging.is_progress_bar_enabled()
     local = Path(source).is_dir()
@@ -458,7 +459,7 @@ def quiet(source: str | Path) -> Iterator[None]:
 
 
 def files_digest(files: Sequence[Path]) -> str:
-    """SHA-256 of a file, of several that of their digests one after the other."""
+    """Return the SHA-256 of a file; of several files, of their joined digests."""
     digests = [sha256_of_file(file) for file in files]
     if len(digests) == 1:
         return digests[0]
@@ -466,21 +467,21 @@ def files_digest(files: Sequence[Path]) -> str:
 
 
 MOST_WEIGHTS = 100_000_000
-"""Most weights of such a network, 0.4 GB; networks trained here have a hundredth of it."""
+"""Maximum number of weights of a network built from a configuration (0.4 GB); `train` makes a hundredth of it."""
 
 _SHOWN = 40
 
 
 def check_network(checkpoint: Checkpoint, network: Any, sizes: Sequence[str]) -> None:
-    """Refuse a configuration from which no network can be built, or none of a plausible size.
+    """Raise an error if a configuration describes no network, or one of implausible size.
 
     Args:
-        checkpoint: with the configuration.
-        network: class of the network, of transformers; one is built without memory for its weights.
+        checkpoint: checkpoint with the configuration.
+        network: class of the network in transformers; one is built without memory for its weights.
         sizes: names of the configuration's sizes.
 
     Raises:
-        ModelError: names the size, or says why there is no such network.
+        ModelError: names the wrong size, or says why no network can be built.
     """
     for name in sizes:
         check_whole(checkpoint, name, 1, MOST_WEIGHTS)
@@ -491,16 +492,16 @@ def check_network(checkpoint: Checkpoint, network: Any, sizes: Sequence[str]) ->
         raise ModelError(f"the configuration of '{checkpoint.name}' describes no model: {first_line(error)}") from error
     if weights > MOST_WEIGHTS:
         raise ModelError(
-            f"the configuration of '{checkpoint.name}' describes a {network.__name__} of {weights:,} weights; there "
-            f"can be {MOST_WEIGHTS:,}"
+            f"the configuration of '{checkpoint.name}' describes a {network.__name__} of {weights:,} weights; at most "
+            f"{MOST_WEIGHTS:,} are allowed"
         )
 
 
 def check_whole(checkpoint: Checkpoint, name: str, least: int, most: int) -> None:
-    """Refuse a value of a configuration that is not a whole number, or none in a range.
+    """Raise an error if a value of a configuration is not a whole number in a range.
 
     Raises:
-        ModelError: it is not.
+        ModelError: names the value and the range.
     """
     value = getattr(checkpoint.config, name)
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:

@@ -1,4 +1,4 @@
-"""Downloads of weights: the facts of their files, their hashes, and the test whether a host can be reached at all."""
+"""Downloads of weights: facts about the files, their hashes, and a test whether a host can be reached."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from audio_compositionality.support.text import first_line
 from ..base import ModelError
 
 CONNECT_SECONDS = 5
-"""Seconds for a host to answer before it is taken to be out of reach."""
+"""Seconds without an answer after which a host counts as unreachable."""
 
 REPLY_SECONDS = 30
-"""Seconds of silence allowed to a host that was reached."""
+"""Seconds of silence allowed to a host that has answered."""
 
 PIECE = 1 << 20
-"""Bytes of a file that are held in memory at once."""
+"""Number of bytes of a file that are held in memory at once."""
 
 
 @dataclass(frozen=True)
 class WeightsFile:
-    """Where the weights of a model are.
+    """A file of weights and where to get it.
 
     Attributes:
         name: file name.
-        source: an https address, or the id of a Hub repository that holds the file; empty where only a person with a
-            browser can get it.
-        size: bytes, about.
-        digest: hash of the file, ``md5:...`` or ``sha256:...``; None where none is on record.
-        page: where a person gets a file without a source.
+        source: an https address, or the id of a Hub repository that holds the file; empty if it can only be
+            downloaded in a browser.
+        size: approximate size in bytes.
+        digest: hash of the file, ``md5:...`` or ``sha256:...``; None if unknown.
+        page: web page to get a file without a source.
     """
 
     name: str
@@ -47,7 +47,7 @@ class WeightsFile:
     page: str = ""
 
     def __str__(self) -> str:
-        """The file's name and the site or repository that has it."""
+        """Return the file's name and its site or repository."""
         place = self.source or self.page
         return f"{self.name}, {urlsplit(place).netloc or place}"
 
@@ -57,17 +57,17 @@ class WeightsFile:
         return bool(self.source) and "://" not in self.source
 
     def fetch(self, model: str) -> Path:
-        """Local path of the file, downloaded first where it is not there; its size and a progress bar are shown.
+        """Return the local path of the file. It is downloaded if missing, with its size and a progress bar shown.
 
         Args:
             model: the model's name, for the message.
 
         Raises:
-            ModelError: if it cannot be had, or has another hash than is on record.
+            ModelError: the download fails, or its hash is not the published one.
         """
         if not self.source:
             raise ModelError(
-                f"'{model}' cannot be fetched by a program: get {self.name} from {self.page} and pass "
+                f"'{model}' cannot be downloaded automatically: get {self.name} from {self.page} and pass "
                 f"{model}=/path/to/{self.name}"
             )
         from huggingface_hub.errors import EntryNotFoundError
@@ -79,8 +79,8 @@ class WeightsFile:
                     self._download(path)
                 return path
             if self.digest is None:
-                # A file that cannot be checked is better one that cannot hold code, where the repository has both.
-                # Without network, the other may be in the cache.
+                # Without a hash to check, prefer a file that cannot hold code, if the repository has both.
+                # Without network, the other file may be in the cache.
                 with suppress(EntryNotFoundError, HubUnreachableError):
                     return download_from_hub(self.source, "model.safetensors")
             path = download_from_hub(self.source, self.name)
@@ -88,16 +88,16 @@ class WeightsFile:
             return path
         except Exception as error:
             raise ModelError(
-                f"cannot get {self.name} from {self.source}: {first_line(error).rstrip('.')}. Without network, get it "
-                f"elsewhere and pass {model}=/path/to/{self.name}"
+                f"cannot download {self.name} from {self.source}: {first_line(error).rstrip('.')}. Without network, "
+                f"get it elsewhere and pass {model}=/path/to/{self.name}"
             ) from error
 
     def _download(self, path: Path) -> None:
-        """Fetch the file from its site; it gets its name when it is complete and has the hash on record.
+        """Download the file from its site; it is renamed to its final name once it is complete and its hash matches.
 
         Raises:
-            httpx2.HTTPError: it cannot be had.
-            ModelError: it has another hash.
+            httpx2.HTTPError: the download fails.
+            ModelError: the hash differs.
         """
         import httpx2
         from tqdm.auto import tqdm
@@ -107,7 +107,7 @@ class WeightsFile:
         path.parent.mkdir(parents=True, exist_ok=True)
         remove_partial_files(path.parent)
         partial = partial_path(path)
-        # Without compression, so that the length that the host states is that of the file.
+        # Without compression, so that the length stated by the host is the length of the file.
         plain = {"Accept-Encoding": "identity"}
         try:
             with httpx2.stream(
@@ -128,11 +128,11 @@ class WeightsFile:
 
 
 class HubUnreachableError(ModelError):
-    """The Hub does not answer, and its cache does not have the file."""
+    """The Hub does not answer, and its local cache does not hold the file."""
 
 
 def download_from_hub(repository: str, name: str, revision: str | None = None) -> Path:
-    """A file of a Hub repository; from the cache where the Hub cannot be reached.
+    """Return a file of a Hub repository; from the local cache if the Hub cannot be reached.
 
     Raises:
         HubUnreachableError: at once, without the client's retries.
@@ -157,10 +157,10 @@ def download_from_hub(repository: str, name: str, revision: str | None = None) -
 
 
 def check_reachable(address: str) -> None:
-    """Find out at once whether there is a network.
+    """Raise an error at once if there is no network.
 
     Raises:
-        ModelError: if no connection to the address's host can be opened. Nothing is tried where a proxy is set.
+        ModelError: no connection to the address's host can be opened. With a proxy, nothing is checked.
     """
     parts = urlsplit(address)
     if parts.hostname is None or parts.scheme in urllib.request.getproxies():
@@ -173,10 +173,10 @@ def check_reachable(address: str) -> None:
 
 
 def check_digest(path: Path, digest: str | None) -> None:
-    """Compare a file with the hash on record, ``md5:...`` or ``sha256:...``.
+    """Compare a file with its published hash, ``md5:...`` or ``sha256:...``.
 
     Raises:
-        ModelError: if they differ.
+        ModelError: they differ.
     """
     if digest is None:
         return
@@ -184,13 +184,13 @@ def check_digest(path: Path, digest: str | None) -> None:
     actual = _digest_as(digest, path).removeprefix(f"{algorithm}:")
     if actual != expected:
         raise ModelError(
-            f"{path} has the {algorithm} {actual}, but the published file has {expected}: it is damaged, or another. "
-            "To run weights of your own in this architecture, save them as .safetensors"
+            f"{path} has the {algorithm} {actual}, but the published file has {expected}: it is damaged or "
+            "a different file. To run your own weights in this architecture, save them as .safetensors"
         )
 
 
 def _digest_as(digest: str, path: Path) -> str:
-    """The hash of a file in the form of another, ``md5:...`` or ``sha256:...``."""
+    """Return the hash of a file in the form of `digest`, ``md5:...`` or ``sha256:...``."""
     algorithm = digest.partition(":")[0]
     with open_file(path) as stream:
         return f"{algorithm}:{hashlib.file_digest(stream, algorithm).hexdigest()}"

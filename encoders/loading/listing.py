@@ -1,4 +1,4 @@
-"""Listings: the facts of a model before it is loaded, and the search for families, architectures and adapters."""
+"""Listings: facts about a model before it is loaded, and the search for families, architectures and adapters."""
 
 from __future__ import annotations
 
@@ -24,29 +24,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelListing:
-    """A model that has a name here. A family's module lists its own as `MODELS`, a tuple.
+    """A model with a listed name. A family's module lists its models as `MODELS`, a tuple.
 
     Attributes:
         name: as for `load_model`.
-        output_dim: length of an embedding; None where it is unknown before loading.
-        sample_rate: rate in Hz that it works at; None likewise.
+        output_dim: length of an embedding; None if unknown before loading.
+        sample_rate: rate in Hz at which it works; None if unknown before loading.
         paradigm: how it was trained.
-        licence: of the weights, as their publisher states it.
+        licence: licence of the weights, as their publisher states it.
         description: one line.
         source: a Hub repository in transformers' format, a folder in that format inside the package, or a file of
             weights; None for a model without weights.
         make: makes the model; None for a Hub repository or a folder, whose architecture decides. For a file of weights
             it is called with `Weights`, the torch device and `EncoderOptions`; for a model without weights, without
             arguments.
-        is_baseline: whether `run` always scores it beside the requested models.
-        is_reference: whether it describes a sound so plainly that a model which adds nothing has learnt nothing.
+        is_baseline: whether `run` always scores it with the requested models.
+        is_reference: whether it is an acoustic or text baseline that a trained model should exceed.
         is_linear: whether embeddings are linear in the waveform, which fixes some scores by construction.
-        is_level: whether it represents only the level of a clip and its course.
+        is_level: whether it represents only the level of a clip over time.
         embeds_text: whether it also embeds texts, into the same space.
         embeds_sound: whether it embeds sound.
-        embeds_frames: whether it embeds frames; where it has weights, that is known once it is loaded.
+        embeds_frames: whether it embeds frames; a model with weights shows this only once it is loaded.
         answers: whether it answers questions about sound.
-        trained_on: data that it was trained on, as its authors state them; None where they are not on record here.
+        trained_on: its training data, as its authors state them; None if unknown.
     """
 
     name: str
@@ -69,12 +69,12 @@ class ModelListing:
 
     @property
     def gives(self) -> str:
-        """Its outputs, for lists: embeddings of sound, of text, answers."""
+        """Its outputs, for lists: embeddings of sound or text, answers."""
         abilities = {"sound": self.embeds_sound, "text": self.embeds_text, "answers": self.answers}
         return ", ".join(name for name, is_able in abilities.items() if is_able)
 
     def can_do(self, needs: frozenset[str]) -> bool:
-        """Whether it has all of some abilities, by its listing."""
+        """Whether it has all the abilities in `needs`, according to its listing."""
         stated = {
             "audio": self.embeds_sound,
             "text": self.embeds_text,
@@ -85,20 +85,20 @@ class ModelListing:
 
     @property
     def weights(self) -> str:
-        """The source of the weights: a Hub repository, the package, or a file and its place; empty where there are
-        none."""
+        """Source of the weights: a Hub repository, the package, or a file and its site; empty for a model without
+        weights."""
         return "this package" if isinstance(self.source, Path) else str(self.source or "")
 
 
 @dataclass(frozen=True)
 class Adapter:
-    """The loader of another suite's models. A module of `adapters` has its own as `ADAPTER`.
+    """The loader of models of another suite. A module of `adapters` declares its loader as `ADAPTER`.
 
     Attributes:
-        prefix: of their names, up to the colon.
-        load: from the rest of the name, the device (None where the user named none) and the options to the model.
-        answers: whether its models answer, so that it is given `LanguageOptions` as they are.
-        check: refuses the rest of a name by its form, before anything is loaded or shown.
+        prefix: prefix of their names, up to the colon.
+        load: makes the model from the rest of the name, the device (None if the user named none) and the options.
+        answers: whether its models answer questions; if so, `load` gets `LanguageOptions` unchanged.
+        check: refuses a malformed rest of a name, before anything is loaded or shown.
     """
 
     prefix: str
@@ -108,7 +108,7 @@ class Adapter:
 
 
 ANY_OTHER = "*"
-"""The architecture that stands for every `model_type` that no family names."""
+"""The architecture of every `model_type` that no family names."""
 
 _FAMILIES = f"{__package__.rpartition('.')[0]}.families"
 _ADAPTERS = f"{__package__.rpartition('.')[0]}.adapters"
@@ -145,34 +145,34 @@ _adapters: Registry[Adapter] = Registry(
 
 
 def named_models() -> dict[str, ModelListing]:
-    """All listings by name: those without weights first, then in the order of the files."""
+    """Return all listings by name: models without weights first, then in the order of the files."""
     listings = [listing for models in _models.all().values() for listing in models]
     return {listing.name: listing for listing in sorted(listings, key=lambda listing: listing.source is not None)}
 
 
 def find_model(name: str) -> ModelListing | None:
-    """The listing of a name, None where no model has it; families are imported until one has it."""
+    """Return the listing of a name, None if no model has it; families are imported until it is found."""
     return next((listing for listing in _models.find(name) or () if listing.name == name), None)
 
 
 def model_of(source: str) -> ModelListing | None:
-    """The listing of a Hub repository, None where none is of it."""
+    """Return the listing of a Hub repository, None if there is none."""
     return next((listing for listing in named_models().values() if listing.source == source), None)
 
 
 def architectures() -> dict[str, ArchitectureClass]:
-    """The encoder of each of transformers' model types, by name; `ANY_OTHER` for the others."""
+    """Return the encoder class of each model type of transformers; `ANY_OTHER` for the others."""
     return {name: make for classes in _architectures.all().values() for name, make in classes.items()}
 
 
 def architecture_of(model_type: str) -> ArchitectureClass | None:
-    """The encoder of one of transformers' model types, None where no family names it."""
+    """Return the encoder class of a model type of transformers, None if no family names it."""
     return (_architectures.find(model_type) or {}).get(model_type)
 
 
 def register_configuration(model_type: str) -> None:
-    """Make a model type known to transformers where it is a family's own; a family has them by name as
-    `CONFIGURATIONS`, functions that give the class of the configuration."""
+    """Register a family's own model type in transformers. A family declares its types by name as
+    `CONFIGURATIONS`, functions that return the class of the configuration."""
     from transformers import AutoConfig
 
     for name, load in (_configurations.find(model_type) or {}).items():
@@ -180,10 +180,10 @@ def register_configuration(model_type: str) -> None:
 
 
 def adapters() -> dict[str, Adapter]:
-    """The adapters by prefix."""
+    """Return the adapters by prefix."""
     return _adapters.all()
 
 
 def find_adapter(prefix: str) -> Adapter | None:
-    """The adapter of a prefix, None where there is none."""
+    """Return the adapter of a prefix, None if no adapter has it."""
     return _adapters.find(prefix)

@@ -1,15 +1,15 @@
-"""The names of models that the command line and `load_model` take: one grammar, parsed here. Nothing is run.
+"""Names of models as the command line and `load_model` take them: one grammar, parsed here. No code is run.
 
     NAME    = {CONTROL:} [TWIN:] [tower:] MODEL
     CONTROL = a word of `CONTROLS`          TWIN = a word of `TWINS`
-    MODEL   = LISTED | LISTED=PATH          a name of `list_models`, or it with weights of one's own
+    MODEL   = LISTED | LISTED=PATH          a name of `list_models`; with a path, your own weights for it
             | ADAPTER:REST                  hear:MODULE[:WEIGHTS], xares:FILE.py:CLASS, mteb:NAME,
                                             heard-as-text:DETECTOR:MODEL
-            | endpoint:MODEL@URL            behind an OpenAI-compatible server
-            | FILE.py:CLASS | INSTALLED     a class of one's own, or an entry point of an installed package
+            | endpoint:MODEL@URL            a model on an OpenAI-compatible server
+            | FILE.py:CLASS | INSTALLED     your own class, or an entry point of an installed package
             | FOLDER | ORG/NAME             of transformers: a local folder, or a repository of the Hub
 
-docs/how-to/models.md has a line on each.
+docs/how-to/models.md explains each form.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ TOWER = "tower:"
 """The prefix that means the audio encoder of an audio language model."""
 
 ENDPOINT = "endpoint:"
-"""The prefix of the name of a model behind a server."""
+"""The prefix of the name of a model on a server."""
 
 KEY_VARIABLE = "AUDIO_COMPOSITIONALITY_ENDPOINT_KEY"
-"""The environment variable that holds the key for such a server, and the only place where one is looked for.
+"""The only environment variable from which the key for a server is read.
 
-One name of ours: tokens and keys that a user has set for others, such as HF_TOKEN, go to no server that a name says.
+It has its own name, so that tokens and keys set for other services, such as HF_TOKEN, are sent to no server.
 """
 
 GROUP = "audio_compositionality.encoders"
@@ -62,15 +62,15 @@ FrontKind = TypeVar("FrontKind", ControlKind, TwinKind)
 
 @dataclass(frozen=True)
 class ModelName:
-    """A name, taken apart.
+    """A parsed name of a model.
 
     Attributes:
-        text: as it was typed.
-        controls: in front, the outermost first.
-        twin: which twin of the model; None for the model itself.
-        is_tower: whether the audio encoder of a model that answers is meant.
-        model: the name of the model itself.
-        form: what the model is by its name; ``unknown`` where nothing has that name.
+        text: the name as it was typed.
+        controls: controls in front, the outermost first.
+        twin: the kind of twin; None for the model itself.
+        is_tower: whether the name means the audio encoder of an audio language model.
+        model: name of the model itself.
+        form: what the model is by its name; ``unknown`` if the name matches nothing.
     """
 
     text: str
@@ -87,17 +87,17 @@ class ModelName:
 
     @property
     def uncontrolled(self) -> str:
-        """The name less its controls."""
+        """The name without its controls."""
         return self.text[sum(len(kind.prefix) for kind in self.controls) :]
 
     @property
     def listing(self) -> ModelListing | None:
-        """The listing of a listed model."""
+        """The listing of a listed model, else None."""
         return find_model(self.model.partition("=")[0]) if self.form == "listed" else None
 
     @property
     def path(self) -> str:
-        """The path of a user's weights for a listed model; empty where there is none."""
+        """The path of a user's weights for a listed model; else empty."""
         return self.model.partition("=")[2] if self.form == "listed" else ""
 
     @property
@@ -111,15 +111,15 @@ class ModelName:
         return self.model.partition(":")[2]
 
     def check(self) -> None:
-        """Refuse a name that `load_model` would refuse by its form, without importing anything that runs models.
+        """Raise an error if `load_model` would refuse the name by its form; no package that runs models is imported.
 
         Raises:
-            ModelError: nothing has that name: no listed model, file, folder, installed class or Hub id.
+            ModelError: there is no listed model, file, folder, installed class or Hub id of this name.
         """
         if self.is_tower and self.form not in ("folder", "hub", "unknown"):
             raise ModelError(
-                f"'{self.uncontrolled}': {TOWER} goes in front of the folder or Hub id of a model that takes sound "
-                f"and answers; '{self.model}' is neither"
+                f"'{self.uncontrolled}': {TOWER} goes in front of the folder or Hub id of an audio "
+                f"language model; '{self.model}' is neither"
             )
         if self.form == "adapter":
             adapter = find_adapter(self.prefix)
@@ -129,7 +129,7 @@ class ModelName:
             split_file(self.model)
         elif self.form == "folder" and not Path(self.model).expanduser().joinpath("config.json").is_file():
             raise ModelError(
-                f"folder '{self.model}' holds no config.json; pass a folder that a transformers model was saved to "
+                f"folder '{self.model}' holds no config.json; pass a folder in which a transformers model was saved "
                 "with save_pretrained()"
             )
         elif self.form == "unknown":
@@ -139,14 +139,14 @@ class ModelName:
             if "/" in self.model:
                 raise ModelError(f"there is no folder '{self.model}', and it is not a Hub id (org/name) either")
             raise ModelError(
-                f"unknown model '{self.uncontrolled}'; `audio-compositionality models` lists those that have a name. "
+                f"unknown model '{self.uncontrolled}'; `audio-compositionality models` lists the known names. "
                 "Otherwise pass a Hub id (org/name), an existing folder with config.json, preprocessor_config.json "
-                "and safetensors weights, or a class of your own as path/to/file.py:ClassName"
+                "and safetensors weights, or your own class as path/to/file.py:ClassName"
             )
 
     def _near(self) -> list[str]:
-        """Existing names near to this one, less its controls: each prefix replaced by the nearest valid one and the
-        model by the nearest names, or ``tower:`` moved after the twin or left out."""
+        """Find existing names close to this one without its controls: each prefix replaced by the nearest valid one and
+        the model by the nearest names, or ``tower:`` moved behind the twin or left out."""
         front = self.uncontrolled[: len(self.uncontrolled) - len(self.model)]
         *words, model = self.model.split(":")
         # Without other suites' prefixes: their lookup imports torch.
@@ -173,11 +173,11 @@ class ModelName:
 
 
 def parse_name(text: str) -> ModelName:
-    """A name, taken apart.
+    """Parse the name of a model.
 
     Raises:
-        ModelError: it means a twin of a twin or of a control, or a part or a twin of a model behind a server, or names
-            such a model wrongly.
+        ModelError: it means a twin of a twin or of a control, or a part or a twin of a model on a server, or the
+            server's address is malformed.
     """
     control, inside = split_control(text)
     if control is not None:
@@ -195,13 +195,13 @@ def parse_name(text: str) -> ModelName:
         address = parse_endpoint(plain)
         if twin is not None or is_tower:
             deed = "take a part of it" if twin is None else twin.deed
-            raise ModelError(f"'{address.id}' runs on a server, so nothing here can {deed}")
+            raise ModelError(f"'{address.id}' runs on a server, so this package cannot {deed}")
     return ModelName(text, (), twin, is_tower, plain, _form_of(plain))
 
 
 FORMS: tuple[tuple[NameForm, Callable[[str], bool]], ...] = (
     ("endpoint", lambda model: model.startswith(ENDPOINT)),
-    # A file before an adapter, whose lookup imports it.
+    # Files are tested before adapters, whose lookup imports the adapter.
     ("file", lambda model: is_file(model.partition(":")[0])),
     ("adapter", lambda model: ":" in model and find_adapter(model.partition(":")[0]) is not None),
     ("listed", lambda model: model.partition("=")[1:] != ("=", "") and find_model(model.partition("=")[0]) is not None),
@@ -210,7 +210,7 @@ FORMS: tuple[tuple[NameForm, Callable[[str], bool]], ...] = (
     ("folder", lambda model: bool(model) and Path(model).expanduser().is_dir()),
     ("hub", lambda model: _HUB_ID.fullmatch(model) is not None),
 )
-"""The forms of the name of a model itself, each with its test; the first that holds decides, ``unknown`` without any.
+"""Forms of the name of a model, each with its test; the first match decides, else ``unknown``.
 `registry._load` has a branch for each."""
 
 
@@ -219,20 +219,20 @@ def _form_of(model: str) -> NameForm:
 
 
 def check_name(name: str) -> None:
-    """Refuse a name that `load_model` would refuse by its form; see `parse_name` and `ModelName.check`."""
+    """Raise an error if `load_model` would refuse a name by its form; see `parse_name` and `ModelName.check`."""
     parse_name(name).check()
 
 
 def split_control(name: str) -> tuple[ControlKind | None, str]:
-    """The first control of a name, and the name of the model; None where there is no control."""
+    """Split off the first control of a name; None if the name has no control."""
     return _split(name, CONTROLS)
 
 
 def split_twin(name: str) -> tuple[TwinKind | None, str]:
-    """The twin of a name, and the name of the model; None where there is no twin.
+    """Split off the twin of a name; None if the name means no twin.
 
     Raises:
-        ModelError: it means a twin of a twin.
+        ModelError: the name means a twin of a twin.
     """
     kind, rest = _split(name, TWINS)
     if kind is not None and _split(rest, TWINS)[0] is not None:
@@ -247,12 +247,12 @@ def _split(name: str, kinds: Mapping[str, FrontKind]) -> tuple[FrontKind | None,
 
 
 def is_twin(name: str) -> bool:
-    """Whether a name means a twin, be it under controls: then the model that `load_model` makes depends on the seed."""
+    """Whether a name means a twin, possibly under controls, so that the model depends on the seed."""
     return parse_name(name).twin is not None
 
 
 def hub_id_of(name: str) -> str | None:
-    """The Hub repository of the model that a name stands for; None where there is none."""
+    """Return the Hub repository of the model that a name means; None if it has none."""
     listing = find_model(name)
     if listing is not None:
         return listing.source if isinstance(listing.source, str) else None
@@ -260,7 +260,7 @@ def hub_id_of(name: str) -> str | None:
 
 
 def is_public(name: str) -> bool:
-    """Whether `load_model` takes a name on any machine: a listed one or a Hub id, with or without prefixes.
+    """Whether `load_model` accepts a name on any machine: a listed name or a Hub id, with or without prefixes.
 
     Raises:
         ModelError: see `parse_name`.
@@ -270,7 +270,7 @@ def is_public(name: str) -> bool:
 
 
 def absolute_name(name: str) -> str:
-    """A name by which a model is found from any folder: its own folder or file by the absolute path.
+    """Return a name that works from any folder: files and folders have absolute paths.
 
     Raises:
         ModelError: see `parse_name`.
@@ -282,9 +282,9 @@ def absolute_name(name: str) -> str:
 
 
 def list_models() -> list[ModelListing]:
-    """The models that are known by name: baselines, pretrained models, and classes of installed packages.
+    """Return the models with a listed name: baselines, pretrained models, and classes of installed packages.
 
-    `load_model` takes others too: see there.
+    `load_model` also accepts other names.
     """
     listed = named_models()
     installed = [
@@ -296,15 +296,15 @@ def list_models() -> list[ModelListing]:
 
 
 def is_file(spec: str) -> bool:
-    """Whether a name stands for a class in a file."""
+    """Whether a name means a class in a file."""
     return spec.endswith(_SUFFIX) or spec.rpartition(":")[0].endswith(_SUFFIX)
 
 
 def split_file(spec: str) -> tuple[Path, str]:
-    """Path and class of ``path/to/file.py:ClassName``.
+    """Return the path and the class of ``path/to/file.py:ClassName``.
 
     Raises:
-        ModelError: if there is no class, or no such file.
+        ModelError: there is no class or no such file.
     """
     file, colon, attribute = spec.rpartition(":") if not spec.endswith(_SUFFIX) else (spec, "", "")
     path = Path(file).expanduser()
@@ -316,8 +316,8 @@ def split_file(spec: str) -> tuple[Path, str]:
 
 
 def split_detector(spec: str) -> tuple[str, str]:
-    """The names of the detector and of the language model in ``DETECTOR:MODEL``, where DETECTOR is a listed name or
-    ``path/to/file.py:ClassName``; the second is empty where there is none."""
+    """Return the names of the detector and of the language model in ``DETECTOR:MODEL``; the second is empty if it is
+    missing. DETECTOR is a listed name or ``path/to/file.py:ClassName``."""
     detector, _, model = spec.partition(":")
     if find_model(detector) is None:
         file, _, rest = spec.partition(f"{_SUFFIX}:")
@@ -327,29 +327,29 @@ def split_detector(spec: str) -> tuple[str, str]:
 
 
 def installed_classes() -> Mapping[str, EntryPoint]:
-    """The entry points of installed packages that are models, by name; none of them is imported."""
+    """Return the entry points of installed packages that are models, by name, without importing them."""
     return _installed_classes(tuple(sys.path))
 
 
 @lru_cache(maxsize=1)
 def _installed_classes(folders: tuple[str, ...]) -> Mapping[str, EntryPoint]:
-    """The entry points, read once for the folders of packages: all packages' descriptions take 7 ms and more, and every
+    """Read the entry points once per list of package folders: reading takes 7 ms or more, and every
     loaded model is looked up among them."""
     return MappingProxyType({point.name: point for point in entry_points(group=GROUP)})
 
 
 def describe_installed(point: EntryPoint) -> str:
-    """Which distribution an entry point belongs to, and its version."""
+    """Return the name and version of the distribution that declares an entry point."""
     return f"{point.dist.name} {point.dist.version}" if point.dist is not None else "an unknown distribution"
 
 
 @dataclass(frozen=True)
 class Address:
-    """A model behind a server.
+    """The address of a model on a server.
 
     Attributes:
         model: its name on the server.
-        url: of the server, without `/chat/completions`, which is appended; holds no credentials.
+        url: URL of the server, without `/chat/completions`, which is appended; holds no credentials.
     """
 
     model: str
@@ -357,14 +357,14 @@ class Address:
 
     @property
     def host(self) -> str:
-        """The server's name and port. The path is left out: at some gateways it holds a key."""
+        """The server's name and port, without the path, which holds a key at some gateways."""
         return urlsplit(self.url).netloc
 
     @property
     def id(self) -> str:
-        """The model's id in results and in the store of answers.
+        """The model's id in results and in the cache of answers.
 
-        Servers of one host are distinguished by a digest of their paths, where these are not the usual ones.
+        Servers on one host are distinguished by a digest of their paths, if these are unusual.
         """
         path = urlsplit(self.url).path
         digest = "" if path in _USUAL_PATHS else f"~{hashlib.sha256(path.encode()).hexdigest()[:8]}"
@@ -372,27 +372,27 @@ class Address:
 
     @property
     def is_open_to_listeners(self) -> bool:
-        """Whether questions go to another machine unencrypted."""
+        """Whether questions are sent to another machine unencrypted."""
         parts = urlsplit(self.url)
         return parts.scheme != "https" and not is_loopback(parts.hostname)
 
 
 def is_endpoint(name: str) -> bool:
-    """Whether a name stands for a model behind a server."""
+    """Whether a name means a model on a server."""
     return name.startswith(ENDPOINT)
 
 
 def parse_endpoint(name: str) -> Address:
-    """The model and the server of `endpoint:MODEL@URL`.
+    """Return the model and the server of `endpoint:MODEL@URL`.
 
     Raises:
-        ModelError: it is none, or the URL is of another scheme than http and https, or has a place for credentials: a
-            user, a query, a fragment. The message shows nothing of the URL but its scheme.
+        ModelError: the name has another form, or the URL is not http or https, or can hold credentials: it has a
+            user, a query or a fragment. The message shows only the scheme of the URL.
     """
     # In a mistyped name, everything after the first @ may hold a password.
     match = _ENDPOINT.fullmatch(name.removeprefix(ENDPOINT))
     if match is None:
-        raise ModelError(f"the name of a model behind a server is {_ENDPOINT_FORM}")
+        raise ModelError(f"the name of a model on a server must be {_ENDPOINT_FORM}")
     model, scheme, rest = match["model"], match["scheme"].lower(), match["rest"]
     what = f"'{ENDPOINT}{model}@{scheme}://…'"
     if scheme not in ("http", "https"):
@@ -409,5 +409,5 @@ def parse_endpoint(name: str) -> Address:
         valid = False
     if not valid:
         raise ModelError(f"{what}: the URL has no valid host or port; it must be http(s)://HOST[:PORT][/PATH]")
-    # One server has one name, in whatever case it is typed.
+    # Case does not matter in addresses, so that one server gets one name.
     return Address(model, f"{scheme}://{parts.netloc.lower()}{parts.path.rstrip('/')}")

@@ -23,11 +23,11 @@ if TYPE_CHECKING:
 
 
 def has_twins(name: str, prefix: str = UNTRAINED, loaded: Sequence[Model] = ()) -> bool:
-    """Whether the prefix of one of `TWINS` may stand in front of a name, whose models may be loaded already.
+    """Whether the prefix of one of `TWINS` may precede a name; `loaded` holds its models if they are already loaded.
 
-    Twins, controls, baselines, models behind a server and those in the form of another suite have none. A user's class
-    has twins where it declares them, or has a network (`adapters.custom_loading`); for a class in a file this runs the
-    file. What a function of a file makes is known only from the loaded model.
+    Twins, controls, baselines, models on servers and those in the form of another suite have no twins. A user's class
+    has twins if it declares them or has a network (`adapters.custom_loading`); for a class in a file, this runs the
+    file. What a function in a file returns is known only from the loaded model.
     """
     try:
         parsed = parse_name(name)
@@ -53,46 +53,45 @@ def load_model(
 ) -> Model:
     """Load a model.
 
-    The name is, in this order:
+    The name is one of these, tried in this order:
 
     - a listed name (`list_models`), or `NAME=PATH` for its weights in a local file or folder;
     - `hear:MODULE`, `hear:MODULE:WEIGHTS`, `xares:path/to/file.py:ClassName` or `mteb:NAME`: a model in the form of
       another suite, whose code is run;
     - `path/to/file.py:ClassName`: a user's class (for its interface see `adapters.custom.Embedder`), or the name of
       the entry point of an installed package in the group `audio_compositionality.encoders`; both run that code;
-    - `endpoint:MODEL@URL`: an audio language model behind an OpenAI-compatible server, which is asked what it runs
+    - `endpoint:MODEL@URL`: an audio language model on an OpenAI-compatible server, which is asked for its model
       (`language_models.endpoint`);
-    - `heard-as-text:DETECTOR:MODEL`: a model that answers from the events of a detector, as text;
+    - `heard-as-text:DETECTOR:MODEL`: a language model that reads the events of a detector as text;
     - a local folder with config.json, preprocessor_config.json and safetensors weights;
     - a Hub id (`org/name`) of a transformers audio model.
 
     A folder or a Hub id whose config.json states the architecture of an audio language model (`language_models`) is
-    that model; with the prefix `tower:` it is its audio encoder.
+    that model; with the prefix `tower:` it is the model's audio encoder.
 
-    One of `TWINS` as a prefix, with a colon, to any name but a baseline, a server or another suite's form gives a twin
-    of that model: `untrained:NAME`, the same architecture with fresh weights, for which a folder needs none, or
+    One of `TWINS` as a prefix, with a colon, gives a twin of any model except a baseline, a model on a server or one in
+    another suite's form: `untrained:NAME`, the same architecture with fresh weights, for which a folder needs none, or
     `shuffled:NAME`, with the entries of each weight matrix permuted. For a user's class see `adapters.custom_loading`.
 
     One of `CONTROLS` as a prefix, with a colon, to any of these, including twins, baselines and users' code, gives that
     model under a control: `sorted-words:NAME`, `reversed-audio:NAME`, `shuffled-audio:NAME`, `padded-audio:NAME`,
-    `without-audio:NAME`, `noise-audio:NAME`, `without-text:NAME`, and for a model that answers `other-audio:NAME` and
-    `events-as-text:NAME`.
+    `without-audio:NAME`, `noise-audio:NAME`, `without-text:NAME`, and for an audio language model `other-audio:NAME`
+    and `events-as-text:NAME`.
 
     Instead of a name, an object: a `Model`, one with `sample_rate` and `embed` (`adapters.custom.Embedder`), or a torch
-    module in `adapters.custom.wrap`. An object that is no `Model` and states no `revision` has one that begins with
-    ``object-``: nothing that is computed with it is read from, or kept in, a store or a folder of earlier results.
+    module in `adapters.custom.wrap`. An object that is no `Model` and has no `revision` gets one that begins with
+    ``object-``: its results are never read from a cache or a folder of earlier results, nor kept in one.
 
     Args:
-        name: of the model, or an object.
-        device: torch device of the model; by default CUDA where there is one, else the CPU; an object stays where it
-            is.
-        options: layer, pooling, precision, compilation; `LanguageOptions` for a model that answers, also accepted for
-            one that embeds.
+        name: name of the model, or an object.
+        device: torch device of the model; by default CUDA if available, else the CPU. An object stays on its device.
+        options: layer, pooling, precision, compilation; `LanguageOptions` for an audio language model, also accepted
+            for an encoder.
         seed: seed of the weights of a twin; every other model is fixed and ignores it.
 
     Raises:
-        ModelError: if there is no such model (with the nearest listed name), its files cannot be had or are
-            incomplete, the model is of a kind that cannot be run here, or cannot be run with the options.
+        ModelError: there is no such model (the message has the nearest listed name), its files are missing or cannot
+            be downloaded, its architecture is not supported, or it does not take the options.
     """
     return _load(name, device, options, seed)
 
@@ -105,8 +104,8 @@ def _load(
     *,
     hears_only: bool = False,
 ) -> Model:
-    """From a name to its model, one branch for each form, or from an object; `hears_only` takes the audio encoder of a
-    model that answers."""
+    """Load a model from a name, with one branch for each form, or from an object; `hears_only` takes the audio encoder
+    of an audio language model."""
     if not isinstance(given, (str, ModelName)):
         from ..adapters.custom_loading import load_object
 
@@ -117,7 +116,9 @@ def _load(
     twin = None if name.twin is None else Twin(name.twin, seed)
     local = Path(path).expanduser() if path else None
     if listing is not None and not path and Path(plain, "config.json").is_file():
-        warnings.warn(f"'{plain}' is the listed model; the folder here is './{plain}'", stacklevel=3)
+        warnings.warn(
+            f"'{plain}' loads the listed model; to load the folder of this name, pass './{plain}'", stacklevel=3
+        )
     if form == "endpoint":
         from ..language_models.endpoint import load_endpoint
 
@@ -126,7 +127,7 @@ def _load(
     elif form == "adapter":
         if twin is not None:
             raise ModelError(
-                f"'{name.uncontrolled}': '{plain}' is made by code of its own, so nothing here can {twin.kind.deed}"
+                f"'{name.uncontrolled}': '{plain}' is made by its own code, so this package cannot {twin.kind.deed}"
             )
         adapter = find_adapter(name.prefix)
         assert adapter is not None
@@ -140,21 +141,23 @@ def _load(
     elif listing is not None and listing.source is None:
         if twin is not None or local is not None:
             asked = f"{twin.kind.prefix}{plain}" if twin is not None else plain
-            raise ModelError(f"'{asked}': '{listing.name}' is a baseline without weights, so there are none to change")
+            raise ModelError(
+                f"'{asked}': '{listing.name}' is a baseline without weights, so it has no twin and takes no path"
+            )
         if encoder_options(options) != DEFAULT_OPTIONS:
-            raise ModelError(f"'{plain}' is a baseline without a model: it takes no layer, pooling or precision")
+            raise ModelError(f"'{plain}' is a baseline without weights: it takes no layer, pooling or precision")
         assert listing.make is not None
         model = listing.make()
     elif listing is not None and isinstance(listing.source, WeightsFile):
         from .weights import PICKLES, Weights
 
-        # Before anything is fetched.
+        # Checked before anything is downloaded.
         used_device = resolve_device(device)
         file = None
         if twin is None or not twin.kind.is_fresh:
             file = local or listing.source.fetch(plain)
             if not file.is_file():
-                raise ModelError(f"'{plain}': there is no such file; it must be {listing.source.name} or safetensors")
+                raise ModelError(f"'{plain}': there is no such file; pass {listing.source.name} or safetensors")
             if local is not None and local.suffix in PICKLES:
                 check_digest(local, listing.source.digest)
         folder = local if local is None or local.is_dir() else local.parent
@@ -163,10 +166,10 @@ def _load(
         model = listing.make(weights, used_device, encoder_options(options))
     else:
         if local is not None and not (local / "config.json").is_file():
-            raise ModelError(f"'{plain}': it must be a folder with config.json and safetensors weights")
-        # Before anything is read from the Hub.
+            raise ModelError(f"'{plain}': pass a folder with config.json and safetensors weights")
+        # Checked before anything is read from the Hub.
         used_device = resolve_device(device)
-        # A checkpoint of transformers, by its architecture.
+        # A checkpoint of transformers; its architecture decides.
         from .checkpoints import open_checkpoint
 
         source: str | Path
@@ -209,18 +212,18 @@ def load_layers(
     options: EncoderOptions = DEFAULT_OPTIONS,
     seed: int = 0,
 ) -> list[Model]:
-    """Load several layers of a model, each as a model with a card of its own; its weights are loaded once.
+    """Load several layers of a model, each as a model with its own card; the weights are loaded once.
 
     Args:
         name: see `load_model`.
-        layers: which; None for all, from 0, the input of the first block, to the output of the last one.
+        layers: layers to load; None for all, from 0, the input of the first block, to the output of the last one.
         device, options, seed: see `load_model`; the layer of the options is not used.
 
     Returns:
-        one a layer, in ascending order.
+        one model per layer, in ascending order.
 
     Raises:
-        ModelError: as `load_model`, or if the model has no layers to choose from.
+        ModelError: as `load_model`, or the model has no layers to choose from.
     """
     from ..model_encoder import LayeredEncoder, ModelEncoder
 
@@ -245,13 +248,13 @@ def load_encoder(
     options: EncoderOptions = DEFAULT_OPTIONS,
     seed: int = 0,
 ) -> Model:
-    """As `load_model`, where an audio encoder is required.
+    """Load a model as `load_model` does, if it is an audio encoder.
 
     Raises:
-        ModelError: as `load_model`, or if the model embeds no sound.
+        ModelError: as `load_model`, or the model embeds no sound.
     """
     model = _load(name, device, options, seed, hears_only=True)
     if "audio" not in model.abilities:
         shown = name if isinstance(name, str) else model.card.id
-        raise ModelError(f"'{shown}' embeds no sound, and an audio encoder is needed here")
+        raise ModelError(f"'{shown}' embeds no sound; this needs an audio encoder")
     return model

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 Change = Callable[["torch.nn.Module", int, tuple[str, ...]], None]
-"""A change of stored weights: of a module, by a seed, for the parameters whose names have one of some prefixes."""
+"""Change the stored weights of a module in place, by a seed; only parameters whose names have one of the prefixes."""
 
 POSITIONS = {"pos", "position", "positions", "positional", "rel", "relative", "distance"}
 """Words in the names of tables of positions, and of distances between them."""
@@ -32,10 +32,10 @@ class TwinKind:
 
     Attributes:
         name: prefix to the model's name, up to the colon.
-        paradigm: of the training, for cards. Its first word, "untrained", distinguishes a twin from a model.
-        meaning: its description, for lists.
-        deed: the deed in words: "give it fresh weights". For messages.
-        change: change of stored weights; None where fresh ones are drawn, so that stored ones are not read.
+        paradigm: training in words, for cards. Its first word, "untrained", distinguishes a twin from a model.
+        meaning: description, for lists.
+        deed: what is done to the weights, as in "give it fresh weights", for messages.
+        change: function that changes stored weights; None if fresh ones are drawn and stored ones are not read.
     """
 
     name: str
@@ -46,7 +46,7 @@ class TwinKind:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether it has weights of its own, so that stored ones are not read."""
+        """Whether it has fresh weights, so that stored ones are not read."""
         return self.change is None
 
     @property
@@ -60,8 +60,8 @@ class Twin:
     """A twin of a model.
 
     Attributes:
-        kind: of the twin.
-        seed: of its random numbers.
+        kind: kind of twin.
+        seed: seed of its random numbers.
     """
 
     kind: TwinKind
@@ -69,23 +69,23 @@ class Twin:
 
 
 def shuffle_matrices(module: torch.nn.Module, seed: int, prefixes: tuple[str, ...] = ("",)) -> None:
-    """Permute the entries of every weight matrix, each among themselves.
+    """Permute the entries of every weight matrix within the matrix.
 
     A matrix is a parameter with two dimensions or more that are longer than 1: of a linear or recurrent layer, a
     convolution, an embedding. Biases, norms (with the magnitudes of weight normalisation), class tokens and tables of
-    positions or distances stay, as do buffers. So every matrix has the same values as before, and no structure. The
+    positions or distances stay, as do buffers. So every matrix keeps its values but loses their structure. The
     permutation of a matrix depends on the seed and on its name only.
 
     Args:
-        module: whose parameters are changed in place; they are on the CPU.
-        seed: of the permutations.
+        module: module whose parameters are changed in place; they are on the CPU.
+        seed: seed of the permutations.
         prefixes: only parameters whose names begin with one of them are changed.
     """
     import torch
     from torch import nn
     from torch.nn.utils.parametrize import ParametrizationList
 
-    # Some of these take positions as input; they are layers all the same.
+    # Some layers of these names take positions as input; their weights are permuted as well.
     layers = (nn.Linear, nn.modules.conv._ConvNd, ParametrizationList)
     with torch.no_grad():
         for name, parameter in module.named_parameters():
@@ -121,21 +121,21 @@ TWINS = {
         ),
     )
 }
-"""Every kind of twin, by name."""
+"""All kinds of twins by name."""
 
 UNTRAINED = TWINS["untrained"].prefix
-"""The prefix of the twin with which a model is compared first."""
+"""Prefix of the twin with which a model is compared first."""
 
 
 class ModelSource(ABC):
-    """The source of a model: a `Checkpoint`, or `Weights`.
+    """The source of a model: a `Checkpoint` or `Weights`.
 
     Attributes:
-        name: of the model, without options.
-        twin: None for the model itself, else its twin.
-        paradigm: how the weights were trained; None where it is not known.
-        licence: of the weights; None where it is not known.
-        trained_on: data that the weights were trained on; None where it is not stated.
+        name: name of the model, without options.
+        twin: the twin; None for the model itself.
+        paradigm: how the weights were trained; None if unknown.
+        licence: licence of the weights; None if unknown.
+        trained_on: training data of the weights; None if not stated.
     """
 
     name: str
@@ -146,12 +146,12 @@ class ModelSource(ABC):
 
     @property
     def id(self) -> str:
-        """The id of a model made of it, without its options; that of a twin says so."""
+        """Id of a model made from it, without its options; the id of a twin has the twin's prefix."""
         return self.name if self.twin is None else self.twin.kind.prefix + self.name
 
     @property
     def fresh_seed(self) -> int | None:
-        """Seed of fresh weights; None where stored ones are read."""
+        """Seed of fresh weights; None if stored ones are read."""
         return self.twin.seed if self.twin is not None and self.twin.kind.is_fresh else None
 
     @property
@@ -162,14 +162,14 @@ class ModelSource(ABC):
     @property
     @abstractmethod
     def weights_sha256(self) -> str | None:
-        """SHA-256 of the stored weights; None for a twin, which has others."""
+        """SHA-256 of the stored weights; None for a twin, whose weights differ."""
 
     def change(self, module: torch.nn.Module, prefixes: tuple[str, ...] = ("",)) -> None:
-        """Turn stored weights into the twin's, in place; nothing for the model itself.
+        """Turn stored weights into the twin's, in place; the model itself is not changed.
 
         Args:
-            module: with the stored weights, on the CPU.
-            prefixes: of the names of parameters that are used.
+            module: module with the stored weights, on the CPU.
+            prefixes: prefixes of the names of parameters that are used.
         """
         if self.twin is not None and self.twin.kind.change is not None:
             self.twin.kind.change(module, self.twin.seed, prefixes)
@@ -177,7 +177,7 @@ class ModelSource(ABC):
     def card(
         self, *, sample_rate: int, output_dim: int | None, options: EncoderOptions, modules: Iterable[torch.nn.Module]
     ) -> ModelCard:
-        """The card of a model made of it.
+        """Make the card of a model from this source.
 
         Args:
             sample_rate, output_dim, options: see `ModelCard`.
@@ -199,7 +199,7 @@ class ModelSource(ABC):
 
 
 def untrained_card(card: ModelCard, twin: Twin) -> ModelCard:
-    """A card without the facts of trained weights, and with the origin of the twin."""
-    # Fresh weights have no licence; permuted ones are still somebody's work.
+    """Return a card without the facts of trained weights, and with the origin of the twin."""
+    # Fresh weights have no licence; permuted ones keep their licence.
     licence = None if twin.kind.is_fresh else card.licence
     return replace(card, paradigm=twin.kind.paradigm, licence=licence, trained_on=None)

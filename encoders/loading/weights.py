@@ -1,8 +1,7 @@
 """Weights of models that transformers does not have, loaded with every key accounted for.
 
 Published checkpoints of these encoders are mostly PyTorch files. They are read by torch's restricted unpickler, which
-builds tensors and plain containers and calls nothing else, and only after their hash was found to be the published
-one, where one is published.
+builds tensors and plain containers and calls nothing else. If a hash was published, it is checked first.
 """
 
 from __future__ import annotations
@@ -32,11 +31,11 @@ PICKLES = (".pt", ".pth", ".bin", ".ckpt")
 
 @dataclass(frozen=True)
 class Weights(ModelSource):
-    """The weights that a listed model is built with: a file, or fresh ones.
+    """The weights from which a listed model is built: a file, or fresh ones.
 
     Attributes:
         path: the file; None for fresh weights.
-        folder: where the user's copy lies, and perhaps a tokenizer beside it; None where it was fetched.
+        folder: folder of the user's copy, which may also hold a tokenizer; None if the file was downloaded.
         name, twin, paradigm, licence, trained_on: see `ModelSource`.
     """
 
@@ -50,7 +49,7 @@ class Weights(ModelSource):
 
     @cached_property
     def weights_sha256(self) -> str | None:
-        """SHA-256 of the file; None of a twin's weights."""
+        """SHA-256 of the file; None for a twin."""
         return None if self.path is None or self.twin is not None else sha256_of_file(self.path)
 
     @property
@@ -69,15 +68,15 @@ class Weights(ModelSource):
         *,
         unused: Sequence[str] = (),
     ) -> Module:
-        """The model, in evaluation mode.
+        """Build the model in evaluation mode.
 
         Args:
             make: builds the module with fresh weights, drawn from torch's generator on the CPU.
-            convert: from the file's tensors to the module's, by name.
-            unused: prefixes of converted names that the module does not have and need not have: heads.
+            convert: converts the file's tensors to the module's, by name.
+            unused: prefixes of converted names that the module need not have: heads.
 
         Raises:
-            ModelError: if the file cannot be read, or its tensors are not those of the module: each is named.
+            ModelError: the file cannot be read, or its tensors do not match the module; the message lists them.
         """
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.fresh_seed or 0)
@@ -89,10 +88,10 @@ class Weights(ModelSource):
 
 
 def read_tensors(path: Path) -> State:
-    """The tensors of a safetensors file or of a PyTorch file; of nested dictionaries, the one that holds tensors.
+    """Read the tensors of a safetensors or PyTorch file; in nested dictionaries, those in the one that holds tensors.
 
     Raises:
-        ModelError: if it is neither, is damaged, or holds something other than tensors and plain containers.
+        ModelError: it is neither, is damaged, or holds anything other than tensors and plain containers.
     """
     try:
         open_file(path).close()
@@ -100,12 +99,12 @@ def read_tensors(path: Path) -> State:
             return load_file(path)
         if path.suffix not in PICKLES:
             raise ModelError(f"it must be a .safetensors file or one of {', '.join(PICKLES)}")
-        # Some training scripts stored the state of their sampler beside the weights: arrays of numbers.
+        # Some training scripts stored the state of their sampler with the weights: arrays of numbers.
         harmless: list[Any] = [np.ndarray, np.dtype]
         harmless += [getattr(np.dtypes, name) for name in dir(np.dtypes) if name.endswith("DType")]
         multiarray = np._core.multiarray  # type: ignore[attr-defined]
         for function in (multiarray._reconstruct, multiarray.scalar):
-            # Files of before NumPy 2 have the second name.
+            # Files written before NumPy 2 have the second name.
             harmless += [function, (function, f"numpy.core.multiarray.{function.__name__}")]
         with torch.serialization.safe_globals(harmless):
             content = torch.load(path, map_location="cpu", weights_only=True)
@@ -114,12 +113,12 @@ def read_tensors(path: Path) -> State:
     except Exception as error:
         # Refused by the restricted unpickler.
         raise ModelError(
-            f"{path} holds something other than tensors, which could run code when read, and is refused: "
+            f"{path} holds something other than tensors, which could run code when read, so it was not loaded: "
             f"{(str(error).splitlines() or [''])[0]}"
         ) from error
     tensors = _find_tensors(content)
     if tensors is None:
-        raise ModelError(f"{path} holds no tensors by name")
+        raise ModelError(f"{path} holds no named tensors")
     return tensors
 
 
@@ -136,13 +135,13 @@ def _find_tensors(content: Any) -> State | None:
 
 
 def weight_problems(missing: Sequence[str], reshaped: Sequence[str], unexpected: Sequence[str]) -> list[str]:
-    """The problems with the names of some weights, a phrase each; empty where there are none."""
+    """Describe problems with the names or shapes of weights, one phrase each; empty if there are none."""
     kinds = (("missing", missing), ("of another shape", reshaped), ("unexpected", unexpected))
     return [f"{len(names)} {what}: {shown(sorted(names))}" for what, names in kinds if names]
 
 
 def load_exactly(module: torch.nn.Module, state: State, source: str, unused: Sequence[str] = ()) -> None:
-    """Give a module its weights; nothing may be missing, of another shape or left over.
+    """Load weights into a module; no weight may be missing, of another shape or left over.
 
     Args:
         module: the module.
@@ -151,7 +150,7 @@ def load_exactly(module: torch.nn.Module, state: State, source: str, unused: Seq
         unused: prefixes of names that may be left over.
 
     Raises:
-        ModelError: otherwise, with the names.
+        ModelError: the weights do not match; the message lists the names.
     """
     expected = module.state_dict()
     reshaped = [
@@ -162,5 +161,5 @@ def load_exactly(module: torch.nn.Module, state: State, source: str, unused: Seq
     left_over = [key for key in set(state) - set(expected) if not key.startswith(tuple(unused))]
     problems = weight_problems([key for key in expected if key not in state], reshaped, left_over)
     if problems:
-        raise ModelError(f"the weights in {source} are not those of a {type(module).__name__}: {'; '.join(problems)}")
+        raise ModelError(f"the weights in {source} do not match a {type(module).__name__}: {'; '.join(problems)}")
     module.load_state_dict({key: state[key] for key in expected})

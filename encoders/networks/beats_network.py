@@ -1,7 +1,7 @@
 """The network of BEATs (Chen et al., 2022, arXiv 2212.09058).
 
-The architecture and its published configuration: `encoder_layers` 12, `num_buckets` 320, `max_distance` 800, and so on,
-as https://github.com/microsoft/unilm/tree/master/beats has them in its checkpoints' ``cfg``. Modules bear the names of
+The architecture and its published configuration (`encoder_layers` 12, `num_buckets` 320, `max_distance` 800, and so on)
+as in the ``cfg`` of checkpoints from https://github.com/microsoft/unilm/tree/master/beats. Modules have the names of
 the checkpoint.
 """
 
@@ -42,14 +42,14 @@ class Beats(nn.Module):
         self.encoder = BeatsTransformer()
 
     def forward(self, log_mel: torch.Tensor, layers: Sequence[int | None] = (None,)) -> list[torch.Tensor]:
-        """Outputs of blocks for normalised log-mel spectrograms [n, frames, mels].
+        """Return outputs of blocks for normalised log-mel spectrograms [n, frames, mels].
 
         Args:
             log_mel: the spectrograms.
-            layers: 0 for the input of the first block, k for the output of block k, None for that of the last.
+            layers: 0 for the input of the first block, k for the output of block k, None for the last output.
 
         Returns:
-            [n, (frames // 16)·(mels // 16), dim] for each layer: patch by patch, the bands of one moment after one
+            [n, (frames // 16)·(mels // 16), dim] per layer: patch by patch, the bands of one moment after one
             another.
         """
         patches = self.patch_embedding(log_mel[:, None]).flatten(2).mT
@@ -73,7 +73,7 @@ class BeatsTransformer(nn.Module):
         nn.init.normal_(self.relative_attention_bias.weight, std=0.02)
 
     def forward(self, patches: torch.Tensor, layers: Sequence[int | None]) -> list[torch.Tensor]:
-        """States [n, patches, dim] of patches [n, patches, dim], for each of some layers."""
+        """Return states [n, patches, dim] of patches [n, patches, dim], for each of some layers."""
         position = functional.gelu(self.pos_conv(patches.mT)[..., :-1]).mT
         hidden: torch.Tensor = self.layer_norm(patches + position)
         buckets = position_buckets(patches.shape[1]).to(patches.device)
@@ -101,7 +101,7 @@ class BeatsBlock(nn.Module):
             nn.init.zeros_(linear.bias)
 
     def forward(self, hidden: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-        """[n, patches, dim] of [n, patches, dim] and the position bias [heads, patches, patches]."""
+        """Map [n, patches, dim] to the same shape, with the position bias [heads, patches, patches]."""
         hidden = self.self_attn_layer_norm(RESIDUAL_SCALE * hidden + self.self_attn(hidden, bias))
         forward = self.fc2(functional.gelu(self.fc1(hidden)))
         normalised: torch.Tensor = self.final_layer_norm(RESIDUAL_SCALE * hidden + forward)
@@ -131,7 +131,7 @@ class BeatsAttention(nn.Module):
         nn.init.zeros_(self.grep_linear.bias)
 
     def forward(self, hidden: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
-        """[n, patches, dim] of [n, patches, dim] and the position bias [heads, patches, patches]."""
+        """Map [n, patches, dim] to the same shape, with the position bias [heads, patches, patches]."""
         query, key, value = (
             project(hidden).unflatten(2, (HEADS, -1)).transpose(1, 2)
             for project in (self.q_proj, self.k_proj, self.v_proj)
@@ -144,15 +144,15 @@ class BeatsAttention(nn.Module):
 
 
 def position_buckets(count: int) -> torch.Tensor:
-    """Row of the bias table for each query and key: int64 [count, count].
+    """Return the row of the bias table for each query and key: int64 [count, count].
 
-    Half of the rows are for keys after the query. Of a half, the first half is for the distances 0, 1, 2, ...; the
-    rest for longer ones, on a logarithmic scale up to `MAX_DISTANCE` (Raffel et al., 2020, arXiv 1910.10683,
+    Half of the rows are for keys after the query. In each half, the first half is for the distances 0, 1, 2, ...; the
+    rest is for longer ones, on a logarithmic scale up to `MAX_DISTANCE` (Raffel et al., 2020, arXiv 1910.10683,
     section 2.1).
     """
     offset = torch.arange(count)[None, :] - torch.arange(count)[:, None]
     distance, half, exact = offset.abs(), BUCKETS // 2, BUCKETS // 4
-    # In float32 and in this order, so that a distance at the edge of a bucket falls where it did in training.
+    # In float32 and in this order, so that a distance at the edge of a bucket gets the same bucket as in training.
     scale = torch.log(distance.clamp_min(1).float() / exact) / math.log(MAX_DISTANCE / exact)
     far = (exact + (scale * (half - exact)).long()).clamp_max(half - 1)
     return torch.where(distance < exact, distance, far) + half * (offset > 0)

@@ -11,7 +11,7 @@ from ..front_ends.torchlibrosa import MELS, DecibelSpectrogram
 
 SAMPLE_RATE = 32_000
 BAND_EDGES = (50, 14_000)
-"""Hz, of all mel bands together."""
+"""Lower and upper edge of all mel bands together, in Hz."""
 
 CHANNELS = (64, 128, 256, 512, 1024, 2048)
 """Feature maps of the six convolutional blocks (arXiv 1912.10211, table of the CNNs)."""
@@ -21,7 +21,7 @@ HALVINGS = 5
 
 
 def dim_at(depth: int) -> int:
-    """Dimension of the frames after so many blocks."""
+    """Return the dimension of the frames after `depth` blocks."""
     return (MELS, *CHANNELS)[depth]
 
 
@@ -36,15 +36,16 @@ class ConvBlock(nn.Module):
         self.bn2 = nn.BatchNorm2d(outputs)
 
     def forward(self, maps: torch.Tensor) -> torch.Tensor:
-        """Feature maps [n, outputs, frames, bands] of maps [n, inputs, frames, bands]."""
+        """Map feature maps [n, inputs, frames, bands] to [n, outputs, frames, bands]."""
         maps = torch.relu(self.bn1(self.conv1(maps)))
         return torch.relu(self.bn2(self.conv2(maps)))
 
 
 class Cnn14(nn.Module):
-    """Cnn14 up to its embedding, without the layer that classifies; fresh weights are Glorot's (uniform).
+    """Cnn14 up to its embedding, without the classifier; fresh weights are Glorot's (uniform).
 
-    The paper's is for sound at 32 kHz; MS-CLAP trained one at 44.1 kHz, with the same window, hop and band edges.
+    The paper's network is for sound at 32 kHz; MS-CLAP trained one at 44.1 kHz, with the same window, hop and band
+    edges.
     """
 
     def __init__(self, sample_rate: int = SAMPLE_RATE) -> None:
@@ -59,11 +60,11 @@ class Cnn14(nn.Module):
         nn.init.zeros_(self.fc1.bias)
 
     def forward(self, log_mel: torch.Tensor, depths: Sequence[int]) -> list[torch.Tensor]:
-        """Frames [n, frames, dim] of spectrograms [n, frames, 64], for each of some depths.
+        """Return frames [n, frames, dim] of spectrograms [n, frames, 64], for each of some depths.
 
         Args:
-            log_mel: in decibels.
-            depths: numbers of blocks. 0 gives the normalised spectrogram, with 64 values a frame; k the feature
+            log_mel: spectrograms in decibels.
+            depths: numbers of blocks. 0 returns the normalised spectrogram, with 64 values per frame; k the feature
                 maps of block k averaged over frequency.
         """
         normalised: torch.Tensor = self.bn0(log_mel.transpose(1, 2)).transpose(1, 2)
@@ -77,5 +78,5 @@ class Cnn14(nn.Module):
         return [frames[depth] for depth in depths]
 
     def embed(self, frames: torch.Tensor) -> torch.Tensor:
-        """Embeddings [n, 2048] of the frames of the last block."""
+        """Return embeddings [n, 2048] of the frames of the last block."""
         return torch.relu(self.fc1(frames.amax(dim=1) + frames.mean(dim=1)))

@@ -1,7 +1,7 @@
 """The parts of HTSAT (Chen et al., 2022, arXiv 2202.00874) for the CLAP models, and the networks of MS-CLAP.
 
-HTSAT is a Swin transformer of four stages. Its input is a square image that a spectrogram of 64 bands and 1,024 frames
-is folded into: four segments of 256 frames, one below the other.
+HTSAT is a Swin transformer of four stages. Its input is a square image, folded from a spectrogram of 64 bands and
+1,024 frames: four segments of 256 frames, one below the other.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from .cnn14 import CHANNELS, Cnn14
 
 SAMPLE_RATE = 44_100
 BAND_EDGES = (50, 8000)
-"""Hz; of the mel filters of fresh weights (the package's config_2023.yml). A checkpoint holds its own."""
+"""Edges in Hz of the mel filters of fresh weights (the package's config_2023.yml). A checkpoint holds its own."""
 
 EMBEDDING_DIM = 1024
 
 
 def unfold_image(hidden: torch.Tensor, segments: int) -> torch.Tensor:
-    """Frames [n, segments · columns, dim] of patches of the folded image, averaged over frequency.
+    """Return frames [n, segments · columns, dim] from patches of the folded image, averaged over frequency.
 
     Args:
         hidden: [n, dim, rows, columns]; the first rows / `segments` rows are the bands of the first segment.
@@ -34,21 +34,21 @@ def unfold_image(hidden: torch.Tensor, segments: int) -> torch.Tensor:
 
 
 def segments_of_image(config: Any) -> int:
-    """Number of segments that HTSAT folds a spectrogram into."""
+    """Return the number of segments into which HTSAT folds a spectrogram."""
     return int(config.spec_size // config.num_mel_bins)
 
 
 def layer_dims(config: Any) -> list[int]:
-    """Dimension of HTSAT's frames at layer 0 (the patches) and after each stage."""
+    """Return the dimension of HTSAT's frames at layer 0 (the patches) and after each stage."""
     dims = [config.patch_embeds_hidden_size * 2**stage for stage in range(len(config.depths))]
     return [*dims, dims[-1]]
 
 
 def overlap_mean(windows: torch.Tensor) -> torch.Tensor:
-    """Frames [n, (windows + 1) / 2 · frames, dim] of a clip, from those of windows that overlap by half.
+    """Return frames [n, (windows + 1) / 2 · frames, dim] of a clip from windows that overlap by half.
 
     Args:
-        windows: [n, windows, frames, dim]; the frames of two windows for one moment are averaged.
+        windows: [n, windows, frames, dim]; frames of two windows for one moment are averaged.
     """
     clips, count, frames, dim = windows.shape
     hop = frames // 2
@@ -62,7 +62,7 @@ def overlap_mean(windows: torch.Tensor) -> torch.Tensor:
 
 
 def ms_clap_config() -> ClapAudioConfig:
-    """The configuration of HTSAT in MS-CLAP 2023: the defaults of transformers."""
+    """Return the configuration of HTSAT in MS-CLAP 2023: the defaults of transformers."""
     return ClapAudioConfig()
 
 
@@ -76,7 +76,7 @@ class Projection(nn.Module):
         self.layer_norm = nn.LayerNorm(outputs)
 
     def forward(self, latent: torch.Tensor) -> torch.Tensor:
-        """[n, outputs] of [n, inputs]."""
+        """Map [n, inputs] to [n, outputs]."""
         first = self.linear1(latent)
         projected: torch.Tensor = self.layer_norm(first + self.linear2(nn.functional.gelu(first)))
         return projected
@@ -94,17 +94,17 @@ class MsClap(nn.Module):
         for module in self.htsat.modules():
             index = getattr(module, "relative_position_index", None)
             if isinstance(index, torch.Tensor):
-                # Follows from the architecture, so that no checkpoint need hold it.
+                # Computed from the architecture, so that no checkpoint need hold it.
                 module.register_buffer("relative_position_index", index, persistent=False)
 
 
 def gpt2_config() -> GPT2Config:
-    """The configuration of `openai-community/gpt2`: the defaults of transformers."""
+    """Return the configuration of `openai-community/gpt2`: the defaults of transformers."""
     return GPT2Config()
 
 
 def bert_config() -> BertConfig:
-    """The configuration of `google-bert/bert-base-uncased`: the defaults of transformers."""
+    """Return the configuration of `google-bert/bert-base-uncased`: the defaults of transformers."""
     return BertConfig()
 
 
@@ -118,7 +118,7 @@ class Gpt2Text(nn.Module):
         self.projection = Projection(config.n_embd, EMBEDDING_DIM)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Embeddings [n, 1024] of tokens [n, tokens]."""
+        """Return embeddings [n, 1024] of tokens [n, tokens]."""
         projected: torch.Tensor = self.projection(self.base(input_ids=tokens, use_cache=False).last_hidden_state[:, -1])
         return projected
 
@@ -133,7 +133,7 @@ class BertText(nn.Module):
         self.projection = Projection(config.hidden_size, EMBEDDING_DIM)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Embeddings [n, 1024] of tokens [n, tokens]."""
+        """Return embeddings [n, 1024] of tokens [n, tokens]."""
         projected: torch.Tensor = self.projection(self.base(input_ids=tokens).last_hidden_state[:, 0])
         return projected
 
@@ -146,6 +146,6 @@ class ProjectedCnn14(Cnn14):
         self.projection = Projection(CHANNELS[-1], EMBEDDING_DIM)
 
     def embed(self, frames: torch.Tensor) -> torch.Tensor:
-        """Embeddings [n, 1024] of the frames of the last block."""
+        """Return embeddings [n, 1024] of the frames of the last block."""
         projected: torch.Tensor = self.projection(super().embed(frames))
         return projected

@@ -19,7 +19,7 @@ STRIDE = 10
 BANDS = (MELS - PATCH) // STRIDE + 1
 """Patches over frequency: 12."""
 MOMENTS = 99
-"""Positions in time that the model knows: the patches of 998 frames."""
+"""Number of positions in time that the model knows: the patches of 998 frames."""
 
 DIM = 768
 DEPTH = 12
@@ -37,7 +37,7 @@ class PasstAttention(nn.Module):
         self.proj = nn.Linear(DIM, DIM)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Tokens [n, tokens, 768] of tokens of the same shape."""
+        """Map tokens [n, tokens, 768] to the same shape."""
         queries, keys, values = self.qkv(tokens).unflatten(2, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)
         attended = nn.functional.scaled_dot_product_attention(queries, keys, values)
         projected: torch.Tensor = self.proj(attended.transpose(1, 2).flatten(2))
@@ -55,16 +55,16 @@ class PasstBlock(nn.Module):
         self.mlp = nn.Sequential(OrderedDict(fc1=nn.Linear(DIM, 4 * DIM), act=nn.GELU(), fc2=nn.Linear(4 * DIM, DIM)))
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Tokens [n, tokens, 768] of tokens of the same shape."""
+        """Map tokens [n, tokens, 768] to the same shape."""
         attended = tokens + self.attn(self.norm1(tokens))
         output: torch.Tensor = attended + self.mlp(self.norm2(attended))
         return output
 
 
 class Passt(nn.Module):
-    """PaSST-S without its classifiers; fresh weights are drawn as those of vision transformers are.
+    """PaSST-S without its classifiers; fresh weights are drawn as in vision transformers.
 
-    Positions are those of frequency plus those of time (arXiv 2110.05069, section 2).
+    Positions are the sum of frequency and time positions (arXiv 2110.05069, section 2).
     """
 
     def __init__(self) -> None:
@@ -86,14 +86,14 @@ class Passt(nn.Module):
                 nn.init.zeros_(module.bias)
 
     def forward(self, log_mel: torch.Tensor, layers: Sequence[int | None]) -> list[torch.Tensor]:
-        """Tokens [n, 2 + 12 · moments, 768] of spectrograms [n, 128, frames], for each of some layers.
+        """Return tokens [n, 2 + 12 · moments, 768] of spectrograms [n, 128, frames], for each of some layers.
 
         The class token and the distillation token come first, then all patches of the lowest band, and so on.
 
         Args:
-            log_mel: spectrograms of 16 frames at least, and of as many as there are positions at most.
-            layers: 0 for the input of the first block, k for the output of block k, None for that of the last,
-                normalised.
+            log_mel: spectrograms of at least 16 frames, and at most as many as there are positions.
+            layers: 0 for the input of the first block, k for the output of block k, None for the normalised output of
+                the last block.
         """
         patches = self.patch_embed(log_mel[:, None])
         patches = patches + self.time_new_pos_embed[..., : patches.shape[3]] + self.freq_new_pos_embed

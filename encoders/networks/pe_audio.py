@@ -30,7 +30,7 @@ class PeTextTower(PeAudioPreTrainedModel):  # type: ignore[no-untyped-call]
         self.post_init()  # type: ignore[no-untyped-call]
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
-        """Embeddings [n, dim] of tokens [n, tokens]: the state of the first token, projected."""
+        """Return embeddings [n, dim] of tokens [n, tokens]: the state of the first token, projected."""
         states = self.text_model(input_ids=tokens).last_hidden_state
         projected: torch.Tensor = self.text_audio_head(states[:, 0])
         return projected

@@ -1,13 +1,13 @@
-"""Networks that are small enough to be trained here, with their front ends and their tokenizer of words.
+"""Networks small enough to train within this package, with their front ends and their tokenizer of words.
 
-- A tiny CLAP that nothing has to be downloaded for. It is a `ClapModel` of transformers like any other:
-  training may start from it, and `ClapModel.from_pretrained` or `load_model` opens the folder that is saved.
-- A small text tower that is given the order of words from the beginning. Each word sees its neighbours, as an adjective
-  its noun, before any weight has learnt to look for them, and the mean over words is taken, so that no single token has
-  to gather all. docs/how-to/training.md compares a model that has it with the tiny `ClapModel`, whose text tower has
-  two layers of RoBERTa; it does not tell which of the differences does what.
+- A tiny CLAP that needs no download. It is a `ClapModel` of transformers like any other:
+  training may start from it, and `ClapModel.from_pretrained` or `load_model` opens the saved folder.
+- A small text tower that sees the order of words from the beginning. Each word sees its neighbours, as an adjective
+  its noun, before any weight is trained, and the mean over words is taken, so that no single token has
+  to collect everything. docs/how-to/training.md compares a model with it to the tiny `ClapModel`, whose text tower has
+  two layers of RoBERTa; it does not separate the effects of the differences.
 - A linear map of frozen embeddings of sound, and that text tower, into one space.
-- A small CLAP that a training begins with: sound is read frame after frame by a GRU, text by the small text tower.
+- A small CLAP as a start for training: a GRU reads sound frame by frame, the small text tower reads text.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ DIM = 128
 
 MELS = 32
 MAX_TOKENS = 77
-"""Tokens of a text, the first and the last, which stand for its ends, among them."""
+"""Maximum number of tokens of a text, including the first and the last, which mark its ends."""
 
 START, PAD, END, UNKNOWN = SPECIAL_TOKENS = ("<s>", "<pad>", "</s>", "<unk>")
-"""By their numbers, which are RoBERTa's."""
+"""Special tokens, in the order of their numbers, which are RoBERTa's."""
 
 
 @cache
 def shipped_words() -> tuple[str, ...]:
-    """The whole words of the vocabulary, in the order of the alphabet."""
+    """Return the whole words of the vocabulary, in alphabetical order."""
     groups = yaml.safe_load((files(__package__) / "tiny_clap_words.yaml").read_text("utf-8"))
     return tuple(sorted({word for words in groups.values() for word in words.split()}))
 
 
 def tiny_tokenizer(words: Iterable[str] | None = None) -> BertTokenizer:
-    """A tokenizer whose tokens are words; one that it does not have is spelt, so that none is unknown.
+    """Return a tokenizer whose tokens are words; a word outside its vocabulary is spelt, so that none is unknown.
 
     Letters lose case and accents. Letters and digits are tokens as well, at the beginning of a word and within it
     (WordPiece), and so are punctuation marks.
@@ -81,25 +81,25 @@ def tiny_tokenizer(words: Iterable[str] | None = None) -> BertTokenizer:
 
 
 def tiny_extractor() -> ClapFeatureExtractor:
-    """The front end: 501 frames of 10 s at 16 kHz, 32 bands up to 8 kHz; a shorter clip is followed by silence.
+    """Return the front end: 501 frames of 10 s at 16 kHz, 32 bands up to 8 kHz; silence follows a shorter clip.
 
-    Published models of CLAP repeat a shorter clip, by which "x, then y" becomes "x, y, x, y".
+    Published models of CLAP repeat a shorter clip, so that "x, then y" becomes "x, y, x, y".
     """
     return _extractor(MELS, hop=320)
 
 
 def tiny_clap(seed: int = 0, words: Iterable[str] | None = None) -> ClapModel:
-    """The model with fresh weights, in evaluation mode; torch's own generator stays as it is.
+    """Return the model with fresh weights, in evaluation mode; torch's own generator is not changed.
 
     HTSAT has two stages on an image of 128 × 128, RoBERTa two layers; both are 128 wide.
 
     Args:
-        seed: of the weights.
+        seed: seed of the weights.
         words: see `tiny_tokenizer`, whose tokens it knows.
     """
     audio = {
-        # The image's side over the patches' and the last stage's halving, 8, is that of the window: were it less,
-        # transformers would give the table of positions another shape.
+        # The image's side divided by the patches' side and by the last stage's halving equals the window, 8. If it were
+        # less, transformers would give the table of positions another shape.
         "spec_size": 128, "num_mel_bins": MELS, "patch_size": 8, "patch_stride": [8, 8], "window_size": 8,
         "depths": [1, 2], "num_attention_heads": [4, 8], "patch_embeds_hidden_size": 64, "hidden_size": 128,
         "num_hidden_layers": 2, "enable_fusion": False, "fusion_type": None, "hidden_dropout_prob": 0.0,
@@ -116,7 +116,7 @@ def tiny_clap(seed: int = 0, words: Iterable[str] | None = None) -> ClapModel:
 
 
 def _fresh(make: Callable[[], Network], seed: int) -> Network:
-    """A network with fresh weights of a seed, in evaluation mode; torch's own generator stays as it is."""
+    """Return a network with fresh weights of a seed, in evaluation mode; torch's own generator is not changed."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network = make()
@@ -132,26 +132,26 @@ def save_clap(model: ClapModel, folder: Path, words: Iterable[str] | None = None
 
 
 WIDTH = 128
-"""Width of the vectors of words."""
+"""Length of the vectors of words."""
 
 HEADS = 4
 POSITION_DEVIATION = 0.05
-"""Of fresh vectors of positions; those of words are standard normal."""
+"""Standard deviation of fresh position vectors; word vectors are standard normal."""
 
 
 class SmallText(nn.Module):
-    """Vectors of words, each with its neighbours' by a convolution, and a Transformer's layer over them.
+    """Vectors of words, each convolved with its neighbours, and a Transformer layer over them.
 
-    The layer normalises before its parts (Xiong et al., 2020, arXiv 2002.04745). What comes out is the mean over
-    tokens, under a linear map.
+    The layer normalises before its parts (Xiong et al., 2020, arXiv 2002.04745). Its output is averaged over
+    tokens and mapped linearly.
     """
 
     def __init__(self, vocabulary: int, max_tokens: int, output_dim: int, width: int = WIDTH) -> None:
-        """Fresh weights.
+        """Draw fresh weights.
 
         Args:
-            vocabulary: tokens of the tokenizer.
-            max_tokens: of a text.
+            vocabulary: number of tokens of the tokenizer.
+            max_tokens: maximum number of tokens of a text.
             output_dim: length of an embedding.
             width: see `WIDTH`; a multiple of `HEADS`.
         """
@@ -170,8 +170,8 @@ class SmallText(nn.Module):
 
         Args:
             ids: int64 [n, tokens].
-            mask: bool [n, tokens], False behind the end of a text, whose embedding does not depend on what is there;
-                None where all have as many tokens.
+            mask: bool [n, tokens], False after the end of a text; an embedding does not depend on values there.
+                None if all texts have equally many tokens.
         """
         words = self.words(ids)
         if mask is not None:
@@ -192,10 +192,10 @@ class _TextedModel(PreTrainedModel):  # type: ignore[no-untyped-call]
     text_model: SmallText
 
     def _init_weights(self, module: nn.Module) -> None:
-        """Fresh weights stay as torch has drawn them."""
+        """Keep fresh weights as torch has drawn them."""
 
     def embed_text(self, ids: torch.Tensor, mask: torch.Tensor | None = None) -> torch.Tensor:
-        """Texts as numbers of tokens [n, tokens] in the common space: [n, projection_dim], of unit length."""
+        """Embed texts, given as token numbers [n, tokens], in the shared space: [n, projection_dim], of unit length."""
         return nn.functional.normalize(self.text_model(ids, mask).float(), dim=-1)
 
 
@@ -203,7 +203,7 @@ INITIAL_SCALE = 1 / 0.07
 """The initial scale of cosines (Radford et al., 2021, arXiv 2103.00020, section 2.5)."""
 
 LEAST_DEVIATION = 1e-4
-"""Least deviation of a dimension, as a share of the largest: a dimension that hardly varies is not blown up."""
+"""Least deviation of a dimension, relative to the largest, so that a nearly constant one is not amplified."""
 
 
 class AlignedConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
@@ -224,24 +224,24 @@ class AlignedConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
         max_tokens: int = MAX_TOKENS,
         **rest: Any,
     ) -> None:
-        """Take the values.
+        """Set the values.
 
         Args:
             encoder: name of the frozen encoder, as `load_model` takes it.
             encoder_revision: see `ModelCard`.
-            encoder_seed: of the weights of a twin.
+            encoder_seed: seed of the weights of a twin.
             layer, pooling: see `EncoderOptions`.
             input_dim: length of its embeddings.
-            projection_dim: length of an embedding in the common space.
-            vocab_size: tokens of the tokenizer.
-            max_tokens: of a text, the first and the last, which stand for its ends, among them.
+            projection_dim: length of an embedding in the shared space.
+            vocab_size: number of tokens of the tokenizer.
+            max_tokens: maximum number of tokens of a text, including the first and the last, which mark its ends.
             rest: see `PretrainedConfig`.
         """
         self.encoder, self.encoder_revision, self.encoder_seed = encoder, encoder_revision, encoder_seed
         self.layer, self.pooling = layer, pooling
         self.input_dim, self.projection_dim = input_dim, projection_dim
         self.vocab_size, self.max_tokens = vocab_size, max_tokens
-        # transformers makes a name for each label, of as many as a file says; there are none here.
+        # transformers makes a name for each label, and a file may state any number; there are none here.
         rest.pop("num_labels", None)
         super().__init__(**rest)
 
@@ -254,7 +254,7 @@ class AlignedModel(_TextedModel):
     base_model_prefix = "aligned"
 
     def __init__(self, config: AlignedConfig) -> None:
-        """Fresh weights; the mean and the deviation of embeddings are 0 and 1."""
+        """Draw fresh weights; the mean and the deviation of embeddings are 0 and 1."""
         super().__init__(config)
         self.text_model = SmallText(config.vocab_size, config.max_tokens, config.projection_dim)
         self.audio_projection = nn.Linear(config.input_dim, config.projection_dim)
@@ -264,13 +264,14 @@ class AlignedModel(_TextedModel):
         self.post_init()  # type: ignore[no-untyped-call]
 
     def embed_audio(self, embeddings: torch.Tensor) -> torch.Tensor:
-        """Embeddings of the frozen encoder [n, input_dim] in the common space: [n, projection_dim], of unit length."""
+        """Map the frozen encoder's embeddings [n, input_dim] to the shared space: [n, projection_dim], of unit
+        length."""
         standard = (embeddings.float() - self.get_buffer("mean")) / self.get_buffer("deviation")
         return nn.functional.normalize(self.audio_projection(standard), dim=-1)
 
     @torch.no_grad()
     def measure(self, embeddings: torch.Tensor) -> None:
-        """Set mean and deviation to those of some embeddings [n, input_dim] of the frozen encoder."""
+        """Set mean and deviation from embeddings [n, input_dim] of the frozen encoder."""
         values = embeddings.double()
         deviation = values.std(dim=0, unbiased=False)
         least = max(LEAST_DEVIATION * float(deviation.max()), torch.finfo(torch.float32).tiny)
@@ -279,23 +280,23 @@ class AlignedModel(_TextedModel):
 
 
 def fresh_aligned(config: AlignedConfig, seed: int) -> AlignedModel:
-    """The model with fresh weights, in evaluation mode; torch's own generator stays as it is."""
+    """Return the model with fresh weights, in evaluation mode; torch's own generator is not changed."""
     return _fresh(lambda: AlignedModel(config), seed)
 
 
 SMALL_MELS = 64
 
 LEAST_DECIBELS = 1e-3
-"""Least deviation of a band in decibels: a band that hardly varies is not blown up."""
+"""Least deviation of a band in decibels, so that a nearly constant band is not amplified."""
 
 
 def small_extractor() -> ClapFeatureExtractor:
-    """The front end: 251 frames of 10 s at 16 kHz, 64 bands up to 8 kHz; a shorter clip is followed by silence."""
+    """Return the front end: 251 frames of 10 s at 16 kHz, 64 bands up to 8 kHz; silence follows a shorter clip."""
     return _extractor(SMALL_MELS, hop=640)
 
 
 def _extractor(bands: int, hop: int) -> ClapFeatureExtractor:
-    """A front end of so many bands, a frame every `hop` samples."""
+    """Return a front end with `bands` bands and a frame every `hop` samples."""
     return ClapFeatureExtractor(
         feature_size=bands,
         sampling_rate=SAMPLE_RATE,
@@ -323,32 +324,32 @@ class SmallClapConfig(PretrainedConfig):  # type: ignore[no-untyped-call]
         max_tokens: int = MAX_TOKENS,
         **rest: Any,
     ) -> None:
-        """Take the values.
+        """Set the values.
 
         Args:
             num_mel_bins: bands of the front end.
-            hidden_size: of the convolutions, of the state behind them, and of the vectors of words.
+            hidden_size: width of the convolutions, of the state after them, and of the word vectors.
             projection_dim: length of an embedding.
-            vocab_size: tokens of the tokenizer.
-            max_tokens: of a text, the first and the last, which stand for its ends, among them.
+            vocab_size: number of tokens of the tokenizer.
+            max_tokens: maximum number of tokens of a text, including the first and the last, which mark its ends.
             rest: see `PretrainedConfig`.
         """
         self.num_mel_bins, self.hidden_size, self.projection_dim = num_mel_bins, hidden_size, projection_dim
         self.vocab_size, self.max_tokens = vocab_size, max_tokens
-        # transformers makes a name for each label, of as many as a file says; there are none here.
+        # transformers makes a name for each label, and a file may state any number; there are none here.
         rest.pop("num_labels", None)
         super().__init__(**rest)
 
 
 class SmallAudio(nn.Module):
-    """Two convolutions that each halve the frames, a GRU over them, and its last state beside the mean of all."""
+    """Two convolutions that each halve the frames, a GRU over them; its last state and the mean of all states."""
 
     def __init__(self, bands: int, width: int, output_dim: int) -> None:
-        """Fresh weights; the mean and the deviation of bands are 0 and 1.
+        """Draw fresh weights; the mean and the deviation of bands are 0 and 1.
 
         Args:
-            bands: of the spectrogram.
-            width: of convolutions and state.
+            bands: number of bands of the spectrogram.
+            width: width of convolutions and state.
             output_dim: length of an embedding.
         """
         super().__init__()
@@ -370,7 +371,7 @@ class SmallAudio(nn.Module):
         self.register_buffer("deviation", torch.ones(bands))
 
     def forward(self, log_mel: torch.Tensor) -> torch.Tensor:
-        """Embed clips: [n, output_dim], of spectrograms [n, frames, bands] in decibels."""
+        """Embed clips: [n, output_dim], from spectrograms [n, frames, bands] in decibels."""
         standard = (log_mel.float() - self.get_buffer("mean")) / self.get_buffer("deviation")
         states, _ = self.reader(self.norm(self.convolutions(standard.mT).mT))
         embeddings: torch.Tensor = self.projection(torch.cat([states[:, -1], states.mean(dim=1)], dim=1))
@@ -378,7 +379,7 @@ class SmallAudio(nn.Module):
 
     @torch.no_grad()
     def measure(self, log_mel: torch.Tensor) -> None:
-        """Set mean and deviation of bands to those of some spectrograms [n, frames, bands]."""
+        """Set mean and deviation of bands from spectrograms [n, frames, bands]."""
         values = log_mel.double().flatten(0, -2)
         self.get_buffer("mean").copy_(values.mean(dim=0))
         self.get_buffer("deviation").copy_(values.std(dim=0, unbiased=False).clamp(min=LEAST_DECIBELS))
@@ -400,15 +401,16 @@ class SmallClapModel(_TextedModel):
         self.post_init()  # type: ignore[no-untyped-call]
 
     def embed_audio(self, log_mel: torch.Tensor) -> torch.Tensor:
-        """Spectrograms [n, frames, bands] in decibels in the common space: [n, projection_dim], of unit length."""
+        """Embed spectrograms [n, frames, bands] in decibels in the shared space: [n, projection_dim], of unit
+        length."""
         return nn.functional.normalize(self.audio_model(log_mel).float(), dim=-1)
 
 
 def fresh_small_clap(vocabulary: int, seed: int = 0) -> SmallClapModel:
-    """The model with fresh weights, in evaluation mode; torch's own generator stays as it is.
+    """Return the model with fresh weights, in evaluation mode; torch's own generator is not changed.
 
     Args:
-        vocabulary: tokens of the tokenizer.
-        seed: of the weights.
+        vocabulary: number of tokens of the tokenizer.
+        seed: seed of the weights.
     """
     return _fresh(lambda: SmallClapModel(SmallClapConfig(vocab_size=vocabulary)), seed)

@@ -67,7 +67,7 @@ WRONG = {
     "compare --figure": ("x.gif", "x.gif must end in .pdf, .svg or .png"),
     "board --port": ("70000", "--port is 70000; it must be from 1 to 65535"),
     "report --out": ("empty", "empty is a folder; give the report the name of a file"),
-    "train --out": ("notes.txt", "notes.txt is a file; --out is a folder"),
+    "train --out": ("notes.txt", "notes.txt is a file; --out must be a folder"),
     "--format": ("latx", "unknown format 'latx'; did you mean 'latex'"),
     "--table": ("sumary", "there is no table 'sumary'; did you mean 'summary'"),
     "--training-captions": ("nowhere.csv", "nowhere.csv"),
@@ -83,7 +83,7 @@ WRONG = {
     "--stages": ("contrast:3", "did you mean 'contrastive'"),
     "--push": ("clap", "--push is 'clap'; it must be ORG/NAME"),
     "--recordings": ("nowhere", "'nowhere' is not a folder"),
-    "--org": ("la/b/c", "--org is 'la/b/c'; it is the name of an organisation"),
+    "--org": ("la/b/c", "--org is 'la/b/c'; give the name of an organisation"),
     "--results": ("nowhere", "no results at nowhere"),
 }
 """By the option, or command and option: a wrong value, and what is said of it."""

@@ -310,7 +310,7 @@ class TestCheck:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"settings": {"seeds": []}}, r"seeds are \[\]"),
+            ({"settings": {"seeds": []}}, r"seeds is \[\]"),
             ({"device": "cuda:99"}, "cannot use device 'cuda:99'"),
             ({"max_clips": 3}, "max_clips is 3"),
         ],
@@ -524,9 +524,9 @@ class TestRecordings:
             (
                 tmp_path / "text",
                 {},
-                r"holds no sound file; looked for are \.wav, \.flac, .*'notes\.txt' ends in \.txt, which is no sound",
+                r"contains no sound file \(\.wav, \.flac, .*'notes\.txt' ends in \.txt, which is not a",
             ),
-            (folder / "nowhere", {}, r"nowhere' is not a folder; recordings are in one"),
+            (folder / "nowhere", {}, r"nowhere' is not a folder; give a folder with sound files"),
             (folder / "0.wav", {}, r"0\.wav' is not a folder"),
             (folder, {"skip_invalid": True}, few),
             (folder, {"max_clips": 9}, "max_clips is 9; it must be 10 or more"),
