@@ -97,7 +97,7 @@ MODELS = [
 
 VALUES = [
     ("run --batch-size 1000", "batch_size is 1000; it must be a whole number from 1 to 64"),
-    ("evaluate random --set seeds=x", "seeds are 'x'; give the number of fits"),
+    ("evaluate random --set seeds=x", "seeds is 'x'; give the number of fits"),
     ("evaluate random --seeds 1 --set seeds=2", "--seeds and --set seeds=... are both given"),
     ("evaluate random --set max_steps", "--set is 'max_steps'; it takes NAME=VALUE"),
     ("evaluate random --set seed=1 --set seed=2", "--set has seed twice"),
@@ -141,7 +141,7 @@ DATA = [
     ("data street.csv", "its sound files were not found. Give their folder with --set audio=FOLDER"),
     ("data street.csv --set audio=animals", "street.csv:2: 'dog' lasts from 0.5 to 0.1 s"),
     ("data nameless.csv --set audio=animals --set label=animal", "nowhere.wav"),
-    ("evaluate random --data questions.csv", "questions.csv has no audio column"),
+    ("evaluate random --data questions.csv", "questions.csv has no column of audio"),
     ("data broken", "'x.wav' cannot be read"),
     ("data lists.yaml", "lists.yaml must have lines like 'seed: 1'"),
     ("data open.yaml", "open.yaml is not YAML"),
@@ -170,7 +170,7 @@ DATA = [
         "cannot be used for any recipe: transforms: there are 1 recordings in 1 groups",
     ),
     ("data animals --write nowhere/x.yaml", "--write is 'nowhere/x.yaml', and there is no folder 'nowhere'"),
-    ("captions table.csv", "has the columns file_name, animal; captions are in caption"),
+    ("captions table.csv", "has the columns file_name, animal; captions must be in caption"),
     ("captions notes.txt --set seed=7", "captions are read from notes.txt or from data (--set); give one of both"),
     ("captions empty.txt", "has no caption"),
 ]
@@ -188,7 +188,7 @@ LABELS = [
     (f"{LABELLED}columns=onset", "columns has 'onset'; give FIELD=HEADING"),
     (f"{LABELLED}columns=onset=a,onset=b", "columns has 'onset' twice"),
     (f"{LABELLED}columns=onset=a --set format=desed", "the columns of desed are fixed"),
-    (f"{LABELLED}columns=onset=a", "to be named: there is none for label, offset (or length)"),
+    (f"{LABELLED}columns=onset=a", "give the columns of the table: there is none for label, offset (or length)"),
     (f"{LABELLED}durations=none.tsv", "durations is 'none.tsv', which does not exist"),
     (f"{LABELLED}resolution=nan", "resolution is 'nan'; it is a number from 0 below 60"),
     (f"{LABELLED}label=class", "which is strong labels of recordings; it applies to recordings"),
@@ -209,7 +209,7 @@ LABELS = [
 
 MODELS_THAT_ANSWER = [
     ("evaluate first --set prompt=raeson", "prompt is 'raeson'; it is one of direct, text, reason: did you mean"),
-    ("run first --set prompt=reason --set scoring=letters", "the prompt 'reason' has a model write its reasons first"),
+    ("run first --set prompt=reason --set scoring=letters", "the prompt 'reason' asks for reasoning first"),
     ("evaluate random --tasks a_coat --set prompt=reason", "prompt"),
     ("evaluate rms --tasks a_coat --set spread=true", "spread only affects audio language models"),
     ("evaluate rms --tasks a_coat --set temperature=none", "temperature only affects models behind a server"),

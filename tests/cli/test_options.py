@@ -39,7 +39,7 @@ WRONG = {
     "--benchmark": ("goat", "unknown benchmark 'goat'; did you mean 'coat'"),
     "--data": ("./nowhere", "nowhere"),
     "--preset": ("ful", "unknown preset 'ful'; did you mean 'full'"),
-    "data --preset": ("full", "--preset full another one; give one"),
+    "data --preset": ("full", "and --preset full are different presets; give one"),
     "--presets": ("ful", "unknown preset 'ful'; did you mean 'full'"),
     "--set": ("sed=7", "there is no setting 'sed'; did you mean 'seed'"),
     "check-model --set": ("poling=max", "there is no setting 'poling'; did you mean 'pooling'"),
