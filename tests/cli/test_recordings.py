@@ -111,7 +111,7 @@ def test_what_has_no_labels_says_where_they_come_from(sounds, run, tmp_path, cap
     assert without_questions.startswith(
         f"note: polybench, polybench_apart and polybench_atoms are left out: {sounds} has no labels; questions are"
     )
-    assert "has no labels; prompts are made of classes: " in without_prompts
+    assert "has no labels; prompts are made from classes: " in without_prompts
     assert without_prompts.endswith("; give a column of metadata.csv with --set label=COLUMN: animal")
 
 
