@@ -25,7 +25,7 @@ def main(results: str, printed: str) -> None:
     assert standings["comp_a_order"] is Standing.ABOVE
     text = Path(printed).read_text("utf-8")
     *before, last = text.splitlines()
-    assert re.fullmatch(r"The report is .*report\.html: open it in a browser\.", last)
+    assert re.fullmatch(r"The report is .*report\.html: open it in a browser\. audio-compositionality compare .*", last)
     said = " ".join(" ".join(before).split())
     assert said.endswith(" ".join(verdicts.text.split())), "the verdict comes last, above the path of the report"
     assert "compa-clap-tiny (trained on data from our generator)" in said

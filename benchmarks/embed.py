@@ -44,7 +44,7 @@ def _embed(name: str, folder: Path) -> None:
             model.forward(features)
 
     def whole() -> None:
-        embed_configuration(model, configuration, RunOptions(store=folder / "store", force=True, progress=False))
+        embed_configuration(model, configuration, RunOptions(cache=folder / "store", force=True, progress=False))
 
     bare()
     # Taken in turns, and the median of the ratios: a machine whose speed drifts slows both of a pair.

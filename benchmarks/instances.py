@@ -72,7 +72,7 @@ def _measured() -> dict[str, Any]:
 
     with tempfile.TemporaryDirectory() as folder:
         model = Stored()
-        options = RunOptions(store=Path(folder), progress=False)
+        options = RunOptions(cache=Path(folder), progress=False)
         store = open_store(model, configuration, options)
         for shard in range(store.num_shards):
             store.write(shard, EmbeddingShard(noise[list(store.numbers(shard))], {}))

@@ -129,13 +129,13 @@ def add_batch_size(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_store(parser: argparse._ActionsContainer) -> None:
-    """Add `options.store`."""
+def add_cache(parser: argparse._ActionsContainer) -> None:
+    """Add `options.cache`."""
     parser.add_argument(
-        "--store",
+        "--cache",
         type=Path,
         metavar="DIR",
-        help="folder that keeps embeddings and answers; default in the user's cache",
+        help="folder of cached embeddings and answers; default: below the user's cache folder",
     )
 
 

@@ -14,7 +14,7 @@ from .arguments import GO_ON, Command
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the command's arguments."""
     arguments.add_models(parser)
-    scoring.add_scoring(parser, store=False)
+    scoring.add_scoring(parser, cache=False)
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="folder for the embeddings")
 
 
@@ -22,7 +22,7 @@ def run(options: argparse.Namespace) -> None:
     """Embed the configurations that the tasks need with every model."""
     arguments.check_models(options.models)
     request = scoring.read_request(options, options.out, scores=False)
-    how = request.how.changed(store=options.out)
+    how = request.how.changed(cache=options.out)
     from audio_compositionality.evaluator.run.embeddings import embed_at_layers, models_by_pass
     from audio_compositionality.evaluator.run.outputs import can_do
 
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> None:
 COMMAND = Command(
     summary="write the embeddings of every clip",
     description="Embed every clip with models. Each configuration of the data gets a folder of safetensors files of 64 "
-    "clips each; `evaluate --store DIR` takes them from there.",
+    "clips each; `evaluate --cache DIR` takes them from there.",
     add_arguments=add_arguments,
     run=run,
     examples="""\

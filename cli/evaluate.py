@@ -6,7 +6,7 @@ import argparse
 
 from . import arguments, scoring
 from .arguments import GO_ON, Command
-from .scoring import print_end, print_result
+from .scoring import kept_outputs, print_end, print_result
 
 _EXAMPLES = """\
   audio-compositionality evaluate whisper-base --benchmark axes --data full --set seed=7 --out results-seed-7
@@ -41,7 +41,9 @@ def run(options: argparse.Namespace) -> None:
     request.check_used(models, tasks)
     results = evaluate_models(models, data, tasks, how, on_result=print_result, leave_out=True)
     if processes.is_main:
-        print_end(results, options, how.store, data if isinstance(data, HeldData) else None)
+        print_end(results, options, data if isinstance(data, HeldData) else None)
+        print(f"Results are in {options.out}, {kept_outputs(tasks)} in {how.cache}.")
+        print(arguments.next_line(options, "compare", str(options.out), kept=()))
 
 
 COMMAND = Command(

@@ -103,7 +103,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="the baselines' results, a folder for each preset; existing ones are used; default results-baselines",
     )
-    arguments.add_store(group)
+    arguments.add_cache(group)
     arguments.add_device(group)
     for subparser in (dataset, metrics, leaderboard):
         arguments.add_org(subparser)
@@ -152,7 +152,7 @@ def run(options: argparse.Namespace) -> int | None:
 def _push_leaderboard(options: argparse.Namespace, how: dict[str, Any]) -> None:
     """Push the leaderboard, with its first results: given ones, or those of the baselines that it lacks."""
     arguments.check_output(options.out, "--out")
-    arguments.check_output(options.store, "--store")
+    arguments.check_output(options.cache, "--cache")
     presets: list[str] = []
     if not options.results and not options.no_baselines:
         from audio_compositionality.dataset_builder.rendered import rendered_preset
@@ -174,7 +174,7 @@ def _push_leaderboard(options: argparse.Namespace, how: dict[str, Any]) -> None:
     from audio_compositionality.push_scripts.submit import submit_results
 
     print("\n".join(reports.leaderboard_lines(push_leaderboard(options.org, **how))), flush=True)
-    sending: dict[str, Any] = {"store": options.store, "device": options.device, "progress": True}
+    sending: dict[str, Any] = {"cache": options.cache, "device": options.device, "progress": True}
     sending["pull_request"] = options.create_pr
     if options.results:
         submitted = submit_results(options.results, options.org, dry_run=options.dry_run, **sending)

@@ -76,7 +76,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_settings(parser)
     data_options.add_skip_invalid(parser)
-    arguments.add_store(parser)
+    arguments.add_cache(parser)
     parser.add_argument(
         "--out", type=Path, metavar="FILE", help="all answers with their scores, as FILE.csv or FILE.json"
     )
@@ -87,7 +87,7 @@ def run(options: argparse.Namespace) -> int:
     for path in options.answers:
         if not path.exists():
             raise InputError(f"no answers at {path}: there is no such file or folder")
-    arguments.check_output(options.store, "--store")
+    arguments.check_output(options.cache, "--cache")
     if options.set and options.data is None:
         raise InputError("--set is of --data; give the questions, or leave it out")
     if options.in_order and options.data is None:
@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> int:
     from audio_compositionality.evaluator.rescore import every_answer, rescore, tables_of
 
     rule = _rule(options)
-    where = {"data": options.data, "store": options.store, "column": options.column}
+    where = {"data": options.data, "cache": options.cache, "column": options.column}
     logs = [log for path in options.answers for log in read_logs(path, **where)]
     rows = None
     if options.data is not None and any(log.rows is None for log in logs):

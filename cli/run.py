@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -76,17 +77,15 @@ def run(options: argparse.Namespace) -> None:
     if options.dry_run:
         _tell_costs(options, request, plan, data, given, processes)
         return
-    store = request.how.store
     if processes.is_main:
         networks, takes = plan.names[len(plan.baselines) :], ""
         if is_preset and data.source == "mini":
             of_networks = "a few minutes, and on a CPU one to ten a model" if networks else "one to four minutes"
             takes = f", which takes {'a minute or two' if networks[:1] == (BOXED,) else of_networks}"
-        more = f" and {', '.join(networks)}" if networks else ""
         where = f"the preset {data.source}" if is_preset else data.source
         print(
-            f"Scoring {', '.join(plan.baselines)}{more} on {where}{takes}. Existing results in "
-            f"{options.out} and {kept_outputs(plan.tasks)} in {store} are used.",
+            f"Scoring {listed(plan.names)} on {where}{takes}. Results go to {options.out}, "
+            f"{kept_outputs(plan.tasks)} to {request.how.cache}; existing ones are used.",
             flush=True,
         )
     # The user's models first: their first scores are what is waited for.
@@ -103,19 +102,20 @@ def run(options: argparse.Namespace) -> None:
     )
     if processes.is_main:
         brought = data if isinstance(data, HeldData) else data.source
-        verdicts = print_end(results, options, store, None if is_preset else brought)
+        verdicts = print_end(results, options, None if is_preset else brought)
         from audio_compositionality.evaluator.report.page import write_verdicts
 
         # Of all results in the folder, earlier ones too.
         page, progress = options.out / "report.html", sys.stderr.isatty()
+        compare = shlex.join(["audio-compositionality", "compare", str(options.out)])
         try:
             path = write_verdicts(verdicts, page, command=options.typed, progress=progress)
         except (OSError, AudioCompositionalityError) as error:
             print(f"note: there is no report: {error}", file=sys.stderr)
         else:
-            print(f"The report is {path}: open it in a browser.")
+            print(f"The report is {path}: open it in a browser. {compare} prints the differences.")
         if options.models:
-            kept = {"data", "store"}
+            kept = {"data", "cache"}
             print(arguments.next_line(options, "submit", str(options.out), "--check", kept=kept))
 
 
@@ -189,7 +189,7 @@ def _tell_costs(
         print(
             f"Would ask {questions:,} questions, less those with stored answers; the time of each depends on the model."
         )
-    print(f"Results would go to {options.out}, {kept_outputs(plan.tasks)} to {request.how.store}.")
+    print(f"Results would go to {options.out}, {kept_outputs(plan.tasks)} to {request.how.cache}.")
 
 
 _PLAIN = {"layer": None, "pooling": None, "compile": False}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,20 +36,20 @@ _OF_SERVERS = frozenset({"deadline", "token_limit_name", "temperature", "audio_f
 """Settings of models that only affect those behind a server."""
 
 
-def add_scoring(parser: argparse.ArgumentParser, *, store: bool = True) -> None:
+def add_scoring(parser: argparse.ArgumentParser, *, cache: bool = True) -> None:
     """Add tasks, data, settings, and options of embedding: `read_request` reads them.
 
     Args:
         parser: to add to.
-        store: whether the user chooses the folder of the store.
+        cache: whether to add --cache.
     """
     arguments.add_tasks(parser)
     data_options.add_data(parser)
     add_layer(parser)
     arguments.add_device(parser)
     arguments.add_batch_size(parser)
-    if store:
-        arguments.add_store(parser)
+    if cache:
+        arguments.add_cache(parser)
     data_options.add_skip_invalid(parser)
     arguments.add_force(parser)
 
@@ -178,7 +177,7 @@ def read_request(options: argparse.Namespace, out: Path | None = None, *, scores
             if problems:
                 raise problems[0]
     arguments.check_output(out, "--out")
-    arguments.check_output(getattr(options, "store", None), "--store")
+    arguments.check_output(getattr(options, "cache", None), "--cache")
     typed = frozenset({*of_model, *of_run})
     # The protocol of a preset: ``paper`` of ``paper-mini``.
     reading = spec.reading
@@ -189,7 +188,7 @@ def read_request(options: argparse.Namespace, out: Path | None = None, *, scores
         batch_size=options.batch_size,
         device=options.device,
         out=out,
-        store=getattr(options, "store", None) or store_root(),
+        cache=getattr(options, "cache", None) or store_root(),
         settings=of_tasks,
         skip_invalid=options.skip_invalid,
         force=options.force,
@@ -364,7 +363,7 @@ def loaded_encoders(
 
 
 def kept_outputs(tasks: Sequence[Task]) -> str:
-    """The kinds of stored outputs for some tasks: embeddings, answers, or both."""
+    """The kinds of cached outputs for some tasks: embeddings, answers, or both."""
     from audio_compositionality.encoders.base import LANGUAGE_MODEL
 
     answers = {task.info.needs == LANGUAGE_MODEL for task in tasks}
@@ -392,16 +391,14 @@ def print_result(result: Result) -> None:
 def print_end(
     results: Sequence[Result],
     options: argparse.Namespace,
-    store: Path | None,
     data: HeldData[Any] | str | None = None,
 ) -> Verdicts:
-    """Print the tables of all results, the place of everything, and the verdict, which comes last to be read first.
+    """Print the tables of all results and the verdict.
 
     Args:
         results: of this run.
         options: its folder of results, and whether definitions are wanted.
-        store: the folder of outputs; None where there is none.
-        data: of the results in the folder, where these do not state them.
+        data: the data of the results in the folder, if these do not state them.
 
     Returns:
         the verdicts on all models with results in the folder.
@@ -409,20 +406,15 @@ def print_end(
     from audio_compositionality.evaluator.compare.comparison import compare_results
     from audio_compositionality.evaluator.compare.model_verdicts import verdicts_of
     from audio_compositionality.evaluator.compare.tables import headline_table, results_tables
-    from audio_compositionality.tasks.registry import load_task
 
     for table in results_tables(results) if options.explain else [headline_table(results)]:
         print()
         print_table(table)
-    kept = "" if store is None else f", {kept_outputs([load_task(result.task) for result in results])} in {store}"
-    compare = shlex.join(["audio-compositionality", "compare", str(options.out)])
-    print(f"Result files are in {options.out}{kept}. {compare} prints the differences.")
     try:
         verdicts = verdicts_of(compare_results([options.out], data=data))
     except AudioCompositionalityError as error:
         # Such as an earlier result in another place of the folder.
         print(f"note: the verdict is on the results of this run alone: {error}", file=sys.stderr)
         verdicts = verdicts_of(compare_results(results, data=data))
-    print()
     print_wrapped(verdicts.text)
     return verdicts

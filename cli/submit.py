@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from audio_compositionality.support.errors import InputError
-from audio_compositionality.support.text import plain
+from audio_compositionality.support.text import listed
 
 from . import arguments
 from .arguments import GO_ON, Command
@@ -45,8 +45,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="only say of each result whether it can be submitted, and what is missing; needs no network",
     )
+    parser.add_argument(
+        "--model",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="submit the results of this model only; may be repeated; default: all models except the baselines that "
+        "come with the package",
+    )
     arguments.add_data_of_results(parser)
-    arguments.add_store(parser)
+    arguments.add_cache(parser)
     parser.add_argument(
         "--scores-only",
         action="store_true",
@@ -68,11 +76,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> int | None:
-    """Submit, and print what was sent; the exit status of a check is 1 where a result cannot be submitted."""
+    """Submit and print what was sent; the exit status of a check is 1 if a result cannot be submitted."""
     arguments.check_results(options.results)
-    arguments.check_output(options.store, "--store")
+    arguments.check_output(options.cache, "--cache")
+    if options.org is None and not options.check:
+        raise InputError("submit needs --org ORG, the owner of the leaderboard; --check works without")
+    # Imported after the arguments are checked: it takes seconds.
+    from audio_compositionality.push_scripts.submit import chosen_results, submission_check, submit_results
+
+    paths, left_out = chosen_results(options.results, options.model)
+    if left_out:
+        print(f"Left out: results of {listed(left_out)}, baselines of the package. --model NAME submits them.")
     making = {
-        "store": options.store,
+        "cache": options.cache,
         "with_outputs": not options.scores_only,
         "paradigm": options.paradigm,
         "licence": options.licence,
@@ -80,21 +96,15 @@ def run(options: argparse.Namespace) -> int | None:
         "progress": True,
     }
     if options.check:
-        from audio_compositionality.push_scripts.submit import submittable
-
-        checked = submittable(options.results, data=options.data, **making)
-        for one in checked:
-            print(f"{plain(one.label)}: {one.problem or 'can be submitted'}{one.note and f'; {one.note}'}")
-        problems = sum(bool(one.problem) for one in checked)
-        print(f"{len(checked) - problems} of {len(checked)} can be submitted.")
-        return 1 if problems else 0
-    if options.org is None:
-        raise InputError("submit needs --org ORG, whose leaderboard it is; --check works without")
+        lines, is_ready = submission_check(paths, data=options.data, **making)
+        print("\n".join(lines))
+        if not is_ready and options.results != [Path("results")]:
+            print("For results elsewhere than in the folder results, add --out DIR to the commands.")
+        return 0 if is_ready else 1
     from audio_compositionality.push_scripts.reports import submission_lines
-    from audio_compositionality.push_scripts.submit import submit_results
 
     submitted = submit_results(
-        options.results,
+        paths,
         options.org,
         data=options.data,
         model_card=options.model_card,

@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="folder of a submission or of several; its result.json; or the JSON file of a local result",
     )
     arguments.add_data_of_results(parser)
-    arguments.add_store(parser)
+    arguments.add_cache(parser)
     arguments.add_device(parser)
     parser.add_argument(
         "--explain", action="store_true", help="print every claimed and recomputed number with its tolerance"
@@ -56,14 +56,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> int:
     """Verify the results one after the other, and print the outcome."""
     arguments.check_results(options.results)
-    arguments.check_output(options.store, "--store")
+    arguments.check_output(options.cache, "--cache")
     from audio_compositionality.evaluator.submissions.verification import LEGEND, verify_paths
 
     status = 0
     outcomes = verify_paths(
         options.results,
         data=options.data,
-        store=options.store,
+        cache=options.cache,
         device=options.device,
         progress=True,
     )

@@ -1,4 +1,4 @@
-"""The data: recipes, the sound that they are made of, and data that are rendered, built and read.
+"""Data: recipes, their sounds, and data that are rendered, built and read.
 
-Embeddings and scores of them are made in other rooms.
+Embeddings and scores are made in other packages.
 """

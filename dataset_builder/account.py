@@ -1,4 +1,4 @@
-"""The account of what was read: every file of a folder and every row of a table, read or left out, with the reason."""
+"""The account of what was read: every file of a folder and every row of a table, with a reason if it was left out."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from typing import Any
 from audio_compositionality.support.text import listed, shown
 
 _PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|[\w./ -]{0,200}:\d+|\d[\d.,]*")
-"""Parts of a reason that differ from one file to the next: names, places and numbers."""
+"""Parts of a reason that differ between files: names, places and numbers."""
 
 _SHOWN = 8
-"""Labels, groups or conditions that a line names."""
+"""Most labels, groups or conditions that a line names."""
 
 
 @dataclass(frozen=True)
 class Account:
-    """What became of everything in a folder or table.
+    """A record of what was done with everything in a folder or table.
 
     Attributes:
         source: the data.
-        found: files, and rows whose file is not there.
-        read: names of those that are read.
-        left_out: names of all others, with the reason.
-        labels, groups, conditions: recordings of each.
-        columns: of the table, by heading: the field that a column is used as; empty where it is not used.
-        unit: of what is found.
-        one_group: labels whose recordings are all of one group, so that no split has them in training and in test.
+        found: files, and rows whose file is missing.
+        read: names of everything that was read.
+        left_out: reason by name, for everything that was left out.
+        labels, groups, conditions: number of recordings of each.
+        columns: for each heading of a table, the field that the column is used as; empty if it is not used.
+        unit: what is counted.
+        one_group: labels whose recordings all belong to one group, so that no split can have them in training and test.
     """
 
     source: str
@@ -44,7 +44,7 @@ class Account:
     one_group: tuple[str, ...] = ()
 
     def reasons(self) -> dict[str, list[str]]:
-        """The names of what is left out by reason; reasons that differ in names and numbers alone count as one."""
+        """Return names of what was left out, by reason; reasons that differ only in names and numbers are merged."""
         alike: dict[str, str] = {}
         names: dict[str, list[str]] = defaultdict(list)
         for name, why in self.left_out.items():
@@ -52,7 +52,8 @@ class Account:
         return dict(sorted(names.items(), key=lambda pair: -len(pair[1])))
 
     def lines(self) -> list[str]:
-        """The account in sentences: the sums first, then a line for each reason, and for labels and columns."""
+        """Return the account as sentences: the totals first, then a line for each reason, and for labels and
+        columns."""
         counts = f"{self.found:,} found, {len(self.read):,} read, {len(self.left_out):,} left out"
         lines = [f"{self.unit.capitalize()} of {self.source}: {counts}."]
         for why, (first, *more) in self.reasons().items():
@@ -62,7 +63,9 @@ class Account:
                 said = [f"{name or '(none)'} {count:,}" for name, count in of_what.items()]
                 lines.append(f"  {what} {len(of_what):,}: {shown(said, _SHOWN)}")
         if self.one_group:
-            lines.append(f"  in one group, so not both in training and in test: {shown(self.one_group, _SHOWN)}")
+            lines.append(
+                f"  labels with a single group, so in training or test, not both: {shown(self.one_group, _SHOWN)}"
+            )
         used = [f"{heading} (as {use})" if heading != use else heading for heading, use in self.columns.items() if use]
         unused = [heading for heading, use in self.columns.items() if not use]
         if self.columns:
@@ -70,7 +73,7 @@ class Account:
         return lines
 
     def values(self) -> dict[str, Any]:
-        """The account as JSON values."""
+        """Return the account as JSON values."""
         return {
             "source": self.source,
             "unit": self.unit,
@@ -86,6 +89,6 @@ class Account:
 
 
 def counts_of(names: Iterable[str]) -> dict[str, int]:
-    """The count of each name, the most frequent first; empty where no name says anything."""
+    """Return the count of each name, most frequent first; empty if all names are empty."""
     counts = Counter(names)
     return dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))) if any(counts) else {}

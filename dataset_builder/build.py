@@ -1,4 +1,4 @@
-"""Write data as a data set: Parquet shards with embedded audio, a card, a manifest."""
+"""Write data as a data set: Parquet shards with embedded audio, a card and a manifest."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ AudioFormat = Literal["flac", "wav"]
 LOCK_NAME = ".build.lock"
 
 BEGUN_NAME = ".begun.json"
-"""In the folder of a recipe while it is built: the digests of the finished shards."""
+"""File in a recipe's folder during its build: the digests of finished shards."""
 
 CLIPS_PER_SHARD = 400
-"""About 140 MB of FLAC or 256 MB of WAV (preset mini, clips of 10 s), well under the Hub's advised 500 MB; also the
-most that a killed build can lose."""
+"""About 140 MB of FLAC or 256 MB of WAV (preset mini, clips of 10 s), well below the 500 MB that the Hub recommends;
+also the most that an interrupted build can lose."""
 
 ROWS_PER_GROUP = 16
-"""Rows of a Parquet row group: a streaming reader fetches as many before its first row."""
+"""Rows of a Parquet row group: a streaming reader downloads this many before its first row."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class _PlannedShard:
 
 @dataclass(frozen=True)
 class _Job:
-    """A configuration that is built."""
+    """A configuration to build."""
 
     name: str
     recipe: Recipe[Any]
@@ -104,30 +104,30 @@ def build_dataset(
     progress: bool = True,
     on_sizes: Callable[[Sequence[BuiltSize]], object] | None = None,
 ) -> Path:
-    """Write data to a folder that `datasets.load_dataset` reads, one configuration a recipe.
+    """Write data to a folder that `datasets.load_dataset` reads, one configuration for each recipe.
 
-    The bytes of a shard depend on the recipe, its settings, the format and the versions of the encoding libraries
-    alone, not on ``workers``. A shard appears under its name only when it is complete; an interrupted build is
-    finished by another call, a finished configuration is left unchanged, and a further recipe is added to a folder
-    without changes to the others.
+    The bytes of a shard depend only on the recipe, its settings, the format and the versions of the encoding libraries,
+    not on ``workers``. A shard gets its name only when it is complete. An interrupted build is finished by another
+    call; finished configurations are left unchanged, and recipes can be added to a folder without changes to the
+    others.
 
     Args:
         preset: name of a preset, or rendered data.
-        out: the folder; made if it does not exist.
-        recipes: names of recipes; by default all that have the preset.
+        out: the folder; created if it does not exist.
+        recipes: names of recipes; by default all recipes that have the preset.
         changes: to settings of the preset; see `rendered_preset`.
-        audio_format: ``flac`` or ``wav``, both 16-bit: the same samples, FLAC at 55 % of the size (preset mini).
-        workers: threads that render and encode; default, the number of cores.
-        force: replace existing files of ``out`` in the places of these recipes' files.
+        audio_format: ``flac`` or ``wav``, both 16-bit with the same samples; FLAC takes 55 % of the size (preset mini).
+        workers: threads that render and encode; by default the number of cores.
+        force: replace existing files of these recipes in ``out``.
         progress: show a progress bar.
         on_sizes: called with the size of each recipe before anything is written; see `build_sizes`.
 
     Returns:
-        the folder.
+        The folder.
 
     Raises:
-        DatasetError: ``out`` holds other files, or the disk is full.
-        InputError: an unknown preset, setting or format, or workers below 1.
+        DatasetError: ``out`` contains other files, or the disk is full.
+        InputError: a preset, setting or format is unknown, or workers is below 1.
     """
     _check_format(audio_format)
     workers = (os.cpu_count() or 1) if workers is None else workers
@@ -136,28 +136,29 @@ def build_dataset(
     if isinstance(preset, str):
         data = rendered_preset(preset, recipes=recipes, **(changes or {}))
     elif changes:
-        raise InputError("changes apply to a preset; rendered data have settings of their own")
+        raise InputError("changes apply to a preset only; rendered data already have settings")
     else:
         data = preset if recipes is None else preset.only(recipes)
     folder = Path(out)
     try:
         if folder.exists() and not folder.is_dir():
-            raise DatasetError(f"{folder} is a file; give a folder")
+            raise DatasetError(f"{folder} is a file; give the path of a folder")
         folder.mkdir(parents=True, exist_ok=True)
         with locked(folder / LOCK_NAME) as held:
             if not held:
-                raise DatasetError(f"another build is running in {folder}; wait for it, or give another folder")
+                raise DatasetError(f"another build is running in {folder}; wait until it ends, or give another folder")
             try:
                 _build(data, folder, audio_format, workers, force, progress, on_sizes)
             finally:
-                # Removed before the lock ends, so that nobody uploads it with the rest; Windows keeps open files.
+                # Remove the lock file before the lock ends, so that nobody uploads it with the rest. Windows keeps open
+                # files.
                 with contextlib.suppress(OSError):
                     (folder / LOCK_NAME).unlink()
     except OSError as error:
         if error.errno not in (errno.ENOSPC, errno.EDQUOT):
             raise
         raise DatasetError(
-            f"the disk of {folder} is full; finished shards are kept: make room and run the same build again"
+            f"the disk of {folder} is full; finished shards are kept. Free some space and run the same build again"
         ) from error
     return folder
 
@@ -169,14 +170,14 @@ def _check_format(audio_format: str) -> None:
 
 @dataclass(frozen=True)
 class BuiltSize:
-    """How much a recipe takes when it is built, estimated from a few of its rows.
+    """The estimated size of a recipe when it is built, from a few of its rows.
 
     Attributes:
         recipe: its name.
         clips: number of clips; exact.
-        seconds: of sound.
-        megabytes: of audio, encoded.
-        taken: seconds that a clip takes to be rendered and encoded, on one thread.
+        seconds: seconds of sound.
+        megabytes: megabytes of encoded audio.
+        taken: seconds to render and encode a clip on one thread.
     """
 
     recipe: str
@@ -187,18 +188,18 @@ class BuiltSize:
 
 
 def build_sizes(data: RenderedData, audio_format: AudioFormat = "flac") -> list[BuiltSize]:
-    """The size of each recipe of some data, before it is built: rows are drawn, and a few of them rendered.
+    """Return the size of each recipe before a build: all rows are drawn, and a few are rendered.
 
     Raises:
         DatasetError: a recipe cannot be built.
-        InputError: an unknown format.
+        InputError: the format is unknown.
     """
     _check_format(audio_format)
     return [_size_of(_job(data, name, audio_format)) for name in data.recipes]
 
 
 _RENDERED = 6
-"""Rows of a recipe from which its size is estimated, evenly spaced."""
+"""Number of rows, evenly spaced, from which a recipe's size is estimated."""
 
 
 def _size_of(job: _Job) -> BuiltSize:
@@ -227,7 +228,7 @@ def _build(
     on_sizes: Callable[[Sequence[BuiltSize]], object] | None,
 ) -> None:
     before = _present(folder, data, audio_format, force)
-    # All rows are drawn before anything is written: refused settings leave no files behind.
+    # Draw all rows before anything is written, so that refused settings leave no files behind.
     jobs = [_job(data, name, audio_format) for name in data.recipes]
     if on_sizes is not None:
         on_sizes([_size_of(job) for job in jobs])
@@ -242,7 +243,7 @@ def _build(
                 try:
                     digests = parsed_sealed_json(read_file(begun), begun)
                 except DamagedError as error:
-                    warnings.warn(f"{error}; the shards beside it are written again", stacklevel=4)
+                    warnings.warn(f"{error}; its shards are written again", stacklevel=4)
             shards = {}
             missing = [index for shard in job.shards if not (folder / shard.name).exists() for index in shard.rows]
             clips = sum(len(job.recipe.clip_names(job.rows[index])) for index in missing)
@@ -257,7 +258,7 @@ def _build(
             manifest = Manifest({**manifest.recipes, job.name: built})
             write_whole(folder / MANIFEST_NAME, manifest.dumps())
             begun.unlink(missing_ok=True)
-    # Also of recipes that are unknown to this build.
+    # The manifest may also contain recipes that this build does not know.
     features = {
         name: Features.from_arrow_schema(pq.read_schema(folder / next(iter(built.shards))))
         for name, built in manifest.recipes.items()
@@ -267,8 +268,10 @@ def _build(
 
 
 def _present(folder: Path, data: RenderedData, audio_format: str, force: bool) -> dict[str, BuiltRecipe]:
-    """The configurations of the folder, without those that are rebuilt. The folder has to be new, empty, or of this
-    project; with ``force``, any."""
+    """Return the configurations in the folder, without those to rebuild.
+
+    The folder must be new, empty, or of this project; with ``force``, it may be any folder.
+    """
     before = None
     with contextlib.suppress(*[DatasetError] if force else []):
         before = Manifest.load(folder / MANIFEST_NAME)
@@ -278,15 +281,15 @@ def _present(folder: Path, data: RenderedData, audio_format: str, force: bool) -
     if before is None and any(path.name != LOCK_NAME for path in folder.iterdir()):
         places = "".join(f"{name}/, " for name in data.recipes)
         raise DatasetError(
-            f"{folder} is not empty and holds no data set of this project; give another folder, or --force to "
-            f"write into it ({places}{CARD_NAME} and {MANIFEST_NAME} there are replaced)"
+            f"{folder} is not empty and contains no data set of this project. Give another folder, or --force to "
+            f"write into it, which replaces {places}{CARD_NAME} and {MANIFEST_NAME}"
         )
     for name in held.keys() & set(data.recipes):
         present, fingerprint = held[name], data.configuration(name).fingerprint
         if (present.fingerprint, present.audio_format) != (fingerprint, audio_format):
             raise DatasetError(
-                f"{folder} holds another data set as {name} (fingerprint {present.fingerprint[:12]}, "
-                f"{present.audio_format}; this build is {fingerprint[:12]}, {audio_format}); give another "
+                f"{folder} contains different data under the name {name} (fingerprint {present.fingerprint[:12]}, "
+                f"{present.audio_format}; this build has {fingerprint[:12]}, {audio_format}). Give another "
                 "folder, or --force to replace it"
             )
     return held
@@ -295,7 +298,7 @@ def _present(folder: Path, data: RenderedData, audio_format: str, force: bool) -
 def _claim(
     data: RenderedData, folder: Path, before: Mapping[str, BuiltRecipe], jobs: Sequence[_Job], force: bool
 ) -> Manifest:
-    """Make the folder this build's. Returns the manifest with the new entries; configurations built before have their
+    """Write a manifest with this build's entries, and return it; configurations that were built before keep their
     shards."""
     kept = dict(before)
     for job in jobs:
@@ -313,8 +316,9 @@ def _claim(
         present = kept.get(name)
         if present is not None and (present.rows_sha256, present.rows_digest) != (entry.rows_sha256, entry.rows_digest):
             raise DatasetError(
-                f"{folder} holds other rows or columns of {name} under the same settings and version {entry.version}: "
-                "the recipe draws otherwise now, so raise its version, or --force to replace what was built"
+                f"{folder} contains other rows or columns of {name} with the same settings and version "
+                f"{entry.version}: "
+                "the recipe's code has changed. Raise its version, or give --force to replace what was built"
             )
         kept[name] = entry if present is None else replace(entry, shards=present.shards)
         if force and (folder / name).exists():
@@ -326,7 +330,9 @@ def _claim(
 
 def _job(data: RenderedData, name: str, audio_format: AudioFormat) -> _Job:
     if not RECIPE_NAME.fullmatch(name):
-        raise DatasetError(f"the recipe {name!r} cannot be built: a name has letters, digits and underscores")
+        raise DatasetError(
+            f"the recipe {name!r} cannot be built: its name may contain only letters, digits and underscores"
+        )
     configuration, recipe = data.configuration(name), load_recipe(name)
     features = configuration.features
     rendering = configuration.rendering
@@ -341,7 +347,7 @@ def _job(data: RenderedData, name: str, audio_format: AudioFormat) -> _Job:
 
 
 def _plan(name: str, recipe: Recipe[Any], rows: Sequence[Row]) -> Iterator[_PlannedShard]:
-    """All shards in order, each of at most `CLIPS_PER_SHARD` clips, or of one row."""
+    """Yield all shards in order, each of at most `CLIPS_PER_SHARD` clips, or of one row."""
     first = 0
     for split in recipe.splits:
         starts = [first]
@@ -361,8 +367,8 @@ def _plan(name: str, recipe: Recipe[Any], rows: Sequence[Row]) -> Iterator[_Plan
         first = stop
     if first < len(rows):
         raise DatasetError(
-            f"row {rows[first]['id']} is of the split {rows[first]['split']!r}; the rows of {name} come split by "
-            f"split, in the order {', '.join(recipe.splits)}"
+            f"row {rows[first]['id']} belongs to split {rows[first]['split']!r}; the rows of {name} must be sorted by "
+            f"split in the order {', '.join(recipe.splits)}"
         )
 
 
@@ -374,13 +380,13 @@ def _write_shard(
     pool: ThreadPoolExecutor,
     advance: Callable[[float], object],
 ) -> Shard:
-    """Write one shard, unless it is there with the digest that an earlier build kept."""
+    """Write one shard, unless it exists with the digest that an earlier build recorded."""
     path = folder / shard.name
     present = sha256_of_file(path) if path.exists() else None
     if present is None or present != digest:
         if present is not None:
-            reason = "its SHA-256 differs from the recorded one" if digest else "no SHA-256 of it is recorded"
-            warnings.warn(f"{path} could not be verified ({reason}): it is written again", stacklevel=5)
+            reason = "its SHA-256 differs from the recorded SHA-256" if digest else "no SHA-256 is recorded"
+            warnings.warn(f"{path} could not be verified ({reason}) and is written again", stacklevel=5)
         schema = job.features.arrow_schema
         schema = schema.with_metadata({**schema.metadata, FINGERPRINT_KEY: job.fingerprint.encode()})
         groups = [shard.rows[start : start + ROWS_PER_GROUP] for start in range(0, len(shard.rows), ROWS_PER_GROUP)]
@@ -388,14 +394,14 @@ def _write_shard(
         try:
             with pq.ParquetWriter(partial, schema, compression="zstd") as writer:
                 ahead: list[Future[Row]] = []
-                # A row group is written while the pool encodes the next one.
+                # Write a row group while the pool encodes the next one.
                 for group in [*groups, range(0)]:
                     current, ahead = ahead, [pool.submit(_encoded_row, job, index) for index in group]
                     if current:
                         rows = [future.result() for future in current]
                         writer.write_table(pa.Table.from_pylist(rows, schema=schema))
                         advance(sum(len(job.recipe.clip_names(row)) for row in rows))
-            # The file gets its name when its content is on the disk.
+            # The file gets its name once its content is on the disk.
             with open_file(partial) as file:
                 os.fsync(file.fileno())
             partial.replace(path)
@@ -406,7 +412,7 @@ def _write_shard(
 
 
 def _encoded_clips(job: _Job, index: int) -> Iterator[tuple[Pcm16, bytes]]:
-    """The samples of each clip of a row, and its file."""
+    """Yield the samples of each clip of a row, and its encoded file."""
     rate = job.rendering.rate(index)
     for samples in job.rendering.clips(index):
         file = io.BytesIO()

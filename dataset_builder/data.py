@@ -1,4 +1,4 @@
-"""Opened data of any recipe: configurations of rows, their clips, and their columns."""
+"""Opened data of any recipe: configurations with rows, their clips and their columns."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ Row = dict[str, Any]
 
 
 class DatasetError(AudioCompositionalityError):
-    """Unusable data: names the file, row or value, the problem, and the rule.
+    """Unusable data; the message names the file, row or value, the problem, and the rule.
 
     Attributes:
-        account: what was read of the data before; None where nothing was.
+        account: what was read of the data before; None if nothing was read.
     """
 
     account: Account | None = None
@@ -45,13 +45,13 @@ class DatasetError(AudioCompositionalityError):
 
 @dataclass(frozen=True)
 class Clip:
-    """One clip.
+    """A clip.
 
     Attributes:
         id: ``<row id>/<name of the clip in its row>``.
-        waveform: float32 [samples] in [-1, 1]; NaN where the clip is unusable.
+        waveform: float32 [samples] in [-1, 1]; NaN if the clip is unusable.
         sample_rate: Hz.
-        problem: why the clip is unusable; None where it is usable.
+        problem: why the clip is unusable; None if it is usable.
     """
 
     id: str
@@ -60,7 +60,7 @@ class Clip:
     problem: str | None = None
 
     def _repr_html_(self) -> str:
-        """The clip as a player, which a notebook shows; needs no decoder."""
+        """Return a player as HTML, which a notebook shows; needs no decoder."""
         import soundfile
 
         name = html.escape(self.id)
@@ -74,13 +74,13 @@ class Clip:
 
 @dataclass(frozen=True)
 class ClipBatch:
-    """Consecutive clips of one length and rate.
+    """Consecutive clips of the same length and sample rate.
 
     Attributes:
-        ids: of the clips.
+        ids: ids of the clips.
         waveforms: float32 [clips, samples] in [-1, 1].
         sample_rate: Hz.
-        errors: by place in the batch, the reason why a clip is unusable; its samples are NaN.
+        errors: why a clip is unusable, by its index in the batch; the samples of such clips are NaN.
     """
 
     ids: tuple[str, ...]
@@ -90,37 +90,37 @@ class ClipBatch:
 
 
 class Rendering(Protocol):
-    """The rows of a configuration and their sound, made on demand.
+    """The rows of a configuration and their sound, rendered on demand.
 
     Attributes:
-        sample_rate: Hz; where rows have rates of their own, the highest.
+        sample_rate: Hz; the highest if rows have different rates.
     """
 
     sample_rate: int
 
     @property
     def rows(self) -> Sequence[Row]:
-        """As `Configuration.rows`."""
+        """Return the rows, as `Configuration.rows`."""
         ...
 
     def clips(self, index: int) -> Sequence[Pcm16]:
-        """The clips of a row, each int16 [samples], in the order of `Recipe.clip_names`."""
+        """Return the clips of a row, each int16 [samples], in the order of `Recipe.clip_names`."""
         ...
 
     def plan(self, index: int) -> Any:
-        """What decides the sound of a row beside its columns, such as its events; see `digest_of_rows`."""
+        """Return what determines a row's sound in addition to its columns, e.g. its events; see `digest_of_rows`."""
         return None
 
     def rate(self, index: int) -> int:
-        """Hz of the clips of a row."""
+        """Return the sample rate of a row's clips in Hz."""
         return self.sample_rate
 
     def reports(self) -> Sequence[Table]:
-        """Tables about the rows, for whoever builds them."""
+        """Return tables about the rows, shown when they are built."""
         return ()
 
     def notes(self) -> Sequence[str]:
-        """Notes on rows that could not be made, and why; sentences without a full stop."""
+        """Return notes on rows that could not be made, and why; sentences without a full stop."""
         return ()
 
 
@@ -129,13 +129,13 @@ class Configuration(Protocol):
 
     Attributes:
         recipe: name of the recipe.
-        source: where the data were opened from: a preset, a folder, a Hub id.
-        fingerprint: names the samples; equal fingerprints mean equal samples, as long as a recipe's version rises with
-            every change of its rows.
-        rows_digest: hexadecimal, of the rows and what decides their sound; see `digest_of_rows`. It differs where a
-            recipe draws otherwise under an unchanged version.
-        rows: all rows without their audio: ``id``, ``split``, and the recipe's further features.
-        clip_ids: of all clips, row by row.
+        source: what the data were opened from: a preset, a folder, a Hub id.
+        fingerprint: identifies the samples. Equal fingerprints mean equal samples, provided that a recipe's version is
+            raised with every change of its rows.
+        rows_digest: hexadecimal digest of the rows and of what determines their sound; see `digest_of_rows`. It differs
+            if a recipe's code draws other rows under the same version.
+        rows: all rows without their audio: ``id``, ``split``, and the recipe's other features.
+        clip_ids: ids of all clips, row by row.
     """
 
     recipe: str
@@ -154,14 +154,14 @@ class Configuration(Protocol):
     def clip_ids(self) -> Sequence[str]: ...  # noqa: D102
 
     def clips(self, wanted: range | None = None, *, keep_invalid: bool = False) -> Iterator[Clip]:
-        """Clips in the order of `clip_ids`.
+        """Yield clips in the order of `clip_ids`.
 
         Args:
-            wanted: their numbers in `clip_ids`, consecutive; by default all.
+            wanted: consecutive indices into `clip_ids`; by default all.
             keep_invalid: yield an unusable clip with its `Clip.problem` instead of raising an error.
 
         Raises:
-            DatasetError: a clip is unusable, and ``keep_invalid`` is not given.
+            DatasetError: a clip is unusable and ``keep_invalid`` is false.
         """
         ...
 
@@ -173,7 +173,7 @@ class Data(Protocol):
     """Opened data.
 
     Attributes:
-        source: where the data were opened from.
+        source: what the data were opened from.
         recipes: names of the recipes of its configurations.
     """
 
@@ -183,43 +183,43 @@ class Data(Protocol):
     def recipes(self) -> tuple[str, ...]: ...  # noqa: D102
 
     def configuration(self, recipe: str) -> Configuration:
-        """The configuration of a recipe.
+        """Return the configuration of a recipe.
 
         Raises:
-            DatasetError: the data hold none; names those that they hold.
+            DatasetError: the data have none; the message names the recipes that they have.
         """
         ...
 
 
 class HeldData(Generic[AnyConfiguration]):
-    """Data that hold their configurations; see `Data`."""
+    """Data that consist of a fixed set of configurations; see `Data`."""
 
     def __init__(self, source: str, configurations: Mapping[str, AnyConfiguration]) -> None:
-        """Hold configurations by the name of their recipe."""
+        """Store configurations by the name of their recipe."""
         self.source = source
         self._configurations = dict(configurations)
 
     @property
     def recipes(self) -> tuple[str, ...]:
-        """Names of the recipes."""
+        """Return the names of the recipes."""
         return tuple(self._configurations)
 
     def configuration(self, recipe: str) -> AnyConfiguration:
-        """The configuration of a recipe; raises DatasetError where there is none."""
+        """Return the configuration of a recipe, or raise DatasetError if there is none."""
         if recipe not in self._configurations:
             raise DatasetError(f"{self.source} has no data of {recipe!r}; {nearest(recipe, self.recipes)}")
         return self._configurations[recipe]
 
 
 def to_waveform(samples: Pcm16) -> Waveform:
-    """16-bit samples as float32 in [-1, 1), value / 32,768 as audio readers give them."""
-    # In one pass: whole blocks of clips are converted here.
+    """Return 16-bit samples as float32 in [-1, 1): value / 32,768, as audio readers return them."""
+    # One pass: whole blocks of clips are converted here.
     waveform: Waveform = np.multiply(samples, np.float32(1 / 32_768), dtype=np.float32)
     return waveform
 
 
 def in_batches(clips: Iterable[Clip], batch_size: int) -> Iterator[ClipBatch]:
-    """Group consecutive clips of one length and rate into batches of at most `batch_size`.
+    """Group consecutive clips of the same length and sample rate into batches of at most `batch_size`.
 
     Raises:
         InputError: `batch_size` is less than 1.
@@ -247,10 +247,10 @@ def _batch(clips: Sequence[Clip]) -> ClipBatch:
 
 
 def check_range(wanted: range | None, count: int) -> range:
-    """The requested numbers below `count`; all for None.
+    """Return the requested indices below `count`; all for None.
 
     Raises:
-        InputError: they are not consecutive, or do not lie within the range.
+        InputError: they are not consecutive, or are out of range.
     """
     if wanted is None:
         return range(count)
@@ -260,20 +260,20 @@ def check_range(wanted: range | None, count: int) -> range:
 
 
 def recipe_fingerprint(recipe: str, version: int, values: Mapping[str, Any]) -> str:
-    """SHA-256 over a recipe's name, its version and its settings as JSON: equal fingerprints mean equal samples."""
+    """Return the SHA-256 of a recipe's name, version and settings as JSON: equal fingerprints mean equal samples."""
     return digest_of(recipe=recipe, version=version, settings=values)
 
 
 def digest_of_rows(rows: Iterable[Row], plans: Iterable[Any] = ()) -> str:
-    """SHA-256 of rows and of what decides their sound, in hexadecimal: independent of columns' order.
+    """Return the SHA-256 of rows and of what determines their sound, in hexadecimal, independent of column order.
 
-    Numbers count to 9 digits, so that the last bits of a processor's sums do not change the digest.
+    Numbers are rounded to 9 digits, so that the last bits of a processor's sums do not change the digest.
 
     Args:
-        rows: without their audio.
-        plans: as `Rendering.plan` gives them: events and other dataclasses, sequences and mappings of texts and
-            numbers, and partial functions, which count by their name and arguments. Arrays of more than
-            100 values count by their shape, sum and first moment, any other object by its type alone.
+        rows: rows without their audio.
+        plans: results of `Rendering.plan`: events and other dataclasses, sequences and mappings of texts and numbers,
+            and partial functions, represented by their name and arguments. Arrays of more than 100 values are
+            represented by shape, sum and first moment, any other object by its type only.
     """
     digest = hashlib.sha256()
     for part in (*rows, *plans):
@@ -282,11 +282,11 @@ def digest_of_rows(rows: Iterable[Row], plans: Iterable[Any] = ()) -> str:
 
 
 _WHOLE_ARRAY = 100
-"""Values of an array that all count in a digest."""
+"""Most values of an array that are all included in a digest."""
 
 
 def _digestible(value: Any) -> Any:
-    """A value as JSON."""
+    """Return a value as JSON."""
     if value is None or isinstance(value, str | int):
         return value
     if isinstance(value, float):
@@ -308,7 +308,7 @@ def _digestible(value: Any) -> Any:
 
 
 PAUSE = 1.0
-"""Seconds of silence between two clips of one question, which a model hears one behind the other."""
+"""Seconds of silence between two clips of one question, which a model receives one after the other."""
 
 TEXT, NUMBER, WHOLE, AUDIO = "string", "float64", "int32", "audio"
 """Kinds of values; a list of a kind is ``[kind]``, a structure ``{"name": kind}``."""
@@ -320,18 +320,18 @@ _WORDS = {TEXT: ("a text", "texts"), NUMBER: ("a number", "numbers"), WHOLE: ("a
 
 @dataclass(frozen=True)
 class DataColumn:
-    """A column.
+    """A column of a data set.
 
     Attributes:
-        name: of the column.
-        kind: `TEXT`, `NUMBER`, `WHOLE` or `AUDIO`, a list of one in brackets, or a structure by names.
-        meaning: of its values, for the card; Markdown.
-        choices: all possible texts or whole numbers; empty where any is possible.
+        name: its name.
+        kind: `TEXT`, `NUMBER`, `WHOLE` or `AUDIO`; in brackets a list of these; a mapping of names for a structure.
+        meaning: meaning of its values, for the card; Markdown.
+        choices: all allowed texts or whole numbers; empty if any is allowed.
         optional: whether a value may be missing.
-        least: of a list, or of each list in a structure, its least length.
+        least: least length of a list, or of each list in a structure.
         count: length of a list; 0 for any.
-        filled: of a list of texts, whether none of them is empty.
-        per: of a list, the name of another one of the same length: it has one value for each of that column's.
+        filled: whether a list of texts must not contain empty ones.
+        per: for a list, the name of another list column of the same length, with one value here for each value there.
     """
 
     name: str
@@ -346,11 +346,11 @@ class DataColumn:
 
     @property
     def is_audio(self) -> bool:
-        """Whether it has sound."""
+        """Return whether it contains sound."""
         return self.kind in (AUDIO, [AUDIO])
 
     def fault(self, value: Any) -> str | None:
-        """The rule that a value breaks; None where it breaks none."""
+        """Return the rule that a value breaks, or None."""
         if value is None and self.optional:
             return None
         if self.choices and not isinstance(self.kind, list):
@@ -371,7 +371,7 @@ class DataColumn:
 
 
 def features_of(columns: Sequence[DataColumn], sample_rate: int | None) -> Features:
-    """The features of columns, as `datasets` calls them; sound has a rate in Hz, None where each clip has its own."""
+    """Return the `datasets` features of columns; audio has a sample rate in Hz, or None if clips have their own."""
     from datasets import Audio, Features, List, Value
 
     def feature(kind: Kind) -> Any:
@@ -385,10 +385,10 @@ def features_of(columns: Sequence[DataColumn], sample_rate: int | None) -> Featu
 
 
 def check_columns(row: Row, columns: Sequence[DataColumn]) -> None:
-    """Refuse a stored row in which a column without sound is missing, or holds a forbidden value.
+    """Raise an error if a stored row lacks a column without sound, or has an invalid value in one.
 
     Raises:
-        DatasetError: the row, the column, the value and the rule.
+        DatasetError: names the row, the column, the value and the rule.
     """
     for column in columns:
         if column.is_audio:
@@ -399,13 +399,14 @@ def check_columns(row: Row, columns: Sequence[DataColumn]) -> None:
     for column in columns:
         if column.per and not column.is_audio and len(row[column.name]) != len(row[column.per]):
             raise DatasetError(
-                f"row {row['id']}: {column.name} is {row[column.name]!r}; it has one for each of {column.per}, "
+                f"row {row['id']}: {column.name} is {row[column.name]!r}; it must have one value for each of "
+                f"{column.per}, "
                 f"{row[column.per]!r}"
             )
 
 
 def column_table(columns: Sequence[DataColumn]) -> str:
-    """The columns as a table of Markdown, for the card."""
+    """Return the columns as a Markdown table, for the card."""
     rows = "\n".join(f"| `{column.name}` | {column.meaning} |" for column in columns)
     return f"| column | content |\n|---|---|\n{rows}"
 
@@ -423,7 +424,7 @@ def _fits(value: Any, kind: Kind) -> bool:
 
 
 def _lists(value: Any) -> list[list[Any]]:
-    """The lists of a value: itself, or those of a structure."""
+    """Return the lists in a value: the value itself, or the lists of a structure."""
     parts = value.values() if isinstance(value, Mapping) else (value,)
     return [part for part in parts if isinstance(part, list)]
 

@@ -1,7 +1,7 @@
-"""The spec of data: a text that names a preset, a folder, a table or a data set, and the user's further fields.
+"""The specification of data: a text that names a preset, folder, table or data set, and further fields.
 
-`recognised` finds the kind of data that a text names by looking at it; a `DataSpec` is the text with columns, split,
-labels and so on, as ``--data`` and ``--set`` or a ``data.yaml`` have them.
+`recognised` finds out what kind of data a text names; a `DataSpec` is the text with columns, split, labels and other
+fields, as given by ``--data`` and ``--set`` or in a ``data.yaml``.
 """
 
 from __future__ import annotations
@@ -35,126 +35,129 @@ from .tables import first_heading, folded_heading, head_of, heading_of
 KINDS: Mapping[str, str] = {
     "preset": "a preset, rendered on the fly",
     "built": "a data set that was built, or published by the authors",
-    "recordings": "recordings: a folder LABEL/file.wav, or one with metadata.csv",
-    "table": "a table of recordings (CSV or TSV with the column file_name), whose sound files are in the folder audio",
-    "labels": "strong labels: events with onset and offset, of recordings whose sound files are in the folder audio",
-    "dataset": "a data set with a column of audio, read by `datasets`, or one of the named data sets",
+    "recordings": "recordings: a folder LABEL/file.wav or a folder with metadata.csv",
+    "table": "a table of recordings (CSV or TSV with the column file_name); sound files in the folder audio",
+    "labels": "strong labels: events with onset and offset; sound files of the recordings in the folder audio",
+    "dataset": "a data set with an audio column, read by `datasets`, or a named data set",
     "benchmark": "a published benchmark",
-    "texts": "tables of captions for training, whose sound files are in the folder audio",
+    "texts": "tables of captions for training; sound files in the folder audio",
     "questions": "a table of questions",
-    "hub": "data of the Hub",
+    "hub": "data on the Hub",
 }
-"""Kinds of data; an ambiguous text is settled by ``KIND:`` in front of it."""
+"""Kinds of data; ``KIND:`` before an ambiguous text selects one."""
 
 _LABEL_FILES = (".jams", ".txt", ".tsv", ".csv", ".json", ".ann", ".lab")
 
 _YAML = (".yaml", ".yml")
 
 HUB_TABLE = "metadata.jsonl"
-"""The table of a folder of sound files that `datasets` reads."""
+"""Name of the table in a folder of sound files that `datasets` reads."""
 
 PATHS = ("data", "audio", "labels", "durations", "names", "hierarchy", "negatives_labels", "negatives_audio", "prompts")
-"""Fields that can hold paths."""
+"""Fields that can contain paths."""
 
 _HEAD = 2**16
-"""Bytes that are read from the head of a file."""
+"""Bytes read from the beginning of a file."""
 
 _TEXTS = ("path", "caption", "dataset", "split_name")
-"""Columns of the published tables of CompA-CLAP."""
+"""Columns of CompA-CLAP's published tables."""
 
 _SAID = re.compile(r"labels?|captions?(_\d+)?|class|category|tags?|text|description")
-"""Headings of columns that describe a whole recording."""
+"""Headings that describe whole recordings."""
 
 _STARTS = re.compile(r"(?<![^\W_])(onset|start|begin)(?![^\W_])", re.ASCII)
 _STOPS = re.compile(r"(?<![^\W_])(offset|stop|end|duration)(?![^\W_])", re.ASCII)
-"""Words in headings that say when an event begins, and when it ends."""
+"""Words in headings for the begin and the end of an event."""
 
 _MOST_FILES = 50_000
-"""Files of a folder that are looked at; further ones do not change its kind."""
+"""Number of a folder's files that are examined; further files do not change its kind."""
 
 _SETTLED = 2.0
-"""Seconds after which another change of a folder gets another time stamp."""
+"""Seconds after which another change of a folder gives it another time stamp."""
 
 
 class DataSpec(Spec):
-    """Data, and the fields that a user states about them."""
+    """Data, and the fields that a user gives for them."""
 
     data: str = Field("mini", description="A preset, a folder, a table, a Hub id or NAME:PATH.")
     preset: str = Field(
-        "mini", description="Preset for data made from your own sounds: mini or full, or another one of a recipe."
+        "mini", description="Preset for data made from your own sounds: mini, full, or another preset of a recipe."
     )
-    audio: str | None = Field(None, description="Folder with the sound files that a table names.")
+    audio: str | None = Field(None, description="Folder with the sound files named in a table.")
     encoding: str | None = Field(
-        None, description="Encoding of tables that are not in UTF-8, such as cp1252, cp949, gb18030 or shift_jis."
+        None, description="Encoding of tables that are not UTF-8, e.g. cp1252, cp949, gb18030 or shift_jis."
     )
     file: str | None = Field(
-        None, description="Column with the file of each recording; by default file_name, file, filename, path or audio."
+        None,
+        description="Column with the file names of recordings; by default file_name, file, filename, path or audio.",
     )
-    follow_links: bool = Field(
-        False, description="Whether symbolic links that lead out of the folder of the sound files are followed."
-    )
+    follow_links: bool = Field(False, description="Whether to follow symbolic links out of the folder of sound files.")
     label: str | None = Field(
         None,
-        description="Column with labels; words_per_second, or words_per_second=COLUMN, is the rate of a transcript.",
+        description="Column with labels; words_per_second or words_per_second=COLUMN uses a transcript's rate.",
     )
     group: str | None = Field(
-        None, description="Column with groups, such as speakers, each of which is in one split or fold only."
+        None, description="Column with groups, e.g. speakers; each group is in one split or fold only."
     )
-    condition: str | None = Field(None, description="Column with a property that labels share, such as the voice.")
+    condition: str | None = Field(
+        None, description="Column with a property that recordings of several labels share, e.g. the voice."
+    )
     captions: tuple[str, ...] | None = Field(
         None, description="Columns with captions; by default captions, caption or caption_1, caption_2."
     )
     separator: str | None = Field(
-        None, description="Separator between several labels of a recording; not needed for lists."
+        None, description="Separator between a recording's labels if it has several; not needed for lists."
     )
     hierarchy: str | None = Field(
         None,
-        description="Labels above others, where recordings have several: AudioSet's ontology.json, or labels, a label "
-        "being above those that never occur without it; by default none is above another.",
+        description="Which labels include others, if recordings have several: AudioSet's ontology.json, or 'labels': a "
+        "label includes those that never occur without it. By default none includes another.",
     )
     words: tuple[str, ...] | None = Field(
-        None, description="Columns with a word each, COLUMN or COLUMN=ATTRIBUTE; by default word:ATTRIBUTE."
+        None, description="Columns with one word each, COLUMN or COLUMN=ATTRIBUTE; by default word:ATTRIBUTE."
     )
-    split: str | None = Field(None, description="Split of a data set, a part of it, or several: train[:1000]+test.")
-    config: str | None = Field(None, description="Configuration of a data set that has several.")
+    split: str | None = Field(None, description="Split of a data set, part of a split, or several: train[:1000]+test.")
+    config: str | None = Field(None, description="Configuration of a data set, if it has several.")
     revision: str | None = Field(None, description="Branch, tag or commit of a Hub id.")
     prompts: str | None = Field(
-        None, description="Prompts for labels: a set (default, plain, several), or a YAML file of templates."
+        None, description="Prompts for labels: a built-in set (default, plain, several) or a YAML file of templates."
     )
     labels: tuple[str, ...] | None = Field(
         None,
-        description="Files with strong labels for a folder of recordings, where each event without overlap becomes a "
-        "sound of its own; or further files of strong labels.",
+        description="Files with strong labels for a folder of recordings: each event without overlap becomes a "
+        "separate sound. Also further files of strong labels.",
     )
     format: str | None = Field(
         None,
         description="Format of strong labels: audioset-strong, audiotime, desed, jams, maestro, maestro-soft "
-        "(development.csv), raven, table or text; by default recognised from the files.",
+        "(development.csv), raven, table or text; by default detected from the files.",
     )
     durations: str | None = Field(
         None, description="Table with the duration of each recording in seconds, for strong labels."
     )
     columns: tuple[str, ...] | None = Field(
         None,
-        description="Columns of a table of strong labels, FIELD=HEADING, such as onset=start: recording, onset, offset "
-        "or length, label; or of questions, such as question=prompt or options=choice_a+choice_b.",
+        description="Columns of a table of strong labels, FIELD=HEADING, e.g. onset=start: recording, onset, offset "
+        "or length, label; or of questions, e.g. question=prompt or options=choice_a+choice_b.",
     )
     answers: str | None = Field(
         None,
-        description="Right options of a table of questions: text, letters, from-0 or from-1; by default told from all.",
+        description="How a table gives correct options: text, letters, from-0 or from-1; by default detected.",
     )
     resolution: float | None = Field(
-        None, ge=0, lt=60, description="Resolution of strong labels in seconds; by default that of the format."
+        None, ge=0, lt=60, description="Resolution of strong labels in seconds; by default the format's resolution."
     )
     names: str | None = Field(None, description="AudioSet's table of ids and names, or its ontology (.json).")
     window: float | None = Field(
-        None, gt=0, description="Seconds of the clips into which longer recordings with strong labels are cut; 25."
+        None,
+        gt=0,
+        description="Length in seconds of the clips into which longer recordings with strong labels are cut; 25.",
     )
     negatives_labels: tuple[str, ...] | None = Field(
         None,
-        description="AudioTime labels for clips without overlap, as in arXiv 2603.05128; such data rank no models.",
+        description="AudioTime labels for clips without overlap, as in arXiv 2603.05128; do not rank models on them.",
     )
-    negatives_audio: str | None = Field(None, description="Folder with the sound of negatives_labels.")
+    negatives_audio: str | None = Field(None, description="Folder with the sound files of negatives_labels.")
     settings: dict[str, Any] = Field({}, description="Settings of the recipes, by name; in a data.yaml.")
 
     @field_validator("encoding")
@@ -164,25 +167,25 @@ class DataSpec(Spec):
             "".encode(value or "utf-8")
         except LookupError:
             raise InputError(
-                f"encoding is {value!r}; it takes the name of one, such as cp1252, cp949 or utf-16"
+                f"encoding is {value!r}; give the name of an encoding, e.g. cp1252, cp949 or utf-16"
             ) from None
         return value
 
     @field_validator("audio", "labels", "durations", "names", "negatives_labels", "negatives_audio", "prompts")
     @classmethod
     def _at_home(cls, value: str | tuple[str, ...] | None) -> str | tuple[str, ...] | None:
-        """A shell does not expand ``~`` behind an equals sign."""
+        """Expand ``~``, which a shell does not expand after an equals sign."""
         if isinstance(value, tuple):
             return tuple(map(os.path.expanduser, value))
         return value if value is None else os.path.expanduser(value)
 
     @cached_property
     def reading(self) -> Reading:
-        """The reading of the data, found once; see `recognised`."""
+        """Return what kind of data this is, determined once; see `recognised`."""
         return recognised(self.data, self.given())
 
     def given(self) -> dict[str, Any]:
-        """The fields that are set, beside the data themselves, by name."""
+        """Return the fields that are set, other than the data, by name."""
         return {
             name: getattr(self, name)
             for name, field in type(self).model_fields.items()
@@ -191,17 +194,17 @@ class DataSpec(Spec):
 
 
 class BuildSpec(Spec):
-    """The settings of a build beside its data."""
+    """The settings of a build other than its data."""
 
     bank: str | None = Field(None, description="32-voice DX7 bank (.syx) with the timbres of presets.")
     voices: tuple[int, ...] = Field(
-        tuple(range(1, 9)), min_length=1, description="Voices of the bank, counted from 1, one for each class."
+        tuple(range(1, 9)), min_length=1, description="Voices of the bank, counted from 1, one per class."
     )
-    writer_revision: str | None = Field(None, description="Branch, tag or commit of the Hub id of --writer.")
+    writer_revision: str | None = Field(None, description="Branch, tag or commit of the Hub id given by --writer.")
     writer_device: str | None = Field(
-        None, description="Device of --writer: cpu, cuda, cuda:1; by default CUDA where present."
+        None, description="Device of --writer: cpu, cuda, cuda:1; by default CUDA if available."
     )
-    writer_in_test: bool = Field(False, description="Let --writer rewrite captions of test items too.")
+    writer_in_test: bool = Field(False, description="Whether --writer also rewrites captions of test items.")
 
 
 _MADE = ("preset", "prompts")
@@ -223,16 +226,16 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "questions": ("audio", "follow_links", "encoding", "columns", "answers", "split", "config", "revision"),
     "hub": (*COLUMNS, *_MADE, "split", "config", "revision"),
 }
-"""Fields of a `DataSpec` that apply to each kind of data."""
+"""The fields of a `DataSpec` that apply to each kind of data."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The data that a text names.
+    """What a text was recognised as.
 
     Attributes:
-        kind: of `KINDS`.
-        source: the name or path, without the kind in front.
+        kind: one of `KINDS`.
+        source: the name or path, without a prefix ``KIND:``.
         what: a description in words.
     """
 
@@ -242,20 +245,20 @@ class Reading:
 
 
 def recognised(data: str | Path, given: Mapping[str, Any] = {}) -> Reading:
-    """The data that a text names: found from known names, and from the file or folder at a path.
+    """Return what kind of data a text names, from known names and from the file or folder at a path.
 
     Args:
-        data: ``NAME``, ``PATH``, ``ORG/NAME`` of the Hub, ``NAME:PATH`` of a published benchmark, or any of them with
-            ``KIND:`` in front (`KINDS`), which is not looked at further. A `Path`, and a text that begins with ``.``,
-            ``/`` or ``~``, is no name.
-        given: further fields of a `DataSpec`: those that name columns say what a table of unknown headings is.
+        data: ``NAME``, ``PATH``, ``ORG/NAME`` on the Hub, ``NAME:PATH`` for a published benchmark, or any of them after
+            ``KIND:`` (`KINDS`), which is not examined further. A `Path`, and a text that begins with ``.``, ``/`` or
+            ``~``, is not a name.
+        given: further fields of a `DataSpec`; fields for columns determine what a table with unknown headings is.
 
     Raises:
-        DatasetError: there is nothing of that name, or several things: states the unambiguous name of each.
+        DatasetError: nothing or several things have this name; the message gives an unambiguous name for each.
     """
     text = str(data)
     if not text.strip():
-        raise DatasetError(f"data are {text!r}; give a preset, a folder (. is the current one), a table or a Hub id")
+        raise DatasetError(f"data is {text!r}; give a preset, a folder (. is the current one), a table or a Hub id")
     kind, colon, rest = text.partition(":")
     if colon and kind in KINDS:
         return Reading(kind, _at_home(rest), KINDS[kind])
@@ -268,38 +271,38 @@ def recognised(data: str | Path, given: Mapping[str, Any] = {}) -> Reading:
         there = [replace(reading, source=_no_name(path)) for reading in there]
     readings = [*named, *there]
     if not readings and not is_path and HUB_ID.fullmatch(text):
-        readings = [Reading("hub", text, "an id of the Hub")]
+        readings = [Reading("hub", text, "a Hub id")]
     if len(readings) > 1:
         below = text if is_path else f".{os.sep}{text}"
         ways = " or ".join(
             f"{reading.kind}:{text if reading in named else below} ({reading.what})" for reading in readings
         )
-        raise DatasetError(f"{text!r} can be read in {len(readings)} ways; say which: {ways}")
+        raise DatasetError(f"{text!r} is ambiguous. Give one of these instead: {ways}")
     if readings:
         return readings[0]
     if any(part in text for part in "/\\.~"):
-        raise DatasetError(f"there is nothing at {text!r}: no folder, no table, and it is not a Hub id (ORG/NAME)")
+        raise DatasetError(f"nothing found at {text!r}: no folder, no table, and it is not a Hub id (ORG/NAME)")
     from .sounds.hub import list_named_sets
     from .sounds.published import list_readers
 
     names, benchmarks = [*preset_names(), *list_named_sets()], ", ".join(f"{name}:PATH" for name in list_readers())
     raise DatasetError(
-        f"no data {text!r}: no folder or file here, no Hub id (ORG/NAME), none of {benchmarks}; "
-        f"{nearest(text, names)}. To make sounds with installed synthesisers, in a clone: "
+        f"no data {text!r}: not a folder or file here, not a Hub id (ORG/NAME), not one of {benchmarks}; "
+        f"{nearest(text, names)}. To make sounds with installed synthesisers, run in a clone: "
         "python -m studies.sounds NAME --out FOLDER, then --data FOLDER"
     )
 
 
 def _at_home(text: str) -> str:
-    """A path, or ``NAME=PATH``, with the home folder in place of ``~``, which a shell does not expand behind a sign."""
+    """Return a path, or ``NAME=PATH``, with ``~`` expanded, which a shell does not expand after a sign."""
     name, equals, path = text.partition("=")
     return f"{name}={os.path.expanduser(path)}" if equals else os.path.expanduser(text)
 
 
 def prefix_of(data: str) -> tuple[str, str]:
-    """The prefix of a path (``KIND:``, ``NAME:`` of a benchmark, ``NAME=`` of a data set, or nothing), and the path.
+    """Split into prefix (``KIND:``, ``NAME:`` of a benchmark, ``NAME=`` of a data set, or nothing) and path.
 
-    A name alone, such as ``preset:mini``, has no path.
+    A name alone, e.g. ``preset:mini``, has no path.
     """
     from .sounds.hub import list_named_sets
     from .sounds.published import reader_of
@@ -330,7 +333,7 @@ def _named(text: str) -> Iterator[Reading]:
 
 
 def _at(path: Path, given: Mapping[str, Any]) -> list[Reading]:
-    """The readings of a path; empty where there is nothing."""
+    """Return the readings of a path; empty if nothing exists there."""
     try:
         if path.is_dir():
             changed, is_stated = path.stat().st_mtime_ns, not {"format", "columns"}.isdisjoint(given)
@@ -344,18 +347,18 @@ def _at(path: Path, given: Mapping[str, Any]) -> list[Reading]:
 
 @lru_cache(maxsize=32)
 def _unchanged_folder(folder: str, is_stated: bool, _place: str, _changed: int) -> tuple[Reading, ...]:
-    """The readings of a folder, found once: a command needs them often, and a folder can have many files."""
+    """Return the readings of a folder, cached: a command needs them often, and a folder can have many files."""
     return tuple(_in_folder(Path(folder), is_stated))
 
 
 def _in_folder(folder: Path, is_stated: bool) -> Iterator[Reading]:
-    """The readings of a folder; `is_stated` is whether the user says the format or the columns of strong labels."""
+    """Yield the readings of a folder; `is_stated`: the user gives the format or the columns of strong labels."""
     from .sounds.files import read_suffixes, walked
     from .sounds.formats import format_of
     from .sounds.formats.parsing import labelled_recording
 
     if (folder / MANIFEST_NAME).is_file():
-        yield Reading("built", str(folder), "data that were built")
+        yield Reading("built", str(folder), "a built data set")
         return
     firsts = _first_files(folder)
     sound = next((firsts[suffix] for suffix in read_suffixes() if suffix in firsts), None)
@@ -370,7 +373,7 @@ def _in_folder(folder: Path, is_stated: bool) -> Iterator[Reading]:
         else:
             is_asked = _is_of_questions(columns)
             kind, what = (
-                ("questions", KINDS["questions"]) if is_asked else ("dataset", "a data set with a column of audio")
+                ("questions", KINDS["questions"]) if is_asked else ("dataset", "a data set with an audio column")
             )
             yield Reading(kind, str(folder), what)
             if sound is not None:
@@ -386,7 +389,7 @@ def _in_folder(folder: Path, is_stated: bool) -> Iterator[Reading]:
         return
     if sound is not None:
         yield Reading("recordings", str(folder), "a folder of recordings")
-    # Beside sound, labels are in files of the same names.
+    # Next to sound files, labels are in files of the same names.
     if said is not None and (
         sound is None
         or (
@@ -394,23 +397,22 @@ def _in_folder(folder: Path, is_stated: bool) -> Iterator[Reading]:
             and any(said.with_name(labelled_recording(said) + suffix).is_file() for suffix in AUDIO_SUFFIXES)
         )
     ):
-        yield Reading("labels", str(folder), "strong labels, a file a recording")
+        yield Reading("labels", str(folder), "strong labels, one file per recording")
     if sound is None and said is None:
         counts = Counter(path.suffix.lower() for path in islice(walked(folder), _MOST_FILES))
         endings = [
-            f"{count:,} {suffix or 'without ending'}"
-            + " (read where FFmpeg is installed)" * (suffix in FOREIGN_SUFFIXES)
+            f"{count:,} {suffix or 'without suffix'}" + " (needs FFmpeg)" * (suffix in FOREIGN_SUFFIXES)
             for suffix, count in counts.most_common()
         ]
         raise DatasetError(
-            f"{str(folder)!r} holds {plain(shown(endings)) or 'nothing'}: no sound files, no Parquet, no "
-            f"{MANIFEST_NAME} of a data set that was built. For strong labels of an unrecognised format: --data "
+            f"{str(folder)!r} contains {plain(shown(endings)) or 'nothing'}: no sound files, no Parquet, no "
+            f"{MANIFEST_NAME} of a built data set. For strong labels of an unrecognised format, give --data "
             f"labels:{folder} --set format=NAME"
         )
 
 
 def _first_files(folder: Path) -> dict[str, Path]:
-    """The first file of each suffix in a folder and below it, among the files that are looked at."""
+    """Return the first file of each suffix in a folder and below, among the files that are examined."""
     from .sounds.files import walked
 
     firsts: dict[str, Path] = {}
@@ -420,7 +422,7 @@ def _first_files(folder: Path) -> dict[str, Path]:
 
 
 def _names_recipes(card: Path) -> bool:
-    """Whether a data card has the configuration of a recipe, as in data that were pushed without their manifest."""
+    """Return whether a data card has the configuration of a recipe, as in data pushed without their manifest."""
     from .recipes import list_recipes
 
     try:
@@ -440,18 +442,16 @@ def _parquet_columns(path: Path) -> tuple[str, ...]:
 def _in_file(path: Path, given: Mapping[str, Any]) -> Reading:
     suffix = path.suffix.lower()
     if suffix in AUDIO_SUFFIXES:
-        raise DatasetError(f"{str(path)!r} is a sound file; give the folder that it lies in, or a table of recordings")
+        raise DatasetError(f"{str(path)!r} is a sound file; give its folder, or a table of recordings")
     if suffix in _YAML:
-        raise DatasetError(f"{str(path)!r} is a description of data, and no data: give it by itself, --data {path}")
+        raise DatasetError(f"{str(path)!r} describes data and cannot have a prefix; give --data {path}")
     columns = _columns_of(path)
     if _is_of_questions(columns):
         return Reading("questions", str(path), KINDS["questions"])
     if set(_TEXTS) <= set(columns):
         return Reading("texts", str(path), "a table of captions for training")
     if suffix == ".parquet":
-        raise DatasetError(
-            f"{str(path)!r} is a part of a data set; give the folder that it lies in, --data {path.parent}"
-        )
+        raise DatasetError(f"{str(path)!r} is part of a data set; give its folder, --data {path.parent}")
     strong, table = (
         Reading("labels", str(path), "strong labels of recordings"),
         Reading("table", str(path), "a table of recordings"),
@@ -460,20 +460,21 @@ def _in_file(path: Path, given: Mapping[str, Any]) -> Reading:
     if suffix not in (".csv", ".tsv") and not (suffix == ".txt" and is_listed):
         if is_listed:
             raise DatasetError(
-                f"{str(path)!r} describes files in JSON: give a CSV, or where it is the {HUB_TABLE} of a folder, the "
+                f"{str(path)!r} describes files in JSON. Give a CSV instead; if it is the {HUB_TABLE} of a "
+                "folder, give the "
                 f"folder, --data dataset:{path.parent}"
             )
         if suffix in _LABEL_FILES:
             return strong
         raise DatasetError(
-            f"{str(path)!r} is not data: data are a preset, a folder, a Hub id, a table (.csv, .tsv) or strong labels "
-            f"({', '.join(_LABEL_FILES)}); labels:{path} reads it as strong labels"
+            f"{str(path)!r} is not data. Give a preset, a folder, a Hub id, a table (.csv, .tsv) or strong labels "
+            f"({', '.join(_LABEL_FILES)}); to read it as strong labels, give labels:{path}"
         )
     from .sounds.formats import holds_events
 
     if {"format", "columns"} & given.keys() or holds_events(head_of(path)):
         return strong
-    # A table may describe whole recordings without a column of their files; UrbanSound8K has the times of its clips.
+    # A table can describe whole recordings without a column of file names; UrbanSound8K gives the times of its clips.
     names = [*map(folded_heading, columns)]
     is_file, has_times = first_heading(FILE_COLUMNS, columns), all(any(map(w.search, names)) for w in (_STARTS, _STOPS))
     if {"file", "label"} & given.keys() or is_file == "slice_file_name":
@@ -483,13 +484,15 @@ def _in_file(path: Path, given: Mapping[str, Any]) -> Reading:
     found = "it has no columns"
     if has_times:
         found = (
-            f"its columns ({shown(columns, 12)}) have times, as those of events, but not all of the usual names; "
-            f"table:{path} takes its rows for whole recordings"
+            f"its columns ({shown(columns, 12)}) contain times, as for events, but not all of the usual names; "
+            f"table:{path} reads its rows as whole recordings"
         )
     elif columns:
         found = f"none of the columns in its first line ({shown(columns, 12)}) is recognised"
     one = (
-        "" if len(columns) > 1 else "; its first line is one column (fields are divided by comma, tab, semicolon or |)"
+        ""
+        if len(columns) > 1
+        else "; its first line is a single column (fields are separated by comma, tab, semicolon or |)"
     )
     raise DatasetError(
         f"cannot tell what {str(path)!r} contains: {found}{one}. Recordings need {FILE_COLUMNS[0]} (or --set "
@@ -499,8 +502,8 @@ def _in_file(path: Path, given: Mapping[str, Any]) -> Reading:
 
 
 def _is_of_questions(columns: Collection[str]) -> bool:
-    """Whether two of question, options and answer are there: a table with another heading for one is of questions
-    too, whose columns can be stated."""
+    """Return whether two of question, options and answer are among the columns; the third can have another heading,
+    which the user can give."""
     names = {column.strip().lower() for column in columns}
     has_options = any(name in ("options", "choices") or _OPTION.fullmatch(name) for name in names)
     is_asked, is_answered = names & {"question", "instruction"}, names & {"answer", "answers", "correct_answer"}
@@ -514,7 +517,7 @@ _OPTION = re.compile(r"(option|choice)[ _-]?[a1]")
 
 
 def _columns_of(path: Path) -> tuple[str, ...]:
-    """Names of the columns of a table, or the keys of the first row of JSON; empty for any other file."""
+    """Return a table's column names, or the keys of the first row of JSON; empty for any other file."""
     if path.suffix.lower() == ".parquet":
         return _parquet_columns(path)
     lines = head_of(path)
@@ -532,14 +535,14 @@ def _columns_of(path: Path) -> tuple[str, ...]:
 
 
 def described(data: str | Path, **given: Any) -> DataSpec:
-    """The spec of data: the given fields, which take precedence over those of a ``data.yaml`` named as the data.
+    """Return the spec of data: the given fields, and the fields of a ``data.yaml`` for those that are not given.
 
     Args:
-        data: as `recognised` takes it, or the path of a ``data.yaml``, whose relative paths are below its folder.
+        data: as for `recognised`, or the path of a ``data.yaml``, whose relative paths start at its folder.
         given: further fields by name.
 
     Raises:
-        InputError: an unknown field, or a value of another type or out of its range.
+        InputError: a field is unknown, or a value is out of range or has another type.
         DatasetError: the file cannot be read.
     """
     path = Path(data).expanduser()
@@ -549,15 +552,16 @@ def described(data: str | Path, **given: Any) -> DataSpec:
         values = read_yaml(path)
     except InputError as error:
         raise DatasetError(str(error)) from error
-    # The description of a data set of others is data by itself.
+    # A third party's description of a data set is data.
     if "dataset" in values:
         return DataSpec(data=f"dataset:{path}", **given)
     if "data" not in values:
-        raise DatasetError(f"{path.name} lacks the key data, such as data: recordings")
+        raise DatasetError(f"{path.name} lacks the key 'data', e.g. data: recordings")
     for name in values:
         if name not in DataSpec.model_fields and name in setting_names():
             raise DatasetError(
-                f"{path}: {name} is a setting of recipes; put it under settings: settings: {{{name}: {values[name]}}}"
+                f"{path}: {name} is a setting of recipes; put it under 'settings', as in settings: "
+                f"{{{name}: {values[name]}}}"
             )
     try:
         return DataSpec(**{**{name: _beside(path, name, value) for name, value in values.items()}, **given})
@@ -566,13 +570,13 @@ def described(data: str | Path, **given: Any) -> DataSpec:
 
 
 def _no_name(path: Path) -> str:
-    """A path as a text that cannot be taken for a name."""
+    """Return a path as a text that cannot be mistaken for a name."""
     text = str(path)
     return text if path.is_absolute() or text.startswith((".", "~")) else f".{os.sep}{text}"
 
 
 def _beside(file: Path, name: str, value: Any) -> Any:
-    """A path of a description, relative to the current folder; any other value as it is."""
+    """Return a description's path relative to the current folder; any other value unchanged."""
     if isinstance(value, list):
         return tuple(_beside(file, name, part) for part in value)
     if name not in PATHS or not isinstance(value, str):
@@ -587,7 +591,7 @@ def _beside(file: Path, name: str, value: Any) -> Any:
 
 
 def check_fields(spec: DataSpec, reading: Reading) -> None:
-    """Refuse fields that do not apply to such data.
+    """Raise an error if a field does not apply to this kind of data.
 
     Raises:
         InputError: names the field, the kind of the data, and the kinds that the field applies to.
@@ -601,20 +605,22 @@ def check_fields(spec: DataSpec, reading: Reading) -> None:
     of_labels = [name for name in _OF_LABELS if name in spec.given()]
     if reading.kind == "recordings" and spec.labels is None and of_labels:
         raise InputError(
-            f"{of_labels[0]} applies to strong labels, and {reading.source!r} has none: give their file, "
-            "--set labels=FILE, or leave it out"
+            f"{of_labels[0]} applies to strong labels, but {reading.source!r} has none. Give their file with "
+            "--set labels=FILE, or omit it"
         )
     folder = Path(reading.source.partition("=")[2] or reading.source)
     if spec.revision is not None and reading.kind in ("built", "dataset") and folder.is_dir():
-        raise InputError(f"revision applies to a Hub id, and {reading.source!r} is a local folder; leave it out")
+        raise InputError(f"revision applies to a Hub id, but {reading.source!r} is a local folder; omit it")
     if "audio" in FIELDS[reading.kind] and reading.kind not in ("questions", "benchmark") and spec.audio is None:
         raise InputError(
-            f"{reading.source} is {reading.what}, and its sound is elsewhere: give the folder, --set audio=FOLDER"
+            f"{reading.source} is {reading.what}, but its sound files were not found. Give their folder with "
+            "--set audio=FOLDER"
         )
 
 
 def with_sound(spec: DataSpec, reading: Reading) -> DataSpec:
-    """The spec with the folder of a table or of strong labels as that of the sound, where the sound lies in it."""
+    """Return the spec with the folder of a table or of strong labels as the audio folder, if the sound files are
+    there."""
     if spec.audio is not None or reading.kind not in ("table", "labels"):
         return spec
     from .sounds.files import FoundFiles
@@ -624,7 +630,7 @@ def with_sound(spec: DataSpec, reading: Reading) -> DataSpec:
     folder = path if path.is_dir() else path.parent
     try:
         if reading.kind == "table":
-            # The first file that it names.
+            # The first file that the table names.
             lines = head_of(path)
             columns = lines[0].fields if lines else ()
             column = heading_of(spec.file, columns) if spec.file else first_heading(FILE_COLUMNS, columns)
@@ -635,7 +641,7 @@ def with_sound(spec: DataSpec, reading: Reading) -> DataSpec:
                 and FoundFiles(folder, follow_links=spec.follow_links).named(names[0]).is_file()
             )
         else:
-            # A sound file that labels name, or beside a file of labels of the same name.
+            # A sound file named in the labels, or next to a label file of the same name.
             sounds = {file.stem for file in folder.iterdir() if file.suffix.lower() in AUDIO_SUFFIXES}
             files = (
                 [path] if path.is_file() else [file for file in folder.iterdir() if file.suffix.lower() in _LABEL_FILES]
@@ -645,6 +651,6 @@ def with_sound(spec: DataSpec, reading: Reading) -> DataSpec:
                 fields = [field for line in head_of(path) for field in line.fields]
                 is_there = not sounds.isdisjoint(map(recording_name, fields))
     except (OSError, DatasetError):
-        # Errors of the table are raised when it is read.
+        # Errors in the table are raised when it is read.
         return spec
     return spec.changed(audio=str(folder)) if is_there else spec

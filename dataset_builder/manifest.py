@@ -1,7 +1,7 @@
-"""The manifest and the card of a built folder.
+"""Manifest and card of a built folder.
 
-The manifest states the settings of each configuration and the digest of every shard; the card is README.md with the
-YAML that `datasets` and the Hub read, with a Jinja template of each recipe; the shards are Parquet files.
+The manifest contains the settings of each configuration and the digest of every shard. The card is README.md: the YAML
+that `datasets` and the Hub read, and a section from each recipe's Jinja template. The shards are Parquet files.
 """
 
 from __future__ import annotations
@@ -35,10 +35,10 @@ CARD_NAME = "README.md"
 SCHEMA_VERSION = 1
 
 FINGERPRINT_KEY = b"audio_compositionality_fingerprint"
-"""Name of the fingerprint in the metadata of a shard."""
+"""Key of the fingerprint in a shard's metadata."""
 
 RECIPE_NAME = re.compile(r"[A-Za-z0-9]\w*", re.ASCII)
-"""The names that a recipe can have: also the name of a folder and of a configuration."""
+"""Valid names of recipes, which are also names of folders and configurations."""
 
 
 @dataclass(frozen=True)
@@ -51,19 +51,20 @@ class Shard:
     sha256: str
 
     def verify(self, name: str, path: Path) -> None:
-        """Refuse a file that is not this shard.
+        """Raise an error if a file is not this shard.
 
         Raises:
-            DatasetError: the file differs, or there is none.
+            DatasetError: the file differs or is missing.
         """
         if not path.is_file():
             raise DatasetError(
-                f"{name} is missing: the samples would not match the fingerprint; build or download it again"
+                f"{name} is missing, so the samples would not match the fingerprint. Build or download it again"
             )
         if path.stat().st_size != self.bytes or sha256_of_file(path) != self.sha256:
             raise DatasetError(
-                f"{name} is not the shard that was built (SHA-256 differs from {MANIFEST_NAME}): the samples would not "
-                "match the fingerprint; build or download it again"
+                f"{name} differs from the shard that was built (SHA-256 not as in {MANIFEST_NAME}), so the "
+                "samples would not "
+                "match the fingerprint. Build or download it again"
             )
 
 
@@ -72,15 +73,15 @@ class BuiltRecipe:
     """One configuration of a built folder.
 
     Attributes:
-        version: of the recipe.
-        settings: of the recipe, as JSON values.
-        fingerprint: of the recipe's name, version and settings.
-        rows_sha256: of the columns and of all rows without their audio: where it differs under one fingerprint, the
-            code of the recipe has changed without its version.
+        version: version of the recipe.
+        settings: settings of the recipe, as JSON values.
+        fingerprint: fingerprint of the recipe's name, version and settings.
+        rows_sha256: SHA-256 of the columns and of all rows without their audio. If it differs under one fingerprint,
+            the recipe's code has changed without its version.
         rows_digest: see `Configuration.rows_digest`.
         audio_format: ``flac`` or ``wav``.
-        description: Markdown of the card.
-        shards: by path below the folder; empty until the configuration has been built.
+        description: Markdown for the card.
+        shards: by path in the folder; empty until the configuration has been built.
     """
 
     version: int
@@ -94,12 +95,12 @@ class BuiltRecipe:
 
     @property
     def synthetic(self) -> bool:
-        """Whether its sound is generated here, and not that of a user's recordings."""
+        """Return whether its sound is synthesised here rather than taken from recordings."""
         return not self.settings.get("sounds")
 
     @property
     def splits(self) -> dict[str, list[str]]:
-        """The shards of each split."""
+        """Return the names of each split's shards."""
         splits: dict[str, list[str]] = {}
         for name, shard in self.shards.items():
             splits.setdefault(shard.split, []).append(name)
@@ -111,27 +112,27 @@ class Manifest:
     """The content of a built folder.
 
     Attributes:
-        recipes: by the name of the recipe, which is that of the configuration; the first is the default.
+        recipes: by the name of the recipe, which is also the name of its configuration; the first is the default.
     """
 
     recipes: Mapping[str, BuiltRecipe]
 
     @property
     def shards(self) -> dict[str, Shard]:
-        """The shards of all configurations, by path below the folder."""
+        """Return the shards of all configurations, by path in the folder."""
         return {name: shard for recipe in self.recipes.values() for name, shard in recipe.shards.items()}
 
     def dumps(self) -> str:
-        """The manifest as JSON text, which states its own digest."""
+        """Return the manifest as JSON text that contains its own digest."""
         content = {"schema_version": SCHEMA_VERSION, **asdict(self)}
         return json.dumps({**content, "sha256": sha256_of_json(content)}, indent=1) + "\n"
 
     @classmethod
     def load(cls, path: Path) -> Manifest | None:
-        """The manifest of a file; None where there is no file.
+        """Return the manifest in a file; None if the file does not exist.
 
         Raises:
-            DatasetError: it is damaged, or of another version.
+            DatasetError: it is damaged or has another version.
         """
         if not path.exists():
             return None
@@ -144,23 +145,25 @@ class Manifest:
                 )
             if sha256_of_json(content) != stated:
                 raise DatasetError(
-                    f"{path.name} is damaged or was edited: its SHA-256 differs from the one that it states"
+                    f"{path.name} is damaged or was edited: its SHA-256 does not match the one that it contains"
                 )
             recipes = {}
             for name, values in content["recipes"].items():
                 shards = {shard_path: Shard(**shard) for shard_path, shard in values["shards"].items()}
                 built = recipes[name] = BuiltRecipe(**{**values, "shards": shards})
                 if recipe_fingerprint(name, built.version, built.settings) != built.fingerprint:
-                    raise DatasetError(f"{path.name}: the fingerprint of {name} is not that of the settings beside it")
+                    raise DatasetError(f"{path.name}: the fingerprint of {name} does not match its settings")
                 for shard_path, shard in shards.items():
                     form = rf"{re.escape(name)}/{re.escape(shard.split)}-\d{{5}}-of-\d{{5}}\.parquet"
                     if not re.fullmatch(form, shard_path):
                         raise DatasetError(
-                            f"{path.name} names {shard_path!r}; a shard of {name} is {name}/{shard.split}-….parquet"
+                            f"{path.name} names {shard_path!r}; shards of {name} are named "
+                            f"{name}/{shard.split}-….parquet"
                         )
                 if not RECIPE_NAME.fullmatch(name):
                     raise DatasetError(
-                        f"{path.name} names a configuration {name!r}; a name has letters, digits and underscores"
+                        f"{path.name} names a configuration {name!r}; names contain only letters, digits and "
+                        "underscores"
                     )
             return cls(recipes)
         except DatasetError:
@@ -171,12 +174,12 @@ class Manifest:
 
 @dataclass(frozen=True)
 class AudioColumn:
-    """A column of clips.
+    """A column with clips.
 
     Attributes:
-        name: of the column.
-        is_list: whether a row has a list of clips in it, ``name/0``, ``name/1`` …; else it has one clip, ``name``.
-        sample_rate: Hz; None where each clip has its own.
+        name: name of the column.
+        is_list: whether a row has a list of clips, ``name/0``, ``name/1`` …, rather than one clip, ``name``.
+        sample_rate: Hz; None if clips have different rates.
     """
 
     name: str
@@ -184,12 +187,12 @@ class AudioColumn:
     sample_rate: int | None
 
     def clip_names(self, count: int) -> tuple[str, ...]:
-        """The names of a row's clips in this column, for a number of clips."""
+        """Return the names of a row's clips in this column, given their number."""
         return tuple(f"{self.name}/{number}" for number in range(count)) if self.is_list else (self.name,)
 
 
 def audio_columns(features: Features) -> tuple[AudioColumn, ...]:
-    """The columns with sound, in the order of the features."""
+    """Return the audio columns, in the order of the features."""
     from datasets import Audio, LargeList, List
 
     columns = []
@@ -208,7 +211,7 @@ def open_parquet(name: str, path: Path) -> pq.ParquetFile:
     """Open a Parquet file.
 
     Raises:
-        DatasetError: it is not one.
+        DatasetError: the file is not Parquet.
     """
     import pyarrow.parquet as pq
 
@@ -222,33 +225,33 @@ def open_parquet(name: str, path: Path) -> pq.ParquetFile:
 
 
 LARGEST_GROUP = 2**31
-"""Bytes of rows that are held at a time: a file of some kilobytes can repeat one value any number of times."""
+"""Most bytes of rows in memory at a time: a file of a few kilobytes can repeat one value any number of times."""
 
 
 def batches_of(
     name: str, table: pq.ParquetFile, groups: Sequence[int], columns: Sequence[str] | None = None, most: int = 256
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of row groups, a few at a time: so few that each may hold the largest values of its columns.
+    """Yield the rows of row groups a few at a time, so few that each may contain the largest values of its columns.
 
     Args:
-        name: of the file, for messages.
+        name: name of the file, for messages.
         table: the file.
-        groups: numbers of row groups.
-        columns: names of columns, or of parts of them, ``audio.path``; by default all.
-        most: rows at a time.
+        groups: indices of row groups.
+        columns: names of columns, or of parts of columns, e.g. ``audio.path``; by default all.
+        most: most rows at a time.
 
     Raises:
-        DatasetError: they are damaged, or claim too many values.
+        DatasetError: they are damaged, or declare too many values.
     """
     largest = 1
     for group in map(table.metadata.row_group, groups):
         of_group = 0
         for chunk in map(group.column, range(group.num_columns)):
             if columns is None or any(f"{chunk.path_in_schema}.".startswith(f"{column}.") for column in columns):
-                # Of nulls in lists, only their number is stored.
+                # For nulls in lists, only their number is stored.
                 values = 8 * chunk.num_values
                 if values > LARGEST_GROUP:
-                    raise DatasetError(f"{name} claims {chunk.num_values:,} values in {chunk.path_in_schema}")
+                    raise DatasetError(f"{name} declares {chunk.num_values:,} values in {chunk.path_in_schema}")
                 of_group += max(values, chunk.total_uncompressed_size)
         largest = max(largest, of_group)
     size = max(1, min(most, LARGEST_GROUP // 2 // largest))
@@ -260,30 +263,30 @@ def batches_of(
 def rows_of_groups(
     name: str, table: pq.ParquetFile, groups: Sequence[int], columns: Sequence[str] | None = None
 ) -> list[Row]:
-    """The rows of row groups.
+    """Return the rows of row groups.
 
     Raises:
-        DatasetError: as `batches_of`, or they have more than `LARGEST_GROUP` bytes.
+        DatasetError: as for `batches_of`, or they have more than `LARGEST_GROUP` bytes.
     """
     import pyarrow as pa
 
     rows: list[Row] = []
     size = 0
     for batch in batches_of(name, table, groups, columns):
-        # As Python's values, each of a dictionary's is a copy.
+        # As Python values, every use of a dictionary's value is a copy.
         parts = [part.dictionary_decode() if pa.types.is_dictionary(part.type) else part for part in batch.columns]
         size += sum(part.nbytes for part in parts)
         if size > LARGEST_GROUP:
-            raise DatasetError(f"{name} has more than {LARGEST_GROUP:,} bytes of rows that are read at a time")
+            raise DatasetError(f"{name} has more than {LARGEST_GROUP:,} bytes in rows that are read at once")
         rows += naming(name, batch.to_pylist)
     return rows
 
 
 def naming(name: str, read: Callable[[], Answer]) -> Answer:
-    """The result of a function of pyarrow, whose errors do not name their file.
+    """Return the result of a pyarrow function; pyarrow's own errors do not name the file.
 
     Raises:
-        DatasetError: the file's data are damaged; an error of `read` itself is raised unchanged.
+        DatasetError: the file's data are damaged. Errors of `read` itself are raised unchanged.
     """
     import pyarrow as pa
 
@@ -292,18 +295,19 @@ def naming(name: str, read: Callable[[], Answer]) -> Answer:
     except DatasetError:
         raise
     except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError) as error:
-        raise DatasetError(f"{name} cannot be read as Parquet, its data are damaged: {error}") from error
+        raise DatasetError(f"{name} is damaged and cannot be read as Parquet: {error}") from error
 
 
 def card_section(recipe: Recipe[Any], spec: Any) -> str:
-    """The card's section of a recipe: its template, or the first line of its docstring and the table of its columns.
+    """Return a recipe's section of the card: its template, or the first line of its docstring and a table of its
+    columns.
 
-    Templates have the values ``spec``, ``columns`` (the table) and those of `Recipe.card`. They may include other
-    templates of our recipes' folder, such as ``citation_coat.md``.
+    Templates can use ``spec``, ``columns`` (the table) and the values of `Recipe.card`. They can include other
+    templates in the folder of our recipes, e.g. ``citation_coat.md``.
 
     Args:
-        recipe: whose template lies beside its module as ``NAME.md``.
-        spec: of its rows.
+        recipe: the recipe; its template is ``NAME.md`` next to its module.
+        spec: settings of its rows.
     """
     folder = Path(inspect.getfile(type(recipe))).parent
     columns = column_table(recipe.columns(spec))
@@ -316,7 +320,7 @@ def card_section(recipe: Recipe[Any], spec: Any) -> str:
 
 @cache
 def card_templates(folder: Path) -> Environment:
-    """The templates of a folder, and those of our recipes; a name without a value is an error."""
+    """Return the templates in a folder and our recipes' templates; an undefined value is an error."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     folders = [folder, Path(__file__).parent / "recipes"]
@@ -332,24 +336,24 @@ def card_templates(folder: Path) -> Environment:
         "short": lambda number: f"{number:g}",
         "percent": lambda share: f"{share:.0%}",
         "listed": lambda names: listed([str(name) for name in names]),
-        # Names in the cells of a Markdown table come from a stranger's files.
+        # Names in the cells of a Markdown table come from third parties' files.
         "cell": lambda text: "".join(f"\\{char}" if char in r"\`*_[]<>|&" else char for char in text),
     }
     return environment
 
 
 _LICENCE = ("cc-by-4.0", "CC BY 4.0")
-"""Licence of generated data: its name on the Hub, and in a text."""
+"""Licence of generated data: its Hub id, and its name in a text."""
 
 _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"))
 
 
 def dataset_card(manifest: Manifest, features: Mapping[str, Features]) -> str:
-    """The card of a built folder.
+    """Return the card of a built folder.
 
     Args:
-        manifest: of the folder.
-        features: the columns of each built configuration; others do not appear on the card.
+        manifest: manifest of the folder.
+        features: columns of each built configuration; other configurations are omitted from the card.
     """
     import yaml
 
@@ -380,8 +384,8 @@ def dataset_card(manifest: Manifest, features: Mapping[str, Features]) -> str:
         contents.append(f"| `{name}` | {sizes} | {built.audio_format.upper()} |")
     ours = [f"`{name}`" for name, built in recipes.items() if built.synthetic]
     others = [f"`{name}`" for name, built in recipes.items() if not built.synthetic]
-    # That of recordings is up to their authors.
-    theirs = f"{listed(others)}: the licence of the recordings, which is unknown here."
+    # The authors of recordings decide on their licence.
+    theirs = f"{listed(others)}: the licence of the recordings, which this package does not know."
     if not others:
         licence = f"{_LICENCE[1]}."
     elif ours:
@@ -389,7 +393,7 @@ def dataset_card(manifest: Manifest, features: Mapping[str, Features]) -> str:
     else:
         licence = theirs
     columns = audio_columns(features[first])
-    # A list may be empty.
+    # A list can be empty.
     shown = next((column for column in columns if not column.is_list), columns[0])
     body = (
         card_templates(Path(__file__).parent)

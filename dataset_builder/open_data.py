@@ -1,4 +1,4 @@
-"""Open data from a user's text, such as ``mini`` or ``animals/``: the one way from the text to rows."""
+"""Open data from a text, e.g. ``mini`` or ``animals/``."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Opened:
-    """Data that were opened.
+    """Opened data, and what to tell the user about them.
 
     Attributes:
         data: the data.
         reading: their kind, source and description.
-        left_out: requested recipes that the data cannot serve: the reason by name.
-        notes: sentences for the user, without a full stop: terms of use, and what the account does not tell.
-        account: what became of every file and row of a user's recordings; None for other data.
-        skipped: sentences on the data that were left out, which the account tells at length.
+        left_out: why requested recipes cannot be made of the data, by recipe.
+        notes: sentences for the user, without a full stop: terms of use, and facts that are not in the account.
+        account: what was done with every file and row of a user's recordings; None for other data.
+        skipped: short sentences on what was left out; the account has the details.
     """
 
     data: Data
@@ -58,24 +58,24 @@ def open_data(
     progress: bool = False,
     **settings: Any,
 ) -> Data:
-    """Open data of any form.
+    """Open any kind of data.
 
     Args:
-        data: a preset (``mini``, ``full``; to the letter of the paper ``paper-mini``, ``paper-full``), rendered on the
+        data: a preset (``mini``, ``full``; exactly as in the paper: ``paper-mini``, ``paper-full``), rendered on the
             fly with nothing on disk, or a preset with changes, ``mini with seed=7``; a recipe, one of `list_recipes`,
-            which is ``mini`` of that recipe alone, unless a folder or file here has its name; a folder written by
-            `build_dataset`, its Hub id, or that of the authors' published data; a folder, a table or a data set of
-            recordings, of which scenes, captions and questions are made; strong labels, of which questions are made;
-            ``NAME:PATH``, a published benchmark of others; a ``data.yaml``; recordings that `open_recordings` has
-            opened; or rendered data, or questions that were read. See `recognised`.
+            which means ``mini`` of that recipe alone, unless a folder or file here has its name; a folder written by
+            `build_dataset`, its Hub id, or the Hub id of the authors' published data; a folder, table or data set of
+            recordings, from which scenes, captions and questions are made; strong labels, from which questions are
+            made; ``NAME:PATH``, a published benchmark; a ``data.yaml``; recordings opened by `open_recordings`; or
+            rendered data or questions that were read. See `recognised`.
         skip_invalid: leave out recordings that are unusable or have wrong labels; a warning names them.
-        progress: show a bar while recordings are read.
-        settings: fields of `DataSpec`, such as ``label="instrument"``, and settings of the recipes, such as ``seed=7``
-            or ``classes=6``; ``recipes`` names recipes.
+        progress: show a progress bar while recordings are read.
+        settings: fields of `DataSpec`, e.g. ``label="instrument"``, and settings of the recipes, e.g. ``seed=7`` or
+            ``classes=6``; ``recipes`` selects recipes.
 
     Raises:
-        DatasetError: there are no such data, the text is ambiguous, or the data can serve no recipe.
-        InputError: there is no such setting, or not such a value.
+        DatasetError: the data do not exist, the text is ambiguous, or no recipe can be made of the data.
+        InputError: a setting is unknown or has an invalid value.
     """
     if isinstance(data, HeldData):
         return data
@@ -83,7 +83,7 @@ def open_data(
         from .recorded import recorded
 
         if not hasattr(data, "entries"):
-            raise InputError(f"data are a text, a path or opened recordings; this is of the type {type(data).__name__}")
+            raise InputError(f"data has type {type(data).__name__}; give a text, a path or opened recordings")
         return recorded(data, **settings)
     recipes = settings.pop("recipes", None)
     if isinstance(data, str) and recipes is None and data in list_recipes() and not Path(data).exists():
@@ -103,9 +103,9 @@ def open_data(
 
 
 def reopened_data(data: str | Path | HeldData[Any]) -> Data:
-    """The data of results, opened again: questions with a fault are left out, as they were for the results.
+    """Open the data of results again; questions with a fault are left out, as they were for the results.
 
-    Whether what is left are the same data is told by their fingerprint, which a caller has to compare.
+    The caller has to compare the fingerprint to find out whether these are the same data.
 
     Args:
         data: see `open_data`.
@@ -120,10 +120,10 @@ def reopened_data(data: str | Path | HeldData[Any]) -> Data:
 
 
 def check_described(spec: DataSpec, file: str | Path) -> None:
-    """Refuse settings of a ``data.yaml`` that do not apply to such data.
+    """Raise an error if settings in a ``data.yaml`` do not apply to its data.
 
     Args:
-        spec: as `described` gives it.
+        spec: result of `described`.
         file: the file of the spec.
 
     Raises:
@@ -144,15 +144,15 @@ def check_described(spec: DataSpec, file: str | Path) -> None:
 
 
 def settable(spec: DataSpec, recipes: Iterable[str] | None = None) -> dict[str, FieldInfo]:
-    """The settings of the recipes that can be made of data, by name.
+    """Return the settings of the recipes that can be made of data, by name.
 
     Args:
-        spec: of the data.
-        recipes: names; by default all recipes that such data can serve.
+        spec: the data.
+        recipes: names; by default all recipes that can be made of the data.
 
     Raises:
         DatasetError: see `recognised`.
-        InputError: a recipe cannot be made of such data.
+        InputError: a recipe cannot be made of these data.
     """
     reading = reading_of(spec)
     if reading.kind == "preset":
@@ -165,14 +165,14 @@ def settable(spec: DataSpec, recipes: Iterable[str] | None = None) -> dict[str, 
         from .recorded import changeable, recorded_recipes
 
         if reading.kind == "hub" and recipes is not None:
-            # Its kind shows when it is opened; settings of rows that are stored already are refused then.
+            # The kind is known once the data are opened; settings of stored rows are refused then.
             recipes = [name for name in recipes if name in recorded_recipes()] or None
         return changeable(spec.preset, recipes)
     return {}
 
 
 def reading_of(spec: DataSpec) -> Reading:
-    """The reading of data; an id of the Hub with fields of recordings is a data set of recordings.
+    """Return what kind of data this is; a Hub id with fields for recordings is a data set of recordings.
 
     Raises:
         DatasetError: see `recognised`.
@@ -188,7 +188,7 @@ def _set_of_hub(reading: Reading) -> Reading:
 
 
 def recipes_for(spec: DataSpec) -> tuple[str, ...] | None:
-    """Names of the recipes that such data can serve; None where the data hold rows already.
+    """Return the names of the recipes that can be made of data; None if the data already consist of rows.
 
     Raises:
         DatasetError: see `recognised`.
@@ -206,7 +206,7 @@ def recipes_for(spec: DataSpec) -> tuple[str, ...] | None:
 
 
 SOUNDS = ("recordings", "table", "dataset")
-"""Kinds of data that recipes are made of."""
+"""Kinds of data from which recipes are made."""
 
 
 def opened_data(
@@ -223,11 +223,11 @@ def opened_data(
 
     Args:
         spec: the data.
-        recipes: names of requested recipes; by default all. Of stored data all are opened.
-        required: names of recipes that have to be served.
-        changes: to settings of the recipes.
+        recipes: names of requested recipes; by default all. If rows are stored, all are opened.
+        required: names of recipes that must be available.
+        changes: changed settings of the recipes.
         skip_invalid: leave out recordings that are unusable or have wrong labels.
-        sounds: whether the sound files of questions are looked at; without them only the rows can be used.
+        sounds: whether the sound files of questions are checked; without them only the rows can be used.
         progress: show progress bars.
 
     Raises:
@@ -240,7 +240,7 @@ def opened_data(
     wanted = None if recipes is None else tuple(recipes)
     changes = {**spec.settings, **(changes or {})}
     if reading.kind == "hub":
-        # Data of ours or the authors', or a data set of recordings.
+        # Our or the authors' data, or a data set of recordings.
         from .stored import StoredData, StrangeDataError
 
         try:
@@ -266,13 +266,13 @@ def opened_data(
 def _refuse_changes(changes: Mapping[str, Any], reading: Reading) -> None:
     for name in changes:
         raise InputError(
-            f"there is no setting {name!r}: {reading.source} is {reading.what}, whose rows are fixed; settings "
+            f"{name!r} cannot be set: {reading.source} is {reading.what}, whose rows are fixed. Settings "
             "apply to presets and to data made from recordings"
         )
 
 
 def _stored(spec: DataSpec, reading: Reading, how: Mapping[str, Any]) -> Data:
-    """Data that are rendered or written already; of questions, read as `how` says."""
+    """Return data that are already rendered or written; `how` has the arguments for reading questions."""
     if reading.kind == "questions":
         from .sounds.published.question_tables import open_questions
 
@@ -290,20 +290,20 @@ def _stored(spec: DataSpec, reading: Reading, how: Mapping[str, Any]) -> Data:
         published = reader_of(reading.source)
         if published is None:
             readers = [f"{name}:PATH" for name in list_readers()]
-            raise DatasetError(f"{reading.source!r} names no published benchmark; {nearest(reading.source, readers)}")
+            raise DatasetError(f"{reading.source!r} is not a published benchmark; {nearest(reading.source, readers)}")
         reader, path = published
         if not path:
-            raise DatasetError(f"{reading.source!r} names no path; {reader.name}:PATH is {reader.meaning}")
+            raise DatasetError(f"{reading.source!r} has no path; give {reader.name}:PATH, {reader.meaning}")
         given = {name: getattr(spec, name) for name in FIELDS["benchmark"]}
-        # A shell does not expand ``~`` behind a colon.
+        # A shell does not expand ``~`` after a colon.
         path = os.path.expanduser(path)
         if isinstance(reader, QuestionSet):
             return reader.open(path, **given, **how)
         for name, value in given.items():
             if value is not None:
-                raise InputError(f"{name} does not apply to {reader.meaning}; leave it out")
+                raise InputError(f"{name} does not apply to {reader.meaning}; omit it")
         return reader.open(path)
-    raise DatasetError(f"{reading.source} is {reading.what}: it is for `train`, and no task scores it")
+    raise DatasetError(f"{reading.source} is {reading.what}: it can only be used with `train`")
 
 
 def _of_sounds(
@@ -321,13 +321,13 @@ def _of_sounds(
     from .sounds.hub import named_set_of
     from .texts.captions import load_templates
 
-    # Wrong settings are refused before recordings are read, which can take minutes.
+    # Refuse wrong settings before recordings are read, which can take minutes.
     if spec.prompts is not None:
         changes = {**changes, "templates": load_templates(spec.prompts)}
     fields = changeable(spec.preset, recipes)
     if spec.prompts is not None and not takers("templates", spec.preset, recipes):
         raise InputError(
-            f"prompts is {spec.prompts!r}, and none of the recipes uses prompts; leave it out, or "
+            f"prompts is {spec.prompts!r}, but none of the recipes uses prompts. Omit it, or "
             f"name a task of one of the recipes {listed(takers('templates'))}"
         )
     read = check_values({name: value for name, value in changes.items() if name != "templates"}, fields, RECORDINGS)
@@ -351,25 +351,24 @@ def _of_sounds(
 def open_recordings(
     data: str | Path | DataSpec, *, skip_invalid: bool = False, progress: bool = True, **fields: Any
 ) -> ReadRecordings:
-    """Open a user's recordings: of a folder, a table or a data set that `datasets` reads.
+    """Open a user's recordings: a folder, a table or a data set that `datasets` reads.
 
-    All are read once: their fingerprint is that of samples, labels, groups and conditions, independent of their places.
+    All recordings are read once: the fingerprint covers samples, labels, groups and conditions, but not their location.
 
     Args:
-        data: a folder ``LABEL[/CONDITION]/file.wav``, or with ``metadata.csv``; a table, whose sound files are in the
-            folder ``audio``; a Hub id or folder of a data set with a column of audio; the name of one, one of
-            `list_named_sets`, or ``dataset:FILE.yaml``, a file that describes one in the form of `NamedSet`: it states
-            the fields that are not given, and unusable recordings are left out. ``NAME=FOLDER`` reads a copy of it. See
+        data: a folder ``LABEL[/CONDITION]/file.wav`` or with ``metadata.csv``; a table, with its sound files in the
+            folder ``audio``; a Hub id or folder of a data set with an audio column; the name of a data set, one of
+            `list_named_sets`, or ``dataset:FILE.yaml``, a file in the form of `NamedSet`, which gives the fields that
+            are not given here and leaves out unusable recordings. ``NAME=FOLDER`` reads a local copy. See
             `recognised`.
         skip_invalid: leave out unusable recordings; `ReadRecordings.skipped` lists them.
         progress: show progress bars.
-        fields: further fields of `DataSpec`: columns such as ``label="instrument"``, ``split`` of a data set, or
-            ``labels``, files with strong labels, of which each stretch in which one label is present alone is a
-            recording.
+        fields: further fields of `DataSpec`: columns, e.g. ``label="instrument"``, the ``split`` of a data set, or
+            ``labels``, files with strong labels: each stretch with exactly one label becomes a recording.
 
     Raises:
         InputError: a field does not apply to such data.
-        DatasetError: they are no recordings, cannot be read, or one of them is unusable.
+        DatasetError: the data are not recordings or cannot be read, or a recording is unusable.
     """
     spec = data.changed(**fields) if isinstance(data, DataSpec) else described(data, **fields)
     reading = reading_of(spec)
@@ -387,19 +386,20 @@ def open_recordings(
         if reading.source == named.name and Path(named.name).is_dir():
             name = named.name
             warnings.warn(
-                f"{name!r} is taken as the name of a data set; ./{name} is the folder of that name", stacklevel=3
+                f"{name!r} is read as the name of a data set; to read the folder of that name, give ./{name}",
+                stacklevel=3,
             )
         _check_suiting(reading.source, named.settings)
-        # Nobody here can mend a published data set.
+        # A user cannot fix a published data set.
         return hub_recordings(named.dataset, spec, named, skip_invalid=True, progress=progress)
     if reading.kind not in SOUNDS:
-        raise DatasetError(f"{reading.source} is {reading.what}, and no recordings")
+        raise DatasetError(f"{reading.source} is {reading.what}, not recordings")
     if spec.labels is not None:
         from .sounds.strong_labels import strong_recordings
 
         for name in COLUMNS:
             if getattr(spec, name) is not None:
-                raise InputError(f"{name} does not apply: strong labels describe each event by themselves")
+                raise InputError(f"{name} does not apply to strong labels, which describe each event")
         format, options = _format(spec)
         return strong_recordings(
             reading.source, spec.labels, format, options=options, follow_links=spec.follow_links, **how
@@ -413,7 +413,7 @@ def open_recordings(
 
 
 def _check_suiting(file: str, settings: Mapping[str, Any]) -> None:
-    """Refuse settings in a file beside sounds that no recipe has."""
+    """Raise an error if a settings file next to sounds contains settings that no recipe has."""
     from .recorded import RECORDINGS, changeable
 
     try:
@@ -462,7 +462,7 @@ def _of_labels(
 
 
 def notes_of(data: RenderedData) -> tuple[str, ...]:
-    """Notes on rows that could not be made of recordings with strong labels, such as a kind of questions, and why.
+    """Return notes on rows that could not be made from strong labels, e.g. a kind of questions, and why.
 
     Raises:
         DatasetError: nothing could be made.
@@ -471,7 +471,7 @@ def notes_of(data: RenderedData) -> tuple[str, ...]:
 
 
 def _skipped(source: str, skipped: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-    """A note on the recordings that are left out: their number, the first for each reason, and why."""
+    """Return a note on the recordings that are left out: how many, the first ones for each reason, and why."""
     if not skipped:
         return ()
     ids: dict[str, list[str]] = defaultdict(list)
@@ -483,36 +483,37 @@ def _skipped(source: str, skipped: Sequence[tuple[str, str]]) -> tuple[str, ...]
 
 
 def _format(spec: DataSpec) -> tuple[str | None, ReadOptions]:
-    """The format of strong labels, and the options that their files leave open.
+    """Return the format of strong labels, and the options that their files do not determine.
 
     Raises:
-        InputError: a file is not there, or columns are no ``FIELD=HEADING``.
+        InputError: a file does not exist, or columns are not given as ``FIELD=HEADING``.
     """
     from .sounds.formats.parsing import ReadOptions
 
     for name in ("durations", "names"):
         path = getattr(spec, name)
         if path is not None and not Path(path).is_file():
-            raise InputError(f"{name} is {path!r}, and there is no such file")
+            raise InputError(f"{name} is {path!r}, which does not exist")
     columns: dict[str, str] = {}
     for pair in spec.columns or ():
         field, equals, heading = (part.strip() for part in pair.partition("="))
         if not (field and equals and heading):
-            raise InputError(f"columns has {pair!r}; it takes FIELD=HEADING, such as onset=start")
+            raise InputError(f"columns has {pair!r}; give FIELD=HEADING, e.g. onset=start")
         if field in columns:
-            raise InputError(f"columns has {field!r} twice; a field stands in one column")
+            raise InputError(f"columns has {field!r} twice; give each field once")
         columns[field] = heading
     if columns and spec.format not in (None, "table", "raven"):
-        raise InputError(f"columns applies to the formats table and raven; the columns of {spec.format} are fixed")
+        raise InputError(f"columns applies to the formats table and raven only; the columns of {spec.format} are fixed")
     options = ReadOptions(
         durations=spec.durations, resolution=spec.resolution, columns=columns, names=spec.names, encoding=spec.encoding
     )
-    # Raven's tables have their own columns of times.
+    # Raven's tables have their own time columns.
     return spec.format or ("table" if "onset" in columns else None), options
 
 
 def left_out_notes(reasons: Mapping[str, str | None]) -> list[str]:
-    """Notes on what is left out, one a reason; `reasons` by name, None for a name that is not left out."""
+    """Return notes on what is left out, one for each reason; `reasons` by name, None for a name that is not left
+    out."""
     notes = []
     for reason in dict.fromkeys(filter(None, reasons.values())):
         names = [name for name, of_name in reasons.items() if of_name == reason]

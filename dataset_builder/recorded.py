@@ -1,4 +1,4 @@
-"""Recipes made of a user's recordings, as isolated sounds or with strong labels, in place of our tones."""
+"""Recipes made of a user's recordings, as isolated sounds or with strong labels, instead of our tones."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ if TYPE_CHECKING:
 RECORDINGS = "a recipe for recordings"
 
 RECORDINGS_OF = "recordings of "
-"""Prefix of the source of data from recordings, which is not the name of a preset or folder."""
+"""Prefix of the source of data from recordings; no preset or folder has it."""
 
 
 def recorded_recipes() -> dict[str, Recipe[Any]]:
-    """The recipes that take a user's sounds, by name."""
+    """Return the recipes that take a user's sounds, by name."""
     every = {name: load_recipe(name) for name in list_recipes()}
     return {name: recipe for name, recipe in every.items() if recipe.takes_sounds}
 
 
 def changeable(preset: str = "mini", recipes: Iterable[str] | None = None) -> dict[str, FieldInfo]:
-    """The settings that `recorded` takes as changes, by name.
+    """Return the settings that `recorded` takes as changes, by name.
 
     Args:
         preset: see `recorded`.
         recipes: names; by default all.
 
     Raises:
-        InputError: an unknown preset, or a recipe that takes no recordings.
+        InputError: a preset is unknown, or a recipe takes no recordings.
     """
     fields: dict[str, FieldInfo] = {}
     for spec in _of_any_sounds(_presets(preset, recipes)[0]).values():
@@ -55,13 +55,13 @@ def changeable(preset: str = "mini", recipes: Iterable[str] | None = None) -> di
 
 
 def takers(change: str, preset: str = "mini", recipes: Iterable[str] | None = None) -> list[str]:
-    """Names of the recipes of a preset that have a setting, even one that only code can change; see `changeable`."""
+    """Return the recipes of a preset that have a setting, even one that only code can change; see `changeable`."""
     specs = _of_any_sounds(_presets(preset, recipes)[0])
     return [name for name, spec in specs.items() if change in set(type(spec).model_fields) - spec.of_tones]
 
 
 def _of_any_sounds(presets: Mapping[str, Any]) -> dict[str, HeardSpec]:
-    """Specs of presets with sounds in place of scenes of tones; their fields may differ."""
+    """Return specs of presets for sounds instead of scenes of tones; their fields can differ."""
     every = recorded_recipes()
     return {name: every[name].of_sounds(spec, default_timbres(), {}) for name, spec in presets.items()}
 
@@ -71,8 +71,8 @@ class Offer:
     """The data that can be made of recordings.
 
     Attributes:
-        data: of the recipes that they can serve.
-        left_out: the reason against each other recipe, by name.
+        data: data of the recipes that can be made.
+        left_out: why each other recipe cannot be made, by name.
     """
 
     data: RenderedData
@@ -82,19 +82,19 @@ class Offer:
 def recorded(
     recordings: Sounds, *, preset: str = "mini", recipes: Sequence[str] | None = None, **changes: Any
 ) -> RenderedData:
-    """The data that recipes make of recordings, rendered on the fly.
+    """Return the data that recipes make of recordings, rendered on the fly.
 
     Args:
-        recordings: as `open_recordings` gives them.
-        preset: ``mini`` or ``full``, or another one of a recipe; as far as there are enough recordings.
-        recipes: names; by default all that these recordings can serve. A warning gives the reason against each other
-            one.
-        changes: to settings, each made in every recipe with a setting of that name, such as ``seed``, ``transforms``,
-            ``classes``. ``pitch`` and ``stretch`` of the transforms need the extra ``transforms``.
+        recordings: result of `open_recordings`.
+        preset: ``mini``, ``full`` or another preset of a recipe, as far as there are enough recordings.
+        recipes: names; by default all that can be made of these recordings. A warning gives the reason for each other
+            recipe.
+        changes: changed settings, applied to every recipe that has the setting, e.g. ``seed``, ``transforms``,
+            ``classes``. The transforms ``pitch`` and ``stretch`` need the extra ``transforms``.
 
     Raises:
-        InputError: an unknown preset or setting, a recipe that takes no recordings, or a value out of its range.
-        DatasetError: the recordings cannot serve a named recipe, or any recipe.
+        InputError: a preset or setting is unknown, a recipe takes no recordings, or a value is out of range.
+        DatasetError: a named recipe, or none at all, can be made of the recordings.
     """
     offer = offered(recordings, preset=preset, recipes=recipes, required=recipes or (), **changes)
     for name, reason in offer.left_out.items():
@@ -110,15 +110,16 @@ def offered(
     required: Collection[str] = (),
     **changes: Any,
 ) -> Offer:
-    """As `recorded`, with the reasons instead of warnings; an error only where one of `required` cannot be served.
+    """Return the data of `recorded`, with reasons instead of warnings.
 
-    All rows are drawn, so that impossible ones are reported before anything is rendered.
+    An error is raised only if one of `required` cannot be made. All rows are drawn, so that impossible ones are
+    reported before anything is rendered.
     """
     every = recorded_recipes()
     presets, left_out = _presets(preset, recipes, required)
     fields = changeable(preset, presets)
     has = {name: set(type(spec).model_fields) - spec.of_tones for name, spec in _of_any_sounds(presets).items()}
-    # Settings that only code can change, such as ranges of parameters.
+    # Settings that only code can change, e.g. ranges of parameters.
     further = set().union(*has.values()) - {"sounds", *fields}
     check_values({name: value for name, value in changes.items() if name not in further}, fields, RECORDINGS)
     wanted = {**recordings.suggested, **changes}
@@ -133,7 +134,7 @@ def offered(
         except DatasetError as error:
             reason = str(error)
             if isinstance(error, UnlabelledError) and isinstance(recordings, ReadRecordings) and recordings.labelling:
-                # The way to get classes.
+                # How to get classes.
                 reason = f"{reason}; {recordings.labelling}"
             if name in required:
                 raise DatasetError(reason) from error
@@ -141,17 +142,17 @@ def offered(
     if not served:
         names = {reason: [name for name in left_out if left_out[name] == reason] for reason in left_out.values()}
         reasons = "; ".join(f"{', '.join(of_reason)}: {reason}" for reason, of_reason in names.items())
-        raise DatasetError(f"{recordings.source} can serve no recipe: {reasons}")
+        raise DatasetError(f"{recordings.source} cannot be used for any recipe: {reasons}")
     return Offer(RenderedData(source, served), left_out)
 
 
 def _presets(
     preset: str, recipes: Iterable[str] | None, required: Collection[str] = ()
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """Settings of a preset by recipe, and the reasons against the other named recipes.
+    """Return the settings of a preset by recipe, and the reasons why other named recipes are left out.
 
     Raises:
-        InputError: a recipe takes no recordings, no recipe has the preset, or one of `required` does not.
+        InputError: a recipe takes no recordings, no recipe has the preset, or one of `required` lacks it.
     """
     every = recorded_recipes()
     names = tuple(dict.fromkeys(every if recipes is None else recipes))
@@ -166,7 +167,7 @@ def _presets(
 
 
 def annotated_recipes() -> dict[str, AnnotatedRecipe[Any]]:
-    """The recipes that can be made of recordings with strong labels, by name."""
+    """Return the recipes that can be made of recordings with strong labels, by name."""
     every = {name: load_recipe(name) for name in list_recipes()}
     return {name: recipe for name, recipe in every.items() if isinstance(recipe, AnnotatedRecipe)}
 
@@ -174,15 +175,15 @@ def annotated_recipes() -> dict[str, AnnotatedRecipe[Any]]:
 def annotated_data(
     recordings: AnnotatedRecordings, *, recipes: Iterable[str] | None = None, changes: Mapping[str, Any] | None = None
 ) -> RenderedData:
-    """The data that recipes make of recordings with strong labels, rendered on the fly.
+    """Return the data that recipes make of recordings with strong labels, rendered on the fly.
 
     Args:
-        recordings: as `open_annotated` gives them.
-        recipes: names; by default all that can be made of such recordings.
-        changes: to settings, made in each recipe.
+        recordings: result of `open_annotated`.
+        recipes: names; by default all that can be made of these recordings.
+        changes: changed settings, applied to each recipe.
 
     Raises:
-        InputError: a recipe that cannot be made of them, no such setting, or a value out of its range.
+        InputError: a recipe cannot be made of them, a setting is unknown, or a value is out of range.
     """
     names = check_recipes(recipes)
     every = annotated_recipes()
@@ -191,14 +192,16 @@ def annotated_data(
 
 
 def check_recipes(recipes: Iterable[str] | None) -> tuple[str, ...]:
-    """Names of recipes that can be made of recordings with strong labels; by default all.
+    """Return the names of recipes that can be made of recordings with strong labels; by default all.
 
     Raises:
-        InputError: one cannot.
+        InputError: a recipe cannot be made of them.
     """
     every = annotated_recipes()
     names = tuple(dict.fromkeys(every if recipes is None else recipes))
     for name in names:
         if name not in every:
-            raise InputError(f"the recipe {name!r} cannot be made of recordings with labels; {nearest(name, every)}")
+            raise InputError(
+                f"the recipe {name!r} cannot be made of recordings with strong labels; {nearest(name, every)}"
+            )
     return names

@@ -36,9 +36,9 @@ class RenderedConfiguration:
 
     Attributes:
         recipe: name of the recipe.
-        source: the data that it was opened from.
-        settings: of the recipe.
-        fingerprint: of the recipe's name, version and settings.
+        source: what the data were opened from.
+        settings: settings of the recipe.
+        fingerprint: fingerprint of the recipe's name, version and settings.
     """
 
     def __init__(self, source: str, recipe: str, settings: Spec) -> None:
@@ -50,37 +50,37 @@ class RenderedConfiguration:
 
     @cached_property
     def rendering(self) -> Rendering:
-        """The rendering of the settings by the recipe."""
+        """Return the recipe's rendering of the settings."""
         return self._recipe.render(self.settings)
 
     @property
     def rows(self) -> Sequence[Row]:
-        """All rows without their audio."""
+        """Return all rows without their audio."""
         return self.rendering.rows
 
     @cached_property
     def rows_digest(self) -> str:
-        """SHA-256 of the rows and what decides their sound; see `digest_of_rows`."""
+        """Return the SHA-256 of the rows and of what determines their sound; see `digest_of_rows`."""
         return digest_of_rows(self.rows, map(self.rendering.plan, range(len(self.rows))))
 
     @property
     def values(self) -> dict[str, Any]:
-        """Everything that decides the rows and their samples, as JSON values: the base of the fingerprint."""
+        """Return everything that determines the rows and their samples, as JSON values; input of the fingerprint."""
         return self.settings.values()
 
     @property
     def features(self) -> Features:
-        """The columns of a built folder."""
+        """Return the columns of the built folder."""
         return self._recipe.features(self.settings)
 
     @property
     def description(self) -> str:
-        """Markdown of the card."""
+        """Return Markdown for the card."""
         return self._recipe.describe(self.settings)
 
     @cached_property
     def clip_ids(self) -> Sequence[str]:
-        """Ids of all clips, row by row."""
+        """Return the ids of all clips, row by row."""
         return tuple(clip_id for ids in self._ids_of_rows for clip_id in ids)
 
     @cached_property
@@ -88,7 +88,7 @@ class RenderedConfiguration:
         return tuple(tuple(f"{row['id']}/{name}" for name in self._recipe.clip_names(row)) for row in self.rows)
 
     def clips(self, wanted: range | None = None, *, keep_invalid: bool = False) -> Iterator[Clip]:
-        """Clips in the order of `clip_ids`, all of them valid; see `Configuration.clips`."""
+        """Yield clips in the order of `clip_ids`, all of them valid; see `Configuration.clips`."""
         wanted = check_range(wanted, len(self.clip_ids))
         first = 0
         for index, ids in enumerate(self._ids_of_rows):
@@ -104,20 +104,20 @@ class RenderedConfiguration:
 
 
 class RenderedData(HeldData[RenderedConfiguration]):
-    """Data of any recipes, rendered on the fly; see `Data`. Their samples are those of the built folder."""
+    """Data of any recipes, rendered on the fly; see `Data`. A built folder has the same samples."""
 
     def __init__(self, source: str, configurations: Mapping[str, Spec | RenderedConfiguration]) -> None:
-        """Nothing is drawn until it is needed.
+        """Draw nothing until it is needed.
 
         Args:
-            source: name of the data: that of a preset.
-            configurations: by the name of the recipe: settings, or a configuration, whose drawn rows are kept.
+            source: name of the data, e.g. of the preset.
+            configurations: by the name of the recipe: settings, or a configuration whose drawn rows are reused.
 
         Raises:
-            DatasetError: there is no recipe of a name, or none is named.
+            DatasetError: a recipe is unknown, or none is given.
         """
         if not configurations:
-            raise DatasetError(f"data need at least one recipe; there are {', '.join(list_recipes())}")
+            raise DatasetError(f"give at least one recipe of {', '.join(list_recipes())}")
         held = {
             name: one if isinstance(one, RenderedConfiguration) else RenderedConfiguration(source, name, one)
             for name, one in configurations.items()
@@ -126,42 +126,42 @@ class RenderedData(HeldData[RenderedConfiguration]):
 
     @property
     def settings(self) -> dict[str, Spec]:
-        """Settings by the name of the recipe."""
+        """Return the settings of each recipe, by name."""
         return {name: configuration.settings for name, configuration in self._configurations.items()}
 
     @property
     def renderings(self) -> list[Rendering]:
-        """The rows of all configurations and their sound."""
+        """Return the rendering of every configuration."""
         return [configuration.rendering for configuration in self._configurations.values()]
 
     def only(self, recipes: Sequence[str]) -> RenderedData:
-        """The data of some of the recipes; raises DatasetError where one has none."""
+        """Return the data of some recipes, or raise DatasetError if one is missing."""
         return RenderedData(self.source, {name: self.configuration(name) for name in recipes})
 
 
 def preset_names() -> tuple[str, ...]:
-    """Names of the presets that any recipe has."""
+    """Return the names of all recipes' presets."""
     return tuple(dict.fromkeys(preset for name in list_recipes() for preset in load_recipe(name).presets))
 
 
 @cache
 def setting_names() -> frozenset[str]:
-    """Names of all settings of all recipes."""
+    """Return the names of all recipes' settings."""
     specs = [spec for name in list_recipes() for spec in load_recipe(name).presets.values()]
     return frozenset(name for spec in specs for name in type(spec).model_fields)
 
 
 def rendered_preset(name: str, *, recipes: Sequence[str] | None = None, **changes: Any) -> RenderedData:
-    """The data of a preset, rendered on the fly.
+    """Return the data of a preset, rendered on the fly.
 
     Args:
-        name: of the preset.
-        recipes: names of recipes; by default all that have the preset.
-        changes: to settings, each made in every recipe with a setting of that name.
+        name: name of the preset.
+        recipes: names of recipes; by default all recipes that have the preset.
+        changes: changed settings, applied to every recipe that has the setting.
 
     Raises:
-        InputError: an unknown preset, a recipe without it, or a change that no recipe has or that one refuses.
-        DatasetError: an unknown recipe.
+        InputError: a preset is unknown, a recipe lacks it, or no recipe has a changed setting or one refuses its value.
+        DatasetError: a recipe is unknown.
     """
     presets = {recipe: load_recipe(recipe).presets for recipe in (list_recipes() if recipes is None else recipes)}
     settings: dict[str, Spec] = {recipe: those[name] for recipe, those in presets.items() if name in those}
@@ -170,7 +170,7 @@ def rendered_preset(name: str, *, recipes: Sequence[str] | None = None, **change
         raise InputError(f"unknown preset {name!r}; {nearest(name, valid)}")
     if recipes is not None and len(settings) < len(presets):
         without = next(recipe for recipe in presets if recipe not in settings)
-        hint = nearest(name, presets[without]) if presets[without] else "its rows are read, not drawn: give their file"
+        hint = nearest(name, presets[without]) if presets[without] else "its rows are read from a file: give that file"
         raise InputError(f"recipe {without!r} has no preset {name!r}; {hint}")
     names = {recipe: set(type(of_recipe).model_fields) for recipe, of_recipe in settings.items()}
     for change in changes:
@@ -186,7 +186,7 @@ def rendered_preset(name: str, *, recipes: Sequence[str] | None = None, **change
         for change, value in changes.items()
         if any(change in names[recipe] and getattr(settings[recipe], change) != value for recipe in settings)
     }
-    # Such as ``mini with seed=7``: `opened_preset` reads it.
+    # For example ``mini with seed=7``, which `opened_preset` reads.
     typed = ", ".join(f"{change}={_typed(value)}" for change, value in made.items())
     return RenderedData(f"{name}{_WITH}{typed}" if made else name, changed)
 
@@ -204,15 +204,15 @@ def _typed(value: Any) -> str:
 
 
 def is_preset(source: str) -> bool:
-    """Whether data have the name of a preset, with or without changes."""
+    """Return whether data have the name of a preset, with or without changes."""
     return has_preset(source.partition(_WITH)[0])
 
 
 def preset_fields(preset: str, recipes: Iterable[str] | None = None) -> dict[str, FieldInfo]:
-    """The settings of a preset that can be typed, by name.
+    """Return the settings of a preset that can be typed, by name.
 
     Args:
-        preset: its name, with or without changes.
+        preset: name of the preset, with or without changes.
         recipes: see `rendered_preset`.
 
     Raises:
@@ -226,7 +226,7 @@ def preset_fields(preset: str, recipes: Iterable[str] | None = None) -> dict[str
 def opened_preset(
     source: str, changes: Mapping[str, Any] = MappingProxyType({}), recipes: Sequence[str] | None = None
 ) -> RenderedData:
-    """The data of a preset by name, such as ``mini with seed=7``, with further changes.
+    """Return the data of a preset by name, e.g. ``mini with seed=7``, with further changes.
 
     Raises:
         InputError: see `rendered_preset`.
@@ -237,7 +237,7 @@ def opened_preset(
         named = read_values(made.split(", "), preset_fields(preset, recipes), f"the preset {preset!r}")
     kept = {name: value for name, value in named.items() if name not in changes}
     if kept:
-        # Of all recipes those that accept the changes in the name, which may have been made to others.
+        # Choose the recipes that accept the changes in the name: the changes may have been made for other recipes.
         accepting, refusals = [], []
         every = rendered_preset(preset, recipes=recipes).settings
         for recipe, settings in every.items():
@@ -254,4 +254,4 @@ def opened_preset(
 
 
 HUB_ID = re.compile(r"[\w-][\w.-]*/[\w-][\w.-]*")
-"""The form of a Hub id."""
+"""Pattern of a Hub id."""

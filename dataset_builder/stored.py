@@ -50,22 +50,22 @@ from .sounds.published import CONFIGURATION, published_columns, published_with
 _EXPECTED = "expected a folder written by `audio-compositionality build`, or a Hub id of such data"
 
 _LARGEST_CARD = 2**24
-"""Bytes of a card."""
-"""The YAML at the head of a card."""
+"""Most bytes of a card."""
+"""The YAML at the beginning of a card."""
 
 Answer = TypeVar("Answer")
 
 
 class StrangeDataError(DatasetError):
-    """A data set that is neither this project's nor the authors'."""
+    """A data set that comes neither from this project nor from the authors."""
 
 
 class LocalFolder:
-    """A folder of this machine.
+    """A folder on this machine.
 
     Attributes:
         source: its path.
-        revision: None, where a `HubRepository` has its commit.
+        revision: None; a `HubRepository` has its commit here.
     """
 
     revision = None
@@ -75,13 +75,13 @@ class LocalFolder:
         self._root = Path(source)
 
     def path(self, name: str) -> Path | None:
-        """The path of a file; None where there is none of that name."""
+        """Return the path of a file; None if it does not exist."""
         path = self._root / name
         return path if path.is_file() else None
 
     def names_of(self, files: list[str]) -> list[str]:
-        """Names relative to the folder, of files from `datasets`; raises DatasetError for a file outside."""
-        # Not resolved: the files of a downloaded snapshot are links to elsewhere.
+        """Return names relative to the folder for file names from `datasets`; raise DatasetError for a file outside."""
+        # Do not resolve links: the files of a downloaded snapshot are links to another folder.
         names = [Path(os.path.relpath(os.path.abspath(file), os.path.abspath(self._root))).as_posix() for file in files]
         outside = next((name for name in names if name.startswith("../")), None)
         if outside is not None:
@@ -89,11 +89,11 @@ class LocalFolder:
         return names
 
     def ask(self, question: Callable[[], Answer]) -> Answer:
-        """The answer of `datasets`."""
+        """Return the answer of `datasets`."""
         return question()
 
     def parquet_files(self) -> list[str]:
-        """Names of all Parquet files that `datasets` could take for shards: one level down, without hidden ones."""
+        """Return names of all Parquet files that `datasets` could read as shards: one level down, not hidden."""
         paths = (path.relative_to(self._root) for path in self._root.glob("*/*.parquet"))
         return sorted(path.as_posix() for path in paths if not path.name.startswith("."))
 
@@ -109,7 +109,7 @@ class HubRepository:
         """Ask for the commit.
 
         Raises:
-            DatasetError: there is no such data set, or the Hub cannot be reached.
+            DatasetError: the data set does not exist, or the Hub cannot be reached.
         """
         self.source = source
         self._repository = Repository("dataset", source)
@@ -117,15 +117,15 @@ class HubRepository:
 
     @cached_property
     def revision(self) -> str:
-        """The commit."""
+        """Return the commit."""
         try:
-            # The client retries by itself.
+            # The client retries on its own.
             return Hub().head(self._repository, self._asked)
         except HubError as error:
             raise DatasetError(str(error)) from error
 
     def path(self, name: str) -> Path | None:
-        """The path of a file after its download; None where there is none of that name."""
+        """Return the path of a file after its download; None if it does not exist."""
         import huggingface_hub
 
         revision = self.revision
@@ -134,8 +134,8 @@ class HubRepository:
             try:
                 path = huggingface_hub.hf_hub_download(self.source, name, repo_type="dataset", revision=revision)
             except huggingface_hub.errors.LocalEntryNotFoundError:
-                # A failed request is not an absent file: without the manifest the same data would get another
-                # fingerprint.
+                # A failed request does not mean that the file is missing: without the manifest, the same data would get
+                # another fingerprint.
                 raise
             except huggingface_hub.errors.EntryNotFoundError:
                 return None
@@ -147,7 +147,7 @@ class HubRepository:
             raise DatasetError(f"{name} of {self.source} is not in the cache and the Hub cannot be reached") from error
 
     def names_of(self, files: list[str]) -> list[str]:
-        """As `LocalFolder.names_of`; `datasets` gives hf://datasets/ORG/NAME@COMMIT/PATH."""
+        """Return names as `LocalFolder.names_of`; `datasets` gives hf://datasets/ORG/NAME@COMMIT/PATH."""
         start = f"hf://datasets/{self.source}@{self.revision}/"
         outside = next((file for file in files if not file.startswith(start)), None)
         if outside is not None:
@@ -155,14 +155,14 @@ class HubRepository:
         return [file.removeprefix(start) for file in files]
 
     def ask(self, question: Callable[[], Answer]) -> Answer:
-        """The answer of the Hub, with retries where they may help."""
+        """Return the answer of the Hub, with retries if they can help."""
         try:
             return call(Action(f"read the data set {self.source}", repository=self._repository), question)
         except HubError as error:
             raise DatasetError(str(error)) from error
 
     def size_of(self, names: Collection[str]) -> int:
-        """Bytes of files below the root, as stated by the Hub.
+        """Return the total size of files in bytes, as reported by the Hub.
 
         Raises:
             DatasetError: the Hub cannot be reached.
@@ -174,24 +174,24 @@ class HubRepository:
         return sum(files[name].size for name in names if name in files)
 
     def parquet_files(self) -> None:
-        """None: only files of the manifest are read."""
+        """Return None: only files in the manifest are read."""
 
 
 Place = LocalFolder | HubRepository
 
 
 def place_of(source: str, revision: str | None) -> Place:
-    """The folder of a name, or else the repository."""
+    """Return the local folder of this name, or else the Hub repository."""
     return LocalFolder(source) if Path(source).is_dir() else HubRepository(source, revision)
 
 
 def find_shards(place: Place) -> dict[str, tuple[BuiltRecipe | None, list[ShardReader]]]:
-    """For each configuration of a known recipe its entry in the manifest, where there is one, and its shards.
+    """Return each known recipe's configuration: its entry in the manifest, or None without a manifest, and its shards.
 
-    The shards are in the order of the rows; there are none where the manifest has the recipe as not built yet.
+    The shards are in the order of the rows; there are none if the manifest lists the recipe as not yet built.
 
     Raises:
-        DatasetError: there are no data of this project, or some are missing.
+        DatasetError: no data of this project were found, or some are missing.
     """
     path = place.path(MANIFEST_NAME)
     manifest = None if path is None else Manifest.load(path)
@@ -203,13 +203,13 @@ def find_shards(place: Place) -> dict[str, tuple[BuiltRecipe | None, list[ShardR
         missing = sorted(set(expected) - set(present))
         if missing:
             raise DatasetError(
-                f"{place.source} lacks {len(missing)} of its {len(expected)} shards, such as {missing[0]}: the samples "
-                "would not match the fingerprint; build or download it again"
+                f"{place.source} lacks {len(missing)} of its {len(expected)} shards, e.g. {missing[0]}, so the samples "
+                "would not match the fingerprint. Build or download it again"
             )
         finished = tuple(f"{name}/" for name, built in manifest.recipes.items() if built.shards)
         strange = next((name for name in present if name.startswith(finished) and name not in expected), None)
         if finished and strange is not None:
-            raise DatasetError(f"{strange} is not a shard of this data set: it is not in the manifest")
+            raise DatasetError(f"{strange} does not belong to this data set: it is not in the manifest")
     return {
         name: (built, [ShardReader(place, shard.split, path, shard) for path, shard in built.shards.items()])
         for name, built in manifest.recipes.items()
@@ -217,10 +217,11 @@ def find_shards(place: Place) -> dict[str, tuple[BuiltRecipe | None, list[ShardR
 
 
 def _shards_by_card(place: Place) -> dict[str, list[ShardReader]]:
-    """The shards as `datasets` reads the card or the file names: configurations of recipes, or the authors' data."""
+    """Return the shards as `datasets` reads the card or the file names: configurations of recipes, or the authors'
+    data."""
     check_card(place)
     files = _files_by_card(place)
-    # The splits of a recipe, each of which may have another name in the data.
+    # Files by split, and the split's name in the data for each split of the recipe.
     found: dict[str, tuple[Mapping[str, list[str]], Mapping[str, str]]] = {
         name: (of_splits, {split: split for split in load_recipe(name).splits})
         for name, of_splits in files.items()
@@ -230,24 +231,24 @@ def _shards_by_card(place: Place) -> dict[str, list[ShardReader]]:
         names = [name for of_split in files[CONFIGURATION].values() for name in of_split]
         first = next(((name, path) for name in names if (path := place.path(name)) is not None), None)
         if first is None:
-            raise DatasetError(f"{place.source} names no file that is there; {_EXPECTED}")
+            raise DatasetError(f"{place.source} names no existing file; {_EXPECTED}")
         columns = list(open_parquet(*first).schema_arrow.names)
         published = published_with(columns)
         if published is None:
             raise StrangeDataError(
-                f"{place.source} has the columns {', '.join(columns)} and no manifest; missing are those of the "
+                f"{place.source} has the columns {', '.join(columns)} and no manifest; it lacks the columns of the "
                 f"authors' published data ({published_columns()}); {_EXPECTED}"
             )
         found[published.recipe] = (files[CONFIGURATION], published.splits)
     if not found:
         raise StrangeDataError(
-            f"{place.source} has the configurations {', '.join(files)}, none of which is of a recipe "
+            f"{place.source} has the configurations {', '.join(files)}, but none has the name of a recipe "
             f"({', '.join(list_recipes())}); {_EXPECTED}"
         )
     for recipe, (of_splits, splits) in found.items():
         if not set(splits.values()) <= set(of_splits):
             raise DatasetError(
-                f"{place.source}, {recipe}: the splits are {', '.join(of_splits)}; needed are "
+                f"{place.source}, {recipe}: the splits are {', '.join(of_splits)}; expected "
                 f"{', '.join(splits.values())}"
             )
     return {
@@ -257,7 +258,7 @@ def _shards_by_card(place: Place) -> dict[str, list[ShardReader]]:
 
 
 def _files_by_card(place: Place) -> dict[str, dict[str, list[str]]]:
-    """Configuration -> split -> names of its files."""
+    """Return the names of files by configuration and split."""
     import datasets
 
     def asked() -> dict[str, dict[str, list[str]]]:
@@ -275,21 +276,21 @@ def _files_by_card(place: Place) -> dict[str, dict[str, list[str]]]:
     except DatasetError:
         raise
     except Exception as error:
-        # A stranger's card can make `datasets` raise any error: KeyError, TypeError, RuntimeError.
+        # An untrusted card can make `datasets` raise any error: KeyError, TypeError, RuntimeError.
         if is_of_client(error):
             raise
         raise DatasetError(f"no data set in {place.source!r}: {first_line(error)}; {_EXPECTED}") from error
     names = [name for splits in files.values() for in_split in splits.values() for name in in_split]
     other = next((name for name in names if not name.endswith(".parquet")), None)
     if other is not None:
-        raise StrangeDataError(f"{place.source} holds {Path(other).name}, which is not Parquet; {_EXPECTED}")
+        raise StrangeDataError(f"{place.source} contains {Path(other).name}, which is not Parquet; {_EXPECTED}")
     if not names:
         raise DatasetError(f"{place.source} names no file; {_EXPECTED}")
     return files
 
 
 def check_card(place: Place) -> None:
-    """Refuse a card that cannot be read, or that names a file elsewhere, before that file is requested."""
+    """Raise an error if a card cannot be read or names a file elsewhere, before that file is requested."""
     path = place.path(CARD_NAME)
     if path is None:
         return
@@ -298,7 +299,7 @@ def check_card(place: Place) -> None:
             content = stream.read(_LARGEST_CARD + 1)
         if len(content) > _LARGEST_CARD:
             raise InputError(f"it has more than {_LARGEST_CARD:,} bytes")
-        # What no line of dashes ends is no header, neither here nor for `datasets`.
+        # A header that is not closed by a line of dashes is no header, neither here nor for `datasets`.
         lines = content.decode("utf-8-sig").strip().splitlines()
         dashes = [number for number, line in enumerate(lines) if line.strip() == "---"]
         has_header = len(dashes) > 1 and dashes[0] == 0
@@ -309,9 +310,7 @@ def check_card(place: Place) -> None:
         ) from error
     for text in _texts(values.get("configs") if isinstance(values, dict) else None):
         if "://" in text or "::" in text:
-            raise DatasetError(
-                f"{CARD_NAME} of {place.source} names {text}; the files of a data set lie in the data set itself"
-            )
+            raise DatasetError(f"{CARD_NAME} of {place.source} names {text}, outside of the data set")
 
 
 def _texts(values: Any) -> Iterator[str]:
@@ -332,12 +331,12 @@ ROWS_AT_A_TIME = 16
 class ShardReader:
     """A shard, downloaded and compared with the manifest on first use.
 
-    A shard that was built here needs its manifest: without it the same samples would get another fingerprint.
+    A shard that was built here needs its manifest: without it, the same samples would get another fingerprint.
 
     Attributes:
-        place: of the shard.
-        split: of its rows.
-        name: its path below the root of the data.
+        place: folder or repository of the shard.
+        split: split of its rows.
+        name: path in the data set.
         built: its entry in the manifest; None without a manifest.
     """
 
@@ -348,14 +347,14 @@ class ShardReader:
 
     @cached_property
     def path(self) -> Path:
-        """The file, verified by the digest in the manifest.
+        """Return the path of the file, verified by the digest in the manifest.
 
         Raises:
-            DatasetError: it differs, is missing, or was built here and its manifest is missing.
+            DatasetError: it differs, is missing, or was built here and the manifest is missing.
         """
         path = self.place.path(self.name)
         if path is None:
-            raise DatasetError(f"{self.name} of {self.place.source} is not there; build or download it again")
+            raise DatasetError(f"{self.name} of {self.place.source} is missing; build or download it again")
         if self.built is not None:
             self.built.verify(self.name, path)
             return path
@@ -363,43 +362,43 @@ class ShardReader:
         if FINGERPRINT_KEY in metadata:
             fingerprint = metadata[FINGERPRINT_KEY].decode("utf-8", "replace")
             raise DatasetError(
-                f"{self.name} of {self.place.source} was built with the fingerprint {fingerprint[:12]}, and the "
-                f"{MANIFEST_NAME} that says what all shards are is not there: build them again (--force), or download "
+                f"{self.name} of {self.place.source} was built with the fingerprint {fingerprint[:12]}, but the "
+                f"{MANIFEST_NAME} that describes all shards is missing. Build them again (--force), or download "
                 "all files again"
             )
         return path
 
     def open(self) -> pq.ParquetFile:
-        """Open the file, which is not kept open."""
+        """Open the file; it is not kept open."""
         return open_parquet(self.name, self.path)
 
     @cached_property
     def features(self) -> Features:
-        """The declared columns."""
-        # Taken here: a shard that differs from the manifest is not damaged Parquet.
+        """Return the declared columns."""
+        # Taken outside `naming`: a shard that differs from the manifest is not damaged Parquet.
         path = self.path
         features: Features = naming(self.name, lambda: Features.from_arrow_schema(pq.read_schema(path)))
         return features
 
     @cached_property
     def columns(self) -> tuple[AudioColumn, ...]:
-        """The columns with sound."""
+        """Return the audio columns."""
         return audio_columns(self.features)
 
     @cached_property
     def groups(self) -> tuple[range, ...]:
-        """For each row group the numbers of its rows in the shard."""
+        """Return the row numbers of each row group in the shard."""
         metadata = self.open().metadata
         sizes = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
         return tuple(range(stop - size, stop) for size, stop in zip(sizes, accumulate(sizes), strict=True))
 
     @property
     def num_rows(self) -> int:
-        """Rows of the shard."""
+        """Return the number of rows."""
         return self.groups[-1].stop if self.groups else 0
 
     def rows(self) -> list[Row]:
-        """The rows without their audio."""
+        """Return the rows without their audio."""
         audio = {column.name for column in self.columns}
         names = [name for name in self.features if name not in audio]
         if not names:
@@ -407,7 +406,7 @@ class ShardReader:
         return rows_of_groups(self.name, self.open(), range(len(self.groups)), names)
 
     def list_lengths(self, column: str) -> list[int]:
-        """The number of clips of each row in a column of lists; the clips themselves are not read."""
+        """Return the number of clips of each row in a list column, without reading the clips."""
 
         file = self.open()
         leaves = [file.schema.column(number).path for number in range(len(file.schema))]
@@ -419,7 +418,7 @@ class ShardReader:
         return lengths
 
     def encoded_rows(self, wanted: range, columns: Sequence[AudioColumn]) -> Iterator[tuple[int, Row]]:
-        """Number and audio columns of some rows; only their row groups are read."""
+        """Yield number and audio columns of some rows, reading only their row groups."""
         numbers = [number for number, group in enumerate(self.groups) if overlap(group, wanted)]
         if not numbers:
             return
@@ -435,20 +434,20 @@ class ShardReader:
 
 
 def overlap(one: range, other: range) -> range:
-    """The intersection of two ranges."""
+    """Return the intersection of two ranges."""
     start = max(one.start, other.start)
     return range(start, max(start, min(one.stop, other.stop)))
 
 
 LONGEST_CLIP = 600
-"""Seconds; a file that claims more is not decoded."""
+"""Seconds; a file that declares more is not decoded."""
 
 
 class _InvalidClipError(Exception):
     """The problem of a clip, as the end of a sentence that begins with its id.
 
     Attributes:
-        length: samples of the clip, where they are known.
+        length: number of samples of the clip, if known.
     """
 
     def __init__(self, text: str, length: int = 1) -> None:
@@ -459,43 +458,43 @@ class _InvalidClipError(Exception):
 class StoredData(HeldData["StoredConfiguration"]):
     """Data stored as Parquet shards with embedded audio; see `Data`.
 
-    Where there is a manifest (`build_dataset` writes one), a shard must have the digest in it, so that a fingerprint
-    never names other samples than those that are read.
+    If there is a manifest (`build_dataset` writes one), a shard must have the digest in it, so that a fingerprint never
+    stands for other samples than those that are read.
     """
 
     def __init__(self, source: str, *, revision: str | None = None) -> None:
         """Find the shards; they are read on demand.
 
         Args:
-            source: a folder, or a Hub id.
+            source: a folder or a Hub id.
             revision: branch, tag or commit of a Hub id.
 
         Raises:
-            DatasetError: there is no data set, or it is not of this project.
+            DatasetError: there is no data set, or it does not come from this project.
         """
         place = place_of(source, revision)
         found = find_shards(place).items()
         super().__init__(source, {name: StoredConfiguration(place, name, *shards) for name, shards in found})
 
     def configuration(self, recipe: str) -> StoredConfiguration:
-        """The configuration of a recipe.
+        """Return the configuration of a recipe.
 
         Raises:
-            DatasetError: there is none, or its build has not finished.
+            DatasetError: there is none, or its build is not finished.
         """
         configuration = super().configuration(recipe)
         if not configuration.shards:
-            raise DatasetError(f"{self.source} has no shard of {recipe}: the build has not finished; run it again")
+            raise DatasetError(f"{self.source} has no shard of {recipe}: its build was not finished; run it again")
         return configuration
 
 
 class StoredConfiguration:
-    """The data of one recipe, read shard by shard in place; see `Configuration`.
+    """The data of one recipe, read shard by shard from where they are; see `Configuration`.
 
     Attributes:
         recipe: name of the recipe.
-        source: the data that it was opened from.
-        shards: readers, in the order of the rows.
+        source: what the data were opened from.
+        shards: readers of the shards, in the order of the rows.
     """
 
     def __init__(self, place: Place, recipe: str, built: BuiltRecipe | None, shards: Sequence[ShardReader]) -> None:
@@ -508,7 +507,7 @@ class StoredConfiguration:
 
     @cached_property
     def fingerprint(self) -> str:
-        """The manifest's; without a manifest, SHA-256 over the names of the splits and the digests of the shards."""
+        """Return the manifest's fingerprint, or SHA-256 of the splits' names and shards' digests without a manifest."""
         if self._built is not None:
             return self._built.fingerprint
         digest = hashlib.sha256(f"{self.recipe}\n".encode())
@@ -518,15 +517,15 @@ class StoredConfiguration:
 
     @cached_property
     def rows_digest(self) -> str:
-        """The manifest's, which is that of the rendered rows; without a manifest, the fingerprint."""
+        """Return the manifest's digest, which equals the rendered rows' digest; without a manifest, the fingerprint."""
         return self.fingerprint if self._built is None else self._built.rows_digest
 
     @cached_property
     def columns(self) -> tuple[AudioColumn, ...]:
-        """The columns with sound, declared alike by all shards.
+        """Return the audio columns, which all shards must declare equally.
 
         Raises:
-            DatasetError: a shard has others, or lacks one of the recipe.
+            DatasetError: a shard declares other columns, or lacks one of the recipe's.
         """
         columns = self.shards[0].columns
         expected = {column.name for column in columns}
@@ -538,18 +537,18 @@ class StoredConfiguration:
             missing = expected - {column.name for column in reader.columns}
             if missing:
                 raise DatasetError(
-                    f"{reader.name} lacks the columns {', '.join(sorted(missing))} of {self.recipe}, declared as "
+                    f"{reader.name} lacks the columns {', '.join(sorted(missing))} of {self.recipe}, which must be "
                     f"audio; it has {', '.join(reader.features)}"
                 )
             if reader.columns != columns:
-                raise DatasetError(f"{reader.name} declares other audio than {self.shards[0].name}")
+                raise DatasetError(f"{reader.name} declares other audio columns than {self.shards[0].name}")
         if not columns:
-            raise DatasetError(f"{self.shards[0].name} declares no column with audio")
+            raise DatasetError(f"{self.shards[0].name} declares no audio column")
         return columns
 
     @cached_property
     def rows(self) -> Sequence[Row]:
-        """All rows without their audio; a row without an id is named by recipe, split and position."""
+        """Return all rows without their audio; a row without an id is named by recipe, split and position."""
         _ = self.columns
         rows: list[Row] = []
         ids = set()
@@ -560,7 +559,7 @@ class StoredConfiguration:
             for record in reader.rows():
                 row = {"id": f"{self.recipe}-{split}-{len(rows) - first:05d}", **record, "split": split}
                 if not isinstance(row["id"], str) or row["id"] in ids:
-                    raise DatasetError(f"{reader.name}: a row has the id {row['id']!r}; an id is a unique text")
+                    raise DatasetError(f"{reader.name}: a row has the id {row['id']!r}; ids must be unique texts")
                 ids.add(row["id"])
                 try:
                     if self._recipe is not None:
@@ -572,10 +571,10 @@ class StoredConfiguration:
 
     @cached_property
     def _clip_names(self) -> tuple[tuple[str, ...], ...]:
-        """The names of each row's clips.
+        """Return the names of each row's clips.
 
         Raises:
-            DatasetError: a row lacks a clip of its recipe, such as one of a list.
+            DatasetError: a row lacks a clip of its recipe, e.g. one in a list.
         """
         counts = []
         for column in self.columns:
@@ -596,26 +595,26 @@ class StoredConfiguration:
 
     @cached_property
     def clip_ids(self) -> Sequence[str]:
-        """Ids of all clips, row by row."""
+        """Return the ids of all clips, row by row."""
         return tuple(
             f"{row['id']}/{name}" for row, names in zip(self.rows, self._clip_names, strict=True) for name in names
         )
 
     @cached_property
     def _first_clips(self) -> NDArray[np.int64]:
-        """Number of the first clip of each row, and of all clips at the end."""
+        """Return the number of each row's first clip, and the total number of clips at the end."""
         return np.cumsum([0, *map(len, self._clip_names)])
 
     def clips(self, wanted: range | None = None, *, keep_invalid: bool = False) -> Iterator[Clip]:
-        """Clips in the order of `clip_ids`, decoded on demand.
+        """Yield clips in the order of `clip_ids`, decoded on demand.
 
-        See `Configuration.clips`. An unusable clip has the length that it would have had, or one sample where that is
+        See `Configuration.clips`. An unusable clip has the length that it should have, or one sample if that is
         unknown.
 
         Raises:
-            DatasetError: a shard that differs from the manifest or is damaged; without ``keep_invalid``, a clip that
-                cannot be decoded, or that is empty, silent, not mono, not finite or, where the recipe has clips of one
-                length, of another length than the first: each error names the clip and its shard.
+            DatasetError: a shard differs from the manifest or is damaged; or, without ``keep_invalid``, a clip cannot
+                be decoded, or is empty, silent, not mono or not finite, or differs in length from the first clip
+                although the recipe's clips have one length. The message names the clip and its shard.
         """
         wanted = check_range(wanted, len(self.clip_ids))
         length = self._common_length if wanted and self._recipe is not None and self._recipe.one_length else None
@@ -627,8 +626,8 @@ class StoredConfiguration:
                 waveform, rate = self._decode(clip_id, audio, column.sample_rate)
                 if length not in (None, len(waveform)):
                     raise _InvalidClipError(
-                        f"has {len(waveform):,} samples, the first has {length:,}; those of "
-                        f"{self.recipe} have one length"
+                        f"has {len(waveform):,} samples, but the first has {length:,}; all clips of "
+                        f"{self.recipe} must have the same length"
                     )
             except _InvalidClipError as error:
                 if not keep_invalid:
@@ -639,7 +638,7 @@ class StoredConfiguration:
 
     @cached_property
     def _common_length(self) -> int:
-        """Samples of every clip: those of the first decodable one."""
+        """Return the number of samples of every clip, taken from the first one that can be decoded."""
         first_problem = None
         for number, column, audio in self._encoded_clips(range(len(self.clip_ids))):
             clip_id = self.clip_ids[number]
@@ -647,10 +646,10 @@ class StoredConfiguration:
                 return len(self._decode(clip_id, audio, column.sample_rate)[0])
             except _InvalidClipError as error:
                 first_problem = first_problem or DatasetError(f"{self._shard_of(number)}: clip {clip_id} {error}")
-        raise first_problem or DatasetError(f"{self.source} holds no clip of {self.recipe}")
+        raise first_problem or DatasetError(f"{self.source} contains no clip of {self.recipe}")
 
     def _encoded_clips(self, wanted: range) -> Iterator[tuple[int, AudioColumn, Any]]:
-        """Number, column and stored value of each clip."""
+        """Yield number, column and stored value of each clip."""
         if not wanted:
             return
         starts = self._first_clips
@@ -671,38 +670,38 @@ class StoredConfiguration:
             first_row += reader.num_rows
 
     def _shard_of(self, clip: int) -> str:
-        """Name of the shard of a clip, by the clip's number."""
+        """Return the name of a clip's shard, given the clip's number."""
         row = int(np.searchsorted(self._first_clips, clip, "right")) - 1
         ends = np.cumsum([reader.num_rows for reader in self.shards])
         return self.shards[int(np.searchsorted(ends, row, "right"))].name
 
     def _decode(self, clip_id: str, audio: Any, declared_rate: int | None) -> tuple[Waveform, int]:
-        """Samples and rate of an encoded clip, resampled to the declared rate of its column."""
+        """Return samples and rate of an encoded clip, resampled to the declared rate of its column."""
         data = audio.get("bytes") if isinstance(audio, dict) else None
         if not data or not isinstance(data, bytes):
-            raise _InvalidClipError("holds no audio; each clip is an encoded file embedded in its row")
+            raise _InvalidClipError("contains no audio; each clip must be an encoded file embedded in its row")
         try:
             info = soundfile.info(io.BytesIO(data))
             if info.frames > LONGEST_CLIP * info.samplerate:
-                raise _InvalidClipError(f"claims {info.frames:,} samples; a clip lasts {LONGEST_CLIP} s at most")
+                raise _InvalidClipError(f"declares {info.frames:,} samples; a clip may last at most {LONGEST_CLIP} s")
             samples, rate = soundfile.read(io.BytesIO(data), dtype="float32", always_2d=True)
         except (soundfile.SoundFileError, RuntimeError) as error:
-            raise _InvalidClipError(f"cannot be decoded, its data are damaged: {error}") from error
+            raise _InvalidClipError(f"is damaged and cannot be decoded: {error}") from error
         length = len(samples) if declared_rate is None else round(len(samples) * declared_rate / rate)
         if samples.shape[1] != 1:
-            raise _InvalidClipError(f"has {samples.shape[1]} channels; clips are mono", length)
+            raise _InvalidClipError(f"has {samples.shape[1]} channels; clips must be mono", length)
         waveform = samples[:, 0]
         if not len(waveform):
-            raise _InvalidClipError("is empty; a clip has at least one sample")
+            raise _InvalidClipError("is empty; a clip must have at least one sample")
         if not np.isfinite(waveform).all():
             raise _InvalidClipError("has values that are not finite (NaN or infinity)", length)
         if not waveform.any():
-            raise _InvalidClipError("is silent; a clip has something to hear", length)
+            raise _InvalidClipError("is silent; a clip must contain sound", length)
         if declared_rate is None or rate == declared_rate:
             return np.asarray(waveform, np.float32), rate
         if not self._resampling_said:
             warnings.warn(
-                f"{self.source}: clip {clip_id} is at {rate:,} Hz; clips at other rates than "
+                f"{self.source}: clip {clip_id} is at {rate:,} Hz; clips with rates other than "
                 f"{declared_rate:,} Hz are resampled (shown once)",
                 stacklevel=2,
             )

@@ -120,14 +120,14 @@ class AnswerLog:
 
 
 def read_logs(
-    path: Path, *, data: str | None = None, store: Path | None = None, column: str | None = None
+    path: Path, *, data: str | None = None, cache: Path | None = None, column: str | None = None
 ) -> list[AnswerLog]:
     """The logs at a path: one, or several results of this project.
 
     Args:
         path: a file; or a folder of results or submissions of this project.
         data: of results of this project, where they are no preset's.
-        store: root of the store with the answers of local results; default `store_root`.
+        cache: folder with the cached answers of local results; default `store_root`.
         column: heading of the answers in a table; by default told from the headings.
 
     Raises:
@@ -138,7 +138,7 @@ def read_logs(
         from .submissions.verification import find_results
 
         try:
-            logs = [_of_result(result, data, store) for result in find_results(path)]
+            logs = [_of_result(result, data, cache) for result in find_results(path)]
         except ResultError as error:
             raise LogError(
                 f"{error}; the log of another program is given as a file: JSON, JSON Lines, CSV, TSV, or .eval"
@@ -160,7 +160,7 @@ def read_logs(
 # ----- results of this project
 
 
-def _of_result(path: Path, data: str | None, store: Path | None) -> AnswerLog:
+def _of_result(path: Path, data: str | None, cache: Path | None) -> AnswerLog:
     """The answers behind a result, each with the options in the order in which they were shown."""
     from .results.result import load_result
     from .submissions.making import stored_answers
@@ -174,7 +174,7 @@ def _of_result(path: Path, data: str | None, store: Path | None) -> AnswerLog:
     if not all(opened.options):
         raise LogError(f"{path} is a result of {result.task}, whose answers are free: they choose no option")
     if submission is None:
-        texts: Sequence[str] = stored_answers(result, opened, store)
+        texts: Sequence[str] = stored_answers(result, opened, cache)
     elif submission.answers is None:
         raise LogError(f"{path} was submitted without its answers")
     else:
@@ -185,7 +185,7 @@ def _of_result(path: Path, data: str | None, store: Path | None) -> AnswerLog:
         for number in range(len(one.prompts))
     ]
     answers = tuple(
-        StoredAnswer({"the store": text}, row["id"], number, question=prompt, options=options)
+        StoredAnswer({"the cache": text}, row["id"], number, question=prompt, options=options)
         for (row, number), text, prompt, options in zip(asked, texts, opened.prompts, opened.options, strict=True)
     )
     return AnswerLog(f"{result.model.id}, {result.task}", answers, "a result of this project", rows=opened.rows)

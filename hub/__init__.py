@@ -1,11 +1,10 @@
-"""Every call to the Hub: bounded retries, lost answers recognised, errors with their remedy.
+"""Calls to the Hub, with bounded retries, recognition of lost answers, and errors that name a remedy.
 
-The content of a data set, a result or a Space does not belong here.
+The content of data sets, results and Spaces does not belong here.
 
-Files go by HTTP and not by Xet, whose errors do not contain the Hub's answer, and so neither the reason nor the
-right advice. `huggingface_hub` reads its settings when it is imported; this is set once, before that,
-and never changed: threads that call the Hub at the same time see one setting. A user's HF_HUB_DISABLE_XET takes
-precedence.
+Files are sent by HTTP rather than Xet: Xet's errors omit the Hub's answer, and with it the reason of a failure.
+`huggingface_hub` reads its settings when it is imported, so this is set once, before the import, and never changed:
+threads that call the Hub at the same time see the same setting. A user's HF_HUB_DISABLE_XET takes precedence.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""One call to the Hub, retried where that can help, with an error that states the remedy where it cannot."""
+"""One call to the Hub: retried if that can help, otherwise an error that names the remedy."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _log = logging.getLogger(__name__)
 
 
 def call(action: Action, function: Callable[[], Answer], api: HfApi | None = None) -> Answer:
-    """The return value of a client's function; temporary failures are retried, five tries in all.
+    """Return the result of a client's function; retry temporary failures, with five attempts in all.
 
-    Only for calls that may be repeated without harm.
+    Only for calls that can be repeated without harm.
 
     Args:
         action: the purpose of the call.
         function: calls one of the clients (`huggingface_hub`, `datasets`).
-        api: the client whose token an error describes.
+        api: the client whose token is described in an error.
 
     Raises:
         HubError: the call failed for good.
@@ -45,11 +45,17 @@ def call(action: Action, function: Callable[[], Answer], api: HfApi | None = Non
 
 
 def pause_or_raise(error: BaseException, action: Action, number: int, api: HfApi | None = None) -> None:
-    """Wait before the next try, given the number of tries so far (from 0); before the first retry the reason is logged.
+    """Wait before the next attempt, or raise; the reason is logged before the first retry.
+
+    Args:
+        error: the failure.
+        action: the purpose of the call.
+        number: attempts so far, from 0.
+        api: the client whose token is described in an error.
 
     Raises:
-        HubError: another try would not help, the tries are used up, or the Hub's answer is not a valid reply.
-        BaseException: the error itself, where it is not one of the clients'.
+        HubError: another attempt would not help, no attempts are left, or the Hub's answer is not a valid reply.
+        BaseException: the error itself, if it does not come from a client.
     """
     # Our own errors are final: their source has retried already.
     if isinstance(error, AudioCompositionalityError):
@@ -62,12 +68,12 @@ def pause_or_raise(error: BaseException, action: Action, number: int, api: HfApi
         raise explain(error, action, who(api or HfApi(), status_of(error))) from error
     if number == 0:
         _log.warning("could not %s (%s); trying again a few times", action.what, said(error))
-    # The Hub rounds down: one second more, as huggingface_hub itself waits.
+    # The Hub rounds down: wait one second more, as huggingface_hub does.
     time.sleep(max(wait, 0.0 if asked is None else asked + 1))
 
 
 def who(api: HfApi, status: int | None) -> dict[str, Any] | None:
-    """The Hub's facts about the token, to explain a refusal; None where it gives none."""
+    """Return the Hub's facts about the token, to explain a refusal; None if the Hub gives none."""
     if status not in (401, 403, 404):
         return None
     try:
@@ -81,9 +87,9 @@ def who(api: HfApi, status: int | None) -> dict[str, Any] | None:
 
 @contextmanager
 def quiet_client() -> Iterator[None]:
-    """Suppress huggingface_hub's log of its own retries, which multiply with ours, during a call.
+    """Suppress huggingface_hub's log of its own retries during a call.
 
-    An outage of some minutes would be logged dozens of times.
+    Its retries multiply with ours: an outage of a few minutes would be logged dozens of times.
     """
 
     def is_news(record: logging.LogRecord) -> bool:

@@ -1,4 +1,4 @@
-"""The project's use of the Hub: every call bounded, repeatable, with clear errors."""
+"""A client of the Hub whose calls are bounded, repeatable, and fail with clear errors."""
 
 from __future__ import annotations
 
@@ -29,26 +29,26 @@ from .content import Changes, Comment, Commit, Content, PullRequest, Push, Remot
 from .errors import Action, HubError, ReplyError, Repository, is_repository_absent, status_of
 
 MAX_CONFLICTS = 10
-"""Most commits made anew because another came first."""
+"""Most attempts at a commit when other commits come first."""
 
 _Answer = TypeVar("_Answer")
 
 
 class Hub:
-    """The Hub of `HF_ENDPOINT`, as the user of a token. Every method raises `HubError`."""
+    """The Hub at `HF_ENDPOINT`, used with a token. Every method raises `HubError`."""
 
     def __init__(self) -> None:
-        """No call is made yet. The token is that of HF_TOKEN, or the one saved by `hf auth login`."""
+        """Make no call yet. The token is HF_TOKEN, or the one saved by `hf auth login`."""
         reach_loopback_hub()
         self._api = HfApi(endpoint=constants.ENDPOINT)
 
     def user(self) -> str:
-        """Name of the user whose token is in use."""
+        """Return the name of the user whose token is in use."""
         # Cached by the client: the Hub limits the rate of this call.
         return str(self._whoami(cache=True)["name"])
 
     def account(self) -> dict[str, Any] | None:
-        """The Hub's facts about user, organisations and token, the answer of `whoami`; None where no token is set."""
+        """Return the answer of `whoami` about user, organisations and token; None if no token is set."""
         return None if get_token() is None else self._whoami(cache=False)
 
     def _whoami(self, *, cache: bool) -> dict[str, Any]:
@@ -62,7 +62,7 @@ class Hub:
         return self._call(Action("look up the user of the token", reply="the name of a user"), facts)
 
     def has_organization(self, name: str) -> bool:
-        """Whether there is an organisation of this name."""
+        """Return whether an organisation of this name exists."""
         action = Action(f"look up the organisation {name}", reply="an organisation")
 
         def there() -> bool:
@@ -82,8 +82,8 @@ class Hub:
 
         Args:
             repository: the repository.
-            private: whether a new one is; the visibility of an existing one is not changed.
-            sdk: of a new Space.
+            private: whether a new repository is private; the visibility of an existing one is not changed.
+            sdk: SDK of a new Space.
         """
         if self.exists(repository):
             return
@@ -99,16 +99,16 @@ class Hub:
         )
 
     def exists(self, repository: Repository) -> bool:
-        """Whether the repository exists, as far as the token sees."""
+        """Return whether the repository exists, as far as the token can see."""
         return self._head(repository, "main") is not None
 
     def head(self, repository: Repository, revision: str = "main") -> str:
-        """The commit of a branch, tag or pull request (``refs/pr/1``)."""
+        """Return the commit of a branch, tag or pull request (``refs/pr/1``)."""
         action = Action(f"read the {repository} at {revision}", repository=repository, reply="a commit")
         return self._call(action, lambda: _oid(self._info(repository, revision).sha))
 
     def is_private(self, repository: Repository) -> bool | None:
-        """Whether the repository is private; None where it does not exist, as far as the token sees."""
+        """Return whether the repository is private; None if the token sees no such repository."""
         action = Action(f"look up the {repository}", repository=repository, reply="a repository")
 
         def private() -> bool:
@@ -120,12 +120,12 @@ class Hub:
         return self._if_there(lambda: self._call(action, private))
 
     def secret_names(self, space: Repository) -> set[str]:
-        """Names of the secrets of a Space, whose values nobody can read back."""
+        """Return the names of a Space's secrets; nobody can read back their values."""
         action = Action(f"list the secrets of the {space}", "write", space, "a list of secrets")
         return self._call(action, lambda: set(self._api.get_space_secrets(space.id)))
 
     def files(self, repository: Repository, revision: str = "main") -> dict[str, RemoteFile]:
-        """All files at a revision, by path."""
+        """Return all files at a revision, by path."""
 
         def files() -> dict[str, RemoteFile]:
             tree = self._api.list_repo_tree(repository.id, recursive=True, revision=revision, repo_type=repository.kind)
@@ -138,7 +138,7 @@ class Hub:
                     digest = _text(item.lfs.sha256 if item.lfs else item.blob_id, "hash of a file")
                     present[path] = RemoteFile(path, item.size, f"{kind}:{digest}")
             if not present and self._info(repository, revision).siblings:
-                # An empty object stands for an empty list.
+                # An empty object would otherwise be read as an empty list.
                 raise ReplyError("an empty list of files, although there are some")
             return present
 
@@ -146,12 +146,12 @@ class Hub:
         return self._call(action, files)
 
     def files_if_any(self, repository: Repository) -> dict[str, RemoteFile] | None:
-        """All files of the branch main; None where the repository does not exist, as far as the token sees."""
+        """Return all files of the branch main; None if the token sees no such repository."""
         head = self._head(repository, "main")
         return None if head is None else self.files(repository, head)
 
     def commits(self, repository: Repository, revision: str = "main") -> list[str]:
-        """The commits of a revision, the newest first."""
+        """Return the commits of a revision, newest first."""
 
         def listed() -> list[str]:
             commits = self._api.list_repo_commits(repository.id, repo_type=repository.kind, revision=revision)
@@ -163,13 +163,13 @@ class Hub:
         return self._call(action, listed)
 
     def download(self, repository: Repository, path: str, revision: str = "main", *, limit: int) -> Path:
-        """A file in the clients' cache, fetched where it is missing.
+        """Return the path of a file in the clients' cache, downloading it if needed.
 
         Args:
             repository: the repository.
-            path: of the file below its root.
+            path: path of the file in the repository.
             revision: commit, branch, tag or pull request.
-            limit: most bytes; a larger file is refused before it is fetched.
+            limit: most bytes; a larger file is refused before it is downloaded.
         """
         action = Action(f"fetch {path!r} of the {repository}", repository=repository, reply="a file")
         if ".." in path.split("/"):
@@ -182,7 +182,7 @@ class Hub:
             if facts.file_size is None or facts.file_size > limit:
                 size = "an unknown size" if facts.file_size is None else f"{facts.file_size:,} bytes"
                 raise HubError(f"could not {action.what}: it has {size}; the limit is {limit:,} bytes")
-            # The branch may have moved since: fetch the measured commit.
+            # The branch may have moved since: download the commit whose size was checked.
             return Path(str(fetch(revision=facts.commit_hash)))
 
         return self._call(action, fetched)
@@ -195,7 +195,7 @@ class Hub:
         delete: Iterable[str] = (),
         revision: str = "main",
     ) -> Changes:
-        """The changes that a commit of these files would make; all files where the repository does not exist."""
+        """Return the changes that a commit of these files would make; all files if the repository does not exist."""
         head = self._head(repository, revision)
         present = {} if head is None else self.files(repository, head)
         send, same = {}, []
@@ -217,20 +217,20 @@ class Hub:
         revision: str = "main",
         pull_request: bool = False,
     ) -> Commit:
-        """Bring a revision to these files, in one commit of the differences; none where nothing differs.
+        """Make a revision contain these files, in one commit of the differences; no commit if there are none.
 
-        Large files are uploaded folder by folder before the commit; those uploaded before are not sent again. Where
-        an answer is lost or another commit comes first, the state is read again before the next try: no
-        commit is made twice, and no other files of another commit are touched.
+        Large files are uploaded folder by folder before the commit; files that were uploaded before are not sent again.
+        If an answer is lost or another commit comes first, the state is read again before the next attempt, so that no
+        commit is made twice and files of other commits are not touched.
 
         Args:
             repository: the repository, which must exist.
             files: their content by path.
             message: one line; also the title of the pull request.
-            description: further text.
+            description: text below the message.
             delete: paths that must not exist.
             revision: branch to commit to.
-            pull_request: open a pull request instead, or bring the user's open one with this title to this content.
+            pull_request: open a pull request instead, or update the user's open one with this title.
         """
         what = f"open a pull request on the {repository}" if pull_request else f"commit to the {repository}"
         action = Action(what, "discuss" if pull_request else "write", repository, "the new commit")
@@ -259,7 +259,7 @@ class Hub:
                 *chain.from_iterable(folders.values()),
                 *map(CommitOperationDelete, changes.delete),
             ]
-            # A commit may not be repeated without a look at what has become of it.
+            # A commit may be repeated only after a look at the result of the previous attempt.
             try:
                 with quiet_client():
                     info = self._api.create_commit(
@@ -274,7 +274,7 @@ class Hub:
                     number = _number(info.pr_num) if create and info.pr_num is not None else None
             except Exception as error:
                 if status_of(error) == 412 and conflicts < MAX_CONFLICTS:
-                    # The first retry at once; a repository with many pushes is given time.
+                    # Retry at once, then wait: a repository with many pushes needs time.
                     time.sleep(WAITS[min(conflicts, len(WAITS)) - 1] if conflicts else 0.0)
                     conflicts += 1
                 else:
@@ -282,7 +282,7 @@ class Hub:
                     tries += 1
                 continue
             if create and number is None:
-                # Another commit brought main to the same content meanwhile: detected in the next round.
+                # Another commit gave main the same content meanwhile; the next round detects it.
                 continue
             if number is not None:
                 request = PullRequest(number, message, self.user())
@@ -301,14 +301,14 @@ class Hub:
         pull_request: bool = False,
         dry_run: bool = False,
     ) -> Push:
-        """Bring the branch main to these files, or open a pull request that does; see `commit`.
+        """Make the branch main contain these files, or open a pull request that does; see `commit`.
 
         Args:
-            repository: created where it is missing, see `create`.
+            repository: created if it does not exist, see `create`.
             files: their content by path.
             message: one line.
-            description: further text.
-            stale: matches the paths that are deleted where they are not among the files; others are not touched.
+            description: text below the message.
+            stale: paths that match are deleted unless they are among the files; other paths are not touched.
             private: see `create`.
             sdk: see `create`.
             pull_request: see `commit`.
@@ -326,7 +326,7 @@ class Hub:
         return Push(repository, commit.changes, commit)
 
     def pull_requests(self, repository: Repository, *, author: str | None = None) -> list[PullRequest]:
-        """The open pull requests, the oldest first."""
+        """Return the open pull requests, oldest first."""
         what = f"list the pull requests of the {repository}"
         action = Action(what, repository=repository, reply="a list of pull requests")
 
@@ -346,20 +346,20 @@ class Hub:
         return sorted(self._call(action, listed), key=lambda request: request.number)
 
     def own_request(self, repository: Repository, title: str) -> PullRequest | None:
-        """The user's newest open pull request with a title."""
+        """Return the user's newest open pull request with this title."""
         requests = self.pull_requests(repository, author=self.user())
         return next((request for request in reversed(requests) if request.title == title), None)
 
     def comments(self, repository: Repository, number: int) -> list[Comment]:
-        """The comments on a pull request, the oldest first; its description is the first."""
+        """Return the comments on a pull request, oldest first; its description is the first."""
         return self._details(repository, number)[1]
 
     def status(self, repository: Repository, number: int) -> str:
-        """Status of a pull request: ``open``, ``closed``, ``merged`` or ``draft``."""
+        """Return the status of a pull request: ``open``, ``closed``, ``merged`` or ``draft``."""
         return self._details(repository, number)[0]
 
     def comment(self, repository: Repository, number: int, text: str) -> None:
-        """Comment on a pull request, unless this user has posted the same comment there."""
+        """Comment on a pull request, unless this user has already posted the same comment there."""
         user = self.user()
         what = f"comment on pull request {number} of the {repository}"
         action = Action(what, "discuss", repository, "the comment")
@@ -372,7 +372,7 @@ class Hub:
         self._call(action, say)
 
     def close(self, repository: Repository, number: int) -> None:
-        """Close an open pull request; others are left as they are."""
+        """Close a pull request if it is open."""
         action = Action(f"close pull request {number} of the {repository}", "write", repository, "its new status")
 
         def shut() -> None:
@@ -385,7 +385,7 @@ class Hub:
         return call(action, function, self._api)
 
     def _details(self, repository: Repository, number: int) -> tuple[str, list[Comment]]:
-        """Status and comments of a pull request."""
+        """Return status and comments of a pull request."""
 
         def read() -> tuple[str, list[Comment]]:
             details = self._api.get_discussion_details(repository.id, number, repo_type=repository.kind)
@@ -400,11 +400,11 @@ class Hub:
         return self._api.repo_info(repository.id, repo_type=repository.kind, revision=revision)
 
     def _head(self, repository: Repository, revision: str) -> str | None:
-        """None where there is no such repository, as far as the token sees."""
+        """Return the commit of a revision; None if the token sees no such repository."""
         return self._if_there(lambda: self.head(repository, revision))
 
     def _if_there(self, asked: Callable[[], _Answer]) -> _Answer | None:
-        """The answer about a repository; None where there is no such repository, as far as the token sees."""
+        """Return the answer about a repository; None if the token sees no such repository."""
         try:
             return asked()
         except HubError as error:
@@ -420,14 +420,14 @@ def _text(value: Any, name: str) -> str:
 
 
 def _number(value: Any) -> int:
-    """The number of a pull request, which one call of the client cuts out of an address, as text."""
+    """Return the number of a pull request, which one of the client's calls gives as text, cut out of an address."""
     if isinstance(value, bool) or not isinstance(value, int | str) or not re.fullmatch("[0-9]{1,18}", str(value)):
         raise ReplyError(f"the number of the pull request is {value!r}")
     return int(value)
 
 
 def _oid(value: Any) -> str:
-    """The hash of a commit."""
+    """Return the hash of a commit, checked."""
     if not isinstance(value, str) or not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", value):
         raise ReplyError(f"the commit is {value!r}, which is not a hash of one")
     return value

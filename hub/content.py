@@ -1,4 +1,4 @@
-"""Repositories and pushes: files with their digests, changes, commits, pull requests."""
+"""Files with their digests, and the changes, commits and pull requests made of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from audio_compositionality.support.files import open_file
 from .errors import Repository
 
 Content = bytes | Path
-"""Content of a file: its bytes, or its path."""
+"""Content of a file: its bytes or its path."""
 
 
 @dataclass(frozen=True)
@@ -20,9 +20,9 @@ class RemoteFile:
     """A file of a repository at one commit.
 
     Attributes:
-        path: below the root of the repository.
+        path: path in the repository.
         size: in bytes.
-        digest: ``sha256:…`` of a large file, ``git:…`` (SHA-1 as Git computes it) of another; see `matches`.
+        digest: ``sha256:…`` for a large file, ``git:…`` (SHA-1 as Git computes it) for any other; see `matches`.
     """
 
     path: str
@@ -30,7 +30,7 @@ class RemoteFile:
     digest: str
 
     def matches(self, content: Content) -> bool:
-        """Whether the file has this content."""
+        """Return whether the file has this content."""
         return size_of(content) == self.size and digest_of(content, self.digest.split(":")[0]) == self.digest
 
 
@@ -39,7 +39,7 @@ class Changes:
     """The changes of a commit.
 
     Attributes:
-        send: path -> size in bytes, of new or changed files.
+        send: size in bytes of each new or changed file, by path.
         same: paths of unchanged files.
         delete: paths of files to delete.
     """
@@ -54,13 +54,13 @@ class Changes:
 
 @dataclass(frozen=True)
 class Commit:
-    """The outcome of a push.
+    """The result of a commit.
 
     Attributes:
-        oid: commit that now has the content.
-        url: of the repository at that commit, or of the pull request.
-        changes: the changes that were sent.
-        pull_request: its number; None for a commit to a branch, and where a branch has the content already.
+        oid: the commit that now has the content.
+        url: address of the repository at that commit, or of the pull request.
+        changes: the changes sent.
+        pull_request: its number; None for a commit to a branch, or if a branch already has the content.
     """
 
     oid: str
@@ -71,12 +71,12 @@ class Commit:
 
 @dataclass(frozen=True)
 class Push:
-    """The effect of a push of a repository, or of a dry run.
+    """The result of a push to a repository, or of a dry run.
 
     Attributes:
         repository: the repository.
-        changes: the files to send, and those already there.
-        commit: the resulting commit; None for a dry run.
+        changes: the files to send, and those that are already there.
+        commit: the new commit; None for a dry run.
     """
 
     repository: Repository
@@ -89,9 +89,9 @@ class PullRequest:
     """A pull request.
 
     Attributes:
-        number: in its repository.
+        number: its number in its repository.
         title: as its author wrote it.
-        author: name of the user.
+        author: name of the author.
     """
 
     number: int
@@ -100,7 +100,7 @@ class PullRequest:
 
     @property
     def revision(self) -> str:
-        """The revision with its commits."""
+        """Return the name of the revision with its commits."""
         return f"refs/pr/{self.number}"
 
 
@@ -113,12 +113,12 @@ class Comment:
 
 
 def size_of(content: Content) -> int:
-    """Bytes of a file."""
+    """Return the size of a file in bytes."""
     return len(content) if isinstance(content, bytes) else content.stat().st_size
 
 
 def digest_of(content: Content, kind: str) -> str:
-    """The digest of a file, ``sha256`` or ``git``, in the form of `RemoteFile.digest`."""
+    """Return the digest of a file, ``sha256`` or ``git``, in the form of `RemoteFile.digest`."""
     if kind == "sha256":
         digest = hashlib.sha256()
     else:

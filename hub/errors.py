@@ -1,4 +1,4 @@
-"""Errors of calls to the Hub, with reason and remedy."""
+"""Errors of calls to the Hub: what failed, why, and what to do."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from audio_compositionality.support.retries import requested_wait
 Kind = Literal["dataset", "space", "model"]
 
 Right = Literal["read", "write", "discuss"]
-"""The right that a call needs: to read; to change or create a repository; to open a pull request or comment on one."""
+"""The permission that a call needs: read; change or create a repository; open a pull request or comment on one."""
 
 TRANSIENT = frozenset({408, 429, 500, 502, 503, 504})
-"""Statuses after which the same call may succeed: time-outs, rate limits, faults of the server (RFC 9110, RFC 6585)."""
+"""HTTP statuses after which the same call may succeed: time-outs, rate limits, server errors (RFC 9110, RFC 6585)."""
 
 _PERMISSIONS = {"read": "repo.content.read", "write": "repo.write", "discuss": "discussion.write"}
-"""The right that a fine-grained token needs, as `whoami` lists it."""
+"""The permission that a fine-grained token needs, as `whoami` lists it."""
 
 _MEMBER_RIGHTS = ("write", "admin")
 """Roles in an organisation that may change its repositories; ``contributor`` may change only its own."""
 
 
 class HubError(AudioCompositionalityError):
-    """A call to the Hub that failed for good: states the aim, the reason and the remedy.
+    """A call to the Hub that failed for good; the message states the aim, the reason and the remedy.
 
     Attributes:
-        status: HTTP status of the answer; None where there was none.
+        status: HTTP status of the answer; None if there was no answer.
     """
 
     def __init__(self, text: str, status: int | None = None) -> None:
@@ -50,11 +50,11 @@ class HubError(AudioCompositionalityError):
 
 
 class UnreachableError(HubError):
-    """A call to the Hub without an answer: the network or the Hub is down, or its clients are set to be offline."""
+    """A call to the Hub without an answer: the network or the Hub is down, or the clients are offline by a setting."""
 
 
 class ReplyError(Exception):
-    """An answer with a status of success that is no reply of the Hub; states its content."""
+    """An answer with a success status whose content is not a valid reply; the message states the content."""
 
 
 @dataclass(frozen=True)
@@ -71,12 +71,12 @@ class Repository:
 
     @property
     def namespace(self) -> str:
-        """The user or organisation that owns it."""
+        """Return the user or organisation that owns the repository."""
         return self.id.split("/")[0]
 
     @property
     def url(self) -> str:
-        """Its page."""
+        """Return the address of its page."""
         prefix = "" if self.kind == "model" else f"{self.kind}s/"
         return f"{constants.ENDPOINT}/{prefix}{self.id}"
 
@@ -90,9 +90,9 @@ class Action:
 
     Attributes:
         what: completes "could not …".
-        right: the right that it needs.
+        right: the permission that it needs.
         repository: its repository; None for a call about the user.
-        reply: the requested thing, in words.
+        reply: what the call asks for, in words.
     """
 
     what: str
@@ -102,28 +102,28 @@ class Action:
 
 
 def status_of(error: BaseException) -> int | None:
-    """The HTTP status within an error of the clients: uploads and downloads wrap it in errors of other types."""
+    """Return the HTTP status in a client's error, or in an error that it wraps, as uploads and downloads do."""
     answer = _answer(error)
     return None if answer is None else int(answer.status_code)
 
 
 def is_transient(error: BaseException) -> bool:
-    """Whether the same call may succeed later: the connection failed, or the Hub says so."""
+    """Return whether the same call may succeed later: the connection failed, or the Hub's answer says so."""
     status = status_of(error)
     if status is not None:
         return status in TRANSIENT
     if _has(error, OfflineModeIsEnabled):
         return False
-    # An answer that is no JSON is that of a gateway in trouble: huggingface_hub parses it before it checks the status.
+    # An answer that is not JSON comes from a failing gateway: huggingface_hub parses it before it checks the status.
     return isinstance(error, JSONDecodeError) or any(
         isinstance(cause, (httpx2.TransportError, ConnectionError, TimeoutError)) for cause in causes_of(error)
     )
 
 
 def is_repository_absent(error: BaseException) -> bool:
-    """Whether the Hub reports a missing repository, as far as the token sees.
+    """Return whether the Hub reports a missing repository, as far as the token can see.
 
-    Without a token, it answers 401 for a missing as for a private one.
+    Without a token, the Hub answers 401 for both a missing and a private repository.
     """
     if _has(error, GatedRepoError) or not _has(error, RepositoryNotFoundError):
         return False
@@ -133,7 +133,7 @@ def is_repository_absent(error: BaseException) -> bool:
 
 
 def is_of_client(error: BaseException) -> bool:
-    """Whether an error is the clients' own, for an answer, a broken connection or invalid arguments."""
+    """Return whether an error comes from a client: an error status, a broken connection or invalid arguments."""
     kinds = (
         HfHubHTTPError,
         HFValidationError,
@@ -146,15 +146,15 @@ def is_of_client(error: BaseException) -> bool:
 
 
 def is_misread(error: BaseException) -> bool:
-    """Whether the client failed on a reply of the Hub: 200 with other JSON than it expects.
+    """Return whether the client failed on the Hub's reply: status 200, but other JSON than it expects.
 
-    It then raises Python's own error for a missing key or a wrong type; only the place of the error shows that it is no
-    mistake of ours.
+    The client then raises Python's own error for a missing key or a wrong type. Only the traceback shows that the
+    mistake is not ours.
     """
     if isinstance(error, ReplyError):
         return True
     kinds = (LookupError, TypeError, AttributeError, ValueError, StrictDataclassError)
-    # An OSError without a number is the client's own: for missing headers, or more bytes than announced.
+    # An OSError without a number comes from the client: missing headers, or more bytes than announced.
     is_kind = _has(error, *kinds) or (isinstance(error, OSError) and error.errno is None)
     frames = traceback.walk_tb(error.__traceback__)
     modules = {frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in frames}
@@ -162,7 +162,7 @@ def is_misread(error: BaseException) -> bool:
 
 
 def misread(error: BaseException, action: Action) -> HubError:
-    """The error for an invalid reply."""
+    """Return the error for an invalid reply."""
     stumbled = "" if isinstance(error, ReplyError) else f"{type(error).__name__}: "
     reason = f"{constants.ENDPOINT} answered a request for {action.reply}, but not as the Hub does"
     advice = "check HF_ENDPOINT, and whether a proxy answers instead of the Hub"
@@ -170,24 +170,24 @@ def misread(error: BaseException, action: Action) -> HubError:
 
 
 def retry_after(error: BaseException) -> float | None:
-    """The seconds that the Hub asks to wait; see `requested_wait`."""
+    """Return the seconds that the Hub asks to wait; see `requested_wait`."""
     answer = _answer(error)
     return None if answer is None else requested_wait(answer.headers)
 
 
 def explain(error: BaseException, action: Action, user: dict[str, Any] | None) -> HubError:
-    """The error of ours for one of the clients'.
+    """Return our error for a client's error, with reason and remedy.
 
     Args:
-        error: of the clients.
+        error: error of a client.
         action: the purpose of the call.
-        user: the answer of `whoami` for the token in use; None where it is unknown.
+        user: the answer of `whoami` for the token in use; None if unknown.
     """
     status, has_token, kind = status_of(error), get_token() is not None, HubError
     later = "run the same command later: it goes on from there"
     make_token = f"make one at {constants.ENDPOINT}/settings/tokens, then set HF_TOKEN or run `hf auth login`"
     if status in TRANSIENT or status == 412:
-        reason, advice = f"the Hub answered {status} ({said(error)}), again after several tries", later
+        reason, advice = f"the Hub answered {status} to every attempt ({said(error)})", later
         if (wait := retry_after(error)) is not None:
             advice = f"it asks to wait {wait:.0f} s; {later}"
     elif _has(error, GatedRepoError) and action.repository is not None:
@@ -207,11 +207,11 @@ def explain(error: BaseException, action: Action, user: dict[str, Any] | None) -
     elif status == 404:
         reason, advice = f"it does not exist ({said(error)})", "check the name"
     elif status is not None:
-        reason, advice = f"the Hub answered {status} ({said(error)})", "no such answer is expected: see its text"
+        reason, advice = f"the Hub answered {status} ({said(error)})", "this status is unexpected: read its text"
     elif _has(error, OfflineModeIsEnabled):
         reason, advice, kind = "the clients of the Hub are offline", "unset HF_HUB_OFFLINE", UnreachableError
     elif _has(error, HFValidationError):
-        reason, advice = f"the Hub allows no such name ({_first_line(error)})", "check the name"
+        reason, advice = f"the Hub does not allow this name ({_first_line(error)})", "check the name"
     elif isinstance(error, JSONDecodeError):
         reason, advice = "the Hub's answer is not JSON", later
     else:
@@ -221,11 +221,11 @@ def explain(error: BaseException, action: Action, user: dict[str, Any] | None) -
 
 
 def missing_right(action: Action, user: dict[str, Any] | None) -> str:
-    """The right that the token in use lacks for an action, and how to get it.
+    """Return the permission that the token lacks for an action, and how to get it.
 
     Args:
         action: the refused action.
-        user: the answer of `whoami`; None where it is unknown.
+        user: the answer of `whoami`; None if unknown.
     """
     lacking = user and (token_lacks(action, user) or member_lacks(action, user))
     token = f"the token of {user.get('name', '?')}" if user else "the token"
@@ -233,15 +233,15 @@ def missing_right(action: Action, user: dict[str, Any] | None) -> str:
 
 
 def token_of(user: dict[str, Any]) -> dict[str, Any]:
-    """The facts of `whoami` about the token: its role among them."""
+    """Return the facts of `whoami` about the token, including its role."""
     return _dict(_dict(user.get("auth")).get("accessToken"))
 
 
 def token_lacks(action: Action, user: dict[str, Any]) -> str | None:
-    """The right that the token does not have whatever its user has, and how to get it; None where it has all.
+    """Return the permission that the token lacks, whatever its user may do, and how to get it; None if it has all.
 
     Args:
-        action: the action that needs the right.
+        action: the action that needs the permission.
         user: the answer of `whoami`.
     """
     settings = f"{constants.ENDPOINT}/settings/tokens"
@@ -267,7 +267,7 @@ def token_lacks(action: Action, user: dict[str, Any]) -> str | None:
 
 
 def member_lacks(action: Action, user: dict[str, Any]) -> str | None:
-    """The role in the organisation that the user does not have, and how to get it; None where none is needed.
+    """Return the role in the organisation that the user lacks, and how to get it; None if none is needed.
 
     Args:
         action: the action that needs the role.
@@ -286,7 +286,7 @@ def member_lacks(action: Action, user: dict[str, Any]) -> str | None:
 
 
 def organizations_of(user: dict[str, Any]) -> dict[str, Any]:
-    """The role of a user in each of his organisations, by the answer of `whoami`."""
+    """Return the user's role in each of their organisations, from the answer of `whoami`."""
     return {str(org.get("name")): org.get("roleInOrg") for org in _dicts(user.get("orgs"))}
 
 
@@ -300,7 +300,7 @@ def _verb(action: Action) -> str:
 
 
 def _dict(value: Any) -> dict[str, Any]:
-    """A server's value, if it is an object; else an empty one: explaining an error must not raise another."""
+    """Return a server's value if it is an object, else an empty one: explaining an error must not raise another."""
     return value if isinstance(value, dict) else {}
 
 
@@ -313,13 +313,13 @@ def _has(error: BaseException, *kinds: type[BaseException]) -> bool:
 
 
 def _answer(error: BaseException) -> httpx2.Response | None:
-    """The Hub's answer behind an error."""
+    """Return the Hub's answer behind an error."""
     answers = (cause.response for cause in causes_of(error) if isinstance(cause, HfHubHTTPError))
     return next((answer for answer in answers if answer is not None), None)
 
 
 def said(error: BaseException) -> str:
-    """The Hub's own words on one line, where there are any; else those of the client's error."""
+    """Return the Hub's own message on one line, or the client's message if the Hub gave none."""
     answer = next((cause for cause in causes_of(error) if isinstance(cause, HfHubHTTPError)), error)
     text = getattr(answer, "server_message", None) or str(answer)
     return _cut(text)
@@ -331,6 +331,6 @@ def _first_line(error: BaseException) -> str:
 
 
 def _cut(text: str, length: int = 200) -> str:
-    """One printable line: a server's text may hold control characters."""
+    """Return one printable line: a server's text may contain control characters."""
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     return line if len(line) <= length else f"{line[: length - 1]}…"

@@ -516,8 +516,9 @@ def order_beside(info: TaskInfo, results: Mapping[str, Result], evident: Collect
     if comparison is None:
         return Order()
     view = comparison.views.get(info.ranks_by)
-    is_ranked = view is not None and len(named) > 1
-    ranks = dict(zip(comparison.labels, shared_ranks(view.means, view.tests), strict=True)) if is_ranked else {}
+    ranks = {}
+    if view is not None and len(named) > 1:
+        ranks = dict(zip(comparison.labels, shared_ranks(view.means, view.tests), strict=True))
     return Order(tuple(leading_sentences(comparison, evident)), ranks)
 
 

@@ -248,9 +248,9 @@ def standing_rows(columns: Sequence[StandingColumn], *, beside: bool = True) -> 
         )
         keyed.append((key, StandingRow(*model, kind, is_ours, learnt, tuple(cells), facts, rank)))
     placed: list[StandingRow] = []
-    for _, one in sorted(keyed, key=lambda pair: pair[0]):
+    for _, unranked in sorted(keyed, key=lambda pair: pair[0]):
         before = placed[-1].rank if placed else 0
-        placed.append(replace(one, rank=max(before, one.rank)) if one.rank else one)
+        placed.append(replace(unranked, rank=max(before, unranked.rank)) if unranked.rank else unranked)
     return placed
 
 

@@ -1,9 +1,9 @@
-"""The metrics, one module each: ``NAME.py``, which `evaluate` loads, beside siblings that several share.
+"""Metrics, one module each: `evaluate` loads ``NAME.py`` together with the sibling modules that it imports.
 
-A metric knows arrays, and nothing of models, data sets or tasks. Its module imports nothing of this project but its
-siblings, because it is also published alone: with these and its card it makes a Space.
-`evaluate` fetches only the siblings named in the metric's own module, each by a line ``from .SIBLING import …``, not
-the imports of siblings. Importing this package imports no metric, and changes nothing on disk.
+A metric works on arrays and is independent of models, data sets and tasks. Its module imports nothing of this project
+but its siblings, because it is also published alone, as a Space with its siblings and its card. `evaluate` fetches the
+siblings named in the metric's own module, each in a line ``from .SIBLING import …``, but not the siblings of siblings.
+Importing this package imports no metric and changes nothing on disk.
 """
 
 import contextlib
@@ -24,21 +24,21 @@ _VERSION = re.compile(rb"^VERSION = (\d+)$", re.M)
 
 @cache
 def list_metrics() -> tuple[str, ...]:
-    """Return the names of the metrics in order: those of the modules that have a VERSION."""
+    """Return the names of all metrics, sorted: the modules that define VERSION."""
     return tuple(sorted(path.stem for path in _FOLDER.glob("*.py") if _VERSION.search(path.read_bytes())))
 
 
 def metric_file(name: str) -> Path:
-    """Return the path of a metric's module. Raises LookupError when there is no such metric."""
+    """Return the path of a metric's module. Raises LookupError if there is no such metric."""
     if name not in list_metrics():
-        raise LookupError(f"There is no metric {name!r}; there are {', '.join(list_metrics())}.")
+        raise LookupError(f"Unknown metric {name!r}. Choose one of: {', '.join(list_metrics())}.")
     return _FOLDER / f"{name}.py"
 
 
 def module_files(module: Path) -> dict[str, bytes]:
-    """Return a metric's module and the siblings that it names, by file name, the module first.
+    """Return the contents of a metric's module and of the siblings that it names, by file name, the module first.
 
-    Raises OSError where one is missing.
+    Raises OSError if one is missing.
     """
     code = module.read_bytes()
     siblings = sorted({name.decode() for name in _SIBLING.findall(code)})
@@ -46,7 +46,7 @@ def module_files(module: Path) -> dict[str, bytes]:
 
 
 def register(*, over_newer: bool = True) -> list[Path]:
-    """Make `evaluate.load` work with the bare name of each metric, such as "a_coat", from anywhere and offline.
+    """Make `evaluate.load` work offline and from any folder with the bare name of each metric, such as "a_coat".
 
     `evaluate` looks for a bare name first below the working directory, then on the Hub as
     `evaluate-metric/<name>`, then in its module cache, where it takes the file that was modified last.
@@ -55,20 +55,20 @@ def register(*, over_newer: bool = True) -> list[Path]:
     takes some milliseconds; `evaluate` is not imported. `import audio_compositionality` does it too.
 
     Args:
-        over_newer: whether to replace copies of a higher VERSION too, which another installation left.
+        over_newer: whether to replace copies with a higher VERSION too, which another installation left.
 
-    Returns the paths of the cached modules, in the order of `list_metrics`; where a newer one stays in force, its path.
-    Raises OSError when the cache cannot be written.
+    Returns the paths of the cached modules, in the order of `list_metrics`; if a newer copy is kept, its path. Raises
+    OSError when the cache cannot be written.
     """
     root = _modules_cache() / "evaluate_modules"
     return [_install(metric_file(name), root, over_newer=over_newer) for name in list_metrics()]
 
 
 def register_on_import() -> None:
-    """Register as `register` does, silently where that fails, and never over a newer version.
+    """Register like `register`, but ignore failures and never replace a newer version.
 
-    An up-to-date cache is recognised without reading a module: a note in it lists the copied files, by sizes and dates,
-    and the places of the copies.
+    A note in the cache lists the copied files with their sizes and dates, and the paths of the copies. If it still
+    matches, no module is read.
     """
     logging.getLogger("evaluate.loading").addFilter(_is_no_news_of_ours)
     with contextlib.suppress(OSError):
@@ -86,13 +86,16 @@ def register_on_import() -> None:
 
 
 def _is_no_news_of_ours(record: logging.LogRecord) -> bool:
-    """Whether a line of `evaluate` is another than that it found a metric of ours in its cache alone, as it should."""
+    """Return whether to keep a log record of `evaluate`.
+
+    Only the expected note that a metric of ours was found in its cache alone is dropped.
+    """
     name = re.search(r"couldn't be found locally at evaluate-metric--(\w+)", record.getMessage())
     return name is None or name[1] not in list_metrics()
 
 
 def _modules_cache() -> Path:
-    """The folder that `evaluate.config` calls HF_MODULES_CACHE, by the same rules where that is not imported yet."""
+    """Return the folder that `evaluate.config` calls HF_MODULES_CACHE, by its rules if it is not imported yet."""
     config = sys.modules.get("evaluate.config")
     if config is not None:
         return Path(config.HF_MODULES_CACHE)
@@ -101,11 +104,11 @@ def _modules_cache() -> Path:
 
 
 def _install(source: Path, root: Path, *, over_newer: bool = True) -> Path:
-    """Copy a metric's module and its siblings into the cache at `root`, and make them the newest version there."""
+    """Copy a metric's module and its siblings into the cache at `root` as its newest version."""
     import hashlib
 
     files = module_files(source)
-    # The names of the folders, 64 hexadecimal digits included, are what `evaluate` 0.4.6 expects.
+    # `evaluate` 0.4.6 expects these folder names, including the 64 hexadecimal digits.
     versions = root / "metrics" / f"evaluate-metric--{source.stem}"
     target = versions / hashlib.sha256(b"\0".join(files.values())).hexdigest() / source.name
     besides = [path for path in versions.glob(f"*/{source.name}") if path != target]
@@ -125,19 +128,19 @@ def _install(source: Path, root: Path, *, over_newer: bool = True) -> Path:
 
 
 def _version(code: bytes) -> int:
-    """The VERSION of a metric's module; 0 where it has none."""
+    """Return the VERSION of a metric's module; 0 if it has none."""
     match = _VERSION.search(code)
     return int(match[1]) if match else 0
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Bring a folder to these files; no process ever loads a partial folder, since a new one appears at once."""
+    """Replace a folder's contents with these files; a new folder appears at once, so no process loads a partial one."""
     if not folder.is_dir():
         partial = folder.with_name(f"{folder.name}.{os.getpid()}.partial")
         partial.mkdir(exist_ok=True)
         for name, content in files.items():
             (partial / name).write_bytes(content)
-        with contextlib.suppress(OSError):  # another process was first
+        with contextlib.suppress(OSError):  # another process has written it
             partial.replace(folder)
         import shutil
 

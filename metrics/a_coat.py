@@ -4,9 +4,9 @@ A quadruple is four sound scenes A, B = A ∪ T, C, D = C ∪ T. An encoder is a
 sources T moves A's embedding and C's embedding by the same step, so the score of a quadruple is
 cos(z_B − z_A, z_D − z_C). Nothing is trained.
 
-The score alone misleads: an encoder that answers every added source with one step "more energy"
-scores high whatever T is. So the mean comes with the same cosine between mismatched quadruples, the
-score after subtraction of the mean step, and the rank of the own step among all. All in float64.
+The score alone misleads: an encoder that moves by the same step ("more energy") for every added source scores high
+whatever T is. So the mean is reported with the same cosine between mismatched quadruples, the score after subtraction
+of the mean step, and the rank of the correct step among all. All in float64.
 
 >>> rng = np.random.default_rng(0)
 >>> z_a, z_c, step = rng.normal(size=(3, 50, 16))
@@ -38,8 +38,8 @@ from .evaluated import COAT as _CITATION
 from .evaluated import count, measure, metric_class, ratio, share
 
 ZERO_STEP = 1e-9
-"""A step of at most this times the larger of its two embeddings' norms counts as no step. It lies well
-below the resolution of a float32 embedding (2^-24 = 6e-8 of the value) and well above float64 rounding."""
+"""A step counts as zero if it is at most this times the larger norm of its two embeddings. It lies well below the
+resolution of a float32 embedding (2^-24 = 6e-8 of the value) and well above float64 rounding."""
 
 MATCHES = 10
 """Mismatched partners averaged in `matched_null` for each quadruple."""
@@ -81,23 +81,23 @@ def a_coat(
     - `matched_null`: for each i the mean of that cosine over the 10 quadruples j ≠ i of the same t_size with
       the nearest t_level (quadruples equally far at the tenth place share its weight, so the order of the rows
       does not matter), averaged over the i that have a partner; None when none has, and without t_size and t_level;
-    - `adjusted` = (a_coat − null′)/(1 − null′), null′ being matched_null where there is one, else null;
-      0 when 1 − null′ < 1e-12;
-    - `centred`, `centred_std`: the score after the mean of the other quadruples' steps is subtracted from each
-      step, of B − A from B − A and of D − C from D − C. Were the own step in the mean, or one mean taken for
-      both, the two would no longer be independent, and noise would not score 0 on average;
-    - `top1`, `mrr`: how often the own D − C is the nearest of all n to B − A by cosine, and the mean
-      reciprocal of its rank; t tied steps share their t ranks equally. `top1_chance` = 1/n and
-      `mrr_chance` = H_n/n are the expectations under a random order;
+    - `adjusted` = (a_coat − null′)/(1 − null′), with null′ = matched_null if it is not None, else null; 0 when 1 −
+      null′ < 1e-12;
+    - `centred`, `centred_std`: the score after the mean of the other quadruples' steps is subtracted from each step, of
+      B − A from B − A and of D − C from D − C. If the mean included the quadruple's own step, or if one mean were used
+      for both sides, the two would not be independent and noise would not score 0 on average;
+    - `top1`, `mrr`: how often the quadruple's own D − C is the nearest of all n to B − A by cosine, and the mean
+      reciprocal of its rank; t tied steps share their t ranks equally. `top1_chance` = 1/n and `mrr_chance` = H_n/n are
+      the expectations under a random order;
     - with return_scores, lists of n: `scores` and `scores_centred`, the cosines behind a_coat and centred;
-      `scores_adjusted`, (score − null_i)/(1 − null′), null_i being the null of the own step alone, whose mean is
-      adjusted; `scores_top1`, 1 where the own step is the nearest, shared among tied ones, else 0.
+      `scores_adjusted`, (score − null_i)/(1 − null′), where null_i is the null of this quadruple's steps; its mean is
+      adjusted; `scores_top1`, 1 if the own step is the nearest, shared among tied steps, else 0.
 
-    With n = 1 there is nothing to compare with: null, matched_null, adjusted, centred, centred_std,
-    scores_centred and scores_adjusted are None.
+    With n = 1 there is no other quadruple: null, matched_null, adjusted, centred, centred_std, scores_centred and
+    scores_adjusted are None.
 
-    Raises ValueError as `a_coat_scores` does, and when t_size or t_level has the wrong length or values
-    or comes without the other.
+    Raises ValueError as `a_coat_scores` does, and if t_size or t_level has the wrong length or values or only one of
+    the two is given.
     """
     first, second, scale = _steps(*_embeddings(a, b, c, d))
     n = len(first)
@@ -107,7 +107,7 @@ def a_coat(
     degenerate: NDArray[np.bool_] = np.logical_not(u.any(axis=1) & v.any(axis=1))
     nearest, reciprocal_ranks = own_row_ranks(u, v)
     centred = _centred_scores(first, second, scale, degenerate) if n > 1 else None
-    # For each u_i the mean of u_i·v_j over the others j, by u_i times the sum of all v_j: no n × n matrix is needed.
+    # The mean of u_i·v_j over j ≠ i comes from u_i times the sum of all v_j, without an n × n matrix.
     nulls = (u @ v.sum(axis=0) - scores) / (n - 1) if n > 1 else None
     matched_nulls = _matched_nulls(u, v, *matching) if matching is not None else None
     null, matched = _mean(nulls), _mean(matched_nulls)
@@ -145,7 +145,7 @@ def _embeddings(*inputs: ArrayLike) -> tuple[Floats, ...]:
     arrays = [read_matrix(name, x) for name, x in zip("abcd", inputs, strict=True)]
     if len({x.shape for x in arrays}) > 1:
         shapes = ", ".join(f"{name} {x.shape}" for name, x in zip("abcd", arrays, strict=True))
-        raise ValueError(f"a, b, c and d must have one shape [n, dim]; got {shapes}.")
+        raise ValueError(f"a, b, c and d must have the same shape [n, dim]; got {shapes}.")
     return tuple(arrays)
 
 
@@ -155,22 +155,22 @@ def _matching(t_size: Any, t_level: Any, n: int) -> tuple[Floats, Floats] | None
         return None
     if t_size is None or t_level is None:
         given, missing = ("t_size", "t_level") if t_level is None else ("t_level", "t_size")
-        raise ValueError(f"{given} is given without {missing}; matched_null needs both.")
+        raise ValueError(f"{given} is given without {missing}; matched_null needs both. Give both or neither.")
     size, level = np.asarray(t_size, dtype=np.float64), np.asarray(t_level, dtype=np.float64)
     for name, x in (("t_size", size), ("t_level", level)):
         if x.shape != (n,):
-            raise ValueError(f"{name} must have one value for each of {n} quadruples; got shape {x.shape}.")
+            raise ValueError(f"{name} must have one value per quadruple ({n}); got shape {x.shape}.")
         if not np.isfinite(x).all():
             row = int(np.flatnonzero(~np.isfinite(x))[0])
             raise ValueError(f"{name} must be finite; row {row} is {x[row]}.")
     bad = np.flatnonzero((size < 1) | (size != np.round(size)))
     if len(bad):
-        raise ValueError(f"t_size counts sources, an integer ≥ 1; row {bad[0]} is {size[bad[0]]:g}.")
+        raise ValueError(f"t_size is a number of sources and must be an integer ≥ 1; row {bad[0]} is {size[bad[0]]:g}.")
     return size, level
 
 
 def _steps(a: Floats, b: Floats, c: Floats, d: Floats) -> tuple[Floats, Floats, tuple[Floats, Floats]]:
-    """Return B − A and D − C [n, dim], set to zero where negligible, and the norms they are compared with."""
+    """Return B − A and D − C [n, dim], set to zero if negligible, and the norms that define negligible."""
     scale = (
         np.maximum(row_norms(a), row_norms(b)),
         np.maximum(row_norms(c), row_norms(d)),
@@ -184,7 +184,7 @@ def _without_noise(step: Floats, scale: Floats) -> Floats:
 
 
 def _matched_nulls(u: Floats, v: Floats, size: Floats, level: Floats) -> Floats:
-    """Return for each u_i the mean of u_i·v_j over its partners j; NaN where it has none."""
+    """Return for each u_i the mean of u_i·v_j over its partners j; NaN if it has no partner."""
     nulls = np.full(len(u), np.nan)
     for value in np.unique(size):
         group = np.flatnonzero(size == value)
@@ -204,7 +204,7 @@ def _matched_nulls(u: Floats, v: Floats, size: Floats, level: Floats) -> Floats:
 
 
 def _mean(values: Floats | None) -> float | None:
-    """Return the mean of the values that are not NaN; None where all are NaN."""
+    """Return the mean of the values that are not NaN; None if all are NaN."""
     if values is None or np.isnan(values).all():
         return None
     return float(np.nanmean(values))
@@ -225,7 +225,7 @@ def _means_of_others(steps: Floats) -> Floats:
 
 
 VERSION = 1
-"""It rises with every change of code or constants that can change a number."""
+"""Increases with every change of code or constants that can change a number."""
 
 MEASURES = {
     "a_coat": measure(
@@ -238,21 +238,21 @@ MEASURES = {
     "std": measure("sd", "standard deviation of the score over the quadruples", range=(0.0, 1.5), shown=False),
     "n": count("n", "number of quadruples"),
     "degenerate": count("zero steps", "number of quadruples with a step of zero, which score 0", 0.0),
-    "null": measure("null", "the same cosine between steps of different quadruples: what any added source does"),
+    "null": measure("null", "mean cosine of steps from different quadruples: the effect of adding any source"),
     "matched_null": measure(
-        "matched null", "the same cosine between quadruples that add equally many sources at nearly the same level"
+        "matched null", "null between quadruples that add the same number of sources at nearly the same level"
     ),
     "adjusted": ratio(
         "adjusted",
-        "(score − null) / (1 − null), by the null between different quadruples, matched where it can be",
+        "(score − null) / (1 − null), with the matched null if it can be computed",
         column="score_adjusted",
         linear=1.0,
-        outside="Adjusted scores of single quadruples can lie above 1, where a quadruple's own null is below the mean: "
+        outside="Adjusted scores of single quadruples can lie above 1, if a quadruple's own null is below the mean: "
         "all are divided by 1 − the mean null. The mean over all cannot.",
     ),
     "centred": measure(
         "centred",
-        "the score after the mean step of the other quadruples is taken away",
+        "the score after subtracting the mean step of the other quadruples",
         column="score_centred",
         linear=1.0,
     ),
@@ -261,7 +261,7 @@ MEASURES = {
     ),
     "top1": share(
         "top-1",
-        "how often the own step D − C is the nearest of all to B − A",
+        "how often the quadruple's own step D − C is the nearest of all to B − A",
         null="top1_chance",
         column="score_top1",
         linear=1.0,
@@ -275,4 +275,4 @@ MEASURES = {
     "top1_chance": share("top-1 chance", "top-1 of a random order", shown=False),
     "mrr_chance": share("MRR chance", "MRR of a random order", shown=False),
 }
-"""The description of each number of `a_coat`, by name, the score first."""
+"""Description of each number that `a_coat` returns, by name, the score first."""

@@ -1,12 +1,13 @@
 """A-COAT across instances: is the same class, in another instance and another context, the nearest of K?
 
 A block has two contexts A and C and K classes. B_k = A ∪ T_k and D_k = C ∪ T′_k, where T_k and T′_k are two instances
-of one class under two conditions: one word by two voices. All K candidates of a side share context and condition, so
-that only the class tells them apart. The score is a forced choice: which D_l − mean D lies nearest to B_k − mean B?
+of one class under two conditions, for example one word in two voices. All K candidates of a side share context and
+condition, so that only the class tells them apart. The score is a forced choice: which D_l − mean D lies nearest to B_k
+− mean B?
 
-No additivity is required, and a step towards "more energy" does not help: it is the same for all K candidates. A
-constant encoder is exactly at chance. Where embeddings of the sources alone are given too, the same choice without any
-context (recognition) and with one context is reported beside. Nothing is trained except one control. All in float64.
+Additivity is not required, and a step towards "more energy" does not help, since all K candidates have it. A constant
+encoder scores exactly at chance. If embeddings of the sources alone are given too, the forced choice is also reported
+without any context (recognition) and with one context. Only one control is trained. All in float64.
 
 >>> rng = np.random.default_rng(0)
 >>> a, c, classes = rng.normal(size=(20, 6)), rng.normal(size=(20, 6)), rng.normal(size=(20, 4, 6))
@@ -33,13 +34,13 @@ from .evaluated import COAT as _CITATION
 from .evaluated import count, measure, metric_class, ratio, share
 
 MARGIN = 0.1
-"""`kept` needs an `alone_top1` whose interval lies more than this above chance, since it divides by that distance."""
+"""`kept` divides by the distance of `alone_top1` from chance, so its interval must lie more than this above chance."""
 
 SHRINKAGE = 0.1
 """Share of the mean eigenvalue that is added to every eigenvalue of the fitted map's covariance."""
 
 FEWEST_FITTED = 5
-"""Blocks that the map of a block must be fitted on at least."""
+"""The smallest number of blocks on which the map of a block is fitted."""
 
 _CHUNK = 1 << 22  # numbers of replacements held at once
 _RESOLUTION = 1e-10  # squares of lengths from inner products are exact to about this times the largest
@@ -62,46 +63,46 @@ def a_coat_instances(
     - `a`, `c` [n, dim]: embeddings of the contexts; `b`, `d` [n, K, dim]: of the contexts with an instance of class k
       added to each; candidate k of `d` has the class of candidate k of `b`;
     - `alone_b`, `alone_d` [n, K, dim], together or not at all: embeddings of the sources T_k and T′_k alone;
-    - `labels` n × K (of each block all different) and `conditions` n × 2, strings or integers, together or not at all:
-      the classes, and the condition that the candidates of a side share; None or an empty text is a condition that no
+    - `labels` n × K (all different within a block) and `conditions` n × 2, strings or integers, together or not at all:
+      the classes, and the condition shared by the candidates of a side; None or an empty text is a condition that no
       other block has.
 
-    x̃_k is x_k minus the mean of its K candidates, and a zero vector (see `NO_STEP`) has a cosine of 0 with every other.
-    Results are means over the blocks of:
+    x̃_k is x_k minus the mean of its K candidates, and a zero vector (see `NO_STEP`) has a cosine of 0 with every
+    other. Results are means over the blocks of:
 
     - `top1`: is d̃_k the nearest by cosine of all d̃_l to b̃_k, and b̃_k of all b̃_l to d̃_k; mean over both and over
       k. Each of t tied candidates counts as the nearest by 1/t, so that `top1_chance`, 1/K, is exact;
     - `pairwise`: share of the pairs k < l with cos(b_k − b_l, d_k − d_l) > 0, ties half; `pairwise_chance` is exactly
       1/2, since exchanging two labels in D flips the sign. `replacement_cosine` is the mean of that cosine, chance 0:
       reported, never to rank by, since smooth maps of energy make it high;
-    - `part_top1`, `part_pairwise`: the same of alone_b against d, and of b against alone_d; mean of both;
-    - `alone_top1`, `alone_pairwise`: the same of alone_b against alone_d: recognition without composition. All four are
-      None without `alone_b` and `alone_d`;
-    - `kept` = (top1 − 1/K)/(alone_top1 − 1/K): the share of recognition that survives in scenes. None where Student's
-      95 % interval of alone_top1 over the blocks reaches down to 1/K + MARGIN, where there is one block, and without
-      alone_top1;
-    - with s_kl = cos(b_k − a, d_l − c): `step`, mean over k = l; `step_null`, mean over k ≠ l: the same contexts,
-      conditions and levels, another class; `step_adjusted` = (step − step_null)/(1 − step_null), 0 when 1 − step_null
-      < 1e-12; `step_top1`, as top1;
-    - `conflict`: share of k ≠ l with s_kk > cos(b_k − a, b_l − a), and the same of d; ties half, mean of both. Below
+    - `part_top1`, `part_pairwise`: top1 and pairwise between alone_b and d, and between b and alone_d; mean of both;
+    - `alone_top1`, `alone_pairwise`: top1 and pairwise between alone_b and alone_d: recognition without composition.
+      All four are None without `alone_b` and `alone_d`;
+    - `kept` = (top1 − 1/K)/(alone_top1 − 1/K): the share of recognition that survives in scenes. None if Student's 95 %
+      interval of alone_top1 over the blocks reaches down to 1/K + MARGIN, with a single block, and without alone_top1;
+    - with s_kl = cos(b_k − a, d_l − c): `step`, mean over k = l; `step_null`, mean over k ≠ l: equal contexts,
+      conditions and levels, another class; `step_adjusted` = (step − step_null)/(1 − step_null), 0 when 1 − step_null <
+      1e-12; `step_top1`, as top1;
+    - `conflict`: share of k ≠ l with s_kk > cos(b_k − a, b_l − a), and vice versa for d; ties half, mean of both. Below
       1/2 context and condition weigh more than the class;
     - `n` blocks, `classes` K;
-    - `fitted_top1`, `fitted_part_top1`, `fitted_alone_top1`, `fitted_pairwise`: controls, never to rank by. The same
-      numbers after a linear map that is fitted with labels: x̃ ↦ (S + λI)^(−1/2) x̃, S being the covariance of b̃_k − d̃_k
-      and λ SHRINKAGE times its mean eigenvalue. For each block the map is fitted on the blocks that share no condition
-      with it, and there on the classes that are not in it (means are over these). Only equal conditions count as
-      shared, not related ones: another voice of the same synthesiser is fitted on. None where labels and conditions are
-      not given, or a block has fewer than FEWEST_FITTED others with two such classes or more.
+    - `fitted_top1`, `fitted_part_top1`, `fitted_alone_top1`, `fitted_pairwise`: controls, never to rank by. These
+      numbers after a linear map that is fitted with labels: x̃ ↦ (S + λI)^(−1/2) x̃, where S is the covariance of b̃_k
+      − d̃_k and λ is SHRINKAGE times its mean eigenvalue. For each block the map is fitted on the blocks that share no
+      condition with it, using only classes that are not in the block (means are over these). Only equal conditions
+      count as shared, not related ones: another voice of the same synthesiser is fitted on. None if labels and
+      conditions are not given, or if a block has fewer than FEWEST_FITTED such blocks with at least two such classes.
 
     With return_scores, lists of n whose means are the results: `scores` of top1, `scores_NAME` of every other result
-    except chances and counts; None where it is None. `scores_step_adjusted` are (step_i − step_null_i)/(1 − step_null).
-    `scores_kept` are linearised contributions: kept + ((top1_i − 1/K) − kept·(alone_top1_i − 1/K))/(alone_top1 − 1/K).
+    except chances and counts; None if the result is None. `scores_step_adjusted` are (step_i − step_null_i)/(1 −
+    step_null). `scores_kept` are linearised contributions: kept + ((top1_i − 1/K) − kept·(alone_top1_i −
+    1/K))/(alone_top1 − 1/K).
 
-    Adding one vector to all embeddings, rotating and scaling them changes nothing, nor does exchanging (a, b) with
-    (c, d). A linear encoder has alone = part = scene, since b_k − b_l is then alone_b_k − alone_b_l.
+    Adding one vector to all embeddings, rotating or scaling them, and exchanging (a, b) with (c, d) leave the results
+    unchanged. For a linear encoder alone = part = scene, since b_k − b_l equals alone_b_k − alone_b_l.
 
-    Raises ValueError when an argument is not finite [n, dim] or [n, K, dim] with K ≥ 2, shapes do not fit each other,
-    one of two arguments that go together is missing, or a block has not K different labels.
+    Raises ValueError if an argument is not finite [n, dim] or [n, K, dim] with K ≥ 2, shapes do not fit each other,
+    only one of two paired arguments is given, or the labels of a block are not all different.
 
     >>> a_coat_instances([[0, 0]], [[[1, 0], [0, 1]]], [[9, 9]], [[[9, 5], [5, 9]]])["top1"]
     1.0
@@ -137,7 +138,10 @@ ACoatInstances = metric_class(
 def _arrays(
     a: Any, b: Any, c: Any, d: Any, alone_b: Any, alone_d: Any
 ) -> tuple[list[Floats], list[Floats], list[Floats]]:
-    """Contexts A and C [n, dim], scenes B and D [n, K, dim], and the sources alone or nothing; the largest about 1."""
+    """Return contexts A and C [n, dim], scenes B and D [n, K, dim], and the sources alone or nothing.
+
+    All are scaled by one power of two, to values of about 1.
+    """
     check_together({"alone_b": alone_b, "alone_d": alone_d}, "part and alone need both")
     arrays = {"a": read_matrix("a", a), "b": _candidates("b", b), "c": read_matrix("c", c), "d": _candidates("d", d)}
     if alone_b is not None:
@@ -146,7 +150,7 @@ def _arrays(
     if any(x.shape != ((n, dim) if x.ndim == 2 else (n, k, dim)) for x in arrays.values()):
         shapes = ", ".join(f"{name} {x.shape}" for name, x in arrays.items())
         raise ValueError(f"a and c must be [n, dim] and all others [n, K, dim], with one n, K and dim; got {shapes}.")
-    # By a power of two, so that nothing is rounded.
+    # Scale by a power of two, which is exact.
     exponent = math.frexp(max(float(np.abs(x).max()) for x in arrays.values()))[1]
     a, b, c, d, *alone = (np.ldexp(x, -exponent) for x in arrays.values())
     return [a, c], [b, d], alone
@@ -159,7 +163,7 @@ def _candidates(name: str, x: Any) -> Floats:
         raw = np.asarray(x)
     except ValueError as error:
         raise ValueError(
-            f"{name} must be an array [n, K, dim] with equally many candidates of equal length in each block: {error}"
+            f"{name} must be an array [n, K, dim] with equal numbers of candidates of equal length: {error}"
         ) from None
     if raw.dtype.kind not in "fiu" and raw.size:
         raise ValueError(f"{name} must hold real numbers; got an array of {raw.dtype}, shape {raw.shape}.")
@@ -169,25 +173,25 @@ def _candidates(name: str, x: Any) -> Floats:
 
 
 def _names(labels: Any, conditions: Any, n: int, k: int) -> tuple[Ints, Ints] | None:
-    """Numbers of the labels [n, K] and of the conditions [n, 2]; None when neither is given."""
+    """Return integer codes of the labels [n, K] and of the conditions [n, 2]; None if neither is given."""
     check_together({"labels": labels, "conditions": conditions}, "the fitted map needs both")
     if labels is None:
         return None
     classes = _numbered("labels", labels, n, k)
     for row, numbers in enumerate(classes):
         if len(np.unique(numbers)) < k:
-            raise ValueError(f"labels of a block must be {k} different ones; row {row} is {list(labels[row])}.")
+            raise ValueError(f"labels of a block must be {k} different values; row {row} is {list(labels[row])}.")
     return classes, _numbered("conditions", conditions, n, 2)
 
 
 def _numbered(name: str, x: Any, n: int, width: int) -> Ints:
-    """Numbers [n, width] of strings or integers, equal where these are; an empty text or None has one of its own."""
+    """Return integer codes [n, width], equal for equal entries; each empty text or None has a code of its own."""
     rows = x.tolist() if hasattr(x, "tolist") else list(x)
     sizes = [len(row) if isinstance(row, list | tuple | np.ndarray) else None for row in rows]
     if sizes != [width] * n:
         wrong = next((row for row, size in enumerate(sizes) if size != width), None)
         what = f"got {len(rows)} rows" if wrong is None else f"row {wrong} is {rows[wrong]!r}"
-        raise ValueError(f"{name} must be {n} rows, one for each block, of {width} entries each; {what}.")
+        raise ValueError(f"{name} must have {n} rows, one per block, with {width} entries each; {what}.")
     entries = [entry for row in rows for entry in row]
     for place, entry in enumerate(entries):
         if entry is not None and (isinstance(entry, bool) or not isinstance(entry, str | int | np.integer)):
@@ -199,7 +203,7 @@ def _numbered(name: str, x: Any, n: int, width: int) -> Ints:
 
 # ----- scores of blocks
 def _choice_scores(scenes: list[Floats], alone: list[Floats]) -> dict[str, Floats]:
-    """Forced choice between the classes, without and with contexts."""
+    """Return the scores of the forced choice between classes, without and with contexts."""
     arrays = [*scenes, *alone]
     centred = [_unit_steps(_centred(x), _largest_norms(x)) for x in arrays]
     first, second = np.triu_indices(scenes[0].shape[1], 1)
@@ -220,7 +224,7 @@ def _choice_scores(scenes: list[Floats], alone: list[Floats]) -> dict[str, Float
 
 
 def _step_scores(contexts: list[Floats], scenes: list[Floats]) -> dict[str, Floats]:
-    """Scores of the steps from the contexts to the scenes."""
+    """Return the scores of the steps from the contexts to the scenes."""
     k = scenes[0].shape[1]
     steps = []
     for context, scene in zip(contexts, scenes, strict=True):
@@ -239,20 +243,20 @@ def _step_scores(contexts: list[Floats], scenes: list[Floats]) -> dict[str, Floa
 
 
 def _largest_norms(x: Floats) -> Floats:
-    """Of each block [m, dim] the norm of the longest embedding."""
+    """Return the norm of the longest embedding of each block [m, dim]."""
     norms: Floats = np.sqrt(np.einsum("nmi,nmi->nm", x, x).max(axis=1))
     return norms
 
 
 def _centred(x: Floats) -> Floats:
-    """The candidates minus their mean. By differences first, so that a large common vector costs no digits."""
+    """Return the candidates minus their mean; differences are taken first, so that a large mean costs no precision."""
     differences = x - x[:, :1]
     centred: Floats = differences - differences.mean(axis=1, keepdims=True)
     return centred
 
 
 def _unit_steps(x: Floats, scale: Floats) -> Floats:
-    """Rows of [n, m, dim] at length 1, and zero where they are at most NO_STEP times the scale of their block [n]."""
+    """Return the rows of [n, m, dim] at length 1, or zero if at most NO_STEP times the scale of their block [n]."""
     norms = np.sqrt(np.einsum("nmi,nmi->nm", x, x))
     long = norms > NO_STEP * scale[:, None]
     directions: Floats = x * np.where(long, 1 / np.where(long, norms, 1.0), 0.0)[:, :, None]
@@ -260,13 +264,16 @@ def _unit_steps(x: Floats, scale: Floats) -> Floats:
 
 
 def _products(u: Floats, v: Floats) -> Floats:
-    """Of each block the products u_k·v_l, [n, K, K]."""
+    """Return the products u_k·v_l within each block, [n, K, K]."""
     products: Floats = u @ v.transpose(0, 2, 1)
     return products
 
 
 def _nearest_share(cosines: Floats) -> Floats:
-    """Of [n, K, K] how often entry k of row k is the largest of its row, and of its column; ties share the count."""
+    """Return how often entry k of row k is the largest of its row and of its column, for [n, K, K].
+
+    Ties share the count.
+    """
     shares = []
     for axis in (1, 2):
         nearest = cosines >= cosines.max(axis=axis, keepdims=True) - TIE
@@ -276,13 +283,13 @@ def _nearest_share(cosines: Floats) -> Floats:
 
 
 def _positive_share(cosines: Floats) -> Floats:
-    """Of [n, pairs] the share that is above 0, ties half."""
+    """Return the share of values above 0 for each row of [n, pairs], ties half."""
     share: Floats = above_share(cosines, np.zeros(1)).mean(axis=1)
     return share
 
 
 def _surely_above(values: Floats, bound: float) -> bool:
-    """Whether Student's 95 % interval of the mean lies above a bound; False for a single value."""
+    """Return whether Student's 95 % interval of the mean lies above a bound; False for a single value."""
     from scipy.special import stdtrit
 
     n, distance = len(values), float(values.mean()) - bound
@@ -293,8 +300,10 @@ def _surely_above(values: Floats, bound: float) -> bool:
 
 # ----- the control of a fitted map
 def _fitted_scores(scenes: list[Floats], alone: list[Floats], classes: Ints, conditions: Ints) -> dict[str, Floats]:
-    """Scores after the map fitted without the block's classes and conditions (equal conditions are left out, related
-    ones are not); none where blocks are too few."""
+    """Return the scores after the map fitted without the block's classes and conditions.
+
+    Only equal conditions are left out, not related ones. The result is empty if there are too few blocks.
+    """
     n, k, _ = scenes[0].shape
     scales = [_largest_norms(x) for x in (*scenes, *alone)]
     centred = [_cleared(_centred(x), scale) for x, scale in zip((*scenes, *alone), scales, strict=True)]
@@ -321,14 +330,14 @@ def _fitted_scores(scenes: list[Floats], alone: list[Floats], classes: Ints, con
 
 
 def _cleared(x: Floats, scale: Floats) -> Floats:
-    """The rows, set to zero where `_unit_steps` is zero."""
+    """Return the rows, set to zero where `_unit_steps` is zero."""
     norms = np.sqrt(np.einsum("nmi,nmi->nm", x, x))
     return np.where((norms > NO_STEP * scale[:, None])[:, :, None], x, 0.0)
 
 
 @dataclass(frozen=True)
 class _Material:
-    """The material on which maps are fitted.
+    """Data on which the maps are fitted.
 
     Attributes:
         steps: b̃_k − d̃_k of every block, [n, K, dim].
@@ -345,11 +354,11 @@ class _Material:
         return self.rows @ self.rows.T
 
     def mapped_products(self, usable: NDArray[np.bool_], x: Floats) -> Floats:
-        """The inner products of the rows of x [m, dim] after the map, up to a common factor.
+        """Return the inner products of the rows of x [m, dim] after the map, up to a common factor.
 
-        With F the usable steps (minus their mean in each block) and r their number, S = FᵀF/r, so that S + λI is
-        (FᵀF + μI)/r with μ = SHRINKAGE·tr(FᵀF)/dim. Mapped by its inverse square root, x and y have the product
-        xᵀ(FᵀF + μI)⁻¹y, and μ(FᵀF + μI)⁻¹ = I − Fᵀ(FFᵀ + μI)⁻¹F: of both systems the smaller is solved, exactly.
+        With F the usable steps (minus their mean in each block) and r their number, S = FᵀF/r, so that S + λI is (FᵀF +
+        μI)/r with μ = SHRINKAGE·tr(FᵀF)/dim. Mapped by its inverse square root, x and y have the product xᵀ(FᵀF +
+        μI)⁻¹y, and μ(FᵀF + μI)⁻¹ = I − Fᵀ(FFᵀ + μI)⁻¹F: the smaller of the two systems is solved, exactly.
         """
         place = np.flatnonzero(usable)
         starts = np.flatnonzero(np.diff(place // usable.shape[1], prepend=-1))
@@ -370,14 +379,14 @@ class _Material:
 
 
 def _without_means(x: Floats, starts: Ints) -> Floats:
-    """The rows minus the mean of their group; groups are rows in sequence, from each start to the next."""
+    """Subtract from each row the mean of its group; a group is a run of rows from each start to the next."""
     counts = np.diff(starts, append=len(x))
     means = np.add.reduceat(x, starts, axis=0) / counts[:, None]
     return x - means.repeat(counts, axis=0)
 
 
 def _product_scores(products: Floats, first: slice, second: slice) -> tuple[Floats, Floats]:
-    """Forced choice and pairs, of vectors whose inner products [n, m, m] are given: top1 and pairwise of each block."""
+    """Return top1 and pairwise of each block, for vectors with the inner products [n, m, m]."""
     across = products[:, first, second]
     squares = [products[:, part, part] for part in (first, second)]
     single = [np.einsum("nkk->nk", square) for square in squares]
@@ -389,7 +398,7 @@ def _product_scores(products: Floats, first: slice, second: slice) -> tuple[Floa
 
 
 def _over_lengths(products: Floats, first: Floats, second: Floats) -> Floats:
-    """Products over the roots of the two squares; 0 where a square is negligible beside the largest of its block."""
+    """Return the products divided by the roots of the two squares; 0 if a square is negligible within its block."""
     axes = tuple(range(1, products.ndim))
     long = [square > _RESOLUTION * square.max(axis=axes, keepdims=True) for square in (first, second)]
     lengths = [np.sqrt(np.where(where, square, 1.0)) for where, square in zip(long, (first, second), strict=True)]
@@ -397,7 +406,7 @@ def _over_lengths(products: Floats, first: Floats, second: Floats) -> Floats:
 
 
 VERSION = 1
-"""It rises with every change of code or constants that can change a number."""
+"""Increases with every change of code or constants that can change a number."""
 
 MEASURES = {
     "top1": share(
@@ -407,7 +416,7 @@ MEASURES = {
         column="score",
     ),
     "top1_chance": share(
-        "top-1 chance", "top-1 of an encoder that hears nothing: 1 over the number of classes, exactly", shown=False
+        "top-1 chance", "top-1 of a constant encoder: exactly 1 over the number of classes", shown=False
     ),
     "pairwise": share(
         "pairwise",
@@ -415,24 +424,24 @@ MEASURES = {
         null="pairwise_chance",
         column="score_pairwise",
     ),
-    "pairwise_chance": share("pairwise chance", "pairwise of an encoder that hears nothing: 1/2, exactly", shown=False),
+    "pairwise_chance": share("pairwise chance", "pairwise of a constant encoder: exactly 1/2", shown=False),
     "part_top1": share(
         "part top-1",
-        "top-1 where one of the two is the source alone, without a context",
+        "top-1 if one of the two sides is the source alone, without a context",
         null="top1_chance",
         column="score_part_top1",
     ),
     "part_pairwise": share(
         "part pairwise",
-        "pairwise where one of the two replacements is of sources alone, without a context",
+        "pairwise if one of the two replacements is of sources alone, without a context",
         null="pairwise_chance",
         column="score_part_pairwise",
         shown=False,
     ),
     "alone_top1": share(
         "alone top-1",
-        "top-1 of the sources alone: recognition across instances, no composition; where it is at chance, a "
-        "top-1 in scenes at chance says nothing",
+        "top-1 of the sources alone: recognition across instances, no composition; if it is at chance, "
+        "top-1 in scenes cannot measure composition",
         null="top1_chance",
         column="score_alone_top1",
     ),
@@ -445,12 +454,12 @@ MEASURES = {
     ),
     "kept": measure(
         "kept",
-        "(top-1 − chance) / (alone top-1 − chance): how much of what is recognised alone is left in scenes; "
-        "none where alone top-1 is not surely more than .1 above chance",
+        "(top-1 − chance) / (alone top-1 − chance): the share of recognition that remains in scenes; "
+        "none unless the 95 % interval of alone top-1 is more than .1 above chance",
         range=(-5.0, 10.0),
         column="score_kept",
-        outside="What is kept is a ratio of two means, and values of single blocks are their linearised contributions "
-        "to it, whose mean it is; these can lie outside the range of the ratio.",
+        outside="The kept share is a ratio of two means. Values of single blocks are linearised contributions with "
+        "this mean and can lie outside the range of the ratio.",
     ),
     "replacement_cosine": measure(
         "replacement cosine",
@@ -467,7 +476,7 @@ MEASURES = {
     ),
     "step_null": measure(
         "step null",
-        "the same cosine between two classes of a block: same contexts, conditions and levels",
+        "mean cosine between two classes of a block, with the same contexts, conditions and levels",
         column="score_step_null",
         shown=False,
     ),
@@ -476,7 +485,7 @@ MEASURES = {
         "(step − step null) / (1 − step null)",
         column="score_step_adjusted",
         shown=False,
-        outside="Adjusted steps of single blocks can lie above 1, where a block's own null "
+        outside="Adjusted steps of single blocks can lie above 1, if a block's own null "
         "is below the mean: all are divided by 1 − the mean null. The mean over all cannot.",
     ),
     "step_top1": share(
@@ -488,8 +497,8 @@ MEASURES = {
     ),
     "conflict": share(
         "conflict",
-        "how often the step of the same class in another context and condition is nearer than that of "
-        "another class in the same ones, ties half; below 1/2 these weigh more than the class",
+        "how often the step of the same class in another context and condition is nearer than the step of another "
+        "class in the same ones, ties half; below 1/2 context and condition weigh more than the class",
         column="score_conflict",
     ),
     "n": count("n", "number of blocks"),
@@ -524,4 +533,4 @@ MEASURES = {
         shown=False,
     ),
 }
-"""The description of each number of `a_coat_instances`, by name, the score first."""
+"""Description of each number that `a_coat_instances` returns, by name, the score first."""

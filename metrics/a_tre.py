@@ -5,11 +5,11 @@ labels of its sources; the score is the mean cos(z, g(X)) over held-out scenes. 
 the sum of learnable vectors, one for each of its labels. A learnable [CLS] token and the source tokens,
 without positions, pass one pre-norm Transformer layer, and the [CLS] row is the prediction.
 
-The score alone misleads: embeddings that share a large mean reach 0.99 with a constant prediction. So it
-comes with the score of that constant, a second fit to centred targets, closed-form ridge regressions with permuted
-metadata as their null, and retrieval of the own scene. Fits are in float32 on one device, on a CPU one thread each,
-side by side; statistics are in float64. One seed gives one fit on one machine, whatever the number of threads; the
-global random states are left as they were.
+The score alone misleads: embeddings that share a large mean score 0.99 with a constant prediction. So it
+is reported with the score of that constant, a second fit to centred targets, closed-form ridge regressions with
+permuted metadata as their null, and retrieval of the correct scene. Fits are in float32 on one device, on a CPU in
+parallel with one thread each; statistics are in float64. One seed gives one result per machine, whatever the number of
+threads; the global random states do not change.
 
 >>> rng = np.random.default_rng(0)
 >>> low = rng.random((90, 2)) < 0.5
@@ -84,47 +84,46 @@ def a_tre(
 ) -> dict[str, Any]:
     """Return the A-TRE score of an encoder's embeddings and its controls.
 
-    - `embeddings` [n, dim]; `scenes`: n lists of at least one source, a source being a mapping of attribute
-      to label, with the same attributes everywhere; `splits`: n times "train", "validation" (or "val") or
-      "test". The vocabulary is that of the training scenes.
+    - `embeddings` [n, dim]; `scenes`: n lists of at least one source, a source being a mapping of attribute to label,
+      with the same attributes in every source; `splits`: n of "train", "validation" (or "val") or "test". The
+      vocabulary comes from the training scenes.
     - `gains`: linear gain of each source, ragged as `scenes`; used by the ridge regressions only.
-    - `seeds`: one fit of each kind a seed. `max_steps`: training steps of 64 scenes. `layers`: how many
-      Transformer layers. `width`: of their feed-forward part, 4·dim by default. `layer`: "pre-norm", or
-      "post-norm", whose `dropout` is a rate in 0…1; with width 2048 and dropout 0.1 it is PyTorch's default layer.
-      `validate_every`: steps between validations, 125 by default; a fit ends after 4 without gain. `device`: "cuda"
-      where there is one, else "cpu". `progress`: a bar for each fit, where stderr is a terminal.
+    - `seeds`: each seed gives one fit of each kind. `max_steps`: training steps of 64 scenes. `layers`: number of
+      Transformer layers. `width`: of their feed-forward part, 4·dim by default. `layer`: "pre-norm", or "post-norm",
+      whose `dropout` is a rate in 0…1; with width 2048 and dropout 0.1 it is PyTorch's default layer. `validate_every`:
+      steps between validations, 125 by default; a fit ends after 4 without improvement. `device`: "cuda" if available,
+      else "cpu". `progress`: a bar for each fit, if stderr is a terminal.
 
     Results. Cosines are in −1…1; means and std (n − 1 in the denominator, 0 when n = 1) are over test scenes:
 
     - `a_tre`, `std`, `n`: cos(z, g(X)), averaged over seeds; `steps`: for each seed the step of its best
       validation score;
-    - `seed_std`, `a_tre_centred_seed_std`: standard deviation of the seeds' means, of this fit and of the
-      centred one; None with a single seed;
+    - `seed_std`, `a_tre_centred_seed_std`: standard deviation of the seeds' means, for this fit and for the centred
+      one; None with a single seed;
     - `constant`: cos of z with the mean of the unit training embeddings; `gain` = (a_tre − constant)/(1 −
       constant), 0 when 1 − constant < 1e-6;
-    - `a_tre_centred`, `a_tre_centred_std`, `steps_centred`: a second fit, to z/|z| − training mean; a target
-      shorter than 1e-6 scores 0. When all training targets are so, nothing is fitted: the centred score is
-      0, the raw prediction is the training mean, and both steps are 0;
-    - `ridge_r2`, `ridge_centred`: R² = 1 − SSE/SST (0 when there is no variance) and mean cosine of a
-      ridge regression from label counts, gain-weighted label counts where gains are given, and an
-      intercept to the same targets, not normalised; penalty chosen on validation. `ridge_r2_null`,
-      `ridge_centred_null`: means of the same over 20 permutations of the metadata among scenes of one
-      split and one number of sources, refitted with that penalty;
-    - `top1`, `mrr`: how often the own centred target is the nearest of all test scenes' to the centred
-      prediction by cosine, and the mean reciprocal of its rank; tied targets share their ranks equally.
-      `top1_chance` = 1/n, `mrr_chance` = H_n/n;
-    - `collapsed`: the predictions hardly vary: with spread = 1 − |mean of unit vectors|, their spread is below 0.01 of
+    - `a_tre_centred`, `a_tre_centred_std`, `steps_centred`: a second fit, to z/|z| − training mean; a target shorter
+      than 1e-6 scores 0. If all training targets are, nothing is fitted: the centred score is 0, the raw prediction is
+      the training mean, and both steps are 0;
+    - `ridge_r2`, `ridge_centred`: R² = 1 − SSE/SST (0 when there is no variance) and mean cosine of a ridge regression
+      from label counts, gain-weighted label counts if gains are given, and an intercept to the same targets, not
+      normalised; penalty chosen on validation. `ridge_r2_null`, `ridge_centred_null`: their means over 20 permutations
+      of the metadata among scenes of one split and one number of sources, refitted with that penalty;
+    - `top1`, `mrr`: how often the scene's own centred target is the nearest of all test scenes' targets to the centred
+      prediction by cosine, and the mean reciprocal of its rank; tied targets share their ranks equally. `top1_chance` =
+      1/n, `mrr_chance` = H_n/n;
+    - `collapsed`: the predictions hardly vary. With spread = 1 − |mean of unit vectors|, their spread is below 0.01 of
       the test embeddings' spread, or the latter is below 1e-6;
     - `scores`, `scores_centred` (with return_scores): lists of the n cosines, averaged over seeds;
-    - `curves`, `curves_centred` (with return_scores): for each seed a dictionary of lists, `steps` at which it was
-      validated, `validation`, the mean cosine of the validation scenes there, and `training`, the mean cosine of the
-      batches since the step before it, under dropout where there is any; empty lists where nothing was fitted.
+    - `curves`, `curves_centred` (with return_scores): for each seed a dictionary of lists: the `steps` of the
+      validations, `validation`, the mean cosine of the validation scenes, and `training`, the mean cosine of the
+      batches since the previous validation, under dropout if there is any; empty lists if nothing was fitted.
 
     An embedding of zeros scores 0. Source: arXiv 2603.13685, sections 3.3 and 4.4; the controls are ours.
 
-    Raises ValueError on embeddings that are not finite [n, dim], lengths that differ, an unknown or absent
-    split, fewer than 2 training scenes, an empty scene, attributes that differ, a label that no training
-    scene has, or an option below 1; FloatingPointError when a fit diverges.
+    Raises ValueError for embeddings that are not finite [n, dim], lengths that differ, an unknown or absent split,
+    fewer than 2 training scenes, an empty scene, attributes that differ, a label that does not occur in the training
+    scenes, or an option below 1; FloatingPointError if a fit diverges.
     """
     z = read_matrix("embeddings", embeddings)
     rows = _split_rows(splits, len(z))
@@ -162,7 +161,7 @@ def a_tre(
             for group in (outcomes[: len(seeds)], outcomes[len(seeds) :])
         )
     else:
-        # There is nothing to fit: the training mean for every scene, and no centred prediction.
+        # Nothing to fit: predict the training mean for every scene, and zero after centring.
         still = np.broadcast_to(mean, (len(seeds), len(test), len(mean)))
         nothing = [Fit(0, Curve()) for _ in seeds]
         raw, centred = _Predictions(still, nothing), _Predictions(0 * still, nothing)
@@ -220,13 +219,13 @@ def _ridge(
     rows: dict[str, NDArray[np.int64]],
     sizes: NDArray[np.int64],
 ) -> dict[str, float]:
-    """Return R² and mean cosine on the test scenes, true and with permuted metadata.
+    """Return R² and mean cosine on the test scenes, with the true and with permuted metadata.
 
-    `features` [n, k]; `offsets` [n, dim] from the training mean, `directions` the same at length 1 or 0; `sizes` [n]
-    the number of sources.
+    `features` [n, k]; `offsets` [n, dim] from the training mean, `directions` these at length 1 or 0; `sizes` [n], the
+    number of sources.
     """
     train, held_out, test = (rows[name] for name in SPLITS)
-    x = features - features[train].mean(axis=0)  # centred features and targets: an intercept without penalty
+    x = features - features[train].mean(axis=0)  # centred features and targets give an unpenalised intercept
     y_train, y_held_out, y_test = offsets[train], offsets[held_out], offsets[test]
     total = float((y_test**2).sum())
     # Permuting the training scenes leaves this matrix unchanged: one decomposition serves all fits.
@@ -260,7 +259,7 @@ def _ridge(
 def _permutation(
     rows: dict[str, NDArray[np.int64]], sizes: NDArray[np.int64], rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Return a random permutation [n] that moves scenes only among those of their split and size."""
+    """Return a random permutation [n] that moves scenes only within their split and number of sources."""
     split = np.empty(len(sizes), dtype=np.int64)
     for number, index in enumerate(rows.values()):
         split[index] = number
@@ -292,7 +291,7 @@ def _options(
     if not 0 <= dropout < 1:
         raise ValueError(f"dropout must be at least 0 and less than 1; got {dropout}.")
     if dropout and layer != "post-norm":
-        raise ValueError(f"dropout is {dropout}; a pre-norm layer is fitted without any: give layer='post-norm'.")
+        raise ValueError(f"dropout is {dropout}; a pre-norm layer has none. Give layer='post-norm' or dropout=0.")
     return FitOptions(max_steps, width, layer, layers, float(dropout), every)
 
 
@@ -304,7 +303,7 @@ def _split_rows(splits: Sequence[str], n: int) -> dict[str, NDArray[np.int64]]:
         name = "validation" if given == "val" else given
         if name not in rows:
             nearest = nearest_name(str(given), SPLITS)
-            raise ValueError(f"splits[{row}] is {given!r}, not one of {SPLITS}. Did you mean {nearest!r}?")
+            raise ValueError(f"splits[{row}] is {given!r}; it must be one of {SPLITS}. Did you mean {nearest!r}?")
         rows[name].append(row)
     for name, needed in (("train", 2), ("validation", 1), ("test", 1)):
         if len(rows[name]) < needed:
@@ -313,7 +312,7 @@ def _split_rows(splits: Sequence[str], n: int) -> dict[str, NDArray[np.int64]]:
 
 
 def _encode(scenes: Scenes, rows: dict[str, NDArray[np.int64]], n: int) -> NDArray[np.float32]:
-    """Return [n, sources, vocabulary], 1 where a source has a label of the training vocabulary, else 0."""
+    """Return [n, sources, vocabulary], 1 if a source has a label of the training vocabulary, else 0."""
     check_scenes(scenes, n)
     attributes = sorted(scenes[0][0])
     seen = {(name, source[name]) for row in rows["train"] for source in scenes[row] for name in attributes}
@@ -327,20 +326,20 @@ def _encode(scenes: Scenes, rows: dict[str, NDArray[np.int64]], n: int) -> NDArr
                     if pair not in column:
                         nearest = nearest_name(source[name], [label for key, label in column if key == name])
                         raise ValueError(
-                            f"scenes[{row}] ({split}) has {name} {source[name]!r}, which no training scene "
-                            f"has; the nearest that one has is {nearest!r}."
+                            f"scenes[{row}] ({split}) has {name} {source[name]!r}, which is in no training "
+                            f"scene; the most similar training label is {nearest!r}."
                         )
                     counts[row, k, column[pair]] = 1
     return counts
 
 
 def _ragged_gains(gains: Sequence[Sequence[float]], scenes: Scenes) -> Floats:
-    """Return gains [n, sources], 0 where a scene has no such source."""
+    """Return gains [n, sources], 0 for sources that a scene does not have."""
     check_length("gains", gains, len(scenes))
     array = np.zeros((len(scenes), max(len(scene) for scene in scenes)))
     for row, (values, scene) in enumerate(zip(gains, scenes, strict=True)):
         if len(values) != len(scene):
-            raise ValueError(f"gains[{row}] has {len(values)} values for the {len(scene)} sources of the scene.")
+            raise ValueError(f"gains[{row}] has {len(values)} values; the scene has {len(scene)} sources.")
         array[row, : len(values)] = values
     bad = np.flatnonzero(~((array >= 0) & (array < np.inf)).all(axis=1))
     if len(bad):
@@ -349,7 +348,7 @@ def _ragged_gains(gains: Sequence[Sequence[float]], scenes: Scenes) -> Floats:
 
 
 VERSION = 1
-"""It rises with every change of code or constants that can change a number."""
+"""Increases with every change of code or constants that can change a number."""
 
 MEASURES = {
     "a_tre": measure(
@@ -371,11 +370,11 @@ MEASURES = {
         digits=4,
         fitted=True,
     ),
-    "constant": measure("constant", "score of the mean training embedding as the prediction for every scene"),
+    "constant": measure("constant", "score of predicting the mean training embedding for every scene"),
     "gain": ratio("gain", "(score − constant) / (1 − constant)", fitted=True),
     "a_tre_centred": measure(
         "centred",
-        "score of a second fit, to what differs from the mean training embedding",
+        "score of a second fit, to the differences from the mean training embedding",
         column="score_centred",
         fitted=True,
         spread="a_tre_centred_seed_std",
@@ -400,7 +399,7 @@ MEASURES = {
     ),
     "ridge_r2_null": ratio(
         "ridge R² null",
-        "ridge R² with the metadata permuted among scenes with equally many sources",
+        "ridge R² with the metadata permuted among scenes with the same number of sources",
         digits=2,
         shown=False,
     ),
@@ -413,20 +412,20 @@ MEASURES = {
     ),
     "ridge_centred_null": measure(
         "ridge centred null",
-        "ridge centred with the metadata permuted among scenes with equally many sources",
+        "ridge centred with the metadata permuted among scenes with the same number of sources",
         digits=2,
         shown=False,
     ),
     "top1": share(
         "top-1",
-        "how often the own embedding is the nearest of all test scenes' to the centred prediction",
+        "how often the correct embedding is the nearest of all test scenes to the centred prediction",
         null="top1_chance",
         fitted=True,
         column="score_top1",
     ),
     "mrr": share(
         "MRR",
-        "mean reciprocal of the own embedding's rank among all test scenes' by nearness to the prediction",
+        "mean reciprocal rank of the correct embedding among all test scenes, nearest to the prediction first",
         null="mrr_chance",
         fitted=True,
         shown=False,
@@ -437,4 +436,4 @@ MEASURES = {
         "collapsed", "whether the predictions of the raw score hardly vary", digits=0, fitted=True, shown=False
     ),
 }
-"""The description of each number of `a_tre`, by name, the score first."""
+"""Description of each number that `a_tre` returns, by name, the score first."""

@@ -2,21 +2,21 @@
 
 The test scenes of A-TRE (arXiv 2603.13685) are drawn like its training scenes, so nearly every combination of two
 classes, such as a bell at a low pitch, occurs in training. A model that memorises each combination would score as high
-as one that composes them. Here the combinations of two attributes are cut into sets, each of which is held out once:
-the test scenes are those with a source that has such a combination, the training scenes all others, in which every
-single class still occurs. The reference is a random split with as many scenes of each number of sources in training and
-in test. The loss from the one to the other is the **gap**.
+as one that composes them. Here the combinations of two attributes are split into sets, and each set is held out once:
+the test scenes have a source with a held-out combination; the training scenes are all others, and still contain every
+single class. The reference is a random split with as many scenes of each number of sources in training and in test. The
+**gap** is the loss from the random to the held-out split.
 
 A set is a diagonal of a Latin square of the classes, whose rows and columns are permuted at random, or a part of a
 diagonal: 8 × 8 combinations make 8 sets, each with every class of both attributes once. A scene is tested in each set
-that has a combination of one of its sources, so at least once; the random split has the same memberships, permuted
-among scenes with equally many sources. Each scene thus has a mean score of either kind, and the gap is a mean of paired
-differences.
+that contains a combination of one of its sources, so at least once; the random split has the same memberships, permuted
+among scenes with the same number of sources. Each scene thus has a mean score in both splits, and the gap is a mean of
+paired differences.
 
 The composition model is in closed form by default: ridge regression on the number of sources, on counts and shares of
 classes, and on counts of pairs of classes within a source. Without the pairs it cannot memorise a combination; this
-control is called "ridge". The Transformer of A-TRE is available instead: on the benchmark's scenes it ordered encoders
-alike, with gaps two thirds as large, at a hundred times the cost.
+control is called "ridge". A-TRE's Transformer is an alternative: on the benchmark's scenes it ranked encoders in the
+same order, with gaps two thirds as large, at a hundred times the cost.
 
 >>> rng = np.random.default_rng(0)
 >>> scenes = [[{"pitch": f"p{p}", "rate": f"r{r}"}] for p, r in rng.integers(4, size=(160, 2))]
@@ -61,22 +61,22 @@ Rows = NDArray[np.int64]
 COMPOSITIONS = ("pairs", "transformer")
 
 MOST_SETS = 8
-"""Sets that combinations of two attributes are cut into, at most: with 8 classes each, the diagonals of a square."""
+"""Most sets for the combinations of two attributes: with 8 classes each, the diagonals of a square."""
 
 DRAWS = 100
-"""Drawings of the sets until every class occurs in the training scenes of each."""
+"""Attempts at drawing the sets such that every class occurs in the training scenes of each."""
 
 PAIRS_SHARE = 0.3
-"""Variance of all counts of pairs, relative to all counts of classes: a weaker prior for the rarer features."""
+"""Variance of all counts of pairs, relative to all counts of classes: a weaker prior for rarer features."""
 
 RELATIVE_PENALTIES = np.logspace(-5, 4, 28)
-"""Of ridge regression, in units of the variance of all features together."""
+"""Penalties of ridge regression, in units of the variance of all features together."""
 
 LEAST_SHOWN = 0.05
-"""`kept` is None where classes add less than this cosine beyond the number of sources."""
+"""`kept` is None if classes add less than this cosine beyond the number of sources."""
 
 VALIDATION_SHARE = 1 / 8
-"""Share of the training scenes that choose a Transformer's best step."""
+"""Share of the training scenes used to choose a Transformer's best step."""
 
 
 def a_tre_held_out(
@@ -91,48 +91,48 @@ def a_tre_held_out(
     progress: bool = True,
     return_scores: bool = False,
 ) -> dict[str, Any]:
-    """Return how well scenes are rebuilt with seen and with unseen combinations of attributes, and the difference.
+    """Return how well scenes are rebuilt from seen and from unseen combinations of attributes, and the difference.
 
-    - `embeddings` [n, dim]; `scenes`: n lists of at least one source, a source being a mapping of attribute to
-      label, with the same attributes everywhere. All scenes are trained on and tested.
-    - `pairs`: of attributes whose combinations are held out; by default all pairs of attributes that have two labels
-      or more. `seed`: of the sets and splits; a pair is split alike whatever other pairs there are.
-    - `composition`: "pairs", ridge regression with the penalty of least generalised cross-validation error; or
-      "transformer", the model of A-TRE, fitted twice for each of up to 8 sets of each pair, of whose training scenes
-      an eighth choose the step. `max_steps`, `device`, `progress`: of these fits, as in A-TRE.
+    - `embeddings` [n, dim]; `scenes`: n lists of at least one source, a source being a mapping of attribute to label,
+      with the same attributes in every source. All scenes serve for training and for testing.
+    - `pairs`: pairs of attributes whose combinations are held out; by default all pairs of attributes with at least two
+      labels. `seed`: for the sets and splits; the splits of a pair do not depend on the other pairs.
+    - `composition`: "pairs", ridge regression, with the penalty chosen by generalised cross-validation; or
+      "transformer", the model of A-TRE, fitted twice for each of up to 8 sets of each pair; an eighth of the training
+      scenes choose the step. `max_steps`, `device`, `progress`: options of these fits, as in A-TRE.
 
-    Results. Scores are centred cosines in −1…1 of the prediction and z/|z| − training mean, where a target shorter than
-    1e-6 scores 0. A scene's score is the mean over the sets in which it is tested, then over pairs; numbers are
-    means over scenes:
+    Results. Scores are centred cosines in −1…1 of the prediction and z/|z| − training mean; a target shorter than 1e-6
+    scores 0. A scene's score is the mean over the sets in which it is tested, then over pairs; numbers are means over
+    scenes:
 
-    - `gap` = random − held_out; `held_out`, `random`: of the composition model, trained without the combinations of a
-      set and tested on the scenes with one; and trained and tested on as many scenes drawn at random;
-    - `kept`: 1 − gap/(random − number_random), the share of the gain of classes over the number of sources that
-      survives in new combinations; None where the denominator is below 0.05;
-    - `gap_single`: the gap of scenes with a single source, which consist of one unseen combination; None where there
-      are no such scenes;
-    - `interaction`: the gain of ridge regression in the random split from pairs of classes, of all attributes: a bound
+    - `gap` = random − held_out. `held_out`: score of the composition model trained without the combinations of a set
+      and tested on the scenes that have one; `random`: trained and tested on as many scenes drawn at random;
+    - `kept`: 1 − gap/(random − number_random), the share of the gain of classes over the number of sources that remains
+      on new combinations; None if the denominator is below 0.05;
+    - `gap_single`: the gap of scenes with a single source, which consist of one unseen combination; None if there are
+      no such scenes;
+    - `interaction`: how much pairs of classes, of all attributes, add to ridge regression in the random split: a bound
       on the learning of combinations;
-    - `ridge_gap`, `ridge_held_out`, `ridge_random`: of ridge regression without pairs of classes;
-    - `number_held_out`, `number_random`: of the mean training scene with as many sources;
+    - `ridge_gap`, `ridge_held_out`, `ridge_random`: for ridge regression without pairs of classes;
+    - `number_held_out`, `number_random`: for predicting the mean training scene with as many sources;
     - `constant`, `constant_random`: cosine, not centred, of z with the mean of the unit training embeddings;
-    - `n`: number of scenes; `n_train`: least number of training scenes of a split;
+    - `n`: number of scenes; `n_train`: smallest number of training scenes of a split;
     - `by_pair`: for each pair a dictionary of the numbers above, `pair`, and `sets`, their number;
-    - `steps`: of the Transformer's best validation score, for each pair and set held out, then random; else empty;
+    - `steps`: the Transformer's best step by validation, for each pair and set, held out then random; else empty;
     - with return_scores, here and in `by_pair`: `scores` (gap), `scores_held_out`, `scores_random`, lists of n.
 
-    Sources: A-TRE is of arXiv 2603.13685, sections 3.3 and 4.4; splits by combinations are those of compositional
-    generalisation (Keysers et al., ICLR 2020); generalised cross-validation is of Golub, Heath and Wahba (1979).
+    Sources: A-TRE, arXiv 2603.13685, sections 3.3 and 4.4; splits by combinations, as in compositional generalisation
+    (Keysers et al., ICLR 2020); generalised cross-validation, Golub, Heath and Wahba (1979).
 
-    Raises ValueError on embeddings that are not finite [n, dim], lengths that differ, an empty scene, attributes that
-    differ, an unknown pair or option, no pair of attributes with two labels each, and scenes too few for every
-    label to occur in training; FloatingPointError when a fit diverges.
+    Raises ValueError for embeddings that are not finite [n, dim], lengths that differ, an empty scene, attributes that
+    differ, an unknown pair or option, no pair of attributes with two labels each, and too few scenes for every label to
+    occur in training; FloatingPointError if a fit diverges.
     """
     z = read_matrix("embeddings", embeddings)
     check_length("scenes", scenes, len(z))
     if composition not in COMPOSITIONS:
         nearest = nearest_name(str(composition), COMPOSITIONS)
-        raise ValueError(f"composition is {composition!r}, not one of {COMPOSITIONS}. Did you mean {nearest!r}?")
+        raise ValueError(f"composition is {composition!r}; it must be one of {COMPOSITIONS}. Did you mean {nearest!r}?")
     if max_steps < 1:
         raise ValueError(f"max_steps must be at least 1; got {max_steps}.")
     splits = draw_splits(scenes, pairs, seed)
@@ -175,7 +175,7 @@ class Split:
 
 @dataclass(frozen=True)
 class PairSplits:
-    """The splits of two attributes: one per set of combinations, each with a random split of the same sizes."""
+    """The splits for two attributes: one per set of combinations, each with a random split of the same sizes."""
 
     attributes: tuple[str, str]
     held_out: tuple[Split, ...]
@@ -183,9 +183,9 @@ class PairSplits:
 
 
 def draw_splits(scenes: Scenes, pairs: Sequence[Sequence[str]] | None = None, seed: int = 0) -> list[PairSplits]:
-    """Return the splits that `a_tre_held_out` scores, one entry per pair of attributes, whose names are in order.
+    """Return the splits that `a_tre_held_out` scores, one entry per pair of attributes, with sorted names.
 
-    They do not depend on the order of the scenes, unless two have the same sources. Raises the same ValueErrors.
+    They do not depend on the order of the scenes, unless two have the same sources. Raises its ValueErrors.
     """
     check_scenes(scenes, len(scenes))
     if not isinstance(seed, int) or seed < 0:
@@ -198,11 +198,11 @@ def draw_splits(scenes: Scenes, pairs: Sequence[Sequence[str]] | None = None, se
         named = list(itertools.combinations(varied, 2))
         if not named:
             many = ", ".join(f"{name} has {len(labels[name])}" for name in attributes) or "there are no scenes"
-            raise ValueError(f"No two attributes have two labels or more, so none can be combined anew: {many}.")
+            raise ValueError(f"At least two attributes need two labels or more, to make new combinations: {many}.")
     else:
         named = [_named_pair(pair, labels) for pair in pairs]
         if not named or len(set(named)) < len(named):
-            raise ValueError(f"pairs must be one or more different pairs of attributes; got {list(pairs)!r}.")
+            raise ValueError(f"pairs must hold one or more different pairs of attributes; got {list(pairs)!r}.")
     canonical = [sorted(tuple(sorted(source.items())) for source in scene) for scene in scenes]
     order = np.array(sorted(range(len(scenes)), key=canonical.__getitem__), np.int64)
     present = [{item for source in scene for item in source.items()} for scene in scenes]
@@ -219,7 +219,7 @@ def _named_pair(pair: Sequence[str], labels: Mapping[str, Sequence[str]]) -> tup
             nearest = nearest_name(str(name), list(labels))
             raise ValueError(f"No source has the attribute {name!r}. Did you mean {nearest!r}?")
         if len(labels[name]) < 2:
-            raise ValueError(f"All sources have the {name} {labels[name][0]!r}, so it cannot be combined anew.")
+            raise ValueError(f"All sources have the {name} {labels[name][0]!r}; each attribute needs two labels.")
     first, second = sorted(pair)
     return first, second
 
@@ -233,7 +233,7 @@ def _draw_pair(
     vocabulary: Sequence[tuple[str, str]],
     seed: int,
 ) -> PairSplits:
-    """Return the splits of a pair; `order` [n] of scenes, `has` [n, vocabulary] the labels that occur in each."""
+    """Return the splits of a pair; `order` [n] sorts the scenes, `has` [n, vocabulary] marks the labels in each."""
     name = int.from_bytes(hashlib.sha256("\n".join(pair).encode()).digest()[:8], "big")
     rng = np.random.default_rng([seed, name])
     sizes = np.array([len(scene) for scene in scenes])
@@ -259,18 +259,18 @@ def _draw_pair(
             return PairSplits(pair, _splits_of(tested), _splits_of(shuffled))
     attribute, label = vocabulary[lost]
     raise ValueError(
-        f"{len(scenes)} scenes are too few to hold out combinations of {pair[0]} and {pair[1]}: in {DRAWS} drawings "
-        f"there was always a training set without some label, such as {attribute} {label!r}, which "
-        f"{has[:, lost].sum()} scenes have."
+        f"{len(scenes)} scenes are too few to hold out combinations of {pair[0]} and {pair[1]}: in each of {DRAWS} "
+        f"draws, some label was missing from a training set, such as {attribute} {label!r}, which is in "
+        f"{has[:, lost].sum()} scenes. Add scenes."
     )
 
 
 def combination_sets(first: int, second: int, rng: np.random.Generator) -> Rows:
-    """Return the number of its set for each combination, [first, second], with labels in a random order.
+    """Return the set number of each combination, [first, second], with labels in a random order.
 
     Sets are the diagonals of a Latin square as large as the larger number of labels. Up to `MOST_SETS`, diagonals are
-    cut into parts, so that little is held out at once (2 × 2 combinations one by one, else the training scenes would
-    tie one attribute to the other); beyond it they are merged.
+    split into parts, to hold out little at once (2 × 2 combinations one by one, since otherwise the training scenes
+    would tie one attribute to the other); beyond that they are merged.
     """
     side, shorter = max(first, second), min(first, second)
     rows, columns = rng.permutation(first)[:, None], rng.permutation(second)[None, :]
@@ -284,7 +284,7 @@ def combination_sets(first: int, second: int, rng: np.random.Generator) -> Rows:
 
 
 def _lost_label(tested: NDArray[np.bool_], has: NDArray[np.bool_]) -> int:
-    """Return the column of a label that some set leaves no training scene with, or −1."""
+    """Return the column of a label that is missing from some set's training scenes, or −1."""
     counts = (~tested).T.astype(np.int64) @ has.astype(np.int64)
     lost = np.flatnonzero((counts == 0).any(axis=0))
     return int(lost[0]) if len(lost) else -1
@@ -301,9 +301,9 @@ class _Described:
 
     Attributes:
         sizes: number of sources of each, [n].
-        additive: features that are sums over sources, [n, features].
-        paired: the same, and how often two labels occur in one source.
-        labels: [n, sources, vocabulary], 1 where a source has a label, else 0; for the Transformer.
+        additive: features summed over sources, [n, features].
+        paired: these, and how often two labels occur in one source.
+        labels: [n, sources, vocabulary], 1 if a source has a label, else 0; for the Transformer.
     """
 
     sizes: Rows
@@ -336,7 +336,7 @@ def _places_of(things: Iterator[Any]) -> dict[Any, int]:
 
 
 def _scaled(features: Floats) -> Floats:
-    """Return features scaled so that the variances of all columns add up to 1; unchanged where none varies."""
+    """Return features scaled so that the variances of all columns add up to 1; unchanged if none varies."""
     variance = float(features.var(axis=0).sum())
     return features / math.sqrt(variance) if variance > 0 else features
 
@@ -346,7 +346,7 @@ def _pair_columns(
 ) -> dict[str, Floats]:
     """Return the mean scores of each scene, [n] by name: ``held_out`` and ``random``, prefixed for the other models.
 
-    `predictions`: of a Transformer for the test scenes of each split, held out and then random.
+    `predictions`: a Transformer's predictions for the test scenes of each split, held out and then random.
     """
     columns: dict[str, Floats] = {}
     given = iter(predictions if predictions is not None else [])
@@ -362,14 +362,14 @@ def _pair_columns(
 
 
 def _split_scores(unit: Floats, described: _Described, split: Split, prediction: Floats | None) -> dict[str, Floats]:
-    """Return the score of each test scene by the prefix that its name has before the kind of split."""
+    """Return the scores of the test scenes, by the model's prefix in their names."""
     train, test = split.train, split.test
     mean = unit[train].mean(axis=0)
     goals = unit[train] - mean
     goals[row_norms(goals) < DEGENERATE] = 0.0
     directions = centred_directions(unit[test], mean)
     paired = ridge_prediction(described.paired, goals, split)
-    # The mean of the training scenes with as many sources; zeros where there are none.
+    # The mean of the training scenes with as many sources; zeros if there are none.
     of_size = np.zeros((len(test), goals.shape[1]))
     for size in np.unique(described.sizes[test]):
         alike = goals[described.sizes[train] == size]
@@ -386,10 +386,10 @@ def _split_scores(unit: Floats, described: _Described, split: Split, prediction:
 
 
 def ridge_prediction(features: Floats, goals: Floats, split: Split) -> Floats:
-    """Return ridge regression's prediction for the test scenes, [test, dim].
+    """Return the predictions of ridge regression for the test scenes, [test, dim].
 
-    `features` [n, k] of all scenes, `goals` [train, dim]. There is an intercept; generalised cross-validation chooses
-    the penalty among `RELATIVE_PENALTIES`.
+    `features` [n, k] of all scenes, `goals` [train, dim]. An intercept is included; generalised cross-validation
+    chooses the penalty from `RELATIVE_PENALTIES`.
     """
     centre = features[split.train].mean(axis=0)
     x, x_test = features[split.train] - centre, features[split.test] - centre
@@ -411,7 +411,7 @@ def ridge_prediction(features: Floats, goals: Floats, split: Split) -> Floats:
         else:
             error = total - float((energy * (eigenvalues + 2 * penalty) / (eigenvalues + penalty) ** 2).sum())
         freedom = 1 + float((eigenvalues / (eigenvalues + penalty)).sum())
-        # The residual of an exact fit is rounding, and must not be weighed against its degrees of freedom.
+        # The residual of an exact fit is rounding error; dividing it by the degrees of freedom would be meaningless.
         errors.append(max(error, 1e-12 * total) / (1 - freedom / n) ** 2 if freedom < n else math.inf)
     penalty = float(scale * RELATIVE_PENALTIES[int(np.argmin(errors))])
     weights = basis @ (projection / (eigenvalues + penalty)[:, None])
@@ -465,7 +465,7 @@ def _fit_splits(
         order = np.random.default_rng(seed).permutation(split.train)
         held_back = max(1, round(VALIDATION_SHARE * len(order)))
         mean = unit[split.train].mean(axis=0)
-        # Made when needed: the targets of all splits together are many times the embeddings.
+        # Computed when needed: the targets of all splits together are many times the embeddings.
         return Goal(
             title,
             lambda: centred_directions(unit, mean).astype(np.float32),
@@ -487,37 +487,37 @@ def _fit_splits(
 
 
 VERSION = 1
-"""It rises with every change of code or constants that can change a number."""
+"""Increases with every change of code or constants that can change a number."""
 
 MEASURES = {
     "gap": measure(
         "A-TRE gap",
-        "centred cosine lost on combinations of two classes that training lacks; 0 is best",
+        "loss of centred cosine on combinations of two classes absent from training; 0 is best",
         range=(-2.0, 2.0),
         column="score",
     ),
     "held_out": measure(
         "held out",
-        "centred cosine of embedding and prediction on combinations that training lacks",
+        "centred cosine of embedding and prediction on combinations absent from training",
         null="number_held_out",
         column="score_held_out",
     ),
     "random": measure(
         "random split",
-        "the same on as many random scenes, whose combinations training has",
+        "centred cosine on as many random scenes, whose combinations occur in training",
         null="number_random",
         column="score_random",
     ),
     "kept": measure(
         "kept",
-        "share of what classes say beyond the number of sources that remains on unseen combinations",
+        "share of the gain of classes over the number of sources that remains on unseen combinations",
         range=(-MOST, MOST),
         digits=2,
     ),
     "gap_single": measure("gap, one source", "the gap of scenes with a single source", range=(-2.0, 2.0)),
     "interaction": measure(
         "interaction",
-        "what pairs of classes add to ridge regression in the random split, of all that is learnt by heart",
+        "gain of ridge regression from pairs of classes in the random split: a bound on memorised combinations",
         range=(-2.0, 2.0),
     ),
     "ridge_gap": measure(
@@ -525,7 +525,7 @@ MEASURES = {
     ),
     "ridge_held_out": measure(
         "ridge, held out",
-        "centred cosine of that regression on combinations that training lacks",
+        "centred cosine of that regression on combinations absent from training",
         null="number_held_out",
         shown=False,
     ),
@@ -554,6 +554,6 @@ MEASURES = {
         shown=False,
     ),
     "n": count("n", "number of scenes"),
-    "n_train": count("training scenes", "least number of training scenes of a split"),
+    "n_train": count("training scenes", "smallest number of training scenes of a split"),
 }
-"""The description of each number of `a_tre_held_out`, by name, the score first."""
+"""Description of each number that `a_tre_held_out` returns, by name, the score first."""

@@ -1,4 +1,4 @@
-"""Reading answers in free text: which option of a question an answer names, or why none."""
+"""Read free-text answers: which option of a question an answer names, or why it names none."""
 
 import functools
 import json
@@ -14,10 +14,10 @@ LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 REFUSED = ("refusal",)
 UNPARSED = ("empty", "echo", "no such letter", "conflict", "none of them", "refusal", "several", "nothing")
-"""Rules of `match_answer` after which an answer is unparsed; those of REFUSED are refusals."""
+"""Rules of `match_answer` that leave an answer unparsed; those in REFUSED are refusals."""
 
 READ_CHARACTERS = (500, 1000)
-"""Characters read at the beginning and at the end of a longer answer, where conclusions stand."""
+"""Number of characters read at the beginning and at the end of a longer answer, where conclusions usually are."""
 
 
 @dataclass(frozen=True)
@@ -25,8 +25,8 @@ class Match:
     """The reading of an answer.
 
     Attributes:
-        option: position of the option named; None where the answer is unparsed.
-        rule: name of the rule that decided; where none names an option, one of UNPARSED.
+        option: position of the option named; None if the answer is unparsed.
+        rule: name of the rule that decided; one of UNPARSED if the answer names no option.
     """
 
     option: int | None
@@ -58,13 +58,13 @@ class _Options:
     """The options of a question, prepared for reading.
 
     Attributes:
-        texts: as shown, without what does not affect their meaning.
+        texts: as shown, without characters that do not affect their meaning.
         folded: their words.
         pattern: finds the options' texts, a group for each.
-        yes_no: positions of Yes and No where these are the options.
-        intervals: two numbers of each option, where all have two; else empty.
-        counts: the numbers of the options, where all are different ones; else empty.
-        symbols: whether an option is a single letter, so that a letter is a text first.
+        yes_no: positions of Yes and No if these are the options.
+        intervals: two numbers per option if all options have two; else empty.
+        counts: the numbers of the options if all are different numbers; else empty.
+        symbols: whether an option is a single letter, so that a letter is read as a text first.
     """
 
     texts: tuple[str, ...]
@@ -78,7 +78,7 @@ class _Options:
 
 @functools.lru_cache(maxsize=512)
 def folded_words(text: str) -> tuple[str, ...]:
-    """Return the words of a text for comparison: case, a leading article and the spelling of numbers do not matter."""
+    """Return the words of a text for comparison, ignoring case, a leading article and how numbers are spelled."""
     words = []
     for word in _WORD.findall(_plain(text).casefold()):
         value = _value(word) if word[0].isdigit() else None
@@ -87,14 +87,14 @@ def folded_words(text: str) -> tuple[str, ...]:
 
 
 def _plain(text: str) -> str:
-    """A text without characters that do not affect its meaning; "C sharp minor" becomes "C# minor"."""
+    """Return a text without characters that do not affect its meaning; "C sharp minor" becomes "C# minor"."""
     text = _INVISIBLE.sub("", unicodedata.normalize("NFKC", text.translate(_SAME)).translate(_SAME))
     text = _KEY.sub(lambda key: f"{key[1]}{'#' if key[2] else 'b'}", text)
     return re.sub(r"\b([^\W\d_])\.(?=[^\W\d_]\b)", r"\1", text).strip()
 
 
 def _value(number: str) -> float | None:
-    """The value of a number in digits, of seconds or minutes:seconds."""
+    """Return the value in seconds of a number written as seconds or as minutes:seconds."""
     minutes, _, rest = number.rpartition(":")
     try:
         return 60 * float(minutes or 0) + float(rest.replace(",", "."))
@@ -120,7 +120,7 @@ def _prepared(options: tuple[str, ...]) -> _Options:
 
 
 def _text_pattern(folded: Sequence[Sequence[str]]) -> re.Pattern[str]:
-    """Finds the options' words, longer options first, one or many of each, in digits or words."""
+    """Return a pattern of the options' words, longer options first, singular or plural, in digits or words."""
     groups = []
     for place, words in sorted(enumerate(folded), key=lambda one: -len(" ".join(one[1]))):
         if not words:
@@ -140,7 +140,7 @@ def _text_pattern(folded: Sequence[Sequence[str]]) -> re.Pattern[str]:
 
 
 LONGEST = 26
-"""Limit on the words of an option that are compared."""
+"""Largest number of words of an option that are compared."""
 
 
 # ----- the part that is read
@@ -163,18 +163,18 @@ ANSWER_FIELDS = (
     *("final_answer", "answer", "correct_answer", "choice", "option", "selected_option", "letter", "prediction"),
     *("response", "content", "text", "generated_text", "output"),
 )
-"""Fields that hold the answer in a structured one, in the order in which they are looked for."""
+"""Fields of a structured answer that may hold the answer, in the order of search."""
 
 
 def is_thought(part: Any) -> bool:
-    """Return whether a part of a message has a type that says that it is reasoning, which is no answer."""
+    """Return whether a part of a message is marked as reasoning, which is not read as an answer."""
     return isinstance(part, dict) and bool(
         re.search("reason|think|thought|analysis", str(part.get("type", ""))[:100], re.I)
     )
 
 
 def _parts(value: Any, depth: int = 8) -> list[str]:
-    """The texts that a structured answer gives as the answer: not its reasoning. Deeper nesting is no answer."""
+    """Return the texts of a structured answer without its reasoning. Deeper nesting is ignored."""
     if not depth or is_thought(value):
         return []
     if isinstance(value, dict):
@@ -187,7 +187,7 @@ def _parts(value: Any, depth: int = 8) -> list[str]:
 
 
 def _structured(text: str) -> list[str] | None:
-    """The texts of a JSON value that is all of an answer; None where it is none, or a list of numbers."""
+    """Return the texts of an answer that is entirely JSON; None if it is not JSON, or a list of numbers."""
     text = re.sub(r"^```\w{0,10}\s|\s?```$", "", text.strip())
     if text[:1] not in ("{", "[") or len(text) > 10_000:
         return None
@@ -199,7 +199,10 @@ def _structured(text: str) -> list[str] | None:
 
 
 def _final_parts(text: str) -> list[str]:
-    """The parts of a text that a model gives as its answer, the one that counts first; none of unended thought."""
+    """Return the parts of a text that the model gives as its answer, the most important first.
+
+    There are none if its reasoning does not end.
+    """
     if _CHANNEL.search(text) or text.startswith("analysis"):
         finals = list(_FINAL.finditer(text))
         if not finals and _CHANNEL.search(text):
@@ -215,14 +218,14 @@ def _final_parts(text: str) -> list[str]:
 
 
 def _ends(text: str) -> str:
-    """The beginning and the end of a long text."""
+    """Return the beginning and the end of a long text."""
     first, last = READ_CHARACTERS
     return text if len(text) <= first + last else f"{text[:first]}\n\n{text[-last:]}"
 
 
 def _readable(text: str, form: _Options) -> str:
-    """A part without markup, of a long one its beginning and end."""
-    # Some characters stand for many.
+    """Return a part without markup, and only the beginning and end of a long part."""
+    # NFKC expands some characters into many.
     text = _COMMAND.sub(r"\1", _ends(_plain(_ends(text))).replace("\r", "\n"))
     # "<B>" and "<rain>" are answers; "<C> B </C>" and "<p>" are markup.
     text = re.sub(r"<(\w{1,20})>(?=[^<>]{0,200}</\1>)|</[^<>]{0,30}>|<\w{0,20}\s?/>", " ", text)
@@ -235,7 +238,7 @@ def _readable(text: str, form: _Options) -> str:
 # ----- mentions of options
 @dataclass(frozen=True)
 class _Mention:
-    """Characters of a text that name options; of several options only where their texts are equal."""
+    """Characters of a text that name options; several options only if their texts are equal."""
 
     start: int
     end: int
@@ -269,7 +272,7 @@ _AFTER_ARTICLE = re.compile(
 
 
 def _mentions(text: str, form: _Options) -> list[_Mention]:
-    """Mentions in order, of overlapping ones the first and longest."""
+    """Return mentions in order; among overlapping ones, the first and longest."""
     found = [*_letters(text, form), *_ordinals(text, form)]
     if form.yes_no:
         found += _yes_or_no(text, form)
@@ -284,12 +287,12 @@ def _mentions(text: str, form: _Options) -> list[_Mention]:
     for one in sorted(found, key=lambda one: (one.start, -one.end)):
         if not kept or one.start >= kept[-1].end:
             kept.append(one)
-    # More of them in so short a text are a model that does not stop.
+    # More mentions in a text this short come from a model that repeats itself.
     return kept[-200:]
 
 
 def _same_texts(match: re.Match[str], form: _Options) -> frozenset[int]:
-    """The options whose words a match of the pattern of texts has."""
+    """Return the options with the words that a match of the pattern of texts found."""
     words = folded_words(match[0])
     same = [place for place, other in enumerate(form.folded) if other == words]
     return frozenset(same or [int(str(match.lastgroup)[1:])])
@@ -312,7 +315,7 @@ def _letters(text: str, form: _Options) -> Iterator[_Mention]:
         if letter.islower() and not (bracketed or (marked and (own_line or called))):
             continue
         if letter in "AaI" and not called and not bracketed and not match["after"] and _AFTER_ARTICLE.match(rest):
-            # "C. A tram", "is: A tram" and "A tram": an article; "A. tram" is none.
+            # "C. A tram", "is: A tram" and "A tram": an article; in "A. tram" it is a letter.
             continue
         if re.match(r"[ -](?:major|minor|flat|sharp|string|chord|clef)\b", rest, re.I):
             continue
@@ -321,13 +324,13 @@ def _letters(text: str, form: _Options) -> Iterator[_Mention]:
         if whole and option in _same_texts(whole, form):
             end = whole.end()
         elif told and not whole and form.texts[option].casefold().startswith(told[1].casefold().rstrip(" .")):
-            # "C. No rain": the beginning of its text.
+            # "C. No rain": the rest begins the option's text.
             end += told.end(1)
         yield _Mention(start, end, frozenset([option]), lettered=True)
 
 
 def _option_of_letter(letter: str, form: _Options) -> int | None:
-    """The position of a letter's option; where options are letters themselves, the option of that text first."""
+    """Return the position of a letter's option; if options are letters themselves, an option with that text first."""
     if form.symbols:
         same = [place for place, text in enumerate(form.texts) if text.casefold() == letter.casefold()]
         if same:
@@ -372,7 +375,10 @@ def _intervals(text: str, form: _Options) -> Iterator[_Mention]:
 
 
 def _counts(text: str, form: _Options) -> Iterator[_Mention]:
-    """Numbers with the unit of their option; without one, or with a noun of events, where they are all there is."""
+    """Yield numbers with their option's unit.
+
+    Numbers without a unit or with a noun of events are read only if there are no others.
+    """
     found: list[tuple[bool, _Mention]] = []
     for match in _WORD.finditer(text):
         rest, before = text[match.end() : match.end() + 40], text[max(0, match.start() - 12) : match.start()]
@@ -403,7 +409,7 @@ _ABOUT = re.compile(r"\b(?:at least|at most|more than|fewer than|less than|up to
 _PRONOUN = re.compile(r"\b(?:the|this|that|each|every|which|no|any|another|other|first|last|correct)\s$", re.I)
 
 
-# ----- what is said of a mention
+# ----- negations of a mention
 _DENIED = re.compile(
     r"(?:\b(?:not(?! only)|no(?! doubt| question)|neither|nor|without(?! (?:a |any )?doubt)|than|instead of"
     r"|as opposed to|except|never|unlike|nicht|kein\w*|pas|(?<!no )(?<!without )(?<!a )(?<!any )doubt"
@@ -423,7 +429,7 @@ _CLAUSE = re.compile(
 
 
 def _affirmed(text: str, mentions: Sequence[_Mention]) -> list[_Mention]:
-    """The mentions that are not denied; of "neither A nor B" and "A, B and C are wrong" none is."""
+    """Return the mentions that are not denied; in "neither A nor B" and "A, B and C are wrong", all are denied."""
     kept = [True] * len(mentions)
     for place, one in enumerate(mentions):
         between = text[mentions[place - 1].end : one.start] if place else ""
@@ -508,32 +514,32 @@ _BESIDE = re.compile(
 
 
 def match_answer(text: str, options: Sequence[str]) -> Match:
-    """Read an answer: the option that it names, and the rule that decided.
+    """Return the option that an answer names and the rule that decided.
 
     The evidence, in this order:
 
     1. An option's own text or letter, alone (*text*, *letter*).
-    2. An answer that is marked: the content of the last ``\\boxed{}`` or ``<answer>``, the value of a JSON answer, the
-       only bold line that names an option.
-    3. What "answer is", "I choose" and so on introduce (*answer is*), or "so", "therefore", "must be" (*conclusion*);
+    2. A marked answer: the content of the last ``\\boxed{}`` or ``<answer>``, the value of a JSON answer, the only bold
+       line that names an option.
+    3. The words after "answer is", "I choose" and so on (*answer is*), or "so", "therefore", "must be" (*conclusion*);
        the last one counts, since "wait" and "actually" withdraw what comes before them.
-    4. A letter in front of all (*letter first*), or Yes or No (*yes or no*).
-    5. The only option that is mentioned and not denied (*mention*); of several the only one in the last sentence (*last
-       sentence*). An option may be mentioned by its letter, its text, "the second option", a number, two times or, in a
-       short answer, by most of its words. It is denied by a word before it ("not", "rather than") or its predicate ("is
-       wrong").
+    4. A letter before everything else (*letter first*), or Yes or No (*yes or no*).
+    5. The only option that is mentioned and not denied (*mention*); if there are several, the only one in the last
+       sentence (*last sentence*). An option may be mentioned by its letter, its text, "the second option", a number,
+       two times or, in a short answer, by most of its words. It is denied by a word before it ("not", "rather than") or
+       its predicate ("is wrong").
 
-    Thinking is never read, nor is what follows it where it does not end, nor a next turn of the conversation, a
-    question or a supposition. Of a text longer than READ_CHARACTERS the beginning and the end are read.
+    These are never read: reasoning, the text after reasoning that does not end, a next turn of the conversation,
+    questions, suppositions. Only the beginning and the end of a text longer than READ_CHARACTERS are read.
 
     An answer is unparsed if nothing is left to read (*empty*); if it only repeats the list of options (*echo*); if its
-    letter is beyond the options (*no such letter*); if one conclusion names two options, as "B. dog" where B is not the
-    dog does (*conflict*); if it says that no option or every option is right (*none of them*); if it is an apology, or
-    says that nothing can be heard or decided (*refusal*); if several options are mentioned (*several*); or if none is
-    (*nothing*). A guess counts: "I would say B, but I can't hear the audio" is B.
+    letter is beyond the options (*no such letter*); if one conclusion names two options, such as "B. dog" when dog is
+    not option B (*conflict*); if it rejects or accepts every option (*none of them*); if it apologises, or states that
+    nothing can be heard or decided (*refusal*); if it mentions several options (*several*) or none (*nothing*). A guess
+    counts: "I would say B, but I can't hear the audio" is B.
 
     Args:
-        text: what the model said.
+        text: the model's answer.
         options: 2 to 26 texts, in the order shown.
 
     >>> match_answer("B. rain", ["rain", "dog"])
@@ -561,7 +567,7 @@ def match_answer(text: str, options: Sequence[str]) -> Match:
         match = _read(_readable(part, form), form)
         if match.rule not in ("empty", "nothing"):
             return match
-    # A bold line is marked where no other bold line names an option.
+    # A bold line marks the answer if no other bold line names an option.
     bold = re.findall(r"^[^\w\n]*(?:\*\*|__)([^*\n]{1,200}?)(?:\*\*|__)[^\w\n]*$", whole[-READ_CHARACTERS[1] :], re.M)
     if bold and sum(bool(_mentions(line, form)) for line in bold[-26:]) == 1:
         match = _read(_readable(bold[-1], form), form)
@@ -571,7 +577,7 @@ def match_answer(text: str, options: Sequence[str]) -> Match:
 
 
 def _exact(answer: str, form: _Options) -> Match:
-    """The match of a lone letter, an option's own text or an empty answer; *nothing* for any other."""
+    """Return the match of a lone letter, an option's own text or an empty answer; *nothing* for any other text."""
     if form.texts.count(answer.strip()) == 1:
         return Match(form.texts.index(answer.strip()), "text")
     if not any(unicodedata.category(character)[0] in "LN" for character in answer):
@@ -591,7 +597,7 @@ def _exact(answer: str, form: _Options) -> Match:
 
 
 def _read(answer: str, form: _Options) -> Match:
-    """The match of a part without markup."""
+    """Return the match of a part without markup."""
     exact = _exact(answer, form)
     if exact.rule != "nothing":
         return exact
@@ -636,7 +642,7 @@ def _read(answer: str, form: _Options) -> Match:
     if _NONE.search(answer):
         return Match(None, "none of them")
     refusals = [one.span() for one in _REFUSAL.finditer(answer)]
-    # "I'm not sure" is an answer where an option is "Not sure".
+    # "I'm not sure" is an answer if an option is "Not sure".
     refusals = [(start, end) for start, end in refusals if all(m.end <= start or end <= m.start for m in mentions)]
     if refusals:
         start, end = refusals[-1]
@@ -655,7 +661,7 @@ def _read(answer: str, form: _Options) -> Match:
         stripped = answer.rstrip(" .!?\n")
         sentence = re.split(r"[.!?\n;]\s+|\n|\bbut\b|\bhowever\b", stripped)[-1]
         late = frozenset().union(*(one.options for one in affirmed if one.end > len(stripped) - len(sentence)))
-        # "D: absent" ends a review, "D. dog" a list, and "The dog" a text that is cut off.
+        # "D: absent" ends a review, "D. dog" ends a list, and "The dog" is cut off.
         rest = answer[affirmed[-1].end :]
         in_list = re.match(r"[)\]]?\s*[:\-]", rest) or (
             len({one.options for one in lines}) > 1 and not re.search(r"\w", rest)
@@ -671,11 +677,11 @@ _GENERAL = folded_words(
     "it a an the of to in on at by for with from and or is are was were be been being its he she they i you we his her"
     " their this that there as has have had do does did will would can could s sound sounds audio"
 )
-"""Words that say little of an option."""
+"""Words too general to identify an option."""
 
 
 def _reworded(answer: str, form: _Options) -> Match:
-    """The option of which most words stand in the last sentence, or of which a short answer has a part."""
+    """Return the option with most of its words in the last sentence, or that a short answer partly contains."""
     stems = [{_stem(word) for word in words if word not in _GENERAL} for words in form.folded]
     for scope in (re.split(r"(?<=\w)[.!?]\s+|\n", answer.rstrip(" .!?\n"))[-1], answer):
         said = {_stem(word) for word in folded_words(scope)}
@@ -694,7 +700,7 @@ def _reworded(answer: str, form: _Options) -> Match:
     near = [
         place
         for place, words in enumerate(form.folded)
-        # "Unhappy" is no "happy" that is misspelt.
+        # "Unhappy" is not a misspelt "happy".
         if len(words) <= 4 and [word[0] for word in words] == [word[0] for word in spelled]
         if all(SequenceMatcher(None, one, other).ratio() > 0.81 for one, other in zip(words, spelled, strict=True))
     ]
@@ -702,7 +708,7 @@ def _reworded(answer: str, form: _Options) -> Match:
 
 
 def _stem(word: str) -> str:
-    """A word without its ending of number or verb."""
+    """Return a word without its ending for plural or tense."""
     for ending in ("ing", "ed", "es", "s"):
         if len(word) > len(ending) + 2 and word.endswith(ending) and not word.endswith("ss"):
             return word.removesuffix(ending).removesuffix("e")
@@ -715,14 +721,14 @@ def _decided(mentions: Sequence[_Mention], rule: str) -> Match:
 
 
 def _side_by_side(text: str, mentions: Sequence[_Mention]) -> list[_Mention]:
-    """The first mention, and those beside it: "B. dog", "A or C"."""
+    """Return the first mention and those next to it: "B. dog", "A or C"."""
     group = [mentions[0]]
     for one in mentions[1:]:
         between = text[group[-1].end : one.start]
         bare = group[-1].lettered and group[-1].end == group[-1].start + 1
         if not _BESIDE.fullmatch(between) or ("\n" in between and (one.lettered or not bare)):
             break
-        # "B. dog" is one answer, "B. C is shorter" is two sentences.
+        # "B. dog" is one answer, "B. C is shorter" has two sentences.
         told = len(between) < 4 and bare and not one.lettered
         ends = re.match(r"\s*(?:$|[.,;:!?)\"'\n]|because\b|since\b)", text[one.end :])
         if re.search(r"(?<!\.)[.!?]\s", between) and not (group[-1].lettered and (ends or told)):

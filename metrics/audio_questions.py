@@ -1,8 +1,8 @@
-"""Audio questions: accuracy on multiple-choice questions about sounds, of any benchmark.
+"""Audio questions: accuracy on multiple-choice questions about sounds from any benchmark.
 
-A model hears one or several clips and reads a question with 2 to 26 options; its answer is raw text. `match_answer`
-reads it by fixed rules, the same as for `polybench`: an answer without an option is *unparsed* and wrong, is counted,
-and is never replaced by a draw. Every share stands beside scores without listening.
+A model gets one or several clips and a question with 2 to 26 options, and answers in text. `match_answer` reads the
+answer by the fixed rules that `polybench` uses too. An answer that names no option is *unparsed*: it counts as wrong,
+is reported, and is never replaced by a random option. Every share is reported with scores without listening.
 
 >>> options = [["dog", "rain"], ["sad", "happy", "calm"], ["1", "2", "3", "4"]]
 >>> result = audio_questions(["B. rain", "It sounds happy.", "I cannot hear it."], ["rain", "sad", "2"], options)
@@ -32,7 +32,7 @@ from .questions import (
 
 _CITATION = """\
 @misc{audio_questions_2026,
-  title = {{Audio questions, scored beside controls without listening}},
+  title = {{Audio questions, scored with controls without listening}},
   note = {Consistency over orders of options after arXiv 2510.04584},
   year = {2026}
 }
@@ -50,38 +50,39 @@ def audio_questions(
     parsed: bool = False,
     return_scores: bool = False,
 ) -> dict[str, Any]:
-    """Return how many of n questions are answered rightly, by m answers.
+    """Return the share of n questions answered correctly, from m answers.
 
-    - `predictions` [m]: the texts that a model gave, read by `match_answer`; with `parsed` the positions of the options
-      instead, from 0, where -1, None or an empty text is an unparsed answer;
+    - `predictions` [m]: the model's texts, read by `match_answer`; with `parsed` the positions of the options instead,
+      from 0; -1, None or an empty text is an unparsed answer;
     - `references` [m]: the right answers, each exactly once among its options; `options` [m]: 2 to 26 texts each, in
       the order shown; `kinds` [m]: texts or integers, by default one kind for all;
-    - `ids` [m]: answers of one id are to one question whose options were shown in several orders. By default each
-      answer is to a question of its own. A question counts once, each of its R answers by 1/R; counts are of answers;
-    - `groups` [m]: questions that share one are not independent; by default each question is its own.
+    - `ids` [m]: answers with the same id belong to one question whose options were shown in several orders. By default
+      each answer has its own question. A question counts once, each of its R answers by 1/R; counts are of answers;
+    - `groups` [m]: questions of one group are not independent; by default each question is its own.
 
     Numbers:
 
-    - `accuracy`: the mean over all questions; `chance`: the mean of 1/k of k options; `without_listening`: accuracy of
-      who does in each kind what is best there: draw an option, always give one text, or always take one position;
+    - `accuracy`: the mean over all questions; `chance`: the mean of 1/k for k options; `without_listening`: accuracy of
+      the best strategy without listening per kind: draw an option, always give one text, or always take one position;
     - `accuracy_of_kinds`: the mean of the accuracies of the kinds; `n` questions, `answers` m, `unparsed` answers that
-      name no option, `refused` among them; `accuracy_parsed`: share of right answers among the parsed, None without;
-    - `groups_right`: share of groups of which every answer is right, `groups_right_chance`: the mean of Π 1/k over
-      their answers, `groups`: their number; None without groups;
+      name no option, `refused` among them; `accuracy_parsed`: share of correct answers among the parsed, or None;
+    - `groups_right`: share of groups with every answer correct, `groups_right_chance`: the mean of Π 1/k over their
+      answers, `groups`: their number; None without groups;
     - with several orders, else None: `consistency`: share of pairs of orders with the same option's text, and
       `all_orders_right`, with `consistency_chance` and `all_orders_right_chance` (arXiv 2510.04584);
-    - `position_distance`: ½ Σ |p − e|, p being the share of each position among the chosen options, and e that without
-      a habit, the mean of 1/k; None where nothing was parsed.
+    - `position_distance`: ½ Σ |p − e|, with p the share of each position among the chosen options and e the share
+      without a habit, the mean of 1/k; None if nothing was parsed.
 
-    Tables: `interval` of the accuracy and `intervals` by name of further shares, 95 %, [low, high], by draws of entire
-    groups with replacement (expanded percentile, Hesterberg 2015; Wilson's where all is right, or wrong); `by_kind`:
-    for each kind n, answers, accuracy, interval, chance, majority, best_position, unparsed, refused, accuracy_parsed;
-    `position`: the share of each letter among the chosen options.
+    Tables: `interval` of the accuracy and `intervals` by name of further shares, 95 %, [low, high], by resampling
+    entire groups with replacement (expanded percentile, Hesterberg 2015; Wilson's if all are right or all are wrong);
+    `by_kind`: for each kind n, answers, accuracy, interval, chance, majority, best_position, unparsed, refused,
+    accuracy_parsed; `position`: the share of each letter among the chosen options.
 
     With return_scores, a list of n, in the order in which questions first occur: `scores`, the share of its orders that
-    are right. Lists of m: `choices`, positions, None where unparsed; `rules`, names of the rules that decided.
+    are right. Lists of m: `choices`, positions, None where unparsed; `rules`, names of the rules that decided each
+    answer.
 
-    Raises ValueError when lengths differ or are 0; a text is not a string; an answer is not exactly once among its
+    Raises ValueError when lengths differ or are 0; a text is not a string; a right answer is not exactly once among its
     options; options are fewer than 2 or more than 26; answers of one id disagree in the right answer, the set of
     options, kind or group; a position is not one of the options.
 
@@ -118,15 +119,15 @@ AudioQuestions = metric_class(
 )
 
 VERSION = 2
-"""It rises with every change of code or constants that can change a number."""
+"""Increases with every change of code or constants that can change a number."""
 
 MEASURES = {
     "accuracy": share("accuracy", "share of questions answered correctly", null="chance", column="score"),
     "chance": share("chance", "accuracy of drawing an option: the mean of 1/k of k options"),
     "without_listening": share(
         "best without listening",
-        "accuracy of who does in each kind what is best there without a clip: draw an option, always give one text or "
-        "always take one position",
+        "accuracy of the best strategy without listening per kind: draw an option, always give one text or always "
+        "take one position",
         shown=False,
     ),
     "accuracy_of_kinds": share(
@@ -142,4 +143,4 @@ MEASURES = {
     **GROUP_MEASURES,
     **ORDER_MEASURES,
 }
-"""The description of each number of `audio_questions`, by name, the score first."""
+"""Description of each number that `audio_questions` returns, by name, the score first."""

@@ -1,9 +1,10 @@
-"""Retrieval: is the clip found by its caption among all clips, and a caption by its clip among all captions?
+"""Retrieval: is a clip found by its caption among all clips, and a caption by its clip among all captions?
 
-Each caption is a query for its one clip, and each clip for its captions, by cosine or by given similarities. R@k is the
-share of queries with a target among the first k; mAP@10 also depends on its place in the first 10.
+Each caption is a query for its one clip, and each clip is a query for its captions, ranked by cosine or by given
+similarities. R@k is the share of queries with a target among the first k; mAP@10 also depends on the rank of each
+target in the first 10.
 
-Ties count as their average over all orders, so that a constant model is exactly at chance, R@1 = 1/N, and not at 1.
+Ties are averaged over all orders, so that a constant model is exactly at chance: R@1 = 1/N, not 1.
 Nothing is trained. All in float64.
 
 >>> rng = np.random.default_rng(0)
@@ -38,7 +39,7 @@ from .similarity import (
 )
 
 CUTOFFS = (1, 5, 10)
-"""The k of R@k; the last also of mAP@10."""
+"""The values of k in R@k; the last one also for mAP@10."""
 
 _DIRECTIONS = ("text_to_audio", "audio_to_text")
 
@@ -53,34 +54,34 @@ def audio_text_retrieval(
     similarity: ArrayLike | None = None,
     return_scores: bool = False,
 ) -> dict[str, Any]:
-    """Return the ranks at which N clips are retrieved by their M captions, and captions by their clips.
+    """Return retrieval scores of N clips by their M captions, and of captions by their clips.
 
-    - `audio` [N, dim], `text` [M, dim]: embeddings, at any length; `clip_of_text` [M]: the row of each caption's clip
-      in audio, every clip having one caption or more;
-    - `similarity` [M, N] in place of audio and text: of captions with clips, by default their cosines.
+    - `audio` [N, dim], `text` [M, dim]: embeddings of any length; `clip_of_text` [M]: the row of each caption's clip in
+      audio; every clip has at least one caption;
+    - `similarity` [M, N] replaces audio and text: similarities of captions with clips, by default their cosines.
 
     Results:
 
     - `text_to_audio_r1`, `_r5`, `_r10`: share of the captions that have their clip among the first k of all clips;
       `text_to_audio_map10`: mean of 1/rank, 0 beyond rank 10; `text_to_audio_median_rank`;
     - `audio_to_text_r1`, `_r5`, `_r10`: share of the clips that have one of their captions among the first k of all
-      captions; `audio_to_text_map10`: mean of Σ_i i/r_i over the ranks r_1 < r_2 < … of a clip's captions that are at
-      most 10, over min(10, number of its captions); `audio_to_text_median_rank`: of the best of a clip's captions;
-    - `chance_NAME` of each: the exact chance level; k/N where each clip has one caption;
+      captions; `audio_to_text_map10`: mean of Σ_i i/r_i, over the ranks r_1 < r_2 < … of a clip's captions that are at
+      most 10, over min(10, number of its captions); `audio_to_text_median_rank`, of each clip's best caption;
+    - `chance_NAME` of each: the exact chance level; k/N if each clip has one caption;
     - `n` clips, `texts` captions;
-    - `intervals`: 95 % by name, [low, high]: Wilson's, of clips, since captions of one clip are not independent, with
-      the size that has the variance of these means, p(1 − p)/size. Not of median ranks;
-    - with return_scores, lists of N, one value a clip, whose means are the results: `scores` of text_to_audio_r1,
-      `scores_NAME` of the others; not of median ranks. Text to audio these are p + (N/M)·Σ(x − p) over the captions of
-      the clip, x being the score of a caption and p the mean of all: where all clips have equally many captions, the
-      mean of x.
+    - `intervals`: 95 % by name, [low, high]: Wilson's over clips, since captions of one clip are not independent, with
+      the size that gives the variance of these means, p(1 − p)/size. Median ranks have none;
+    - with return_scores, lists of N, one value per clip, whose means are the results: `scores` of text_to_audio_r1,
+      `scores_NAME` of the others; none for median ranks. For text to audio these are p + (N/M)·Σ(x − p) over the
+      captions of the clip, with x the score of a caption and p the mean of all; if all clips have the same number of
+      captions, this is the mean of x.
 
-    Ties: from the largest similarity down, all within NEAR of the largest that is left are one group. Within it all
-    orders are equally likely, and results are expectations; a rank is the mean rank, with several captions of a clip
-    the mean rank of the first. So a constant model has the scores of chance, R@1 = 1/N rather than 1.
+    Ties: starting at the largest similarity, all within NEAR of the largest remaining one form a group. All orders
+    within a group are equally likely, and results are expectations; a rank is the mean rank, for several captions of a
+    clip the mean rank of the first. So a constant model scores at chance: R@1 = 1/N rather than 1.
 
-    Raises ValueError when audio or text is not a finite [n, dim] of one dim (the towers do not share a space),
-    clip_of_text does not name a row of audio for each text, a clip has no text, or similarity is given beside
+    Raises ValueError if audio or text is not a finite [n, dim] of the same dim (the towers do not share a space),
+    clip_of_text does not name a row of audio for each text, a clip has no text, or similarity is given together with
     embeddings or is not a finite [M, N].
 
     >>> audio_text_retrieval([[1, 0], [0, 1]], [[1, 2], [2, 1]], [0, 1])["text_to_audio_r1"]
@@ -119,7 +120,7 @@ def audio_text_retrieval(
     return result | {"intervals": {name: mean_interval(column) for name, column in columns.items()}}
 
 
-# Features have one length, that of the captions; the clips, which are fewer, are given to `compute`.
+# Features have one length, the number of captions; the clips, which are fewer, are passed to `compute`.
 AudioTextRetrieval = metric_class(
     audio_text_retrieval,
     {"text": "numbers", "clip_of_text": "number"},
@@ -131,15 +132,14 @@ AudioTextRetrieval = metric_class(
 
 # ----- inputs
 def _clips(clip_of_text: Any, texts: int, n: int) -> Ints:
-    """The clip of each text, [M]."""
+    """Return the clip of each text, [M]."""
     keys = read_keys("clip_of_text", clip_of_text)
     if len(keys) != texts:
-        raise ValueError(f"clip_of_text must have one entry for each of the {texts} texts; got {len(keys)}.")
+        raise ValueError(f"clip_of_text must have one entry per text ({texts}); got {len(keys)}.")
     wrong = [row for row, key in enumerate(keys) if not isinstance(key, int) or not 0 <= key < n]
     if wrong:
         raise ValueError(
-            f"clip_of_text must be rows of the clips, from 0 to {n - 1}, there being {n}; row {wrong[0]} has "
-            f"{keys[wrong[0]]!r}."
+            f"clip_of_text must hold rows of the {n} clips, from 0 to {n - 1}; row {wrong[0]} has {keys[wrong[0]]!r}."
         )
     without = sorted(set(range(n)) - set(keys))
     if without:
@@ -149,7 +149,7 @@ def _clips(clip_of_text: Any, texts: int, n: int) -> Ints:
 
 # ----- ranks
 def _query_scores(s: Floats, relevant: NDArray[np.bool_]) -> Floats:
-    """Scores of queries with similarities [q, c] to candidates, some of them targets, [5, q]; see _NAMES."""
+    """Return the scores of queries with similarities [q, c] to candidates, some of them targets, [5, q]; see _NAMES."""
     table = np.empty((len(_NAMES), len(s)))
     for query, (values, sought) in enumerate(zip(s, relevant, strict=True)):
         order = np.argsort(-values, kind="stable")
@@ -159,14 +159,14 @@ def _query_scores(s: Floats, relevant: NDArray[np.bool_]) -> Floats:
 
 
 def _chances(candidates: int, counts: Ints) -> Floats:
-    """Scores of queries with so many targets where all candidates are tied, [5, q]."""
+    """Return the scores [5, q] of queries with these numbers of targets if all candidates are tied."""
     kinds, place = np.unique(counts, return_inverse=True)
     scores = [_group_scores(np.zeros(1, np.int64), candidates, np.array([count])) for count in kinds]
     return np.array(scores).T[:, place]
 
 
 def _group_scores(starts: Ints, candidates: int, counts: Ints) -> list[float]:
-    """Scores of a query whose groups of tied candidates begin at these places, with so many targets in each."""
+    """Return the scores of a query from the starts of its groups of ties and the number of targets in each."""
     sizes = np.diff(starts, append=candidates)
     first = int(np.flatnonzero(counts)[0])
     before, tied, sought = int(starts[first]), int(sizes[first]), int(counts[first])
@@ -179,11 +179,11 @@ def _group_scores(starts: Ints, candidates: int, counts: Ints) -> list[float]:
 
 
 VERSION = 1
-"""It rises with every change of code or constants that can change a number."""
+"""Increases with every change of code or constants that can change a number."""
 
 _OUTSIDE = (
-    "Values of single clips are what they contribute to the mean over all captions; where clips have unequally "
-    "many captions, these can lie outside its range."
+    "Values of single clips are their contributions to the mean over all captions; if clips have different "
+    "numbers of captions, these can lie outside its range."
 )
 _WAYS = {
     "text_to_audio": ("captions that have their clip", "of all clips"),
@@ -200,7 +200,7 @@ _MEDIANS = {
 
 
 def _measures() -> dict[str, Fields]:
-    """The measures of both directions, then the chance of each, then the counts."""
+    """Return the measures of both directions, then the chance of each, then the counts."""
     measures: dict[str, Fields] = {}
     for way, (sought, among) in _WAYS.items():
         arrow = way.replace("_to_", "→")
@@ -220,11 +220,11 @@ def _measures() -> dict[str, Fields]:
     for name, fields in measures.items():
         fields["null"] = f"chance_{name}"
         kept = {field: fields[field] for field in ("range", "digits") if field in fields}
-        meaning = f"{fields['heading']} of a model that knows nothing, exactly"
+        meaning = f"{fields['heading']} of a model without knowledge, exactly"
         chances[f"chance_{name}"] = measure(f"chance of {fields['heading']}", meaning, shown=False, **kept)
     counts = {"n": count("n", "number of clips"), "texts": count("captions", "number of captions")}
     return measures | chances | counts
 
 
 MEASURES = _measures()
-"""The description of each number of `audio_text_retrieval`, by name, the score first."""
+"""Description of each number that `audio_text_retrieval` returns, by name, the score first."""

@@ -1,12 +1,12 @@
-"""Binding: is it known which voice says which word, where the voices and the words are the same?
+"""Binding: does an embedding show which voice says which word, if the voices and the words are the same?
 
 X holds two sources, (u, w) and (v, w′): voice u says word w, voice v says w′. Y holds (u, w′) and (v, w): the same
-voices and words, bound otherwise. X₂ and Y₂ are the same recordings once more, through another channel and from another
-phase. The score is how often z(X₁) − z(Y₁) and z(X₂) − z(Y₂) point the same way.
+voices and words, paired differently. X₂ and Y₂ are the same recordings through another channel and from another phase.
+The score is how often z(X₁) − z(Y₁) and z(X₂) − z(Y₂) point the same way.
 
-An encoder that is a sum of a part for words and a part for voices has z(X) = z(Y). It is exactly at chance, as is every
-encoder that hears only the parts and not which belong together. In X₃ and Y₃ other voices say the words, so that
-knowing the recordings does not help. Nothing is trained. All in float64.
+An encoder whose embedding is a word part plus a voice part has z(X) = z(Y). It is exactly at chance, as is every
+encoder that represents only the parts and not which belong together. In X₃ and Y₃ other voices say the words, so that
+recognising the recordings does not help. Nothing is trained. All in float64.
 
 >>> rng = np.random.default_rng(0)
 >>> x, y = rng.normal(size=(2, 200, 16))
@@ -39,21 +39,22 @@ def binding(
     *,
     return_scores: bool = False,
 ) -> dict[str, Any]:
-    """Return how often a binding is recognised across two renderings of n trials, and across conditions.
+    """Return how often a pairing is recognised across two renderings of n trials, and across conditions.
 
-    `x1`, `y1`, `x2`, `y2` [n, dim]: embeddings of the scenes of each trial, x of one binding and y of the other. `x3`,
-    `y3` [n, dim], together or not at all: embeddings of the same bindings under other conditions.
+    `x1`, `y1`, `x2`, `y2` [n, dim]: embeddings of the scenes of each trial, x of one pairing and y of the other. `x3`,
+    `y3` [n, dim], together or not at all: embeddings of the same pairings under other conditions.
 
     - `binding`: share of trials with cos(x1 − y1, x2 − y2) > 0, ties half. `binding_chance` is exactly 1/2: exchanging
       x2 and y2 flips the sign. A difference of zero (see `NO_STEP`) has a cosine of 0, which is a tie;
     - `cosine`: the mean of that cosine, chance 0;
-    - `across`, `across_cosine`: the same of x1 − y1 and x3 − y3, None without x3 and y3; chance 1/2 and 0;
+    - `across`, `across_cosine`: binding and cosine between x1 − y1 and x3 − y3, None without x3 and y3; chance 1/2 and
+      0;
     - `n`: number of trials;
     - with return_scores, lists of n whose means are the results: `scores` of binding (0, 1/2 or 1), `scores_cosine`,
-      `scores_across` and `scores_across_cosine`, None where the result is.
+      `scores_across` and `scores_across_cosine`, None if the result is None.
 
-    Raises ValueError when an input is not a finite [n, dim] array with n, dim ≥ 1, shapes differ, or one of x3 and y3
-    is given without the other.
+    Raises ValueError if an input is not a finite [n, dim] array with n, dim ≥ 1, shapes differ, or only one of x3 and
+    y3 is given.
 
     >>> binding([[1, 0]], [[0, 1]], [[0, 1]], [[1, 0]])["binding"]
     0.0
@@ -63,8 +64,8 @@ def binding(
     arrays = {name: read_matrix(name, x) for name, x in inputs.items()}
     if len({x.shape for x in arrays.values()}) > 1:
         shapes = ", ".join(f"{name} {x.shape}" for name, x in arrays.items())
-        raise ValueError(f"All embeddings must have one shape [n, dim]; got {shapes}.")
-    # By a power of two, so that nothing is rounded.
+        raise ValueError(f"All embeddings must have the same shape [n, dim]; got {shapes}.")
+    # Scale by a power of two, which is exact.
     exponent = math.frexp(max(float(np.abs(x).max()) for x in arrays.values()))[1]
     scaled = [np.ldexp(x, -exponent) for x in arrays.values()]
     directions = []
@@ -87,7 +88,7 @@ Binding = metric_class(
 
 
 VERSION = 1
-"""It rises with every change of code or constants that can change a number."""
+"""Increases with every change of code or constants that can change a number."""
 
 MEASURES = {
     "binding": share(
@@ -98,7 +99,7 @@ MEASURES = {
     ),
     "binding_chance": share(
         "binding chance",
-        "binding, within and across conditions, of an encoder without binding: exactly 1/2",
+        "binding, within and across conditions, of an encoder that represents no pairing: exactly 1/2",
         shown=False,
     ),
     "cosine": measure(
@@ -106,7 +107,7 @@ MEASURES = {
     ),
     "across": share(
         "across",
-        "binding across conditions: the same between recordings under different conditions, such as other voices",
+        "binding between recordings under different conditions, such as other voices",
         null="binding_chance",
         column="score_across",
     ),
@@ -118,4 +119,4 @@ MEASURES = {
     ),
     "n": count("n", "number of trials"),
 }
-"""The description of each number of `binding`, by name, the score first."""
+"""Description of each number that `binding` returns, by name, the score first."""

@@ -1,15 +1,15 @@
-"""CompA: which caption belongs to which clip, where captions have the same words and clips the same sounds?
+"""CompA: which caption belongs to which clip, if the captions have the same words and the clips the same sounds?
 
 An item has two or three captions and as many clips; caption j is true of clip j and false of the others. S[c, a] is the
 cosine of caption c and clip a. `text`: every clip is nearest to its own caption; `audio`: every caption is nearest to
-its own clip; `group`: both. `match`: of all assignments of captions to clips the right one has the largest sum of S.
+its own clip; `group`: both. `match`: the right assignment of captions to clips has the largest sum of S.
 
-Chance is not the trivial baseline. Where the captions of an item are nearly one point to a model, and its clips as
-well, two opposed comparisons cannot both be won, and `text`, `audio` and `group` fall below chance although nothing is
-the wrong way round. The trivial baseline measures how far: the same scores of captions with the clips of other items.
-Where they are opposites to a model, such as one number that is 1 or -1, the trivial baseline is above chance instead.
-The bar of a score is the larger of chance and trivial baseline. `match` has no such trivial baseline: without knowledge
-it is at chance, whatever the towers. Nothing is trained. All in float64.
+Chance is not the trivial baseline. If a model gives the captions of an item nearly the same embedding, and its clips
+too, two opposite comparisons cannot both be won, and `text`, `audio` and `group` fall below chance although no
+assignment is reversed. The trivial baseline measures this effect: it scores captions with the clips of other items. If
+the captions have opposite embeddings, such as one number that is 1 or -1, the trivial baseline is above chance instead.
+The baseline of a score is the larger of chance and trivial baseline. `match` needs no trivial baseline: without
+knowledge it is at chance, whatever the towers. Nothing is trained. All in float64.
 
 >>> rng = np.random.default_rng(0)
 >>> audio, noise = rng.normal(size=(2, 400, 16))
@@ -40,7 +40,7 @@ from .evaluated import MOST, Fields, count, hidden, metric_class, share
 from .similarity import NEAR, check_one_space, mean_interval, read_keys, unit_embeddings
 
 CROSSED = 1000
-"""The trivial baseline crosses every item with this many others less one, at most."""
+"""The trivial baseline crosses every item with at most this many others, less one."""
 
 CHANCE = {
     2: {"text": 1 / 4, "audio": 1 / 4, "group": 1 / 6, "match": 1 / 2},
@@ -62,50 +62,49 @@ def comp_a(
     clusters: Any = None,
     return_scores: bool = False,
 ) -> dict[str, Any]:
-    """Return how often captions and clips of n items are assigned rightly, with chance and trivial baseline.
+    """Return how often captions and clips of n items are assigned correctly, with chance and trivial baseline.
 
-    - `audio`, `text` [m, dim]: embeddings of clips and captions, at any length; caption j is true of clip j. `item`
-      [m]: the item of each row, a string or integer; an item has 2 or 3 rows in sequence;
-    - `similarity` [n, k, k], k = 2 or 3, in place of these: S[i, c, a] of caption c and clip a of item i, by default
-      their cosine; where k = 3 and an item has no third, its third row and column are NaN;
+    - `audio`, `text` [m, dim]: embeddings of clips and captions, of any length; caption j is true of clip j. `item`
+      [m]: the item of each row, a string or integer; an item has 2 or 3 consecutive rows;
+    - `similarity` [n, k, k], k = 2 or 3, replaces these: S[i, c, a] of caption c and clip a of item i, by default their
+      cosine; if k = 3 and an item has no third, its third row and column are NaN;
     - `tags` [n]: a text for each item in the order of the items, or a mapping of such lists by the name of a grouping;
-      `clusters` [n], strings or integers: items that share one, such as the same two sources, are not independent; an
-      empty text is a cluster of its own.
+      `clusters` [n], strings or integers: items of one cluster, such as those with the same two sources, are not
+      independent; an empty text is a cluster of its own.
 
-    "Greater" is greater by more than NEAR. Results are means over the items:
+    "Greater" means greater by more than NEAR. Results are means over the items:
 
     - `text`: S[a, a] is greater than all S[c, a], for every clip a; `audio`: S[c, c] is greater than all S[c, a], for
       every caption c; `group`: both. A tie is wrong. Source: equations 1 to 3 of arXiv 2310.08753;
-    - `match`: of all k! assignments π of clips to captions the right one has the largest Σ_c S[c, π(c)]; one of t
+    - `match`: the right one of all k! assignments π of clips to captions has the largest Σ_c S[c, π(c)]; one of t
       assignments tied for the largest counts 1/t. So two equal captions are at chance;
     - `text_pairwise`, `audio_pairwise`: share of the k(k − 1) single comparisons that are right, ties half;
-    - `margin`: the right sum minus the largest other one;
-    - `ties`: share of the single comparisons that are tied; `match_ties`: share of the items where the right
-      assignment is tied for the best; `n` items.
+    - `margin`: the right sum minus the largest other sum;
+    - `ties`: share of the single comparisons that are tied; `match_ties`: share of the items whose right assignment is
+      tied for the best; `n` items.
 
-    These are of pairs: the first two captions and clips of each item. `triplets_*` are of the items with a third, with
-    all three; `mixed_*` of all items, with all captions of each. Both are None where no item has a third.
+    These are for pairs: the first two captions and clips of each item. `triplets_*` are for the items with a third,
+    with all three; `mixed_*` for all items, with all captions of each. Both are None if no item has a third.
 
     - `chance_*`, also `triplets_chance_*` and `mixed_chance_*`: with independent similarities, exactly. For k = 2 text
       and audio 1/4, group 1/6, match 1/2; for k = 3 1/27, 1/60 and 1/6; pairwise 1/2;
-    - `trivial_text`, `trivial_audio`, `trivial_group`, also `triplets_trivial_*`: the chance level of captions, and
-      clips, that are as near to each other as these: mean score of the captions of item i with the clips of item j,
-      over all i ≠ j of different clusters and all k! orders of the clips of j. Among more than CROSSED items, every
-      item is crossed only with an evenly spaced part of them. None with `similarity`, or where no two items can be
-      crossed. The trivial baseline of match is its chance, exactly: one of the k! orders is the best, or t are by 1/t
-      each;
+    - `trivial_text`, `trivial_audio`, `trivial_group`, also `triplets_trivial_*`: the chance level for captions, and
+      clips, that are as similar to each other as these: mean score of the captions of item i with the clips of item j,
+      over all i ≠ j of different clusters and all k! orders of the clips of j. With more than CROSSED items, every item
+      is crossed only with an evenly spaced part of them. None with `similarity`, or if no two items can be crossed. The
+      trivial baseline of match is exactly its chance: one of the k! orders is the best, or t orders by 1/t each;
     - `intervals`: 95 % by the name of each share, [low, high]: Wilson's, with n items. With clusters, and for shares
-      that are not binary, n is replaced by the effective number of items, which has the same variance (n·p(1 − p) over
-      that variance, which is taken between clusters), and the normal quantile by Student's;
-    - `by_tag`: for each tag n and the six shares, of pairs; for a mapping by the name of its grouping. Empty without
-      tags;
+      that are not binary, n is replaced by the effective number of items, p(1 − p) over the variance of the mean
+      between clusters, and the normal quantile by Student's;
+    - `by_tag`: for each tag n and the six shares for pairs; for a mapping, by the name of the grouping first. Empty
+      without tags;
     - with return_scores, lists of n whose means are the results: `scores` of group, `scores_NAME` of text, audio,
-      match, text_pairwise, audio_pairwise, margin, ties, match_ties, and of mixed_group and so on, None without
+      match, text_pairwise, audio_pairwise, margin, ties, match_ties, and of mixed_group and so on, None if there are no
       triplets.
 
-    Raises ValueError when audio and text are not finite [m, dim] of one shape (the towers do not share a space), item
-    is missing, an item has not 2 or 3 rows, or its rows stand apart; when similarity is given beside them, is not
-    [n, 2, 2] or [n, 3, 3], or not finite; when tags or clusters are not n.
+    Raises ValueError if audio and text are not finite [m, dim] of one shape (the towers do not share a space), item is
+    missing, an item does not have 2 or 3 consecutive rows; if similarity is given together with them, is not [n, 2, 2]
+    or [n, 3, 3], or not finite; if tags or clusters do not have n entries.
 
     >>> comp_a(similarity=[[[0.3, 0.2], [0.1, 0.25]]])["group"]
     1.0
@@ -116,7 +115,7 @@ def comp_a(
     if clusters is not None:
         keys = read_keys("clusters", clusters)
         if len(keys) != n:
-            raise ValueError(f"clusters must have one entry for each of the {n} items; got {len(keys)}.")
+            raise ValueError(f"clusters must have one entry per item ({n}); got {len(keys)}.")
         # An empty text is a cluster of its own.
         named = [(place,) if key == "" else key for place, key in enumerate(keys)]
         numbers_of = {key: number for number, key in enumerate(dict.fromkeys(named))}
@@ -185,7 +184,7 @@ def _items(audio: Any, text: Any, item: Any, similarity: Any) -> _Items:
     given = [name for name, x in inputs.items() if x is not None]
     if similarity is not None:
         if given:
-            raise ValueError(f"similarity is given beside {', '.join(given)}; give one or the other.")
+            raise ValueError(f"similarity is given together with {', '.join(given)}. Give one or the other.")
         return _items_of_similarity(similarity)
     if len(given) < len(inputs):
         missing = ", ".join(name for name in inputs if name not in given)
@@ -194,7 +193,7 @@ def _items(audio: Any, text: Any, item: Any, similarity: Any) -> _Items:
     names = read_keys("item", item)
     a, t = _embeddings_of_items("audio", audio, names), _embeddings_of_items("text", text, names)
     if not len(a) == len(t) == len(names):
-        raise ValueError(f"audio has {len(a)} rows, text {len(t)} and item {len(names)}; they must be equally many.")
+        raise ValueError(f"audio has {len(a)} rows, text {len(t)} and item {len(names)}; the numbers must be equal.")
     check_one_space(a, t)
     starts, third = _item_places(names)
     rows = [begin[:, None] + np.arange(k) for k, begin in ((2, starts), (3, starts[third]))]
@@ -203,7 +202,7 @@ def _items(audio: Any, text: Any, item: Any, similarity: Any) -> _Items:
 
 
 def _embeddings_of_items(name: str, x: Any, items: list[Any]) -> Floats:
-    """Rows of length 1; the error of a value that is not finite names its item."""
+    """Return rows of length 1; the error for a value that is not finite names its item."""
     try:
         return unit_embeddings(name, x)
     except ValueError as error:
@@ -214,7 +213,7 @@ def _embeddings_of_items(name: str, x: Any, items: list[Any]) -> Floats:
 
 
 def _item_places(names: list[Any]) -> tuple[Ints, NDArray[np.bool_]]:
-    """The first row of each item [n], and whether it has three rows [n]."""
+    """Return the first row of each item [n], and whether it has three rows [n]."""
     sizes: list[int] = []
     firsts: dict[Any, int] = {}
     start = 0
@@ -222,11 +221,11 @@ def _item_places(names: list[Any]) -> tuple[Ints, NDArray[np.bool_]]:
         size = len(list(rows))
         if name in firsts:
             raise ValueError(
-                f"The rows of an item stand together; those of item {name!r} begin at {firsts[name]} and again at "
+                f"The rows of an item must be consecutive; item {name!r} begins at row {firsts[name]} and again at "
                 f"{start}."
             )
         if size not in CHANCE:
-            raise ValueError(f"An item has 2 or 3 captions and clips; item {name!r} has {size} at row {start}.")
+            raise ValueError(f"An item needs 2 or 3 captions and clips; item {name!r} at row {start} has {size}.")
         firsts[name] = start
         sizes.append(size)
         start += size
@@ -253,7 +252,7 @@ def _items_of_similarity(similarity: Any) -> _Items:
         item, caption, clip = np.argwhere(bad)[0]
         raise ValueError(
             f"similarity must be finite; item {item} has {s[item, caption, clip]} at caption {caption}, clip {clip}. "
-            "Where there is no third, its row and column are NaN."
+            "If an item has no third caption, set its third row and column to NaN."
         )
     third = ~missing & (k == 3)
     return _Items(s[:, :2, :2], third, s[third] if k == 3 else np.zeros((0, 3, 3)), None, None, np.arange(len(s)))
@@ -261,11 +260,11 @@ def _items_of_similarity(similarity: Any) -> _Items:
 
 # ----- scores of items
 def _item_scores(s: Floats) -> dict[str, Floats]:
-    """Every score of items with similarities [n, k, k], by name, [n] each."""
+    """Return every score of items with similarities [n, k, k], by name, [n] each."""
     k = s.shape[1]
     right = np.einsum("ikk->ik", s)
     elsewhere = ~np.eye(k, dtype=bool)
-    # The margin of the right one over another caption of the same clip, and over another clip of the same caption.
+    # Margins of the right pair over another caption of the same clip, and over another clip of the same caption.
     steps = {"text": (right[:, None] - s)[:, elsewhere], "audio": (right[:, :, None] - s)[:, elsewhere]}
     columns = {name: (step > NEAR).all(axis=1).astype(np.float64) for name, step in steps.items()}
     for name, step in steps.items():
@@ -284,14 +283,14 @@ def _item_scores(s: Floats) -> dict[str, Floats]:
 
 
 def _by_tag(tags: Any, columns: Mapping[str, Floats], n: int) -> dict[str, Any]:
-    """For each tag the number of its items and their shares."""
+    """Return the number of items and the shares for each tag."""
     if tags is None:
         return {}
     if isinstance(tags, Mapping):
         return {name: _by_tag(values, columns, n) for name, values in tags.items()}
     keys = read_keys("tags", tags)
     if len(keys) != n:
-        raise ValueError(f"tags must have one entry for each of the {n} items; got {len(keys)}.")
+        raise ValueError(f"tags must have one entry per item ({n}); got {len(keys)}.")
     table: dict[str, Any] = {}
     for key in dict.fromkeys(keys):
         rows = np.array([entry == key for entry in keys])
@@ -301,7 +300,10 @@ def _by_tag(tags: Any, columns: Mapping[str, Floats], n: int) -> dict[str, Any]:
 
 # ----- the trivial baseline
 def _trivial(items: _Items, clusters: Ints | None, k: int) -> dict[str, float]:
-    """Mean scores of captions with k clips of other items, in every order of the clips; empty where there are none."""
+    """Return mean scores of captions with k clips of other items, over all orders of the clips.
+
+    The result is empty if there are none.
+    """
     starts = items.starts if k == 2 else items.starts[items.third]
     if items.text is None or items.audio is None:
         return {}
@@ -321,7 +323,7 @@ def _trivial(items: _Items, clusters: Ints | None, k: int) -> dict[str, float]:
 
 
 def _crossings(n: int) -> Iterator[tuple[Ints, Ints]]:
-    """Places of items and of their partners: all with all, or each with one in so many."""
+    """Yield indices of items and of their partners: all with all, or each with an evenly spaced part of the others."""
     parts = -(-n // CROSSED)
     for part in range(parts):
         places = np.arange(part, n, parts)
@@ -330,37 +332,36 @@ def _crossings(n: int) -> Iterator[tuple[Ints, Ints]]:
 
 
 def _orders_right(s: Floats) -> Floats:
-    """Number of orders of the clips in which group, text and audio are right (one at most), [3, m], of S [m, k, k]."""
+    """Return in how many orders of the clips, 0 or 1, group, text and audio are right, [3, m], for S [m, k, k]."""
     k = s.shape[1]
     text, audio = np.ones(s.shape, bool), np.ones(s.shape, bool)
     for shift in range(1, k):
         text &= s > np.roll(s, shift, axis=1) + NEAR
         audio &= s > np.roll(s, shift, axis=2) + NEAR
-    # A clip has at most one caption nearer than all others: it is right in the order that makes this caption its own.
+    # A clip has at most one caption nearer than all others: it is right in the order that pairs it with this caption.
     one_each = [(text.sum(axis=2) == 1).all(axis=1), (audio.sum(axis=1) == 1).all(axis=1)]
     both = one_each[0] & one_each[1] & (text == audio).all(axis=(1, 2))
     return np.array([both, *one_each], np.float64)
 
 
 VERSION = 1
-"""It rises with every change of code or constants that can change a number."""
+"""Increases with every change of code or constants that can change a number."""
 
 _SCORED = {
     "group": "share of items where every clip has its own caption nearest and every caption its own clip",
     "text": "share of items where every clip has its own caption nearest",
     "audio": "share of items where every caption has its own clip nearest",
-    "match": "share of items where the right assignment of captions to clips is the best; those tied for it share",
+    "match": "share of items where the right assignment of captions to clips is the best; tied assignments share",
     "text_pairwise": "share of single comparisons of two captions with a clip that are right, ties half",
     "audio_pairwise": "share of single comparisons of two clips with a caption that are right, ties half",
 }
-"""Descriptions of the scores: of pairs, of triplets, and of both mixed."""
+"""Meanings of the scores, for pairs, triplets and both."""
 
-_ALWAYS = ", and of any model that does not know what belongs together"
+_ALWAYS = ", and of any model without knowledge of the pairing"
 
 
 def _scores(kind: str = "", of: str = "") -> dict[str, Fields]:
-    """The scores of a kind of items, with their references: a chance each, and a trivial baseline where there is
-    one."""
+    """Return the scores of one kind of items with their references: a chance each, and a trivial baseline if any."""
     prefix, measures = f"{kind}_" if kind else "", {}
     for name, meaning in _SCORED.items():
         nulls = {"null": "chance_pairwise" if name.endswith("pairwise") else f"{prefix}chance_{name}"}
@@ -382,7 +383,7 @@ def _chances(kind: str, meanings: Mapping[str, str]) -> dict[str, Fields]:
 
 def _trivial_measures(kind: str, items: str) -> dict[str, Fields]:
     prefix = f"{kind}_" if kind else ""
-    why = "in every order: the level without knowledge for captions and clips as near to each other"
+    why = "in every order: the chance level for captions and clips this similar to each other"
     return {
         f"{prefix}trivial_{name}": hidden(
             share(
@@ -395,13 +396,13 @@ def _trivial_measures(kind: str, items: str) -> dict[str, Fields]:
 
 
 def _measures() -> dict[str, Fields]:
-    """Scores of the pairs with their nulls, then those of triplets, then of both together."""
+    """Return the scores of pairs with their nulls, then the scores of triplets, then of both."""
     measures = _scores()
     measures["group"] |= {"heading": "CompA group", "column": "score"}
     measures["text_pairwise"]["shown"] = measures["audio_pairwise"]["shown"] = False
     measures["margin"] = {
         "heading": "margin",
-        "meaning": "mean of the sum of the right similarities minus that of the best other assignment",
+        "meaning": "mean of the sum of the right similarities minus the sum of the best other assignment",
         "range": (-MOST, MOST),
         "column": "score_margin",
         "shown": False,
@@ -430,4 +431,4 @@ def _measures() -> dict[str, Fields]:
 
 
 MEASURES = _measures()
-"""The description of each number of `comp_a`, by name, the score first."""
+"""Description of each number that `comp_a` returns, by name, the score first."""

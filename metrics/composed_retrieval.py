@@ -1,10 +1,10 @@
 """Composed retrieval: which clip is a source clip with a stated change?
 
-A query is the embedding of a source clip and that of a change, a text such as "the same without a bell". Their sum, in
-which each has length 1, is compared by cosine with the candidates of its row. Beside R@1 stand the same with one half
-of the query left out: where the source alone finds the target, as in edited recordings (of which mteb's pull request
-5246 reports that a spectrum of the source is above a CLAP), nothing is composed. Ties count as their average over all
-orders, so that a constant model is exactly at chance. Nothing is trained. All in float64.
+A query is the embedding of a source clip plus the embedding of a change, a text such as "the same without a bell", each
+at length 1. The sum is compared by cosine with the candidates of its row. R@1 is reported with controls that leave out
+one half of the query: if the source alone finds the target, as in edited recordings (mteb's pull request 5246 reports
+that a spectrum of the source beats a CLAP), nothing is composed. Ties are averaged over all orders, so that a constant
+model is exactly at chance. Nothing is trained. All in float64.
 
 >>> target, wrong, both = [1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]
 >>> result = composed_retrieval([[1.0, 0.0]], [[0.0, 1.0]], [[both, target, wrong]], [1])
@@ -24,7 +24,7 @@ from .evaluated import Fields, count, hidden, measure, metric_class, share
 from .similarity import NEAR, read_keys, unit_embeddings
 
 KINDS = ("then", "without", "attribute")
-"""Kinds of changes: a sound added before or after, one left out, one with another attribute."""
+"""Kinds of changes: a sound added before or after, a sound left out, a sound with another attribute."""
 
 
 def composed_retrieval(
@@ -36,29 +36,29 @@ def composed_retrieval(
     *,
     return_scores: bool = False,
 ) -> dict[str, Any]:
-    """Return how often the target of n queries is the first of its candidates.
+    """Return how often the target of each of n queries ranks first among its candidates.
 
     - `source`, `change` [n, dim]; `candidates` n matrices [K, dim], K ≥ 2, as a list or an array [n, K, dim]; `target`
-      [n], each a row of its candidates; `kinds` [n] of `KINDS`. A query is source + change, both at length 1.
+      [n], each a row of its candidates; `kinds` [n], from `KINDS`. A query is source + change, both at length 1.
 
     Results:
 
     - `r1`: share of the queries whose target has the greatest cosine; `mrr`: mean of 1/rank;
-    - `source_only_r1`, `change_only_r1`: R@1 of the same model where a query is the source, or the change, alone;
-    - `chance`, `chance_mrr`: of a model that knows nothing, the means of 1/K and of (1 + … + 1/K)/K;
+    - `source_only_r1`, `change_only_r1`: R@1 of the same model if the query is the source, or the change, alone;
+    - `chance`, `chance_mrr`: for a model without knowledge: the means of 1/K and of (1 + … + 1/K)/K;
     - `trivial`: the greatest of `source_only_r1`, `change_only_r1` and `chance`; `gain`: r1 − trivial baseline. The
-      greatest is picked once, over all rows, and subtracted row by row: so intervals and tests of gain are paired. The
-      mean of the greatest of several numbers is at least the greatest of their means, so that gain errs downwards;
-    - `r1_KIND`: r1 over the rows of a kind, None where there are none;
+      greatest is chosen once, over all rows, and subtracted row by row, so that intervals and tests of gain are paired.
+      The mean of the greatest of several numbers is at least the greatest of their means, so gain errs downwards;
+    - `r1_KIND`: r1 over the rows of a kind, None if there are none;
     - `n`: number of queries;
     - with return_scores, lists of n whose means are the results: `scores` of r1, `scores_NAME` of the others. For
-      r1_KIND, rows of other kinds have its mean, and those of the kind are weighted.
+      r1_KIND, rows of other kinds get its mean, and rows of the kind are weighted.
 
-    Cosines within NEAR of the target's are tied; of t tied candidates each is the first by 1/t. A query of zeros is
-    tied with all.
+    Cosines within NEAR of the target's cosine are tied; each of t tied candidates ranks first by 1/t. A query of zeros
+    is tied with all.
 
-    Raises ValueError when an input is not finite or not of its shape, dimensions differ, a row has fewer than two
-    candidates, or a target is none of them.
+    Raises ValueError if an input is not finite or not of its shape, dimensions differ, a row has fewer than two
+    candidates, or a target is not one of them.
 
     >>> composed_retrieval([[1, 0]], [[0, 1]], [[[1, 1], [1, 1]]], [0])["r1"]
     0.5
@@ -70,7 +70,7 @@ def composed_retrieval(
     for number, x in enumerate(matrices):
         if len(x) < 2 or len({z.shape[1], t.shape[1], x.shape[1]}) > 1:
             raise ValueError(
-                "A row has 2 candidates or more, and all embeddings have one dim; source and change have "
+                "A row needs 2 or more candidates, and all embeddings the same dim; source and change have "
                 f"{z.shape[1]} and {t.shape[1]} columns, and candidates[{number}] is {list(x.shape)}."
             )
     # All candidates of all rows, the row of each, and the place of each row's target among them.
@@ -94,7 +94,7 @@ def composed_retrieval(
         wrong = next((name for name in names if name not in KINDS), None)
         if wrong is not None:
             near = nearest_name(str(wrong), KINDS)
-            raise ValueError(f"kinds must be of {', '.join(KINDS)}; got {wrong!r}, near {near}.")
+            raise ValueError(f"kinds must be {', '.join(KINDS)}; got {wrong!r}. Did you mean {near}?")
         for kind in dict.fromkeys(names):
             of_kind = np.array([name == kind for name in names])
             columns[f"r1_{kind}"] = of_all(columns["r1"][of_kind], of_kind)
@@ -109,13 +109,13 @@ ComposedRetrieval = metric_class(
 
 
 def _harmonic(counts: Ints) -> Floats:
-    """1 + 1/2 + … + 1/k of each count k."""
+    """Return 1 + 1/2 + … + 1/k for each count k."""
     sums: Floats = np.concatenate([[0.0], np.cumsum(1 / np.arange(1, counts.max() + 1))])[counts]
     return sums
 
 
 def _target_ranks(query: Floats, flat: Floats, row: Ints, place: Ints) -> tuple[Floats, Floats]:
-    """Of each query whether its target is the first, and the reciprocal of its rank, expected over orders of ties."""
+    """Return whether the target of each query ranks first, and its reciprocal rank, expected over orders of ties."""
     cosines = np.einsum("ij,ij->i", unit_rows(query)[row], flat)
     of_target = cosines[place][row]
     better = np.bincount(row, cosines > of_target + NEAR).astype(np.int64)
@@ -124,13 +124,13 @@ def _target_ranks(query: Floats, flat: Floats, row: Ints, place: Ints) -> tuple[
 
 
 VERSION = 1
-"""It rises with every change of code or constants that can change a number."""
+"""Increases with every change of code or constants that can change a number."""
 
-_WEIGHTED = "Scores of single rows are weighted, so that only those of the kind count."
+_WEIGHTED = "Scores of single rows are weighted, so that only rows of the kind count."
 
 
 def _scored(name: str, heading: str, meaning: str, **more: Any) -> Fields:
-    """A share that is the mean of the column of its name."""
+    """Return the fields of a share that is the mean of the column with its name."""
     return share(heading, meaning, column=f"score_{name}", **more)
 
 
@@ -139,15 +139,15 @@ MEASURES = {
     | {"column": "score"},
     "gain": measure("gain", "R@1 less the trivial baseline, row by row", column="score_gain"),
     "trivial": share("trivial", "the greatest of R@1 of the source alone, of the change alone, and chance"),
-    "source_only_r1": _scored("source_only_r1", "source alone", "R@1 where the source clip alone is the query"),
-    "change_only_r1": _scored("change_only_r1", "change alone", "R@1 where the change alone is the query"),
-    "chance": share("chance", "R@1 of a model that knows nothing, exactly"),
+    "source_only_r1": _scored("source_only_r1", "source alone", "R@1 if the source clip alone is the query"),
+    "change_only_r1": _scored("change_only_r1", "change alone", "R@1 if the change alone is the query"),
+    "chance": share("chance", "R@1 of a model without knowledge, exactly"),
     "mrr": hidden(_scored("mrr", "MRR", "mean of 1 over the rank of the target", null="chance_mrr")),
-    "chance_mrr": hidden(share("chance of MRR", "MRR of a model that knows nothing, exactly")),
+    "chance_mrr": hidden(share("chance of MRR", "MRR of a model without knowledge, exactly")),
     **{
         f"r1_{kind}": _scored(f"r1_{kind}", f"R@1 {kind}", f"R@1 of changes of the kind {kind}", outside=_WEIGHTED)
         for kind in KINDS
     },
     "n": count("n", "number of queries"),
 }
-"""The description of each number of `composed_retrieval`, by name, the score first."""
+"""Description of each number that `composed_retrieval` returns, by name, the score first."""

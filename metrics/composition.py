@@ -1,4 +1,4 @@
-"""The composition model of A-TRE, a Transformer that rebuilds embeddings from labels, and its fits to any split."""
+"""A-TRE's composition model, a Transformer that rebuilds embeddings from labels, and its fits to any split."""
 
 import math
 import threading
@@ -24,14 +24,14 @@ FIRST_RATE, LAST_RATE = 1e-4, 1e-5
 BETAS = (0.9, 0.999)
 WEIGHT_DECAY = 1e-4
 VALIDATE_EVERY = 125
-PATIENCE = 4  # validations; epochs where each epoch has one validation
+PATIENCE = 4  # validations; equal to epochs if each epoch has one validation
 INIT_STD = 0.02  # of the token vectors, the usual choice for Transformer embeddings
 DEGENERATE = 1e-6
 """A unit embedding nearer than this to the training mean has no direction of its own: centred score 0."""
 
 
 class CompositionModel(nn.Module):
-    """The composition function g of arXiv 2603.13685, section 3.3: attribute labels to an embedding."""
+    """The composition function g of arXiv 2603.13685, section 3.3: from attribute labels to an embedding."""
 
     def __init__(
         self, vocabulary: int, dim: int, *, layer: str = "pre-norm", layers: int = 1, width: int | None = None
@@ -56,8 +56,8 @@ class CompositionModel(nn.Module):
     def forward(self, counts: Tensor, padding: Tensor, drop: "Drop | None" = None) -> Tensor:
         """Return the predictions [batch, dim].
 
-        `counts` [batch, sources, vocabulary] is 1 where a source has a label, else 0; `padding` [batch,
-        sources] is True where a scene has no such source. `drop` is the dropout of post-norm layers in training.
+        `counts` [batch, sources, vocabulary] is 1 if a source has a label, else 0; `padding` [batch, sources] is True
+        if a scene has no such source. `drop` is the dropout of post-norm layers in training.
         """
         # A product with the 0/1 matrix, unlike a gather, has a deterministic gradient on CUDA too.
         sources = counts @ self.labels
@@ -126,7 +126,7 @@ def post_norm_rows(
 
 
 def dropout_of(rate: float, seed: int, device: torch.device) -> Drop | None:
-    """Return dropout that draws from a generator of its own; None for a rate of 0."""
+    """Return a dropout function with its own random generator; None for a rate of 0."""
     if rate == 0:
         return None
     generator = torch.Generator(device).manual_seed(seed)
@@ -139,7 +139,7 @@ def dropout_of(rate: float, seed: int, device: torch.device) -> Drop | None:
 
 @dataclass(frozen=True)
 class SceneTensors:
-    """The metadata of scenes as tensors: what `CompositionModel` takes."""
+    """Metadata of scenes as tensors, the input of `CompositionModel`."""
 
     counts: Tensor
     padding: Tensor
@@ -168,8 +168,13 @@ class FitOptions:
 
 @dataclass(frozen=True)
 class Curve:
-    """The curve of a fit: at each of `steps` the mean cosine in `validation`, and in `training` since the step
-    before."""
+    """Learning curve of a fit.
+
+    Attributes:
+        steps: steps of the validations.
+        training: mean cosine of the training batches since the validation before.
+        validation: mean cosine of the validation scenes.
+    """
 
     steps: list[int] = field(default_factory=list)
     training: list[float] = field(default_factory=list)
@@ -178,7 +183,7 @@ class Curve:
 
 @dataclass(frozen=True)
 class Fit:
-    """The step of the best validation score, and the curve of the fit."""
+    """The step with the best validation score, and the curve of the fit."""
 
     step: int
     curve: Curve
@@ -186,13 +191,13 @@ class Fit:
 
 @dataclass(frozen=True)
 class Goal:
-    """The targets and splits of one model.
+    """Targets and splits of one model.
 
     Attributes:
-        title: of its progress bar.
-        targets: gives the unit embeddings to be rebuilt, [n, dim] in float32; zeros have no influence.
-        train, validation, test: numbers of the scenes for training, for the choice of the step, and to be predicted.
-        seed: of its weights and of its batches.
+        title: of the progress bar.
+        targets: returns the unit embeddings to rebuild, [n, dim] in float32; zeros have no influence.
+        train, validation, test: numbers of the scenes for training, for the choice of the step, and for the test.
+        seed: of the weights and batches.
     """
 
     title: str
@@ -208,7 +213,7 @@ def fit_goals(
 ) -> list[tuple[Fit, Floats]]:
     """Fit a model to each goal; return each fit and its predictions for the test scenes, [test, dim].
 
-    Where no training or validation target has a direction nothing is fitted, and the predictions are zeros.
+    If no training or validation target has a direction, nothing is fitted and the predictions are zeros.
     """
     device = inputs.counts.device
     stop = threading.Event()
@@ -241,7 +246,7 @@ def fit_goals(
 
 
 def centred_directions(unit: Floats, mean: Floats) -> Floats:
-    """Return the differences from the mean at length 1, or 0 where one is too short to have a direction."""
+    """Return the differences from the mean at length 1, or 0 if a difference is too short to have a direction."""
     offsets = unit - mean
     return unit_rows(np.where(row_norms(offsets)[:, None] < DEGENERATE, 0.0, offsets))
 
@@ -254,11 +259,11 @@ def learning_rate(step: int, max_steps: int) -> float:
 def side_by_side(
     function: Callable[..., tuple[Fit, Floats]], jobs: Sequence[tuple[Any, ...]], stop: threading.Event
 ) -> list[tuple[Fit, Floats]]:
-    """Call a function with the arguments of each job, on one thread each, as many at once as torch has threads.
+    """Call a function with the arguments of each job, each on one thread, running as many at once as torch has threads.
 
-    Threads within a fit gain little, as its products are small, and cost much where processors are shared: the
-    threads of one product wait for each other. They would also make the result depend on their number. When a
-    job fails, or the user interrupts, `stop` is set, so that the others end.
+    Threads within a fit help little, since its products are small, and cost much on shared processors, since the
+    threads of one product wait for each other. The result would also depend on their number. If a job fails or the user
+    interrupts, `stop` is set, so that the others end.
     """
     threads = torch.get_num_threads()
     if threads == 1:
@@ -271,8 +276,9 @@ def side_by_side(
             stop.set()
             raise
 
-    # The caller's number of threads stays as it is: the setting belongs to the thread, except the initial number of new
-    # threads, which is restored.
+        # The caller's number of threads stays unchanged: the setting belongs to the thread. Only the initial number for
+        # new threads is global, and is restored.
+
     pool = ThreadPoolExecutor(min(len(jobs), threads), initializer=torch.set_num_threads, initargs=(1,))
     try:
         futures = [pool.submit(call, job) for job in jobs]
@@ -295,8 +301,8 @@ _DRAWING = threading.Lock()
 
 
 def new_model(vocabulary: int, dim: int, seed: int, options: FitOptions) -> CompositionModel:
-    """Return a model whose weights are drawn from a seed; the global random state is left as it was."""
-    # Drawn on the CPU, so that every device starts alike; torch.manual_seed would also reseed CUDA.
+    """Return a model with weights drawn from a seed; the global random state does not change."""
+    # Drawn on the CPU, so that weights are equal on every device; torch.manual_seed would also reseed CUDA.
     with _DRAWING, torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
         return CompositionModel(vocabulary, dim, layer=options.layer, layers=options.layers, width=options.width)
@@ -316,9 +322,9 @@ def fit(
 ) -> Fit:
     """Train `model` in place on 1 − cos and leave it at its best validation score; return that step and the curve.
 
-    `train` and `validation` are inputs and unit targets [n, dim] on the model's device (a target of zeros
-    has no influence). `bar` is a tqdm bar. `stop`, once set, ends the fit with an exception. `dropout` is the rate
-    of post-norm layers. Raises FloatingPointError when the validation score is not finite.
+    `train` and `validation` are inputs and unit targets [n, dim] on the model's device (a target of zeros has no
+    influence). `bar` is a tqdm bar. `stop`, once set, ends the fit with an exception. `dropout` is the rate of
+    post-norm layers. Raises FloatingPointError if the validation score is not finite.
     """
     inputs, targets = train
     # The fused step is the same arithmetic up to rounding, and about 6 times as fast as the plain loop.
@@ -358,7 +364,7 @@ def fit(
 
 
 def _batches(targets: Tensor, seed: int) -> Iterator[Tensor]:
-    """Yield the indices of batches for ever, every scene once per epoch."""
+    """Yield the indices of batches without end, every scene once per epoch."""
     generator = torch.Generator().manual_seed(seed)
     while True:
         order = torch.randperm(len(targets), generator=generator).to(targets.device)
@@ -380,7 +386,7 @@ def _cosines(predictions: Tensor, unit_targets: Tensor) -> Tensor:
 
 @torch.no_grad()
 def predict_rows(model: CompositionModel, inputs: SceneTensors) -> Tensor:
-    """Return the predictions [n, dim] of a model, so many rows at a time."""
+    """Return a model's predictions [n, dim], computed for ROWS_AT_ONCE rows at a time."""
     parts = zip(torch.split(inputs.counts, ROWS_COMPARED), torch.split(inputs.padding, ROWS_COMPARED), strict=True)
     return torch.cat([model(counts, padding) for counts, padding in parts])
 
@@ -399,7 +405,7 @@ def check_scenes(scenes: Any, n: int) -> None:
                 expected = set(source)
             if set(source) != expected:
                 raise ValueError(
-                    f"scenes[{row}][{k}] has the attributes {sorted(source)}; all sources must have those of "
+                    f"scenes[{row}][{k}] has the attributes {sorted(source)}; all sources must have the attributes of "
                     f"the first, {sorted(expected)}."
                 )
             for name, label in source.items():

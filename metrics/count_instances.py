@@ -1,9 +1,9 @@
-"""Counting: do clips and captions match by how often the same sound is heard?
+"""Counting: do clips and captions match by the number of times a sound occurs?
 
-A ladder is some clips of one sound that is heard 1, 2 … times, with a caption each. What grows with the count
-elsewhere, such as energy, is held in some ladders: there it carries no information. Two clips and their captions have
-to match; nothing is trained. The headline is the worst of what is held, so that a model that reads energy alone, or
-extent alone, is at chance.
+A ladder is a set of clips in which one sound occurs 1, 2 … times, with a caption each. Each ladder holds constant one
+quantity that usually grows with the count, such as energy, so that it carries no information there. Two clips and their
+captions have to match; nothing is trained. The main score is the minimum over the held quantities, so that a model that
+uses energy alone, or extent alone, is at chance.
 
 >>> counts, ladders = np.tile([1, 2, 3, 4], 40), np.repeat(np.arange(40), 4)
 >>> held = np.array(list(HELD))[ladders % 4]
@@ -33,39 +33,39 @@ HELD = {
     "density": "the time from one onset to the next",
     "activity": "the time for which the sound is heard",
 }
-"""What can be held, in words."""
+"""Quantities that a ladder can hold constant, with their descriptions."""
 
 PERMUTED = 4
-"""Number words that are permuted for the trivial baseline, the largest that all ladders have."""
+"""Number words permuted for the trivial baseline: the largest that all ladders have."""
 
 
 def count_instances(
     embeddings: ArrayLike, texts: ArrayLike, counts: Any, ladders: Any, held: Any, *, return_scores: bool = False
 ) -> dict[str, Any]:
-    """Return how often two clips of a ladder match their captions, of m clips in n ladders.
+    """Return how often two clips of a ladder match their captions, for m clips in n ladders.
 
     - `embeddings` [m, dim] of clips and `texts` [m, dim] of their captions; `counts` [m], integers that differ within a
-      ladder; `ladders` [m], strings or integers; `held` [m], of HELD: what tells nothing of the count. A ladder has one
-      `held`.
-    - The score of a ladder is the share of all its pairs (i, j) with cos(i, i) + cos(j, j) > cos(i, j) + cos(j, i), of
-      clip and caption, ties, within NEAR, 1/2.
+      ladder; `ladders` [m], strings or integers; `held` [m], from HELD: the quantity that is independent of the count.
+      A ladder has one `held`.
+    - The score of a ladder is the share of all its pairs (i, j) with cos(i, i) + cos(j, j) > cos(i, j) + cos(j, i),
+      where the first index is the clip and the second the caption; ties within NEAR count 1/2.
 
-    Results, None where they do not apply:
+    Results, None if they do not apply:
 
-    - `worst`: the least of `order_energy`, `order_span`, `order_density` and `order_activity`, the means of the ladders
-      where this is held. `chance` is exactly 1/2 for each; the least of several lies below it by chance;
-    - `trivial`: all ladders have the same number words, so a model that does not know them may be lucky in all alike.
-      The four largest counts that all ladders have exchange their captions, in all 24 ways, everywhere likewise; it is
-      the second largest `worst` of these, so that 1 of 24 is above it at most; with fewer counts that all ladders have,
-      and so 6 ways or 2, the largest, and none is above it;
-    - `exact`: share of clips whose nearest caption in their ladder is that of the clip, of t ties each 1/t, and its
+    - `worst`: the smallest of `order_energy`, `order_span`, `order_density` and `order_activity`, the means of the
+      ladders that hold this quantity. `chance` is exactly 1/2 for each; the smallest of several is below it by chance;
+    - `trivial`: all ladders share the number words, so a model that does not know them may be lucky in all at once. The
+      captions of the four largest counts that all ladders have are exchanged in all 24 ways, equally in all ladders;
+      this is the second largest `worst` of these, so that at most 1 of 24 is above it. With fewer shared counts, and so
+      6 ways or 2, it is the largest, and none is above it;
+    - `exact`: share of clips whose nearest caption in their ladder is their own, each of t ties counting 1/t, and its
       chance, `exact_chance`;
     - `n` ladders;
     - with return_scores, lists of n whose means are the results: `scores` of worst, and `scores_NAME`. Ladders that do
-      not count for a result have its mean.
+      not count for a result get its mean.
 
-    Raises ValueError when embeddings or texts are not finite [m, dim] of one shape, lengths differ, counts are no
-    integers or occur twice in a ladder, a ladder has two `held`, an unknown `held`, or fewer than two clips.
+    Raises ValueError if embeddings or texts are not finite [m, dim] of one shape, lengths differ, counts are not
+    integers or occur twice in a ladder, or a ladder has two `held`, an unknown `held`, or fewer than two clips.
 
     >>> counts, ladders, same = [1, 2, 3, 1, 2, 3], [0, 0, 0, 1, 1, 1], ["span"] * 6
     >>> z = np.eye(3)[[0, 1, 2, 0, 1, 2]]
@@ -91,7 +91,7 @@ def count_instances(
     codes, known = read_codes("held", kept, len(z))
     check_within("ladder", names, ladder, "values of held", codes, known)
     count_of_row = np.array(values, np.int64)[number]
-    rungs = []  # the clips of each ladder by their counts, ladders as they first appear
+    rungs = []  # the clips of each ladder sorted by count, ladders in order of appearance
     for code in dict.fromkeys(ladder.tolist()):
         members = np.flatnonzero(ladder == code)
         rows = members[np.argsort(count_of_row[members], kind="stable")]
@@ -104,7 +104,7 @@ def count_instances(
     z, captions = unit_rows(z), unit_rows(captions)
     words = sorted(set.intersection(*(set(count_of_row[rows].tolist()) for rows in rungs)))[-PERMUTED:]
     orders = np.array(list(permutations(range(len(words)))), np.int64)
-    # The score of each ladder under each exchange of the captions; the first leaves them as they are.
+    # The score of each ladder under each permutation of the captions; the first is the identity.
     table, exact = np.empty((len(rungs), len(orders))), np.empty(len(rungs))
     for place, rows in enumerate(rungs):
         cosines = z[rows] @ captions[rows].T
@@ -112,7 +112,7 @@ def count_instances(
         exchanged = np.tile(np.arange(len(rows)), (len(orders), 1))
         exchanged[:, moved] = moved[orders]
         own = cosines[np.arange(len(rows)), exchanged]
-        # The share of pairs whose sum of cosines is above that of the exchange, ties 1/2.
+        # The share of pairs whose sum of cosines is larger than with exchanged captions, ties 1/2.
         i, j = np.triu_indices(len(rows), 1)
         gains = own[:, i] + own[:, j] - cosines[i, exchanged[:, j]] - cosines[j, exchanged[:, i]]
         table[place] = won_shares(gains).mean(axis=1)
@@ -140,36 +140,36 @@ CountInstances = metric_class(
 
 
 VERSION = 1
-"""It rises with every change of code or constants that can change a number."""
+"""Increases with every change of code or constants that can change a number."""
 
-_OUTSIDE = "Scores of single ladders are weighted, so that the ladders of a part stand for all."
+_OUTSIDE = "Scores of single ladders are weighted, so that the ladders of a part represent all."
 
 
 def _order(heading: str, meaning: str, column: str, **more: Any) -> Fields:
-    """The fields of a share of pairs that are ordered by their counts."""
+    """Return the fields of a share of pairs that are ordered by their counts."""
     words = f"how often two clips are ordered by their counts {meaning}"
     return share(heading, words, null="chance", column=column, outside=_OUTSIDE, **more)
 
 
 MEASURES = {
-    "worst": _order("Counting", "where that succeeds least of what is held", "score", trivial="trivial"),
+    "worst": _order("Counting", "with the held quantity for which this is lowest", "score", trivial="trivial"),
     "trivial": share(
         "trivial",
-        "counting that 1 of 24 permutations of the number words exceeds at most, the same in all ladders",
+        "score that at most 1 of 24 permutations of the number words, equal in all ladders, exceeds",
         shown=False,
     ),
     "chance": share("chance", "all orders of a model without knowledge: exactly 1/2", shown=False),
     **{
-        f"order_{name}": _order(f"{name} held", f"where {meaning} tells nothing of it", f"score_order_{name}")
+        f"order_{name}": _order(f"{name} held", f"if {meaning} is independent of the count", f"score_order_{name}")
         for name, meaning in HELD.items()
     },
     "exact": share(
         "exact",
-        "how often the nearest caption of a ladder is that of the clip",
+        "how often the nearest caption of a ladder is the clip's own",
         null="exact_chance",
         column="score_exact",
     ),
     "exact_chance": share("chance of exact", "one of the captions of a ladder at random", shown=False),
     "n": count("n", "number of ladders"),
 }
-"""The description of each number of `count_instances`, by name, the score first."""
+"""Description of each number that `count_instances` returns, by name, the score first."""

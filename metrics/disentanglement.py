@@ -1,12 +1,13 @@
-"""Disentanglement of factors in embeddings: is one factor read as well where another takes values absent from training?
+"""Disentanglement: can a factor be read as well if another factor takes values absent from training?
 
-The literature counts the single dimensions that respond to a factor. That depends on the basis, which is arbitrary for
-most encoders: a rotated embedding holds the same information, but scores differently. So the score here is about use.
-For each ordered pair of factors a probe of the first is trained where the second has a random half of its levels, and
-tested where it has the other half. Beside it stand: the same probe tested on the training levels, the effect of the
+Published scores count the single dimensions that respond to a factor. This depends on the basis, which is arbitrary for
+most encoders: a rotated embedding holds the same information but scores differently. So this score tests use instead.
+For each ordered pair of factors, a probe of the first is trained where the second has a random half of its levels, and
+tested where it has the other half. It is reported with the same probe tested on the training levels, the effect of the
 second factor on the probe of the first, the angles between the directions of both, shares of variance, and, on request,
-DCI, MIG, SAP, modularity and explicitness, each also after a random rotation and after PCA. With changed copies of the
-clips it measures instead the effect of a transform on the probes (arXiv 2505.06224, section III). All in float64.
+DCI, MIG, SAP, modularity and explicitness, each also after a random rotation and after PCA. If changed copies of the
+clips are given, it measures the effect of a transform on the probes instead (arXiv 2505.06224, section III). All in
+float64.
 
 >>> rng = np.random.default_rng(0)
 >>> pitch, rate, loudness = (grid.ravel() for grid in np.meshgrid(*[np.arange(4.0)] * 3))
@@ -55,21 +56,21 @@ from .probing import (
 )
 
 HALVES = 5
-"""Random halves of a factor's levels on which a probe is trained; the other half is unseen."""
+"""Number of random halves of a factor's levels used for training; the other half is unseen."""
 
 LEFT_OUT = 8
-"""The largest number of parts of levels that are left out one after the other to choose a penalty."""
+"""Largest number of parts of levels that are left out one after the other to choose a penalty."""
 
 READ = 3.0
-"""A factor is read where its probe has a score above this many times 1/√n on n clips: shuffled labels give a
-correlation (classes: an accuracy above chance) whose standard deviation is about that, so that one in 700 passes."""
+"""A factor counts as read if its probe scores above this many times 1/√n on n clips: shuffled labels give a correlation
+(classes: an accuracy above chance) with a standard deviation of about 1/√n, so one in 700 passes."""
 
 FAINTEST = 1e-12
-"""The least share of a factor's own moves in the spread of a probe's answers over all clips: below, they are squared
-rounding of answers that follow other factors alone."""
+"""The smallest share of a factor's own effect in the spread of a probe's answers over all clips: below, the effect is
+squared rounding error of answers that follow other factors alone."""
 
 DIRECTIONS = 3
-"""Number of the strongest directions of a factor's main effects whose angles `overlap` takes."""
+"""Number of the strongest directions of a factor's main effects used for the angles of `overlap`."""
 
 
 def disentanglement(
@@ -86,67 +87,67 @@ def disentanglement(
     seed: int = 0,
     return_scores: bool = False,
 ) -> dict[str, Any]:
-    """Return how separate the factors of n clips are in their embeddings, with controls.
+    """Return how separately embeddings represent the factors of n clips, with controls.
 
     - `embeddings` [n, dim]. `factors`: for each factor's name n labels, numbers or strings (which are classes); or n
       mappings, each clip's labels by those names. Levels are the different labels; a factor with more than 16 different
-      numbers is cut into 8 levels of about equally many clips. Best are crossed factors, where each combination of
+      numbers is cut into 8 levels of about equally many clips. Best are crossed factors, where every combination of
       levels occurs.
     - `blocks` [n], strings or integers: a block is never both trained on and tested, except for `unseen`; the default
-      is the combinations of levels (with `base`: originals with their copies). `folds` [n], integers, at least 3
+      is the combinations of levels (with `base`, an original with its copies). `folds` [n], integers, at least 3
       different, no block in two; by default blocks are divided into 5 folds by `seed`.
-    - `probes`: one or more of PROBES; the one that validates best is taken each time. `slp` and `mlp` are means over 3
+    - `probes`: one or more of PROBES; each time the one that validates best is used. `slp` and `mlp` are means over 3
       random states; with `scaled` False they see unscaled features and numbers, as the probes of arXiv 2505.06224 do.
-    - `base` [n], integers: of a changed copy the row of its original, of an original −1. Then only the effect of the
-      change on the probes (`shift…`) is measured; an original without copies serves for training only. Labels of copies
-      are those *after* the change. `parameters` [n], numbers: how strongly copies were changed (None or NaN for
+    - `base` [n], integers: for a changed copy the row of its original, for an original −1. Then only the effect of the
+      change on the probes (`shift…`) is measured; originals without copies are used for training only. Labels of copies
+      are the labels *after* the change. `parameters` [n], numbers: how strongly copies were changed (None or NaN for
       originals), for the quarters.
-    - `literature`: also the scores of the literature; slow. `seed`: of halves, folds, random states and rotation.
+    - `literature`: also compute published scores; slow. `seed`: of halves, folds, random states and rotation.
 
-    Results are means over ordered pairs of factors (F1, F2), or over factors; None where they do not apply:
+    Results are means over ordered pairs of factors (F1, F2), or over factors; None if they do not apply:
 
     - `unseen`: the probe of F1 is trained on the clips whose F2 has a level of a random half, and tested on the others:
-      r of answers and labels, of classes (accuracy − chance)/(1 − chance), chance being the accuracy of always giving
-      the commonest class in training. Mean over 5 halves, drawn in pairs that change places, so that each level is
-      tested. The penalty is the best one when one seen level after the other is left out (where a half is one level:
-      one fold). `unseen_r2`: R² against the training mean, of factors of numbers;
-    - `seen`, `seen_r2`: the same for the clips of the seen half, each by a probe trained on the other folds of that
-      half, the penalty chosen on the next fold. r is taken within folds (of 3 clips or more), since r over folds has a
-      mean below 0 without knowledge;
+      r of answers and labels, for classes (accuracy − chance)/(1 − chance), with chance the accuracy of always giving
+      the most common class in training. Mean over 5 halves, drawn in complementary pairs, so that each level is tested.
+      The penalty is the best one when the seen levels are left out one after the other (if a half is one level: one
+      fold). `unseen_r2`: R² against the training mean, for factors of numbers;
+    - `seen`, `seen_r2`: unseen and unseen_r2 for the clips of the seen half, each by a probe trained on the other folds
+      of that half, the penalty chosen on the next fold. r is computed within folds (of 3 clips or more), since r over
+      folds has a mean below 0 without knowledge;
     - `spread`: standard deviation of `unseen` over random states; None with closed forms alone, which have none;
-    - `leak` = E(f(z′) − f(z))² over clips that differ in F2 alone, in units of the same over clips that differ in F1
-      alone, f being the probe of F1 trained on other folds than theirs. 0 is best; at 1 F2 moves the answer as much as
-      F1. None where F1 is not read and has no moves to compare with: where `seen` of its probes over all folds is not
-      above 3/√n (READ), or the moves of F1 are rounding (FAINTEST); such pairs are left out of the mean;
+    - `leak` = E(f(z′) − f(z))² over clips that differ in F2 alone, divided by its value over clips that differ in F1
+      alone, where f is the probe of F1 trained on other folds. 0 is best; at 1 F2 moves the answer as much as F1. None
+      if F1 is not read or has no effect to compare with: if `seen` of its probes over all folds is not above 3/√n
+      (READ), or the effect of F1 is rounding error (FAINTEST); such pairs are left out of the mean;
     - `overlap`: mean squared cosine of the principal angles between the 3 strongest directions of the main effects of
-      F1 and of F2, by least squares; `overlap_chance`: that of random directions, 3/dim;
+      F1 and of F2, by least squares; `overlap_chance`: its value for random directions, 3/dim;
     - `main`, `pairs_share`, `rest`: shares of variance of the main effects of all factors, of the interactions of two,
-      and of all else; only where each combination of levels occurs equally often;
+      and of everything else; only if each combination of levels occurs equally often;
     - `shift_before`, `shift_after`: R² (classes: accuracy above chance) of originals and of their copies, by probes
-      trained on the originals of other folds; `shift`: RMSE of copies less that of originals (arXiv 2505.06224, section
-      III), in standard deviations of the label; of classes the difference of error rates. `shift_quarter_1` to `_4`:
-      the same for the copies in each quarter of the order of their parameters. Each original counts the same;
-    - `n`: number of clips, with `base` of originals that have copies;
+      trained on the originals of other folds; `shift`: RMSE of copies minus RMSE of originals (arXiv 2505.06224,
+      section III), in standard deviations of the label; for classes the difference of error rates. `shift_quarter_1` to
+      `_4`: shift for the copies in each quarter of the order of their parameters. Each original counts equally;
+    - `n`: number of clips, with `base`, of originals that have copies;
     - with `literature`, defined as in disentanglement_lib, on arrays: `dci_disentanglement`, `dci_completeness` and
       `dci_informativeness` (Eastwood and Williams 2018; by lasso on standardised dimensions; the last is R² or accuracy
       above chance on the first fold, on which nothing is trained), `mig` (Chen et al. 2018; histograms of 20 bins),
       `sap` (Kumar et al. 2018), `modularity` and `explicitness` (Ridgeway and Mozer 2018; the latter is an area under
-      the ROC curve, chance ½). `…_rotated`: the same after a random rotation; `…_pca`: on principal components;
+      the ROC curve, chance ½). `…_rotated`: after a random rotation; `…_pca`: on principal components;
     - with return_scores: `scores` [n], linearised contributions of the clips to `unseen`, which is exactly their mean
       (for r and standardised answers u and labels v: r + u·v − r (u² + v²)/2); `scores_shift_before` and
-      `scores_shift_after`, those of originals to R² in the order of rows; `by_pair`, a list of dictionaries with the
-      numbers of each pair, its `factor`, `over`, which is "copies" with `base`, and without it `scores`, contributions
-      to its `unseen`. None where they do not apply.
+      `scores_shift_after`: contributions of originals to R² in the order of rows; `by_pair`, a list of dictionaries
+      with the numbers of each pair, its `factor`, `over`, which is "copies" with `base`, and without it `scores`,
+      contributions to its `unseen`. None if they do not apply.
 
-    Embeddings that are all the same score 0. With closed forms no number but those of the literature depends on unit,
-    origin or rotation of the embeddings.
+    Embeddings that are all the same score 0. With closed forms only the published scores depend on the unit, origin or
+    rotation of the embeddings.
 
     Sources: arXiv 2505.06224, section III, for `shift`; unseen levels, leak, overlap and shares are ours.
 
-    Raises ValueError when embeddings are not finite [n, dim], lengths differ, labels of a factor are neither all
-    numbers nor all strings or are all the same, there are fewer than 2 factors (1 with `base`), 3 folds or 5 blocks, a
-    block lies in two folds, a class is in one fold alone or does not go with the levels that are trained on, `base`
-    names no original, or a probe is unknown.
+    Raises ValueError if embeddings are not finite [n, dim], lengths differ, labels of a factor are neither all numbers
+    nor all strings or are all the same, there are fewer than 2 factors (1 with `base`), 3 folds or 5 blocks, a block
+    lies in two folds, a class is in one fold alone or does not occur with the levels used for training, `base` names no
+    original, or a probe is unknown.
 
     >>> clips = [(tone, level) for tone in "abcd" for level in range(4)]
     >>> z = np.array([[tone == "a", tone == "b", tone == "c", level] for tone, level in clips], dtype=float)
@@ -160,13 +161,13 @@ def disentanglement(
     options: dict[str, Any] = {"probes": probe_names(probes), "scaled": scaled, "seed": seed}
     if base is not None:
         if literature:
-            raise ValueError("literature is of clips without base: give the originals alone.")
+            raise ValueError("literature=True needs clips without base. Give the originals alone.")
         result = _shift_numbers(z, table, base, parameters, folds, blocks, options)
     else:
         if parameters is not None:
-            raise ValueError("parameters are given without base, the row of the original of each copy.")
+            raise ValueError("parameters are given without base. Give base too: the row of each copy's original.")
         if len(table) < 2:
-            raise ValueError(f"factors must be 2 or more without base; there is {table[0].name!r} alone.")
+            raise ValueError(f"Without base at least 2 factors are needed; got only {table[0].name!r}.")
         fold = fold_codes(folds, *read_blocks(combination_codes(table) if blocks is None else blocks, len(z)), seed)
         data = ProbeData(standardised_rows(z), z, fold, **options)
         result = _pair_numbers(data, table)
@@ -186,7 +187,7 @@ Disentanglement = metric_class(
 
 # ----- pairs of factors
 def _pair_numbers(data: ProbeData, factors: Sequence[Factor]) -> dict[str, Any]:
-    """All numbers of ordered pairs of factors."""
+    """Return all numbers of ordered pairs of factors."""
     n, everything = len(data.x), np.arange(len(data.x))
     _check_learnt(factors, data.folds)
     pairs: dict[tuple[str, str], dict[str, Any]] = {
@@ -196,7 +197,7 @@ def _pair_numbers(data: ProbeData, factors: Sequence[Factor]) -> dict[str, Any]:
     for over in factors:
         rest = [factor for factor in factors if factor is not over]
         for factor, unseen, seen in zip(rest, *_transfers(data, rest, over), strict=True):
-            # Deviations of the rows' contributions from the mean over halves, whose own mean is 0; and that mean.
+            # Deviations of the rows' contributions from the mean over halves, which average to 0, plus that mean.
             column, of_halves = np.zeros(n), []
             for rows, answers in unseen:
                 scores, contributions = tested_score(answers)
@@ -226,7 +227,7 @@ def _pair_numbers(data: ProbeData, factors: Sequence[Factor]) -> dict[str, Any]:
         "spread": float(states.std(ddof=1)) if data.states > 1 else None,
         "main": main if shares else None,
         "pairs_share": crossed if shares else None,
-        # Nothing varies where embeddings are all the same.
+        # If all embeddings are equal, nothing varies.
         "rest": max(float(data.x.any()) - main - crossed, 0.0) if shares else None,
         "n": n,
         "scores": (columns + float(states.mean())).tolist(),
@@ -235,14 +236,14 @@ def _pair_numbers(data: ProbeData, factors: Sequence[Factor]) -> dict[str, Any]:
 
 
 PAIR_NUMBERS = ("unseen", "seen", "unseen_r2", "seen_r2", "leak", "overlap", "overlap_chance")
-"""The numbers that are averaged over pairs."""
+"""The numbers averaged over pairs."""
 
 Tested = list[tuple[Ints, ProbeAnswers]]
-"""For each half its rows, and the answers for them."""
+"""The rows of each half, and the answers for them."""
 
 
 def _transfers(data: ProbeData, factors: Sequence[Factor], over: Factor) -> tuple[list[Tested], list[Tested]]:
-    """For each factor the answers on unseen levels of `over`, and on seen levels."""
+    """Return for each factor the answers on unseen levels of `over`, and on seen levels."""
     unseen: list[Tested] = [[] for _ in factors]
     seen: list[Tested] = [[] for _ in factors]
     for turn, (met, new) in enumerate(_halves(len(over.levels), data.seed)):
@@ -252,15 +253,15 @@ def _transfers(data: ProbeData, factors: Sequence[Factor], over: Factor) -> tupl
             if factor.classes and len(missing):
                 levels = ", ".join(over.levels[level] for level in met)
                 raise ValueError(
-                    f"Class {factor.levels[missing[0]]!r} of factor {factor.name!r} never goes with {over.name} "
-                    f"{levels}: it would be seen in test only; a class must go with more than half of the levels of "
-                    f"{over.name!r}."
+                    f"Class {factor.levels[missing[0]]!r} of factor {factor.name!r} never occurs with {over.name} "
+                    f"{levels}, so it would be tested without training; a class must occur with more than half of "
+                    f"the levels of {over.name!r}."
                 )
         groups = np.array_split(met, min(len(met), LEFT_OUT)) if len(met) > 1 else []
         left_out = [train[np.isin(over.codes[train], group)] for group in groups]
         left_out = left_out or [train[data.folds[train] == fold] for fold in np.unique(data.folds[train])]
         if len(left_out) < 2:
-            raise ValueError(f"All clips whose {over.name} is {over.levels[met[0]]} are in one fold; more are needed.")
+            raise ValueError(f"All clips whose {over.name} is {over.levels[met[0]]} are in one fold; two are needed.")
         answers = best_answers(data, factors, train, left_out, test, turn)
         for number, (factor, deviations) in enumerate(zip(factors, answers, strict=True)):
             means = np.broadcast_to(factor.targets[train].mean(axis=0), deviations.shape[1:])
@@ -271,7 +272,7 @@ def _transfers(data: ProbeData, factors: Sequence[Factor], over: Factor) -> tupl
 
 
 def _halves(count: int, seed: int) -> list[tuple[Ints, Ints]]:
-    """Random halves of levels and their complements, in pairs that change places, none twice."""
+    """Return random halves of levels and their complements, in complementary pairs, none twice."""
     rng, halves = np.random.default_rng(seed), dict[tuple[int, ...], tuple[Ints, Ints]]()
     for _ in range(20 * HALVES):
         order = rng.permutation(count)
@@ -283,28 +284,28 @@ def _halves(count: int, seed: int) -> list[tuple[Ints, Ints]]:
 
 
 def _check_learnt(factors: Sequence[Factor], folds: Ints) -> None:
-    """Raise ValueError where a class could not be trained on when it is tested."""
+    """Raise ValueError if a class has no training rows when it is tested."""
     for factor in factors:
         for level in range(len(factor.levels) if factor.classes else 0):
             where = np.unique(folds[factor.codes == level])
             if len(where) < 2:
                 raise ValueError(
-                    f"Class {factor.levels[level]!r} of factor {factor.name!r} is in fold {where[0]} alone: no probe "
-                    "could learn it before it is tested; it needs two blocks, in different folds."
+                    f"Class {factor.levels[level]!r} of factor {factor.name!r} is only in fold {where[0]}, so no probe "
+                    "can learn it before the test. It needs two blocks in different folds."
                 )
 
 
 def _leaks(
     factors: Sequence[Factor], answers: Sequence[ProbeAnswers] | None, folds: Ints
 ) -> dict[tuple[str, str], float | None]:
-    """For pairs of factors how much the second moves the answer for the first, relative to the first."""
+    """Return for pairs of factors how much the second moves the answer for the first, relative to the first."""
     leaks: dict[tuple[str, str], float | None] = dict.fromkeys(_ordered(factors))
     for one, part in zip(factors, answers or (), strict=bool(answers)):
         moves = {factor.name: _moved(part.deviations, factor, factors, folds) for factor in factors}
         unit = moves.pop(one.name)
         if unit is None:
             continue
-        # Whether answers predict the factor, and move with it by more than rounding.
+        # Check that answers predict the factor, and change with it by more than rounding.
         score, count = seen_score(part, folds)
         centred = part.deviations - part.deviations.mean(axis=1, keepdims=True)
         spread = float(np.square(centred).sum(axis=(0, 2)).mean())
@@ -320,7 +321,10 @@ def _ordered(factors: Sequence[Factor]) -> list[tuple[str, str]]:
 
 
 def _moved(answers: Floats, changed: Factor, factors: Sequence[Factor], folds: Ints) -> float | None:
-    """Mean squared distance of the answers for two clips of a fold that differ in one factor alone, or None."""
+    """Return the mean squared distance of the answers for two clips of a fold that differ in one factor alone.
+
+    Returns None if no two clips do.
+    """
     rest = [factor.codes for factor in factors if factor is not changed]
     flat = np.moveaxis(answers, 0, 1).reshape(len(folds), -1)
     near, pairs = _pair_squares(flat, joint_codes([*rest, folds]))
@@ -329,14 +333,14 @@ def _moved(answers: Floats, changed: Factor, factors: Sequence[Factor], folds: I
 
 
 def _pair_squares(x: Floats, groups: Ints) -> tuple[float, int]:
-    """Sum of |x_i − x_j|² over pairs of rows of one group, and the number of pairs."""
+    """Return the sum of |x_i − x_j|² over pairs of rows of one group, and the number of pairs."""
     counts = np.bincount(groups)
     squares = counts @ np.bincount(groups, np.square(x).sum(axis=1)) - float(np.square(group_sums(x, groups)).sum())
     return float(squares), int((counts * (counts - 1) // 2).sum())
 
 
 def _shares(x: Floats, factors: Sequence[Factor]) -> dict[tuple[str, ...], float]:
-    """Shares of variance of main effects and of interactions of two, by names in order; empty where not crossed."""
+    """Return shares of variance of main effects and of interactions of two, by sorted names; empty if not crossed."""
     cells = np.bincount(joint_codes([factor.codes for factor in factors]))
     if len(cells) != np.prod([len(factor.levels) for factor in factors]) or np.ptp(cells):
         return {}
@@ -352,12 +356,12 @@ def _shares(x: Floats, factors: Sequence[Factor]) -> dict[tuple[str, ...], float
 
 
 def _mean_squares(x: Floats, groups: Ints) -> float:
-    """Sum over rows of the squared length of the mean of the row's group."""
+    """Return the sum over rows of the squared length of the mean of the row's group."""
     return float((np.square(group_sums(x, groups)).sum(axis=1) / np.bincount(groups)).sum())
 
 
 def _overlaps(x: Floats, factors: Sequence[Factor]) -> dict[tuple[str, str], dict[str, float]]:
-    """For pairs of factors the overlap of the directions of their main effects, and of random directions."""
+    """Return the overlap of the main effects' directions for pairs of factors, and the overlap of random directions."""
     designs = [np.eye(len(factor.levels))[factor.codes] for factor in factors]
     design = np.hstack(designs)
     effects = np.linalg.lstsq(design - design.mean(axis=0), x, rcond=ROUNDING)[0]
@@ -381,7 +385,7 @@ def _overlaps(x: Floats, factors: Sequence[Factor]) -> dict[tuple[str, str], dic
 
 
 def _average(values: Sequence[float | None]) -> float | None:
-    """Mean of the numbers; None where there is none."""
+    """Return the mean of the values that are not None; None if there are none."""
     numbers = [value for value in values if value is not None]
     return float(np.mean(numbers)) if numbers else None
 
@@ -396,7 +400,7 @@ def _shift_numbers(
     blocks: Any,
     options: Mapping[str, Any],
 ) -> dict[str, Any]:
-    """All numbers of originals and their copies."""
+    """Return all numbers of originals and their copies."""
     originals, copies, owners = read_relations(base, len(z))
     quarters = None if parameters is None else quarter_numbers(copy_parameters(parameters, copies, len(z)))
     rows = np.arange(len(z))
@@ -415,11 +419,11 @@ def _shift_numbers(
         if factor.classes and len(new):
             raise ValueError(
                 f"Row {new[0]}, a copy, has the label {factor.levels[factor.codes[new[0]]]!r} of factor "
-                f"{factor.name!r}, which no original has: it would be seen in test only."
+                f"{factor.name!r}, which no original has, so it would be tested without training."
             )
     _check_learnt([factor.at(originals) for factor in factors], data.folds[originals])
     answers = answers_across_folds(data, factors, originals, np.arange(len(z)))
-    # The other originals are for training.
+    # The other originals are used for training only.
     copied, owners = np.unique(owners, return_inverse=True)
     shifts = [_shift(part, originals[copied], copies, owners, quarters) for part in answers or ()]
     pairs: list[dict[str, Any]] = [
@@ -439,7 +443,7 @@ def _shift_numbers(
 def _shift(
     answers: ProbeAnswers, originals: Ints, copies: Ints, owners: Ints, quarters: Ints | None
 ) -> tuple[dict[str, float | None], Floats]:
-    """Numbers of a factor, and the originals' contributions to those before and after the change, [2, originals]."""
+    """Return the numbers of a factor, and the originals' contributions before and after, [2, originals]."""
     errors, room = answers.errors()
     before, unit = errors[:, originals], room[originals]
     after = np.stack([owner_means(row, owners) for row in errors[:, copies]])
@@ -449,7 +453,7 @@ def _shift(
     )
 
     def distance(values: Floats) -> float:
-        """The distance of errors from the errors before the change."""
+        """Return how far errors exceed the errors before the change."""
         if answers.factor.classes:
             return float(values.mean() - before.mean())
         roots = np.sqrt(values.mean(axis=1)) - np.sqrt(before.mean(axis=1))
@@ -469,31 +473,29 @@ def _shift(
 
 
 VERSION = 2
-"""It rises with every change of code or constants that can change a number."""
+"""Increases with every change of code or constants that can change a number."""
 
 _BASES = {"rotated": ("rotated", "after a random rotation"), "pca": ("PCA", "on principal components")}
-"""Bases of the embeddings in which the scores of the literature are computed a second and a third time."""
+"""Further bases of the embeddings for the published scores."""
 
 _QUARTERS = (
-    ("first", "with the least parameters"),
-    ("second", "that are second by their parameters"),
-    ("third", "that are third by their parameters"),
-    ("last", "with the greatest parameters"),
+    ("first", "with the smallest parameters"),
+    ("second", "in the second quarter by parameter"),
+    ("third", "in the third quarter by parameter"),
+    ("last", "with the largest parameters"),
 )
 
 MEASURES = {
     "unseen": ratio(
         "Disentanglement",
-        "r (classes: accuracy above chance) of a factor's probe where another has levels not trained on",
+        "r (classes: accuracy above chance) of a factor's probe at levels of another factor absent from training",
         column="score",
-        outside="Scores of single clips can lie outside: they are contributions to a "
+        outside="Scores of single clips can lie outside the range: they are contributions to a "
         "correlation, and a clip far from the mean on both sides contributes more than 1.",
     ),
-    "seen": ratio("seen", "the same where the other factor has levels that were trained on"),
-    "unseen_r2": ratio("unseen R²", "R² of factors that are numbers where another factor has levels not trained on"),
-    "seen_r2": ratio(
-        "seen R²", "R² of factors that are numbers where the other factor has levels that were trained on", shown=False
-    ),
+    "seen": ratio("seen", "r (classes: accuracy above chance) at levels of the other factor used for training"),
+    "unseen_r2": ratio("unseen R²", "R² of numeric factors at levels of another factor absent from training"),
+    "seen_r2": ratio("seen R²", "R² of numeric factors at levels of the other factor used for training", shown=False),
     "spread": measure(
         "sd of fits",
         "standard deviation of the score over random states of the probes slp and mlp",
@@ -502,7 +504,7 @@ MEASURES = {
     ),
     "leak": measure(
         "leak",
-        "how much another factor moves a factor's probe, relative to the factor; best 0; none if not read",
+        "how much another factor moves a factor's probe, relative to the factor itself; best 0; none if not read",
         range=(0.0, MOST),
     ),
     "overlap": share(
@@ -514,7 +516,7 @@ MEASURES = {
     "overlap_chance": share("overlap chance", "overlap of random directions", shown=False),
     "main": share("main effects", "share of variance of the main effects of all factors"),
     "pairs_share": share("interactions", "share of variance of interactions of two factors"),
-    "rest": share("rest", "share of variance of interactions of more factors and of all else", shown=False),
+    "rest": share("rest", "share of variance of interactions of more factors and of everything else", shown=False),
     "shift_before": ratio(
         "before",
         "R² (classes: accuracy above chance) of the factors' probes on originals",
@@ -529,7 +531,7 @@ MEASURES = {
     ),
     "shift": measure(
         "shift",
-        "RMSE of probes on changed copies less that on originals, in standard deviations of the label",
+        "RMSE of probes on changed copies minus RMSE on originals, in standard deviations of the label",
         range=(-MOST, MOST),
     ),
     **{
@@ -538,7 +540,7 @@ MEASURES = {
         )
         for number, (ordinal, which) in enumerate(_QUARTERS, 1)
     },
-    "n": count("n", "number of clips; of originals where there are copies", 2.0),
+    "n": count("n", "number of clips; of originals if there are copies", 2.0),
     **LITERATURE_MEASURES,
     **{
         f"{name}_{basis}": fields
@@ -547,4 +549,4 @@ MEASURES = {
         for name, fields in LITERATURE_MEASURES.items()
     },
 }
-"""The description of each number of `disentanglement`, by name, the score first."""
+"""Description of each number that `disentanglement` returns, by name, the score first."""

@@ -4,9 +4,9 @@ Clips of one orbit differ in one factor or one parameter of a transform and in n
 two clips of an orbit, P-equivariance is how well a probe reads the parameter p from both, and R-equivariance how well a
 probe predicts z′ from z and p (arXiv 2505.06224, section III).
 
-Both mislead when they are read alone. The level of one clip gives half of the difference of two; an untrained network
-that hardly moves predicts its embeddings nearly perfectly by leaving them as they are. So P stands beside the score of
-z or z′ alone, and R is scored against the best predictor without the parameter: z itself, z moved by the mean step, and
+Both mislead when read alone. The level of one clip gives half of the difference of two, and an untrained network whose
+embeddings hardly move predicts them nearly perfectly by leaving them as they are. So P is reported with the score of z
+or z′ alone, and R is scored against the best predictor without the parameter: z itself, z moved by the mean step, or
 the same probe without the parameter. Its chance is 0, whatever the encoder. All in float64.
 
 >>> rng = np.random.default_rng(0)
@@ -59,44 +59,43 @@ def equivariance(
     seed: int = 0,
     return_scores: bool = False,
 ) -> dict[str, Any]:
-    """Return how well a change of clips is read from, and predicted in, their embeddings, with controls.
+    """Return how well a change of clips is read from their embeddings and predicted in them, with controls.
 
     - `embeddings` [n, dim]; `orbits` [n], strings or integers, each of two rows or more and in one fold; `parameters`
-      [n], numbers or strings; strings are classes, whatever they say;
+      [n], numbers or strings; strings are always classes;
     - `base` [n], booleans: true for the one original of each orbit, whose parameter is ignored (None or NaN). Pairs go
-      from it to each copy, and P is the copy's parameter. Without `base` they go from each row of an orbit to each
+      from it to each copy, and P is the copy's parameter. Without `base` pairs go from each row of an orbit to each
       other row, and P is the difference of their numbers, or the class of the second;
-    - `folds`, `blocks`, `probes`, `scaled`, `seed`: as of `informativeness`. With `scaled` False `slp` and `mlp` follow
-      the text of arXiv 2505.06224: for P they see z and P unscaled. All of R is then on embeddings of length 1: a
+    - `folds`, `blocks`, `probes`, `scaled`, `seed`: as in `informativeness`. With `scaled` False `slp` and `mlp` follow
+      the text of arXiv 2505.06224: for P they see z and P unscaled. R then uses embeddings of length 1 throughout: a
       linear layer projects P (in 0…1, or the class) to 32 values, and the probe, whose `mlp` has hidden layers of 512
-      and 512 units, is trained by the cosine with z′.
+      and 512 units, is trained on the cosine with z′.
 
-    Results, over all pairs, each tested once, those of R first. A probe predicts the step z′ − z from z and features of
-    the parameter. The weights of these features are part of the definition, since one penalty serves all of them (with
+    Results over all pairs, each tested once; first R. A probe predicts the step z′ − z from z and features of the
+    parameter. The weights of these features are part of the definition, since one penalty serves all of them (with
     `scaled` False `slp` and `mlp` see P in 0…1 unweighted). In each fold, from its training pairs:
 
-    - c(P): one indicator for each class or, of numbers, each different P where these are at most MOST_VALUES; else P,
-      P² and |P|, each divided by its standard deviation;
-    - they are multiplied by one number w, so that their total variance is that of z: w² = Σ var z / Σ var c, sums over
-      columns, variances over training pairs, z being that of the pair's start;
+    - c(P): one indicator for each class or, for numbers, each different P if there are at most MOST_VALUES; else P, P²
+      and |P|, each divided by its standard deviation;
+    - they are multiplied by one number w, so that their total variance equals the variance of z: w² = Σ var z / Σ var
+      c, with sums over columns, variances over training pairs, and z the start of the pair;
     - `ridge` also sees products of ((P − mean)/sd) and of ((P² − mean)/sd) with the first COMPONENTS principal
       components of z over training rows, centred and in the units of z; none for classes;
-    - all are then centred, and divided by one number, the root of the mean variance of a feature.
+    - all features are then centred and divided by one number, the root of their mean variance.
 
-    Without w the indicators would be penalised away where z has many dimensions: an additive encoder of eight classes
-    in 64 dimensions, which is at .60, would be at .21 (tests/metrics/test_equivariance.py).
+    Without w the penalty would remove the indicators if z has many dimensions: an additive encoder of eight classes in
+    64 dimensions, which scores .60, would score .21 (tests/metrics/test_equivariance.py).
 
-    - `r_equivariance` = 1 − SSE/min(SSE of z′ = z, of the mean step in training, of the same probe without the
-      parameter): the worth of the parameter. In each fold validation chooses the probe, possibly one without the
-      parameter, so that nothing is lost where the parameter is useless; `r_ridge`, `r_kernel`, `r_slp`, `r_mlp`: the
-      score of each probe alone, which must use the parameter, None where it was not asked for. Where the parameter is
-      useless, these are below 0, by about k/n with k features of it and n training clips, as with any useless features
-      (7/307 of 8 classes and 512 clips; measured −.02 with random embeddings); `spread`: standard deviation over the
-      random states of slp and mlp;
+    - `r_equivariance` = 1 − SSE/min(SSE of z′ = z, of the mean training step, of the same probe without the parameter):
+      the value of knowing the parameter. In each fold validation chooses the probe, possibly one without the parameter,
+      so that a useless parameter costs nothing; `r_ridge`, `r_kernel`, `r_slp`, `r_mlp`: the score of each probe alone,
+      which must use the parameter, None if it was not requested. If the parameter is useless, these are below 0, by
+      about k/n with k of its features and n training clips, as with any useless features (7/307 of 8 classes and 512
+      clips; measured −.02 with random embeddings); `spread`: standard deviation over the random states of slp and mlp;
     - `r_explained` = 1 − SSE/Σ|z′ − z|²: 0 for z itself, and .5 for random embeddings, whose mean halves the error;
-    - `r_translate`: `r_equivariance` of one step for each parameter, the same wherever z is. Of classes without `base`
-      it is one for each pair of classes;
-    - `r_level_top1`: how often the prediction is nearer to the true z′ than to the rest of its orbit (without z where
+    - `r_translate`: `r_equivariance` with one step for each parameter, independent of z. For classes without `base` it
+      has one step for each pair of classes;
+    - `r_level_top1`: how often the prediction is nearer to the true z′ than to the rest of its orbit (without z if
       there are other rows); `r_context_top1`: how often it is nearer to the true z′ than to the row of each other orbit
       of the fold with the nearest parameter (at most MOST_CONTEXTS). Ties are shared. `r_level_chance` and
       `r_context_chance` are the expectations under a random order;
@@ -104,26 +103,28 @@ def equivariance(
       embeddings: the only numbers that depend on their origin); `r_mse`, `identity_mse`: mean squared error, in units
       of the mean variance of an embedding's coordinates.
 
-    Those of P, None where parameters are strings. All are R² = 1 − Σ(P − P̂)²/Σ(P − mean in training)²:
+    Results for P, None if parameters are strings. All are R² = 1 − Σ(P − P̂)²/Σ(P − mean in training)²:
 
-    - `p`, from z and z′, or from one of them alone where this validates better; `p_ridge`, `p_kernel`, `p_slp`,
-      `p_mlp`, `p_spread`, as above;
+    - `p`, from z and z′, or from one of them alone if this validates better; `p_ridge`, `p_kernel`, `p_slp`,
     - `p_start`, `p_end`, `p_difference`: from z alone, z′ alone, and z′ − z. With K levels, and all pairs of different
-      ones, z alone reaches K/(2(K − 1)) in a perfect encoder: .667 of 4, .571 of 8;
-    - `p_from_labels`: f(z′) − f(z), f reading the level of one clip; None with `base`, whose originals have none;
+      ones, z alone scores K/(2(K − 1)) in a perfect encoder: .667 for 4 levels, .571 for 8;
+    - `p_from_labels`: f(z′) − f(z), where f reads the level of one clip; None with `base`, whose originals have no
+      level;
     - `p_gain` = 1 − SSE/min(SSE of `p_start`, of `p_end`);
-    - `shuffled_p`: mean `p` where parameters are permuted, blocks of them among blocks, and rows within a block: over 5
+    - `shuffled_p`: mean `p` for permuted parameters, blocks of them among blocks, and rows within a block: over 5
       permutations, with slp or mlp over 1;
 
-    and `pairs` (of more than MOST_PAIRS an even part), and `n`, rows in which a pair ends. With return_scores, `rows`:
-    the numbers of these, and for each `scores`, `scores_p` and `scores_p_gain`: the linearised contribution of the
-    pairs that end in it to `r_equivariance`, `p` and `p_gain`, which is exactly their mean (see `informativeness`).
+    and `pairs` (if there are more than MOST_PAIRS, an evenly drawn part), and `n`, rows in which a pair ends. With
+    return_scores, `rows`: the numbers of these rows, and for each `scores`, `scores_p` and `scores_p_gain`: the
+    linearised contribution of the pairs that end in it to `r_equivariance`, `p` and `p_gain`, which is exactly their
+    mean (see `informativeness`).
 
     Sources: arXiv 2505.06224, section III, for the axes; scores against controls are ours.
 
-    Raises ValueError when embeddings are not finite [n, dim], lengths differ, parameters are neither all numbers nor
-    all strings or are all the same, an orbit has one row only, lies in two folds or has not one original, a class is in
-    one block only, there are fewer than 3 folds or 5 blocks, a block lies in two folds, or a probe is unknown.
+    Raises ValueError if embeddings are not finite [n, dim], lengths differ, parameters are neither all numbers nor all
+    strings or are all the same, an orbit has one row only, lies in two folds or does not have exactly one original, a
+    class is in one block only, there are fewer than 3 folds or 5 blocks, a block lies in two folds, or a probe is
+    unknown.
 
     >>> z, orbits = np.arange(40.0).reshape(20, 2) % 7, np.arange(20) // 2
     >>> result = equivariance(0 * z, orbits, np.arange(20) % 2, orbits % 5, orbits)
@@ -134,7 +135,7 @@ def equivariance(
     settings = ProbeSettings(probe_names(probes), scaled, seed)
     block, block_names = read_blocks(blocks, len(raw))
     rotation = fold_rotation(folds, block, block_names)
-    # The text of arXiv 2505.06224 predicts embeddings of length 1, and reads P from raw ones.
+    # The text of arXiv 2505.06224 predicts embeddings of length 1, but reads P from raw ones.
     data = read_pairs(raw if scaled else unit_rows(raw), orbits, parameters, base, rotation, seed)
     if len(data.labels):
         check_classes("parameters", data.labels, data.level.astype(np.int64), block, block_names, rotation)
@@ -181,10 +182,10 @@ def _read(
     shuffled: Sequence[Floats],
     settings: ProbeSettings,
 ) -> tuple[dict[str, Trials], list[Floats]]:
-    """Read P of all pairs, each in the fold that tests it: errors by source, and those of the training mean.
+    """Read P of all pairs, each in the fold that tests it; return errors by source, and errors of the training mean.
 
-    `shuffled` are P of permuted parameters: reading from both embeddings is also tried on these, as "shuffled 1" and so
-    on, whose errors of the mean follow those of P.
+    `shuffled` are P of permuted parameters. Reading from both embeddings is also tried on these, under the names
+    "shuffled 1" and so on; their errors of the mean follow those for P.
     """
     count, targets = len(data.start), np.stack([data.values, *shuffled], axis=1)
     kinds = ["both", "start", "end", "difference", "labels", *(f"shuffled {k + 1}" for k in range(len(shuffled)))]
@@ -201,7 +202,7 @@ def _read(
                 errors = np.square(values - y[:, k])
                 trials[kind].enter(name, tested, errors, loss)
                 if kind in ("start", "end"):
-                    # A probe of both embeddings may leave one alone.
+                    # A probe of both embeddings may ignore one of them.
                     trials["both"].choose(tested, errors, loss)
     return trials, references
 
@@ -209,10 +210,10 @@ def _read(
 def _values_read(
     fold: PairFold, name: str, targets: Floats, start: Starts | None, settings: ProbeSettings
 ) -> dict[str, tuple[Floats, float]]:
-    """Predictions [states, m] of P of tested pairs and their losses, by the source of the probe."""
+    """Return predictions [states, m] of P of tested pairs and their losses, by the source of the probe."""
     data = fold.data
     if start is None:
-        # Dimensions of 0: `slp` and `mlp` take features as they come.
+        # dim 0: `slp` and `mlp` do not rescale features.
         z = data.z if settings.scaled else data.raw
         inputs: dict[str, tuple[Callable[[Ints], Floats], int]] = {
             "both": (lambda pairs: np.hstack([z[data.start[pairs]], z[data.end[pairs]]]), 0),
@@ -240,7 +241,7 @@ def _values_read(
     if start is not None:
         values["start"] = (start.values[0][None, start.start], start.values[1])
         if data.originals is None:
-            # P of z′ and z is minus that of z and z′.
+            # P of (z′, z) is minus P of (z, z′).
             values["end"] = (-start.values[0][None, start.end], start.values[1])
             values["labels"] = ((start.levels[0][start.end] - start.levels[0][start.start])[None], start.levels[1])
     elif data.originals is None:
@@ -249,7 +250,7 @@ def _values_read(
 
 
 def _trained_levels(fold: PairFold, name: str, settings: ProbeSettings) -> tuple[Floats, float]:
-    """P of tested pairs as the difference of the levels that `slp` or `mlp` reads from single embeddings."""
+    """Return P of tested pairs as the difference of the levels that `slp` or `mlp` reads from single embeddings."""
     data = fold.data
     z = data.z if settings.scaled else data.raw
     level = data.level[:, None] - (0.0 if settings.scaled else data.level.min())
@@ -262,22 +263,22 @@ def _trained_levels(fold: PairFold, name: str, settings: ProbeSettings) -> tuple
 
 # ----- the numbers
 def _ends(data: Paired, errors: Floats) -> Floats:
-    """Sums of errors [pairs] over the pairs that end in a row, for the rows in which one ends."""
+    """Return sums of errors [pairs] over the pairs that end in a row, for the rows in which a pair ends."""
     sums: Floats = np.bincount(data.end, errors).astype(np.float64)[np.unique(data.end)]
     return sums
 
 
 def _reference(candidates: Sequence[Floats], least: float) -> Floats:
-    """The errors [pairs] with the least mean; zeros where this mean is at most `least`, so that nothing is left."""
+    """Return the errors [pairs] with the smallest mean; zeros if this mean is at most `least`."""
     means = [float(errors.mean()) for errors in candidates]
     best = candidates[int(np.argmin(means))]
     return best if min(means) > least else np.zeros_like(best)
 
 
 def _foretold_numbers(data: Paired, foretold: Foretold, settings: ProbeSettings) -> tuple[dict[str, Any], Floats]:
-    """The numbers of R, and the scores of the rows."""
+    """Return the numbers of R, and the scores of the rows."""
     controls, dim = foretold.controls, data.z.shape[1]
-    # Where no step is longer than rounding there is nothing to predict.
+    # If no step exceeds rounding, there is nothing to predict.
     still = _reference([controls["still"]], ROUNDING**2 * dim)
     references = {
         name: _reference([still, controls["mean"], errors.mean(axis=0)], ROUNDING * float(still.mean()))
@@ -306,7 +307,7 @@ def _foretold_numbers(data: Paired, foretold: Foretold, settings: ProbeSettings)
 def _read_numbers(
     data: Paired, trials: dict[str, Trials], references: Sequence[Floats], settings: ProbeSettings
 ) -> tuple[dict[str, Any], Floats, Floats]:
-    """The numbers of P, and the scores of the rows in `p` and in `p_gain`."""
+    """Return the numbers of P, and the scores of the rows in `p` and in `p_gain`."""
     best = {kind: trial.errors["best"] for kind, trial in trials.items()}
     reference = references[0]
     scores = ratio_scores(_ends(data, best["both"].mean(axis=0)), _ends(data, reference))
@@ -332,7 +333,7 @@ def _read_numbers(
 
 
 VERSION = 2
-"""It rises with every change of code or constants that can change a number."""
+"""Increases with every change of code or constants that can change a number."""
 
 
 def _of_probes(score: str) -> dict[str, Fields]:
@@ -355,7 +356,7 @@ def _spread(score: str) -> Fields:
 MEASURES = {
     "r_equivariance": ratio(
         "Equivariance",
-        "R: what knowing the parameter adds to predicting the changed embedding",
+        "R: gain from knowing the parameter when predicting the changed embedding",
         column="score",
         outside="Scores of single samples can lie above 1: they are contributions to a "
         "ratio, and a sample that is hard to predict raises its denominator.",
@@ -365,7 +366,7 @@ MEASURES = {
     "r_explained": ratio(
         "R explained", "share of the squared step from z to z′ that is predicted; half for random embeddings"
     ),
-    "r_translate": ratio("R translation", "R of one step for each parameter, whatever z is"),
+    "r_translate": ratio("R translation", "R with one step for each parameter, independent of z"),
     "r_level_top1": share(
         "R level top-1",
         "how often the prediction is nearer to the true z′ than to the other levels of its orbit",
@@ -380,11 +381,11 @@ MEASURES = {
     "r_context_chance": share("R context chance", "context top-1 of a random order", shown=False),
     "r_cosine": measure("R cosine", "mean cosine of the prediction and z′", null="identity_cosine", shown=False),
     "identity_cosine": measure(
-        "identity cosine", "mean cosine of z and z′: what is reached without any prediction", shown=False
+        "identity cosine", "mean cosine of z and z′: the score without any prediction", shown=False
     ),
     "r_mse": measure(
         "R MSE",
-        "mean squared error of the prediction, in mean variances of the embedding's coordinates",
+        "mean squared error of the prediction, in units of the mean variance of an embedding's coordinates",
         range=(0.0, MOST),
         shown=False,
     ),
@@ -405,16 +406,16 @@ MEASURES = {
     "p_difference": ratio("P from z′ − z", "R² of the parameter as read from the step z′ − z", shown=False),
     "p_from_labels": ratio(
         "P from levels",
-        "R² of the parameter as the difference of the levels that are read from z′ and from z, each alone",
+        "R² of the parameter as the difference of levels read from z′ and z separately",
     ),
     "p_gain": ratio(
         "P gain",
-        "what reading the parameter from both embeddings adds to reading it from the better one alone",
+        "gain of reading the parameter from both embeddings over reading it from the better one alone",
         column="score_p_gain",
         outside="Scores of single samples can lie above 1: they are contributions to a ratio.",
     ),
-    "shuffled_p": ratio("P shuffled", "P of parameters that are permuted among blocks of samples", shown=False),
-    "pairs": count("pairs", "number of pairs, each of which is tested once"),
+    "shuffled_p": ratio("P shuffled", "P of parameters permuted among blocks of samples", shown=False),
+    "pairs": count("pairs", "number of pairs, each tested once"),
     "n": count("n", "number of samples in which a pair ends"),
 }
-"""The description of each number of `equivariance`, by name, the score first."""
+"""Description of each number that `equivariance` returns, by name, the score first."""

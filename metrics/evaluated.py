@@ -1,4 +1,4 @@
-"""Description of a metric: its class for the `evaluate` library, its measures, the papers that it follows."""
+"""Descriptions of metrics: the class for the `evaluate` library, measures, and papers as BibTeX."""
 
 import inspect
 import re
@@ -11,14 +11,14 @@ SCENE = ("timbre_label", "pitch_label", "rate_label", "amplitude_label")
 
 
 class Evaluated:
-    """Base of the class of every metric; it stands before `evaluate.Metric`, the only other base.
+    """Base class of every metric, before `evaluate.Metric`, the only other base.
 
     Attributes:
-        function: the function that does the work.
-        columns: kinds of the features, or of alternatives, of which `evaluate` takes the first that fits: strings stay
-            strings, also where they look like numbers. A kind is one of `feature_of`.
-        whole: whether `compute` needs all features where it is given one.
-        instead: further arguments that replace features that are not given.
+        function: the function that computes the metric.
+        columns: kinds of the features, or several alternatives; `evaluate` takes the first that fits. Strings stay
+            strings even if they look like numbers. For the kinds see `feature_of`.
+        whole: whether `compute` needs all features if it gets one.
+        instead: further arguments that replace missing features.
         citation: BibTeX.
     """
 
@@ -50,7 +50,7 @@ class Evaluated:
         )
 
     def compute(self, **inputs: Any) -> dict[str, Any] | None:
-        """Score the data given here, or those collected by `add` and `add_batch`."""
+        """Score the data given here, or the data collected by `add` and `add_batch`."""
         needed = [*self.columns[0], *self.instead]
         given = [name for name in needed if inputs.get(name) is not None]
         if self.whole and given and len(given) < len(needed):
@@ -58,7 +58,7 @@ class Evaluated:
             wanted = f"{', '.join(needed[:-1])} and {needed[-1]}"
             raise ValueError(f"compute() got {', '.join(given)} without {missing}; it needs {wanted}.")
         if given and self.writer is None and self.num_process == 1:
-            # Nothing was collected before, so the detour through an Arrow file would only cost time.
+            # Nothing was collected before, so an Arrow file would only cost time.
             return self._compute(**inputs)
         result: dict[str, Any] | None = super().compute(**inputs)  # type: ignore[misc]
         return result
@@ -68,8 +68,11 @@ class Evaluated:
 
 
 def feature_of(kind: str) -> Any:
-    """The feature of a column: "number", "integer" and "text" are an entry, "numbers", "texts" and "vectors" a list of
-    such, a "scene" a list of sources, "json" anything."""
+    """Return the feature of a column.
+
+    "number", "integer" and "text" are single entries; "numbers", "texts" and "vectors" are lists of them; a "scene" is
+    a list of sources, and "json" is anything.
+    """
     import datasets
 
     text, number = datasets.Value("string"), datasets.Value("float64")
@@ -94,10 +97,10 @@ def metric_class(
     whole: bool = True,
     instead: Sequence[str] = (),
 ) -> Any:
-    """The class of a metric, of the function's name in camel case; arguments are attributes of `Evaluated`.
+    """Return the class of a metric, named after the function in camel case; arguments are attributes of `Evaluated`.
 
-    It is None where `evaluate` is not imported: that alone asks for the class, and takes seconds to import. All other
-    users of a metric call its function.
+    Returns None if `evaluate` is not imported, which takes seconds and is the only user of the class. All other users
+    of a metric call its function.
     """
     if "evaluate" not in sys.modules:
         return None
@@ -105,7 +108,7 @@ def metric_class(
 
     names = {
         "__module__": function.__module__,
-        "__doc__": f"`{function.__name__}` as a metric of the `evaluate` library; the function does the work.",
+        "__doc__": f"`{function.__name__}` as a metric of the `evaluate` library; it calls the function.",
         "function": staticmethod(function),
         "columns": [columns] if isinstance(columns, Mapping) else list(columns),
         "whole": whole,
@@ -138,12 +141,12 @@ def share(heading: str, meaning: str, **more: Any) -> Fields:
 
 
 def count(heading: str, meaning: str, least: float = 1.0, **more: Any) -> Fields:
-    """Return the fields of a number of things, which is not shown unless `more` says so."""
+    """Return the fields of a number of things, hidden in tables unless `more` says otherwise."""
     return {"heading": heading, "meaning": meaning, "range": (least, MOST), "digits": 0, "shown": False} | more
 
 
 def hidden(fields: Fields) -> Fields:
-    """Return the fields of a measure that tables leave out."""
+    """Return fields with `shown` set to False, for measures that tables leave out."""
     return {**fields, "shown": False}
 
 
@@ -171,7 +174,7 @@ AXES = """\
   note = {IJCNN 2025}
 }
 """
-"""arXiv 2505.06224: the four axes."""
+"""arXiv 2505.06224: informativeness, equivariance, invariance and disentanglement."""
 
 COMPA = """\
 @inproceedings{compa_2024,

@@ -1,4 +1,4 @@
-"""Factors of clips: their labels as classes and numbers, their folds, and the answers of probes with their scores."""
+"""Factors of clips: labels as classes and numbers, folds, and the answers of probes with their scores."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -21,15 +21,15 @@ from .probing import (
 )
 
 FOLDS = 5
-"""Number of folds for blocks where folds are not given."""
+"""Number of folds if folds are not given."""
 
 LEVELS = 16
-"""A factor with more distinct numbers is cut into BINS of equally many rows."""
+"""A factor with more distinct numbers is cut into BINS levels with equally many rows."""
 
 BINS = 8
 
 FEWEST_ROWS = 3
-"""The fewest rows of a fold whose correlation counts."""
+"""The smallest number of rows of a fold for which a correlation counts."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,11 @@ class Factor:
     """A factor of n clips.
 
     Attributes:
-        name: of the factor.
-        levels: names of its levels in order, for messages.
+        name: name of the factor.
+        levels: names of its sorted levels, for messages.
         codes: the level of each clip, [n].
-        targets: the answers to be learnt, [n, 1] numbers or [n, levels], 1 at the class and else 0.
-        classes: whether it is the latter.
+        targets: the targets of probes, [n, 1] numbers or [n, levels], 1 at the class and else 0.
+        classes: whether targets are classes.
     """
 
     name: str
@@ -51,12 +51,12 @@ class Factor:
     classes: bool
 
     def at(self, rows: Ints) -> "Factor":
-        """The factor of some of the clips."""
+        """Return the factor restricted to some clips."""
         return replace(self, codes=self.codes[rows], targets=self.targets[rows])
 
 
 def read_factors(factors: Any, n: int) -> list[Factor]:
-    """The factors, from labels by name or from a mapping for each clip, or ValueError."""
+    """Return the factors, from labels by name or from a mapping for each clip, or raise ValueError."""
     if isinstance(factors, Mapping):
         columns = {str(name): labels for name, labels in factors.items()}
     else:
@@ -66,18 +66,18 @@ def read_factors(factors: Any, n: int) -> list[Factor]:
             names = [str(name) for name in clip] if isinstance(clip, Mapping) else []
             if not names or (row and set(names) != set(columns)):
                 raise ValueError(
-                    f"factors must be labels by the factor's name, or such a mapping for each clip, all with the same "
-                    f"names; row {row} is {clip!r:.80}."
+                    f"factors must map factor names to labels, or be one such mapping per clip, with the same names; "
+                    f"row {row} is {clip!r:.80}."
                 )
             for name, label in clip.items():
                 columns.setdefault(str(name), []).append(label)
     if not columns:
-        raise ValueError("factors are empty; give the labels of the clips by the factor's name.")
+        raise ValueError("factors are empty. Give a mapping of factor name to the labels of the clips.")
     return [read_factor(name, labels, n) for name, labels in columns.items()]
 
 
 def read_factor(name: str, labels: Any, n: int) -> Factor:
-    """A factor from its labels, or ValueError."""
+    """Return a factor from its labels, or raise ValueError."""
     column = read_column(f"factor {name!r}", labels, n)
     check_varied(f"factor {name!r}", column)
     levels, codes = np.unique(column, return_inverse=True)
@@ -91,26 +91,26 @@ def read_factor(name: str, labels: Any, n: int) -> Factor:
 
 
 def joint_codes(codes: Sequence[Ints]) -> Ints:
-    """Number of each clip's combination of codes, in order of these."""
+    """Return the number of each clip's combination of codes, in sorted order."""
     cells: Ints = np.unique(np.column_stack(codes), axis=0, return_inverse=True)[1].reshape(-1)
     return cells
 
 
 def combination_codes(factors: Sequence[Factor]) -> Ints:
-    """Combination of levels of each clip, which serves as its block; ValueError where there are few."""
-    # By name, so that the order in which factors are given does not matter.
+    """Return each clip's combination of levels, used as its block; raise ValueError if there are too few."""
+    # Sorted by name, so that the order of the factors does not matter.
     cells = joint_codes([factor.codes for factor in sorted(factors, key=lambda factor: factor.name)])
     count = int(cells.max()) + 1
     if count < FEWEST_BLOCKS:
         raise ValueError(
-            f"There are {count} combinations of levels, which are the blocks where none are given; at least "
+            f"There are {count} combinations of levels, which serve as blocks if none are given; at least "
             f"{FEWEST_BLOCKS} are needed."
         )
     return cells
 
 
 def fold_codes(folds: Any, block: Ints, names: Sequence[Any], seed: int) -> Ints:
-    """The fold of each row, never splitting a block; blocks are divided into FOLDS where folds are not given."""
+    """Return the fold of each row, never splitting a block; blocks are divided into FOLDS if folds are not given."""
     if folds is None:
         dealt = np.empty(len(names), dtype=np.int64)
         dealt[np.random.default_rng(seed).permutation(len(names))] = np.arange(len(names)) % FOLDS
@@ -124,8 +124,8 @@ class ProbeAnswers:
     """The answers of probes for a factor.
 
     Attributes:
-        factor: of the rows that were asked.
-        deviations: answers less the mean that each probe was trained on, [states, rows, targets].
+        factor: the factor for the rows answered.
+        deviations: answers minus the mean of each probe's training targets, [states, rows, targets].
         means: that mean, [rows, targets].
     """
 
@@ -134,14 +134,14 @@ class ProbeAnswers:
     means: Floats
 
     def at(self, rows: Ints) -> "ProbeAnswers":
-        """The answers for some of the rows."""
+        """Return the answers for some of the rows."""
         return replace(self, factor=self.factor.at(rows), deviations=self.deviations[:, rows], means=self.means[rows])
 
     def errors(self) -> tuple[Floats, Floats]:
-        """The errors of the answers [states, rows], and of the reference without knowledge [rows].
+        """Return the errors of the answers [states, rows], and the errors of the reference without knowledge [rows].
 
-        For numbers they are squares, the reference being the training mean; for classes 1 where the class is wrong,
-        else 0, the reference being the commonest class in training, which also replaces empty answers.
+        For numbers, errors are squared, and the reference is the training mean; for classes, an error is 1 if the class
+        is wrong, else 0, and the reference is the most common training class, which also replaces empty answers.
         """
         truth = self.factor.targets
         if not self.factor.classes:
@@ -160,7 +160,7 @@ class ProbeData:
     Attributes:
         x: embeddings, standardised.
         raw: embeddings as given, for `slp` and `mlp`.
-        folds: of each row.
+        folds: fold of each row.
         probes, scaled, seed: as given.
     """
 
@@ -173,21 +173,21 @@ class ProbeData:
 
     @property
     def trained(self) -> tuple[str, ...]:
-        """Probes with random states."""
+        """Return the probes with random states."""
         return tuple(name for name in self.probes if name in ("slp", "mlp"))
 
     @property
     def states(self) -> int:
-        """Number of random states that scores are averaged over."""
+        """Return the number of random states that scores are averaged over."""
         return STATES if self.trained else 1
 
 
 Closed = tuple[Ridge, Ints | None]
-"""A probe in closed form, and the landmarks of a kernel, whose squared distances replace embeddings as input."""
+"""A probe in closed form, and the landmarks of a kernel; squared distances from these replace embeddings as input."""
 
 
 def _closed_fits(data: ProbeData, train: Ints, y: Floats, kinds: Sequence[int]) -> list[Closed]:
-    """Closed forms fitted to the targets of some rows: kind 0 is ridge, the others are kernels of KERNEL_WIDTHS."""
+    """Return closed forms fitted to the targets of some rows: kind 0 is ridge, others are kernels of KERNEL_WIDTHS."""
     x, fits = data.x[train], list[Closed]()
     landmarks = train[np.linspace(0, len(train) - 1, min(len(train), LANDMARKS)).astype(int)]
     if any(kinds):
@@ -202,7 +202,7 @@ def _closed_fits(data: ProbeData, train: Ints, y: Floats, kinds: Sequence[int]) 
 
 
 def _inputs(data: ProbeData, rows: Ints, fits: Sequence[Closed]) -> list[Floats]:
-    """Inputs on other rows of some closed forms that are fitted to the same rows."""
+    """Return the inputs on other rows for some closed forms that are fitted to the same rows."""
     landmarks = next((landmarks for _, landmarks in fits if landmarks is not None), None)
     distances = None if landmarks is None else squared_distances(data.x[rows], data.x[landmarks])
     return [data.x[rows] if landmarks is None or distances is None else distances for _, landmarks in fits]
@@ -211,10 +211,10 @@ def _inputs(data: ProbeData, rows: Ints, fits: Sequence[Closed]) -> list[Floats]
 def _closed_answers(
     data: ProbeData, targets: Floats, groups: Sequence[int], train: Ints, left_out: Sequence[Ints], test: Ints
 ) -> tuple[Floats, Floats]:
-    """The answers of groups of targets for some rows, less the training mean, [rows, targets], and errors, [groups].
+    """Return answers to groups of targets minus the training mean, [rows, targets], and errors, [groups].
 
-    Kind and penalty are those with the least mean squared error over the parts `left_out` of `train`, each after
-    training on the rest; then the probe is trained on all of `train`.
+    Kind and penalty minimise the mean squared error over the parts `left_out` of `train`, each after training on the
+    rest; then the probe is trained on all of `train`.
     """
     kinds = [0] if "ridge" in data.probes else []
     kinds += range(1, len(KERNEL_WIDTHS) + 1) if "kernel" in data.probes else []
@@ -223,7 +223,7 @@ def _closed_answers(
     losses = np.full((len(kinds), max(len(PENALTIES), len(KERNEL_PENALTIES)), len(groups)), np.inf)
     for number, part in enumerate(left_out):
         rest = np.setdiff1d(train, part)
-        # Without their mean, since its rounding would pass for something learnt.
+        # Subtract the mean, whose rounding would look like knowledge.
         mean = targets[rest].mean(axis=0)
         fits = _closed_fits(data, rest, targets[rest] - mean, kinds)
         for loss, (fit, _), x in zip(losses, fits, _inputs(data, part, fits), strict=True):
@@ -236,16 +236,17 @@ def _closed_answers(
     answers = np.zeros((len(test), targets.shape[1]))
     for place, (fit, _), x in zip(used, fits, _inputs(data, test, fits), strict=True):
         columns = kind == place
-        # The other columns, which are of another kind, are not used.
+        # The other columns belong to another kind and are not used.
         predictions = fit.predict(x, fit.penalties[np.where(columns, penalty, 0)]) - fit._offset
         answers[:, columns] = predictions[:, columns]
     return answers, losses.min(axis=(0, 1))
 
 
 def _least(losses: Floats, targets: Floats, groups: Sequence[int]) -> tuple[Ints, Ints]:
-    """Kind and penalty of the least of losses [kinds, penalties, groups], [groups] each; of equal ones the greatest.
+    """Return kind and penalty of the smallest loss of [kinds, penalties, groups], [groups] each; the largest of equal
+    ones.
 
-    Losses that differ by rounding are equal: this happens where nothing was learnt, since all training rows have the
+    Losses that differ by rounding are equal: this happens if nothing was learned because all training rows have the
     same label.
     """
     spreads = [part.var(axis=0).mean() for part in np.split(targets, np.cumsum(groups)[:-1], axis=1)]
@@ -258,10 +259,10 @@ def _least(losses: Floats, targets: Floats, groups: Sequence[int]) -> tuple[Ints
 def best_answers(
     data: ProbeData, factors: Sequence[Factor], train: Ints, left_out: Sequence[Ints], test: Ints, turn: int
 ) -> list[Floats]:
-    """For each factor the answers of the best probe for some rows, less the training mean: [states, rows, targets].
+    """Return each factor's answers by the best probe, minus the training mean: [states, rows, targets].
 
-    `slp` and `mlp`, which cost a thousand times as much as closed forms, are trained once, on `train` without part
-    number `turn` of `left_out`.
+    `slp` and `mlp`, which cost a thousand times as much as closed forms, are trained once: on `train` without the part
+    of `left_out` with the number `turn`.
     """
     targets, groups = np.hstack([factor.targets for factor in factors]), [factor.targets.shape[1] for factor in factors]
     closed, errors = _closed_answers(data, targets, groups, train, left_out, test)
@@ -279,7 +280,8 @@ def best_answers(
 def _trained_answers(
     data: ProbeData, name: str, factor: Factor, train: Ints, part: Ints, test: Ints
 ) -> tuple[Floats, float]:
-    """The answers of `slp` or `mlp` less the training mean, [states, rows, targets], and the validation error."""
+    """Return the answers of `slp` or `mlp` minus the training mean, [states, rows, targets], and the validation
+    error."""
     rest = np.setdiff1d(train, part)
     fits = [
         fit_probe(
@@ -299,9 +301,9 @@ def _trained_answers(
 def answers_across_folds(
     data: ProbeData, factors: Sequence[Factor], trained: Ints, asked: Ints, turn: int = 0
 ) -> list[ProbeAnswers] | None:
-    """Answers for the rows `asked`, each by a probe trained on rows of `trained` in other folds than the row's.
+    """Return answers for the rows `asked`, each by a probe trained on rows of `trained` in other folds.
 
-    None where there are fewer than 3 folds.
+    Returns None for fewer than 3 folds.
     """
     names = np.unique(data.folds[trained])
     if len(names) < 3:
@@ -321,7 +323,7 @@ def answers_across_folds(
 
 
 def tested_score(answers: ProbeAnswers) -> tuple[Floats, Floats]:
-    """The correlation, or accuracy above chance, of each random state, and each row's contribution to their mean."""
+    """Return each random state's correlation, or accuracy above chance, and each row's contribution to their mean."""
     if answers.factor.classes:
         wrong, room = answers.errors()
         ratios, contributions = linearised_ratios(wrong, np.broadcast_to(room, wrong.shape))
@@ -337,7 +339,7 @@ def tested_score(answers: ProbeAnswers) -> tuple[Floats, Floats]:
 
 
 def seen_score(answers: ProbeAnswers, folds: Ints) -> tuple[float, int]:
-    """The same for answers of probes of several folds, and the number of rows; correlations are taken within folds.
+    """Return the score of answers by probes of several folds, and the number of rows; r is taken within folds.
 
     Without knowledge, r over all folds would be below 0 on average: the larger the training rows happen to be, the
     larger the answers, and the smaller the rows left out.
@@ -352,7 +354,7 @@ def seen_score(answers: ProbeAnswers, folds: Ints) -> tuple[float, int]:
 
 
 def linearised_ratios(numerators: Floats, denominators: Floats) -> tuple[Floats, Floats]:
-    """Ratios of sums along rows [states], and contributions [rows] whose mean is the mean of the ratios."""
+    """Return ratios of sums along rows [states], and contributions [rows] whose mean is the mean of the ratios."""
     means = denominators.mean(axis=1)
     if not means.all():
         return np.ones(len(means)), np.ones(numerators.shape[1])
@@ -362,7 +364,7 @@ def linearised_ratios(numerators: Floats, denominators: Floats) -> tuple[Floats,
 
 
 def pooled_r2(answers: Sequence[ProbeAnswers]) -> float | None:
-    """R² over all rows; None for classes."""
+    """Return R² over all rows; None for classes."""
     if not answers or answers[0].factor.classes:
         return None
     sums = np.sum(

@@ -1,11 +1,11 @@
-"""Informativeness: how well a label can be read from embeddings; its null is the score of shuffled labels.
+"""Informativeness: how well a label can be read from embeddings, compared with shuffled labels.
 
 A probe is trained on the embeddings z of labelled clips and tested on other clips (arXiv 2505.06224, section III). For
 numbers the score is R², for classes the share of a constant answer's errors that the probe removes. Clips of one block,
-which share a context, are trained on or tested, never both.
+which share a context, serve for training or for the test, never both.
 
 The paper's probes, trained by gradient descent on raw features, measure their own convergence as much as the
-embeddings: features fourteen times as large make them fail. So by default probes are ridge regression and kernel ridge
+embeddings: they fail if features are scaled up by fourteen. So by default probes are ridge regression and kernel ridge
 regression in closed form, which depend on neither unit nor basis of the features and have no random state. All in
 float64.
 
@@ -58,34 +58,34 @@ def informativeness(
 ) -> dict[str, Any]:
     """Return how well labels can be read from embeddings, with controls.
 
-    - `embeddings` [n, dim]; `labels` [n], numbers or strings; strings are classes, whatever they say;
-    - `folds` [n], integers, at least 3 different: in their order each is tested once, the next one validates, the
-      others train; `blocks` [n], strings or integers: no block lies in two folds, and there are at least 5;
-    - `probes`: one or more of PROBES. Numbers are regressed, classes as one 0/1 variable each, whose largest prediction
-      is the answer. Validation chooses each probe's penalty, and in each fold one of the probes. `slp` and `mlp` are
-      means over 3 random states; with `scaled` False they see unscaled features and numbers, as the probes of arXiv
-      2505.06224 do. `seed` is of these states and of the permutations.
+    - `embeddings` [n, dim]; `labels` [n], numbers or strings; strings are always classes;
+    - `folds` [n], integers, at least 3 different: in sorted order each is tested once, the next one validates, the
+      others train; `blocks` [n], strings or integers, at least 5: no block lies in two folds;
+    - `probes`: one or more of PROBES. Numbers are regressed, classes as one 0/1 variable each, with the largest
+      prediction as the answer. Validation chooses each probe's penalty, and in each fold one of the probes. `slp` and
+      `mlp` are means over 3 random states; with `scaled` False they see unscaled features and numbers, as the probes of
+      arXiv 2505.06224 do. `seed`: for these states and the permutations.
 
-    Results, all over all n rows, each tested once:
+    Results over all n rows, each tested once:
 
-    - `informativeness`: of numbers R² = 1 − Σ(y − ŷ)²/Σ(y − ȳ)², ȳ being the mean of the fold's training rows; of
-      classes (accuracy − chance)/(1 − chance), chance being the accuracy of the answer that is the commonest in
-      training. 0 without knowledge; it can be below 0;
-    - `ridge`, `kernel`, `slp`, `mlp`: the score of each probe alone, None where it was not asked for;
+    - `informativeness`: for numbers R² = 1 − Σ(y − ŷ)²/Σ(y − ȳ)², with ȳ the mean of the fold's training rows; for
+      classes (accuracy − chance)/(1 − chance), with chance the accuracy of always giving the most common training
+      class. 0 without knowledge; it can be below 0;
+    - `ridge`, `kernel`, `slp`, `mlp`: the score of each probe alone, None if it was not requested;
     - `spread`: standard deviation of the score over the random states, None with closed forms alone;
-    - `shuffled`: mean score where labels are permuted, blocks of them among blocks, and rows within a block: over 5
+    - `shuffled`: mean score for permuted labels, blocks of them among blocks, and rows within a block: over 5
       permutations, with slp or mlp over 1;
-    - `rmse` of numbers, in their unit; `accuracy` and `chance` of classes; None where they do not apply;
+    - `rmse` for numbers, in their unit; `accuracy` and `chance` for classes; None if they do not apply;
     - `n` rows, `blocks`;
-    - `scores` (with return_scores): for each row its linearised contribution to the score, which is exactly their
-      mean. For θ = ΣE/ΣR, E_i being a row's error and R_i that of the reference, it is 1 − θ − (E_i − θ·R_i)/mean(R):
-      so an interval from these scores takes into account that the denominator is estimated too.
+    - `scores` (with return_scores): for each row its linearised contribution to the score, which is exactly their mean.
+      For θ = ΣE/ΣR, with E_i a row's error and R_i the reference's, it is 1 − θ − (E_i − θ·R_i)/mean(R): so an interval
+      from these scores accounts for the estimated denominator.
 
     Sources: arXiv 2505.06224, section III, for the axis; closed forms, folds by block and controls are ours.
 
-    Raises ValueError when embeddings are not finite [n, dim], lengths differ, labels are neither all numbers nor all
-    strings or are all the same, a class is in one block only or absent from training where it is tested, there are
-    fewer than 3 folds or 5 blocks, a block lies in two folds, or a probe is unknown.
+    Raises ValueError if embeddings are not finite [n, dim], lengths differ, labels are neither all numbers nor all
+    strings or are all the same, a class is in one block only or absent from training when it is tested, there are fewer
+    than 3 folds or 5 blocks, a block lies in two folds, or a probe is unknown.
 
     >>> z = np.eye(2)[np.arange(40) % 2]
     >>> informativeness(z, ["a", "b"] * 20, np.arange(40) // 8, np.arange(40) // 2)["accuracy"]
@@ -104,12 +104,12 @@ def informativeness(
         check_varied("labels", values)
         labels_learnt = values.astype(np.float64)[:, None]
 
-    # The labels, then each of their permutations; all share a decomposition.
+    # The labels, then their permutations; all share one decomposition.
     gradient = bool({"slp", "mlp"} & set(names))
     orders = block_permutations(block, 1 if gradient else SHUFFLES, seed)
     targets = [labels_learnt, *(labels_learnt[order] for order in orders)]
     y, groups = np.hstack(targets), [target.shape[1] for target in targets]
-    # The errors [states, n] of each probe, and as "best" of the one that validates best; and those of a constant.
+    # The errors [states, n] of each probe, of the one that validates best ("best"), and of a constant.
     states = STATES if gradient else 1
     errors = {name: [np.zeros((states, len(z))) for _ in targets] for name in (*names, "best")}
     references = [np.zeros(len(z)) for _ in targets]
@@ -159,10 +159,10 @@ Informativeness = metric_class(
 
 
 def _errors(predictions: Floats, targets: Floats, mean: Floats, is_class: bool) -> Floats:
-    """The squared errors [states, m] of predictions [states, m, 1] of numbers; of classes [states, m, classes] 1 where
-    the largest is not the own class, else 0.
+    """Return the squared errors [states, m] of predictions [states, m, 1] of numbers.
 
-    Where predictions equal the shares of the classes in training up to rounding, the answer is the commonest class.
+    For classes, predictions are [states, m, classes], and an error is 1 if the largest is not the right class, else 0.
+    If predictions equal the classes' training shares up to rounding, the answer is the most common class.
     """
     if not is_class:
         squares: Floats = np.square(predictions - targets)[:, :, 0]
@@ -174,12 +174,12 @@ def _errors(predictions: Floats, targets: Floats, mean: Floats, is_class: bool) 
 
 
 VERSION = 1
-"""It rises with every change of code or constants that can change a number."""
+"""Increases with every change of code or constants that can change a number."""
 
 MEASURES = {
     "informativeness": ratio(
         "Informativeness",
-        "R² of numbers, or accuracy above chance of classes, by the probe that validates best",
+        "R² for numbers, accuracy above chance for classes, by the probe that validates best",
         null="shuffled",
         column="score",
         outside="Scores of single samples can lie above 1: they are contributions to a "
@@ -202,13 +202,13 @@ MEASURES = {
         fitted=True,
         shown=False,
     ),
-    "shuffled": ratio("shuffled", "the score of labels that are permuted among blocks of samples"),
+    "shuffled": ratio("shuffled", "the score for labels permuted among blocks of samples"),
     "rmse": measure(
         "RMSE", "root of the mean squared error of numbers, in their own unit", range=(0.0, MOST), shown=False
     ),
     "accuracy": share("accuracy", "how often the class is right", null="chance", shown=False),
-    "chance": share("chance", "how often the commonest class of the training samples is right", shown=False),
-    "n": count("n", "number of samples, each of which is tested once"),
-    "blocks": count("blocks", "number of blocks, none of which is both trained on and tested"),
+    "chance": share("chance", "how often the most common class of the training samples is right", shown=False),
+    "n": count("n", "number of samples, each tested once"),
+    "blocks": count("blocks", "number of blocks; no block is in both training and test"),
 }
-"""The description of each number of `informativeness`, by name, the score first."""
+"""Description of each number that `informativeness` returns, by name, the score first."""

@@ -1,20 +1,20 @@
-"""Invariance of embeddings to an irrelevant change, beside their selectivity for a relevant one.
+"""Invariance of embeddings to an irrelevant change, and selectivity for a relevant one.
 
 An original clip z and its copies z′, each changed by a transform such as added noise: how far do the copies lie from
-their original? The cosine of z and z′ (arXiv 2505.06224, section III) misleads: where all clips have a cosine of .9,
-one of .95 is little. So the score is 1 − E|z′ − z|²/E|z_i − z_j|²: 1 where nothing moves, 0 where a copy is as far from
+their original? The cosine of z and z′ (arXiv 2505.06224, section III) misleads: if all clips have a cosine of .9, a
+cosine of .95 is little. So the score is 1 − E|z′ − z|²/E|z_i − z_j|²: 1 if nothing moves, 0 if a copy is as far from
 its original as another clip is. It depends on neither the unit nor the basis nor the origin of the embeddings, and
 nothing is trained. All in float64.
 
-That alone ranks nothing: the level of a clip is invariant to every change that keeps the level, and knows nothing else.
-The score of invariance *and* selectivity is `abx`, from two further clips for each original: A, with the same relevant
-content, and B, with another. It is the machine ABX task (Schatz et al. 2013, "Evaluating speech features with the
-minimal-pair ABX task"), X being a copy: how often is it nearer to A than to B? Ties count half, and
+Invariance alone ranks nothing: the level of a clip is invariant to every change that keeps the level, and represents
+nothing else. `abx` scores invariance *and* selectivity, with two further clips for each original: A, with the same
+relevant content, and B, with different content. It is the machine ABX task (Schatz et al. 2013, "Evaluating speech
+features with the minimal-pair ABX task") with a copy as X: how often is it nearer to A than to B? Ties count half, and
 
     abx = 2 · mean over originals of the mean over copies of ([|z′ − a| < |z′ − b|] + ½ [|z′ − a| = |z′ − b|]) − 1
 
-is 1 where it always is and 0 by chance. The conditions on A and B under which no shortcut is above chance are stated at
-`invariance`.
+is 1 if it always is and 0 by chance. `invariance` states the conditions on A and B under which no shortcut is above
+chance.
 
 >>> rng = np.random.default_rng(0)
 >>> originals = rng.normal(size=(50, 16))
@@ -60,9 +60,9 @@ from .evaluated import AXES as _CITATION
 from .evaluated import MOST, count, measure, metric_class, ratio, share
 
 COINCIDES = 1e-5
-"""Two clips whose embeddings differ by at most this times the largest value are one to an encoder, as two clips of one
-level are to a level meter: the effect of resampling on their ends changes the level by 1e-6 at most (of the 48 pairs of
-the recipe `transforms`, brought from 32 kHz to 16, 22.05 and 48)."""
+"""Two clips whose embeddings differ by at most this times the largest value count as equal, as two clips of one level
+are to a level meter: resampling affects the ends of a clip and changes its level by at most 1e-6 (for the 48 pairs of
+the recipe `transforms`, resampled from 32 kHz to 16, 22.05 and 48)."""
 
 QUARTERS = ("quarter_1", "quarter_2", "quarter_3", "quarter_4")
 
@@ -81,44 +81,45 @@ def invariance(
     """Return how little copies differ from their originals, with controls.
 
     - `embeddings` [n, dim]; `base` [n], integers: for a copy the row of its original, for an original −1. An original
-      may have any number of copies from 1; each original counts the same.
-    - `parameters` [n], numbers: how strongly a copy was changed; None or NaN where the row is an original. Only their
-      order is used, so it does not matter whether their scale is linear.
-    - `blocks` [n], strings or integers: groups of related clips, such as recordings of one speaker; a copy is of the
-      block of its original. Without it each original is a block of its own.
+      may have one or more copies; each original counts equally.
+    - `parameters` [n], numbers: how strongly a copy was changed; None or NaN for originals. Only their order is used,
+      so it does not matter whether their scale is linear.
+    - `blocks` [n], strings or integers: groups of related clips, such as recordings of one speaker; a copy is in the
+      block of its original. Without `blocks` each original is its own block.
     - `steps` [m, dim]: differences z″ − z of embeddings of clips with a relevant difference.
     - `same`, `different` [originals, dim], both or none, in the order of the originals' rows: a and b, embeddings of
-      two further clips for each. A has the relevant content of the original, B another. So that only this content tells
-      them apart, A and B have exactly the same level and length; both differ from the original in all irrelevant
-      properties, such as onsets; and for half of the originals both have inverted polarity. Then a constant and the
-      root mean square have a = b, a tie, exactly 0; a hash of the samples is as likely nearer to either; and so are the
-      samples themselves, since inversion reverses |z′ − a| < |z′ − b|, a and b being of one length
-      (|z′ − a|² − |z′ − b|² = 2 z′·(b − a)).
+      two further clips for each. A has the relevant content of the original, B has other content. To make this content
+      the only difference, A and B have exactly the same level and length; both differ from the original in all
+      irrelevant properties, such as onsets; and for half of the originals both have inverted polarity. Then a constant
+      and the root mean square have a = b, a tie, which scores exactly 0; a hash of the samples is equally likely to be
+      nearer to either; and so are the samples themselves, since inversion reverses |z′ − a| < |z′ − b| for a and b of
+      equal length (|z′ − a|² − |z′ − b|² = 2 z′·(b − a)).
 
-    Results; means are over originals, of each the mean over its copies:
+    Results; means are over originals, after a mean over the copies of each:
 
-    - `invariance` = 1 − E|z′ − z|²/E|z_i − z_j|², z_i and z_j being originals of different blocks: 1 where nothing
-      moves, 0 where a copy is as far away as another clip, without a lower bound; 0 where all originals are alike;
-    - `abx` = 2 · mean([|z′ − a| < |z′ − b|] + ½ [tied]) − 1: 1 where copies are always nearer to the clip of the same
-      content, 0 by chance, −1 where never; a and b within `COINCIDES` of each other are tied. None without `same`;
+    - `invariance` = 1 − E|z′ − z|²/E|z_i − z_j|², with z_i and z_j originals of different blocks: 1 if nothing moves, 0
+      if a copy is as far away as another clip, without a lower bound; 0 if all originals are equal;
+    - `abx` = 2 · mean([|z′ − a| < |z′ − b|] + ½ [tied]) − 1: 1 if copies are always nearer to the clip of the same
+      content, 0 by chance, −1 if they never are; a and b within `COINCIDES` of each other are tied. None without
+      `same`;
     - `cosine`: of z′ and z (arXiv 2505.06224, section III); `cosine_null`: of originals of different blocks;
-      `centred_cosine` and `centred_cosine_null`: the same after the mean of the originals is taken away;
-    - `top1`: how often the own original is the nearest of all to a copy, t tied ones sharing it equally;
+      `centred_cosine` and `centred_cosine_null`: cosine and cosine_null after subtracting the mean of the originals;
+    - `top1`: how often a copy's own original is the nearest of all, with t tied originals sharing equally;
       `top1_chance` = 1/originals;
-    - `quarter_1` … `quarter_4`: `invariance` of the copies in each quarter of the order of their parameters (equal ones
-      stay together), the weakest first; None without parameters, and where a quarter has no copy;
+    - `quarter_1` … `quarter_4`: `invariance` of the copies in each quarter by parameter (equal parameters stay
+      together), the weakest first; None without parameters, and if a quarter has no copy;
     - `selectivity` = E|step|²/E|z′ − z|² over `steps`: how much more a relevant difference moves the embedding than the
-      irrelevant change; None without steps, 0 where neither moves it, 1e15 where only steps do;
+      irrelevant change; None without steps, 0 if neither moves it, 1e15 if only steps do;
     - `n`: number of originals;
     - `scores` (with return_scores), one for each original, in the order of the rows: the linearised contribution to
       `invariance`, which is exactly their mean. For θ = E A/E B, with A_i the mean of |z′ − z_i|² over the copies and
-      B_i the mean of |z_i − z_j|² over the others, it is 1 − θ − (A_i − E A − 2θ·(B_i − E B))/E B; 2, since a clip is
-      in the denominator as z_i and as z_j. So an interval from these scores takes into account that the denominator is
-      estimated too.
+      B_i the mean of |z_i − z_j|² over the others, it is 1 − θ − (A_i − E A − 2θ·(B_i − E B))/E B; the factor is 2,
+      since a clip is in the denominator as z_i and as z_j. So an interval from these scores accounts for the estimated
+      denominator.
 
-    Raises ValueError when embeddings or steps are not finite [n, dim], lengths differ, base names no original or an
+    Raises ValueError if embeddings or steps are not finite [n, dim], lengths differ, base names no original or an
     original has no copy, a copy is in another block than its original, there are fewer than 5 blocks, parameters are
-    not finite or all the same, or `same` and `different` are not one row for each original.
+    not finite or all the same, or `same` and `different` do not have one row for each original.
 
     >>> z = np.random.default_rng(1).normal(size=(10, 4))
     >>> steps = [[3.0, 0.0, 0.0, 0.0]]
@@ -132,7 +133,7 @@ def invariance(
     if len(without):
         raise ValueError(
             f"base of row {without[0]} is −1, an original, but no row is a copy of it; {len(without)} of "
-            f"{len(originals)} originals are so. Leave them out, or give their copies."
+            f"{len(originals)} originals have no copy. Leave them out, or give their copies."
         )
     if blocks is not None:
         block, names = read_blocks(blocks, len(z))
@@ -156,7 +157,7 @@ def invariance(
     start, end = centred[originals], centred[copies]
     distances = np.square(end - start[owners]).sum(axis=1)
     moved, apart = owner_means(distances, owners), _mean_distances(start, groups)
-    # The contribution of each original to 1 − E moved/E apart, which is exactly their mean.
+    # Contributions of the originals to 1 − E moved/E apart, which is exactly their mean.
     mean = float(apart.mean())
     scores = np.zeros(len(moved))
     if mean > 0:
@@ -191,12 +192,12 @@ def invariance(
 
 
 def selectivity(steps: ArrayLike, moves: ArrayLike) -> float:
-    """Return E|step|²/E|z′ − z|², as `invariance` does where each original has one copy, without its other numbers.
+    """Return E|step|²/E|z′ − z|², as `invariance` does for one copy per original, without its other numbers.
 
     - `steps` [m, dim]: differences of embeddings of clips with a relevant difference;
     - `moves` [n, dim]: differences z′ − z of copies and originals.
 
-    Raises ValueError when either is not finite, or their columns differ.
+    Raises ValueError if either is not finite, or their columns differ.
 
     >>> selectivity([[3.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]])
     9.0
@@ -216,10 +217,10 @@ Invariance = metric_class(
 
 
 def _mean_distances(x: Floats, groups: Ints) -> Floats:
-    """For each row the mean of |x_i − x_j|² over the rows of other groups."""
+    """Return for each row the mean of |x_i − x_j|² over the rows of other groups."""
     lengths, counts = np.square(x).sum(axis=1), np.bincount(groups)
     sums = group_sums(x, groups)
-    # All distances of a row together, from sums over the others: no n × n matrix is needed.
+    # The mean distance of a row comes from sums over the other rows, without an n × n matrix.
     count = len(x) - counts[groups]
     near = lengths.sum() - np.bincount(groups, lengths)[groups]
     across = np.einsum("ij,ij->i", x, sums.sum(axis=0) - sums[groups])
@@ -235,7 +236,7 @@ def _ratio(steps: float, moved: Floats) -> float:
 
 
 def _mean_cosines(name: str, start: Floats, end: Floats, owners: Ints, groups: Ints) -> dict[str, float]:
-    """Mean cosine of copies and their originals, and of originals of different groups."""
+    """Return the mean cosine of copies and their originals, and of originals of different groups."""
     u, v = unit_rows(start), unit_rows(end)
     sums = group_sums(u, groups)
     count = len(u) - np.bincount(groups)[groups]
@@ -247,22 +248,22 @@ def _mean_cosines(name: str, start: Floats, end: Floats, owners: Ints, groups: I
 
 
 def _abx(z: Floats, originals: Ints, copies: Ints, owners: Ints, same: Any, different: Any) -> Floats | None:
-    """For each original 2 · (share of its copies nearer to its row of `same` than of `different`) − 1."""
+    """Return for each original 2 · (share of its copies nearer to its row of `same` than of `different`) − 1."""
     if same is None and different is None:
         return None
     sides = []
     for name, given in (("same", same), ("different", different)):
         if given is None:
-            raise ValueError(f"{name} is missing; same and different go together.")
+            raise ValueError(f"{name} is missing. Give both same and different, or neither.")
         side = read_matrix(name, given)
         if side.shape != (len(originals), z.shape[1]):
             raise ValueError(
-                f"{name} must have a row of {z.shape[1]} for each of the {len(originals)} originals; got {side.shape}."
+                f"{name} must have the shape ({len(originals)}, {z.shape[1]}), one row per original; got {side.shape}."
             )
         sides.append(side)
     unit = float(max(np.abs(x).max() for x in (z, *sides))) or 1.0
     a, b, x = sides[0] / unit, sides[1] / unit, z[copies] / unit
-    # Equivalent to comparing |x − a|² with |x − b|², but rounding scales with the distances and not with the origin.
+    # Equivalent to comparing |x − a|² with |x − b|², but rounding errors scale with the distances, not the origin.
     nearer = np.einsum("ij,ij->i", x - (a[owners] + b[owners]) / 2, a[owners] - b[owners])
     sizes = row_norms(x - a[owners]) * row_norms(a - b)[owners]
     wins = (1 + np.where(np.abs(nearer) <= TIE * sizes, 0.0, np.sign(nearer))) / 2
@@ -272,39 +273,39 @@ def _abx(z: Floats, originals: Ints, copies: Ints, owners: Ints, same: Any, diff
 
 
 VERSION = 2
-"""It rises with every change of code or constants that can change a number."""
+"""Increases with every change of code or constants that can change a number."""
 
 MEASURES = {
     "invariance": ratio(
         "Invariance",
-        "1 − mean squared distance of copies from their originals / that of different clips",
+        "1 − mean squared distance of copies from their originals / mean squared distance of different clips",
         column="score",
         outside="Scores of single originals can lie above 1: they are contributions to a "
         "ratio, and an original that is far from all others raises its denominator.",
     ),
     "abx": measure(
         "ABX",
-        "how often a copy is nearer to another clip of its content than to one of another, above chance",
+        "how often a copy is nearer to a clip with its content than to one with other content, above chance",
         column="score_abx",
     ),
     "cosine": measure("cosine", "mean cosine of copies and their originals", null="cosine_null"),
     "cosine_null": measure("null cosine", "mean cosine of different clips"),
     "centred_cosine": measure(
         "centred cosine",
-        "mean cosine of copies and their originals after the mean of all originals is taken away",
+        "mean cosine of copies and their originals after subtracting the mean of all originals",
         null="centred_cosine_null",
     ),
     "centred_cosine_null": measure(
         "null centred cosine",
-        "mean cosine of different clips after the mean of all originals is taken away",
+        "mean cosine of different clips after subtracting the mean of all originals",
         shown=False,
     ),
-    "top1": share("top-1", "how often the own original is the nearest of all originals to a copy", null="top1_chance"),
+    "top1": share("top-1", "how often a copy's own original is the nearest of all originals", null="top1_chance"),
     "top1_chance": share("top-1 chance", "top-1 of a random order", shown=False),
-    "quarter_1": ratio("first quarter", "the score of the quarter of copies with the least parameters"),
+    "quarter_1": ratio("first quarter", "the score of the quarter of copies with the smallest parameters"),
     "quarter_2": ratio("second quarter", "the score of the second quarter of copies by their parameters", shown=False),
     "quarter_3": ratio("third quarter", "the score of the third quarter of copies by their parameters", shown=False),
-    "quarter_4": ratio("last quarter", "the score of the quarter of copies with the greatest parameters"),
+    "quarter_4": ratio("last quarter", "the score of the quarter of copies with the largest parameters"),
     "selectivity": measure(
         "selectivity",
         "mean squared step when something that matters changes / mean squared distance of copies",
@@ -312,4 +313,4 @@ MEASURES = {
     ),
     "n": count("n", "number of originals", 5.0),
 }
-"""The description of each number of `invariance`, by name, the score first."""
+"""Description of each number that `invariance` returns, by name, the score first."""

@@ -1,4 +1,4 @@
-"""Scores of disentanglement from the literature: DCI, MIG, SAP, modularity and explicitness."""
+"""Published scores of disentanglement: DCI, MIG, SAP, modularity and explicitness."""
 
 import warnings
 from collections.abc import Sequence
@@ -11,10 +11,10 @@ from .factors import Factor, ProbeAnswers
 from .probing import standardised_rows
 
 HISTOGRAM = 20
-"""Bins of a dimension for mutual information (Chen et al. 2018, as disentanglement_lib has it)."""
+"""Bins per dimension for mutual information (Chen et al. 2018, as in disentanglement_lib)."""
 
 LASSO_PENALTIES = np.logspace(0, -3, 20)
-"""Candidates for cross-validation, relative to the least penalty that leaves no dimension."""
+"""Candidates for cross-validation, relative to the smallest penalty that removes every dimension."""
 
 SMALLEST = 1e-11
 """Added to importances before their entropy, as disentanglement_lib does."""
@@ -22,7 +22,7 @@ SMALLEST = 1e-11
 
 # ----- the scores of the literature
 def literature_scores(z: Floats, factors: Sequence[Factor], folds: Ints, seed: int) -> dict[str, float]:
-    """The scores of the literature: on the given basis, after a random rotation, and on principal components."""
+    """Return the published scores in the given basis, after a random rotation, and on principal components."""
     x = standardised_rows(z)
     rotation = np.linalg.qr(np.random.default_rng(seed).normal(size=(x.shape[1], x.shape[1])))[0]
     _, sizes, axes = np.linalg.svd(x, full_matrices=False)
@@ -57,7 +57,7 @@ def _literature_scores(x: Floats, factors: Sequence[Factor], folds: Ints) -> dic
 
 
 def _informations(x: Floats, codes: Sequence[Ints]) -> Floats:
-    """Mutual information of each dimension, in HISTOGRAM bins of its range, with each factor: nats, [dim, factors]."""
+    """Return the mutual information in nats of each dimension, in HISTOGRAM bins, with each factor, [dim, factors]."""
     informations = np.zeros((x.shape[1], len(codes)))
     for dimension, values in enumerate(x.T):
         bins = np.digitize(values, np.histogram(values, HISTOGRAM)[1][:-1]) - 1
@@ -75,14 +75,17 @@ def _entropy(shares: Floats) -> float:
 
 
 def _gaps(scores: Floats) -> Floats:
-    """The difference of the two greatest numbers of each column, [factors]."""
+    """Return the difference of the two largest numbers of each column, [factors]."""
     ordered = np.sort(np.vstack([scores, np.zeros((1, scores.shape[1]))]) if len(scores) == 1 else scores, axis=0)
     gaps: Floats = ordered[-1] - ordered[-2]
     return gaps
 
 
 def _modularity(informations: Floats) -> float:
-    """Ridgeway and Mozer 2018, section 3: 1 − mean square information with other factors than a dimension's own."""
+    """Return 1 − the mean square information about other factors than a dimension's own.
+
+    Ridgeway and Mozer 2018, section 3.
+    """
     squares = np.square(informations)
     greatest = squares.max(axis=1)
     rest = (squares.sum(axis=1) - greatest) / (squares.shape[1] - 1)
@@ -91,7 +94,7 @@ def _modularity(informations: Floats) -> float:
 
 
 def _separations(importance: Floats) -> tuple[float, float]:
-    """Disentanglement and completeness (Eastwood and Williams 2018, section 2) of importances [dim, factors]."""
+    """Return disentanglement and completeness (Eastwood and Williams 2018, section 2) of importances [dim, factors]."""
     total = float(importance.sum())
     if total == 0:
         return 0.0, 0.0
@@ -106,11 +109,11 @@ def _separations(importance: Floats) -> tuple[float, float]:
 
 
 def _lasso(x: Floats, factor: Factor, train: Ints, test: Ints, folds: Ints) -> tuple[Floats, float]:
-    """Importance of each dimension to a factor (the size of its weight), and R² or accuracy above chance on test rows.
+    """Return each dimension's importance to a factor (the size of its weight), and R² or accuracy above chance in test.
 
-    The penalty is the greatest whose error over folds is within a standard error of the least: without information no
-    dimension has a weight. The penalty of least error would keep a dimension of noise, which is important to one factor
-    alone.
+    The penalty is the largest with an error over folds within a standard error of the smallest: without information no
+    dimension has a weight. The penalty with the smallest error would keep a dimension of noise, which is important to
+    one factor alone.
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import Lasso, LassoCV, MultiTaskLasso, MultiTaskLassoCV
@@ -138,8 +141,10 @@ def _lasso(x: Floats, factor: Factor, train: Ints, test: Ints, folds: Ints) -> t
 
 
 def _attribute_scores(x: Floats, factor: Factor, train: Ints, test: Ints) -> Floats:
-    """How well each dimension alone predicts the factor (Kumar et al. 2018, section 3), [dim]: the squared correlation,
-    or for classes the accuracy of a linear support vector machine."""
+    """Return how well each dimension alone predicts the factor, [dim] (Kumar et al. 2018, section 3).
+
+    It is the squared correlation, or for classes the accuracy of a linear support vector machine.
+    """
     if not factor.classes:
         y = factor.targets[:, 0] - factor.targets.mean()
         centred = x - x.mean(axis=0)
@@ -157,7 +162,7 @@ def _attribute_scores(x: Floats, factor: Factor, train: Ints, test: Ints) -> Flo
 
 
 def _explicitness(x: Floats, factor: Factor, train: Ints, test: Ints) -> float:
-    """Mean area under the ROC curve of each level against the rest, by logistic regression on all dimensions."""
+    """Return the mean area under the ROC curve of each level against the rest, by logistic regression on all of x."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import roc_auc_score
@@ -208,4 +213,4 @@ LITERATURE_MEASURES = {
         shown=False,
     ),
 }
-"""Scores of the literature, in the basis of the embeddings."""
+"""Published scores, in the basis of the embeddings."""

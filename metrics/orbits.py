@@ -1,4 +1,4 @@
-"""Orbits of clips under one parameter: pairs of their rows, features of the change, and the fits of a fold."""
+"""Orbits of clips under one parameter: pairs of their rows, features of the change, and fits per fold."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,34 +12,34 @@ from .columns import check_varied, check_within, read_codes, read_column, read_e
 from .probing import STATES, fit_groups, standardised_rows
 
 MOST_PAIRS = 30_000
-"""Limit on pairs: of more, so many are drawn, evenly from all orbits."""
+"""Limit on pairs: if there are more, this many are drawn evenly from all orbits."""
 
 MOST_VALUES = 16
-"""A parameter with at most so many distinct values has one feature per value, else the features P, P² and |P|."""
+"""A parameter with at most this many distinct values has one feature per value, else the features P, P² and |P|."""
 
 
 COMPONENTS = 24
-"""Principal components of z, whose products with P and P² let the step of ridge regression depend on the place."""
+"""Principal components of z; their products with P and P² let the step of ridge regression depend on z."""
 
 
 # ----- pairs and their features
 @dataclass(frozen=True)
 class Paired:
-    """Embeddings, and pairs of their rows.
+    """Embeddings and pairs of their rows.
 
     Attributes:
         raw: embeddings [n, dim] as given.
-        z: the same, standardised.
-        unit: what 1 in z is in raw.
+        z: embeddings, standardised.
+        unit: the size in raw of 1 in z.
         orbit: number of the orbit of each row.
-        level: parameter of each row, in units of the range of the pairs', or the number of its class; of an original
-            that of one of its copies.
-        labels: the classes; empty where parameters are numbers.
-        originals: whether a row is the original of its orbit; None where all rows of an orbit are alike.
+        level: parameter of each row, in units of the range over the pairs, or the number of its class; for an original
+            the parameter of one of its copies.
+        labels: the classes; empty if parameters are numbers.
+        originals: whether a row is the original of its orbit; None if orbits have no original.
         start, end: rows of each pair.
         columns: features of each pair's parameter [pairs, k].
-        values: the parameter of each pair, in units of its range; empty where parameters are classes.
-        kinds: number of the step of each pair in `r_translate`; empty where there are more than MOST_VALUES.
+        values: the parameter of each pair, in units of its range; empty if parameters are classes.
+        kinds: number of the step of each pair in `r_translate`; empty if there are more than MOST_VALUES.
     """
 
     raw: Floats
@@ -57,7 +57,10 @@ class Paired:
 
 
 def pair_changes(level: Floats, start: Ints, end: Ints, originals: NDArray[np.bool_] | None) -> Floats:
-    """The number of each pair, from numbers `level` of rows: their difference, or with originals the copy's number."""
+    """Return the parameter of each pair from numbers `level` of rows.
+
+    It is their difference, or with originals the copy's number.
+    """
     return level[end] if originals is not None else level[end] - level[start]
 
 
@@ -67,7 +70,7 @@ def read_pairs(raw: Floats, orbits: Any, parameters: Any, base: Any, rotation: A
     single = np.flatnonzero(np.bincount(orbit) == 1)
     if len(single):
         row = int(np.flatnonzero(orbit == single[0])[0])
-        raise ValueError(f"Orbit {orbit_names[single[0]]!r} has one row, {row}; a change takes two or more.")
+        raise ValueError(f"Orbit {orbit_names[single[0]]!r} has one row, {row}; a change needs two or more.")
     fold = np.empty(len(orbit), dtype=np.int64)
     for number, (_, _, test) in enumerate(rotation):
         fold[test] = number
@@ -83,10 +86,10 @@ def read_pairs(raw: Floats, orbits: Any, parameters: Any, base: Any, rotation: A
     else:
         span = float(np.ptp(pair_changes(level, start, end, originals)))
         if span == 0:
-            raise ValueError("parameters are the same in all rows of each orbit; there is nothing to read or predict.")
+            raise ValueError("parameters are the same in all rows of each orbit. They must differ within an orbit.")
         level = level / span
         values = pair_changes(level, start, end, originals)
-        # Equal differences of different levels differ by rounding.
+        # Round, since equal differences of different levels differ by rounding errors.
         different, kinds = np.unique(np.round(values, 9), return_inverse=True)
         if len(different) <= MOST_VALUES:
             columns = np.eye(len(different))[kinds]
@@ -101,11 +104,11 @@ def read_pairs(raw: Floats, orbits: Any, parameters: Any, base: Any, rotation: A
 
 
 def _originals(base: Any, orbit: Ints, names: Sequence[Any]) -> NDArray[np.bool_]:
-    """Whether a row is the original of its orbit; ValueError where an orbit has none, or two."""
+    """Return whether a row is the original of its orbit; raise ValueError if an orbit has no original or several."""
     values = read_entries("base", base, len(orbit))
     for row, value in enumerate(values):
         if value not in (True, False):
-            raise ValueError(f"base must be true of an original and false of a copy; row {row} has {value!r}.")
+            raise ValueError(f"base must be true for an original and false for a copy; row {row} has {value!r}.")
     originals = np.array(values, dtype=bool)
     counts = np.bincount(orbit[originals], minlength=len(names))
     wrong = np.flatnonzero(counts != 1)
@@ -115,7 +118,7 @@ def _originals(base: Any, orbit: Ints, names: Sequence[Any]) -> NDArray[np.bool_
 
 
 def _levels(parameters: Any, orbit: Ints, originals: NDArray[np.bool_] | None) -> tuple[Floats, NDArray[Any]]:
-    """The parameter of each row, or the number of its class; and the classes, none where parameters are numbers."""
+    """Return the parameter of each row, or the number of its class; and the classes, none if parameters are numbers."""
     entries = read_entries("parameters", parameters, len(orbit))
     if originals is not None:
         copies = np.flatnonzero(~originals)
@@ -130,7 +133,7 @@ def _levels(parameters: Any, orbit: Ints, originals: NDArray[np.bool_] | None) -
 
 
 def _pairs(orbit: Ints, originals: NDArray[np.bool_] | None, seed: int) -> tuple[Ints, Ints]:
-    """Rows at the start and at the end of each pair; an even part of them where there are more than MOST_PAIRS."""
+    """Return the rows at the start and at the end of each pair; an even part of them above MOST_PAIRS."""
     rng, place = np.random.default_rng(seed), np.argsort(orbit, kind="stable")
     starts, ends = [], []
     for rows in np.split(place, np.cumsum(np.bincount(orbit))[:-1]):
@@ -142,12 +145,12 @@ def _pairs(orbit: Ints, originals: NDArray[np.bool_] | None, seed: int) -> tuple
             ends.append(rows[~originals[rows]])
             starts.append(np.repeat(rows[originals[rows]], len(ends[-1])))
     start, end = np.concatenate(starts), np.concatenate(ends)
-    # Evenly from all orbits, and in random order, so that landmarks are of all kinds.
+    # Evenly from all orbits, and in random order, so that landmarks cover all orbits.
     order = np.lexsort((rng.random(len(start)), orbit[start]))
     most = MOST_PAIRS // 2 if originals is None else MOST_PAIRS
     order = rng.permutation(order[np.linspace(0, len(order) - 1, min(len(order), most)).astype(int)])
     start, end = start[order], end[order]
-    # Both directions of each two rows are present, so that z and z′ alone are equally informative.
+    # Both directions of each pair of rows are present, so that z and z′ alone are equally informative.
     return (np.concatenate([start, end]), np.concatenate([end, start])) if originals is None else (start, end)
 
 
@@ -155,12 +158,12 @@ def _pairs(orbit: Ints, originals: NDArray[np.bool_] | None, seed: int) -> tuple
 class PairFold:
     """The training, validation and test pairs of one fold, and their features.
 
-    Closed forms see coordinates in the span of the training rows, and in one more column the distance of a row from the
-    span: this keeps all distances from training rows, so that predictions are the same, at less cost.
+    Closed forms use coordinates in the span of the training rows, and one more column with the distance of a row from
+    the span: this preserves all distances from training rows, so that predictions are equal, at lower cost.
 
     Attributes:
         parts: numbers of the training, validation and test pairs.
-        x: coordinates of embeddings; `dim` is the number of dimensions that they stand for.
+        x: coordinates of embeddings; `dim` is the number of dimensions that they represent.
         outside: mean of |z′ − z|² outside of the span over the validation pairs.
     """
 
@@ -189,29 +192,29 @@ class PairFold:
         return np.hstack([inside, np.sqrt(np.maximum(outside, 0.0))[:, None]])
 
     def both(self, pairs: Ints) -> Floats:
-        """z and z′ side by side."""
+        """Return z and z′ in one row per pair."""
         return np.hstack([self.x[self.data.start[pairs]], self.x[self.data.end[pairs]]])
 
     def difference(self, pairs: Ints) -> Floats:
-        """The coordinates of z′ − z."""
+        """Return the coordinates of z′ − z."""
         return self._coordinates(self.data.z[self.data.end[pairs]] - self.data.z[self.data.start[pairs]])
 
     def steps(self, pairs: Ints) -> Floats:
-        """z′ − z within the span, the only part that can be predicted."""
+        """Return z′ − z within the span, the only part that can be predicted."""
         inside = self.x if self._basis is None else self.x[:, :-1]
         steps: Floats = inside[self.data.end[pairs]] - inside[self.data.start[pairs]]
         return steps
 
     def whole(self, steps: Floats) -> Floats:
-        """Steps within the span in the dimensions of z."""
+        """Return steps within the span, in the dimensions of z."""
         return steps if self._basis is None else steps @ self._basis.T
 
     def weighted(self, pairs: Ints) -> Floats:
-        """Features of the parameter, whose total variance in training equals that of z."""
+        """Return features of the parameter, scaled so that their total variance in training equals z's."""
         return self.data.columns[pairs] * self._weight
 
     def products(self, pairs: Ints) -> Floats:
-        """Products of P and P² with principal components of z; none where parameters are classes."""
+        """Return products of P and P² with principal components of z; none if parameters are classes."""
         columns = [np.empty((len(pairs), 0))]
         for power in (self.data.values, np.square(self.data.values)) if len(self.data.values) else ():
             offset, scale = power[self.parts[0]].mean(), float(power[self.parts[0]].std()) or 1.0
@@ -220,7 +223,7 @@ class PairFold:
 
 
 class Trials:
-    """Squared errors of all pairs [states, pairs] of each probe, and as "best" of the best by validation per fold.
+    """Squared errors of all pairs [states, pairs] for each probe, and as "best" for the best by validation per fold.
 
     A fold is identified by its test pairs.
     """
@@ -230,12 +233,12 @@ class Trials:
         self._least: dict[int, float] = {}
 
     def enter(self, name: str, pairs: Ints, errors: Floats, loss: float) -> bool:
-        """Enter errors [states, pairs] of a probe on the pairs of a fold; whether it is the best of the fold so far."""
+        """Record errors [states, pairs] of a probe on the pairs of a fold; return whether it is the best so far."""
         self.errors[name][:, pairs] = errors
         return self.choose(pairs, errors, loss)
 
     def choose(self, pairs: Ints, errors: Floats, loss: float) -> bool:
-        """Take errors as the best of a fold where they validate better than all before; whether they do."""
+        """Record errors as the best of a fold if they validate better than all before; return whether they do."""
         best = loss < self._least.get(int(pairs[0]), np.inf)
         if best:
             self._least[int(pairs[0])] = loss
@@ -253,12 +256,12 @@ class ProbeSettings:
 
     @property
     def states(self) -> int:
-        """Number of random states that scores are averaged over."""
+        """Return the number of random states that scores are averaged over."""
         return STATES if {"slp", "mlp"} & set(self.probes) else 1
 
 
 def means_by(codes: Ints, values: Floats) -> Floats:
-    """Means of the rows of values [m, targets] with each code, [codes, targets]."""
+    """Return means of the rows of values [m, targets] with each code, [codes, targets]."""
     order = np.argsort(codes, kind="stable")
     places = np.searchsorted(codes[order], np.arange(int(codes.max()) + 1))
     means: Floats = np.add.reduceat(values[order], places, axis=0) / np.bincount(codes)[:, None]
@@ -270,10 +273,10 @@ class Starts:
     """Predictions of a probe for test pairs from z alone, each with its loss on the validation pairs.
 
     Attributes:
-        start, end: numbers of the rows of each pair [m] among those where pairs start; those of `end` are right where
-            there are no originals.
-        steps: z′ − z within the span, of pairs that start in a row [rows, coordinates].
-        values: P of pairs that start in a row [rows].
+        start, end: numbers of the rows of each pair [m] among those where pairs start; `end` is valid only if there are
+            no originals.
+        steps: z′ − z within the span, for pairs that start in a row [rows, coordinates].
+        values: P for pairs that start in a row [rows].
         levels: the level of a row [rows].
     """
 
@@ -285,7 +288,7 @@ class Starts:
 
 
 def _from_start(fold: PairFold, name: str) -> Starts:
-    """Fit a closed form to z alone, with zeros for values where parameters are classes.
+    """Fit a closed form to z alone, with zeros for values if parameters are classes.
 
     Fitting the mean target of each start row is equivalent to fitting the targets of all pairs, and costs much less.
     """
@@ -318,7 +321,7 @@ def _from_start(fold: PairFold, name: str) -> Starts:
 def fitted_starts(
     data: Paired, rotation: Sequence[tuple[Ints, Ints, Ints]], settings: ProbeSettings
 ) -> tuple[list[PairFold], list[dict[str, Starts]]]:
-    """The folds, and the predictions of each closed form in each from z alone."""
+    """Return the folds, and the predictions from z alone of each closed form in each fold."""
     parts = [PairFold(data, rows) for rows in rotation]
     closed = [name for name in settings.probes if name not in ("slp", "mlp")]
     return parts, [{name: _from_start(fold, name) for name in closed} for fold in parts]

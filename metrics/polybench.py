@@ -1,9 +1,9 @@
 """PolyBench: accuracy on multiple-choice questions about overlapping sounds, in seven tasks.
 
-A model hears a clip and reads a question with 2 to 26 options; its answer is raw text. `match_answer` reads the text by
-fixed rules: its last conclusion counts; a text without an option is *unparsed*. An unparsed answer is wrong, is
-counted, and is never replaced by a draw. Every share stands beside scores without listening: chance (1/k of k options),
-the best constant text (`majority`) and the best constant position.
+A model gets a clip and a question with 2 to 26 options, and answers in text. `match_answer` reads the text by fixed
+rules: its last conclusion counts; a text that names no option is *unparsed*. An unparsed answer counts as wrong, is
+reported, and is never replaced by a random option. Every share is reported with scores without listening: chance (1/k
+for k options), the best constant text (`majority`) and the best constant position.
 
 A *group* is a cluster of dependent questions: the questions of one recording, or the k twins of one scene, whose
 answers differ only because labels changed places. Intervals resample groups; `groups_right` is the strict score, all
@@ -77,64 +77,64 @@ def polybench(
     parsed: bool = False,
     return_scores: bool = False,
 ) -> dict[str, Any]:
-    """Return how many of n questions are answered rightly, by m answers.
+    """Return the share of n questions answered correctly, from m answers.
 
-    - `predictions` [m]: the texts that a model gave, read by `match_answer`; with `parsed` the positions of the options
-      instead, from 0, as numbers or texts, where -1, None or an empty text is an unparsed answer;
+    - `predictions` [m]: the model's texts, read by `match_answer`; with `parsed` the positions of the options instead,
+      from 0, as numbers or texts; -1, None or an empty text is an unparsed answer;
     - `references` [m]: the right answers, each exactly once among its options; `options` [m]: 2 to 26 texts each, in
       the order shown; `tasks` [m]: names of TASKS. Options of concurrency are Yes and No;
-    - `ids` [m]: answers of one id are to one question whose options were shown in several orders. By default each
-      answer is to a question of its own. A question counts once, each of its R answers by 1/R; counts are of answers;
-    - `groups` [m]: questions that share one are not independent; by default each question is its own;
-    - `polarity` [m]: for concurrency the meaning of "Yes", one of POLARITIES; by default, and where empty, "overlap".
+    - `ids` [m]: answers with the same id belong to one question whose options were shown in several orders. By default
+      each answer has its own question. A question counts once, each of its R answers by 1/R; counts are of answers;
+    - `groups` [m]: questions of one group are not independent; by default each question is its own;
+    - `polarity` [m]: for concurrency the meaning of "Yes", one of POLARITIES; by default, and if empty, "overlap".
       Entries of other tasks are ignored;
     - `polyphony`, `sources`, `templates` [m]: texts or integers; `overlap` [m]: seconds, or None.
 
-    Numbers, of all questions:
+    Numbers over all questions:
 
     - `accuracy`: the mean over the tasks present, without replaced ones (REPLACED); `accuracy_micro`: the mean over all
       questions; `chance`, `majority`, `best_position`, `macro_f1`, `weighted_f1`: means over the same tasks as the
       accuracy, see below; `adjusted`: (accuracy - chance) / (1 - chance); `n` questions, `answers` m;
-    - `unparsed`: answers that name no option, refusals included; `refused`: refusals; `accuracy_parsed`: share of right
-      answers among the parsed ones, None where there are none;
-    - by name of a task its accuracy, and `chance_NAME`, `majority_NAME`, `macro_f1_NAME`, `groups_right_NAME` likewise;
-    - `groups_right`: share of groups of which every answer is right, `groups_right_chance`: the mean of Π 1/k over
-      their answers, `groups`: their number; all over the tasks of the accuracy; None without groups;
-    - with several orders, else None: `correctness`: share of right answers, `consistency`: share of pairs of orders
-      with the same option's text, `all_orders_right`: share of questions right in every order; each a mean over the
-      questions with two orders or more. Sources: arXiv 2510.04584 for the first two. `consistency_chance` and
-      `all_orders_right_chance`: of draws, 1/k and Π 1/k;
-    - `position_distance`: ½ Σ |p − e|, p being the share of each position among the chosen options, and e the expected
-      share without a habit: the mean of 1/k. None where nothing was parsed;
+    - `unparsed`: answers that name no option, refusals included; `refused`: refusals; `accuracy_parsed`: share of
+      correct answers among the parsed ones, None if there are none;
+    - by task name its accuracy, and `chance_NAME`, `majority_NAME`, `macro_f1_NAME`, `groups_right_NAME` too;
+    - `groups_right`: share of groups with every answer correct, `groups_right_chance`: the mean of Π 1/k over their
+      answers, `groups`: their number; all over the tasks of the accuracy; None without groups;
+    - with several orders, else None: `correctness`: share of correct answers, `consistency`: share of pairs of orders
+      with the same option's text, `all_orders_right`: share of questions correct in every order; each is a mean over
+      the questions with two orders or more. Sources: arXiv 2510.04584 for the first two. `consistency_chance` and
+      `all_orders_right_chance`: their values for random options, 1/k and Π 1/k;
+    - `position_distance`: ½ Σ |p − e|, with p the share of each position among the chosen options, and e the expected
+      share without a habit: the mean of 1/k. None if nothing was parsed;
     - for concurrency, with "overlap" as the positive state whatever the polarity, counts of answers: `tp`, `fp`, `tn`,
-      `fn`, `unparsed_overlap` and `unparsed_alone` (the states that were right), six that add up to its answers.
-      `sensitivity` = tp / (tp + fn + unparsed_overlap), `specificity` likewise, `balanced_accuracy` their mean, None
-      where a state does not occur; `f1` = 2 tp / (2 tp + fp + fn + unparsed_overlap); `mcc`: the correlation of states
-      (R_K of Gorodkin 2004, unparsed being a third; Matthews' where nothing is), 0 where it is not defined; `yes_rate`:
-      share of Yes among parsed answers. All None without the task.
+      `fn`, `unparsed_overlap` and `unparsed_alone` (by the true state), six that add up to its answers. `sensitivity` =
+      tp / (tp + fn + unparsed_overlap), `specificity` = tn / (tn + fp + unparsed_alone), `balanced_accuracy` their
+      mean, None if a state does not occur; `f1` = 2 tp / (2 tp + fp + fn + unparsed_overlap); `mcc`: the correlation of
+      states (R_K of Gorodkin 2004, with unparsed as a third state; Matthews' if nothing is), 0 if undefined;
+      `yes_rate`: share of Yes among parsed answers. All None without the task.
 
     Tables:
 
-    - `interval` of the accuracy, and `intervals` by name of accuracy_micro, the tasks and all other shares: 95 %, [low,
-      high], by RESAMPLES draws of entire groups with replacement: the expanded percentile interval (Hesterberg 2015),
-      whose level corrects for few groups. Where all groups are right, or all wrong, the bootstrap has no spread, and
-      the free end is Wilson's; of a single group the interval is [0, 1];
+    - `interval` of the accuracy, and `intervals` by name of accuracy_micro, the tasks and all other shares: 95 %,
+      [low, high], by RESAMPLES draws of entire groups with replacement: the expanded percentile interval (Hesterberg
+      2015), whose level corrects for few groups. If all groups are right, or all wrong, the bootstrap has no spread,
+      and the free end is Wilson's; for a single group the interval is [0, 1];
     - `by_task`: for each task n, answers, accuracy, interval, adjusted; `chance`: mean of 1/k; `majority`: accuracy of
       the best constant text; `best_position`: accuracy of the best constant position; `macro_f1`, `weighted_f1` over
-      the texts that are right answers (detection: over positions, since its texts all differ), where an unparsed answer
+      the texts that are right answers (detection: over positions, since its texts all differ); an unparsed answer
       lowers recall but no class's precision; unparsed, refused, accuracy_parsed; groups, groups_right,
       groups_right_chance, interval_groups_right; correctness, consistency, all_orders_right; position,
       position_distance;
     - `position`: the share of each letter among the chosen options;
     - `by_polyphony`, `by_source`, `by_template`: for each value the fields of a task up to accuracy_parsed, except F1;
-      majority and best_position are of the best of each task. `by_overlap`: likewise for "0" and for quartiles "1" to
-      "4" of longer overlaps, with `least` and `most` in s. Empty where not given.
+      majority and best_position are the best of each task. `by_overlap`: these fields for "0" and for quartiles "1" to
+      "4" of longer overlaps, with `least` and `most` in s. Empty if not given.
 
-    With return_scores, lists of n, in the order in which questions first occur: `scores`, weighted so that tasks weigh
-    the same, and whose mean is the accuracy (0 for replaced tasks); `scores_correct`: share of its orders that are
-    right. Lists of m: `choices`, positions, None where unparsed; `rules`, names of the rules that decided.
+    With return_scores, lists of n, in the order in which questions first occur: `scores`, weighted so that tasks count
+    equally and the mean is the accuracy (0 for replaced tasks); `scores_correct`: share of its orders that are right.
+    Lists of m: `choices`, positions, None where unparsed; `rules`, names of the rules that decided each answer.
 
-    Raises ValueError when lengths differ or are 0; a text is not a string; an answer is not exactly once among its
+    Raises ValueError when lengths differ or are 0; a text is not a string; a right answer is not exactly once among its
     options; options are fewer than 2 or more than 26; a task, or a polarity, is unknown; options of concurrency are not
     Yes and No; answers of one id disagree in the right answer, the set of options or any other property of the
     question; a position is not one of the options; overlap is not a number of seconds.
@@ -183,7 +183,7 @@ def polybench(
     result |= {"interval": None, "intervals": intervals, "by_task": table, "position": numbers["position"]}
     for name, key in (("by_polyphony", "polyphony"), ("by_source", "sources"), ("by_template", "templates")):
         labels = a.labels.get(key) or []
-        # Numbers in their order, then texts.
+        # Sorted numbers, then sorted texts.
         values = sorted(set(labels), key=lambda entry: (isinstance(entry, str), entry))
         masks = {str(value): np.array([entry == value for entry in labels]) for value in values}
         result[name] = {value: share_row(a, mask, draws) for value, mask in masks.items()}
@@ -208,7 +208,7 @@ Polybench = metric_class(
 
 # ----- scores
 def _f1(a: Questions, mask: Mask) -> dict[str, float]:
-    """F1 of each right answer's text as a class, or of its position, averaged."""
+    """Return the averaged F1 of each right answer's text as a class, or of its position."""
     rows = np.flatnonzero(mask[a.question])
     truth: list[Any] = [a.text[a.question[row]] for row in rows]
     taken: list[Any] = [a.text_taken[row] for row in rows]
@@ -225,8 +225,10 @@ def _f1(a: Questions, mask: Mask) -> dict[str, float]:
 
 
 def _states(a: Questions) -> tuple[dict[str, Any], dict[str, Pairs]]:
-    """Counts of answers about concurrency by the true and the stated state, the scores that follow, and the shares of
-    them that have an interval."""
+    """Return counts of answers about concurrency by true and stated state, scores from them, and ratios.
+
+    The ratios are the shares among these that have an interval.
+    """
     rows = np.flatnonzero(a.task[a.question] == TASKS.index("concurrency"))
     if not len(rows):
         return {}, {}
@@ -245,7 +247,7 @@ def _states(a: Questions) -> tuple[dict[str, Any], dict[str, Pairs]]:
             ratios[name] = [(sums_at(places, is_true & (said == state), a.n), sums_at(places, is_true, a.n))]
     if len(ratios) == 2:
         ratios["balanced_accuracy"] = [pair for pairs in ratios.values() for pair in pairs]
-    # R_K, unparsed being a third class.
+    # R_K, with unparsed as a third class.
     total, true, stated = counts.sum(), np.append(counts.sum(axis=1), 0), counts.sum(axis=0)
     spread = (total**2 - true @ true) * (total**2 - stated @ stated)
     f1 = 2 * tp + fp + fn + unparsed_overlap
@@ -259,7 +261,7 @@ def _states(a: Questions) -> tuple[dict[str, Any], dict[str, Pairs]]:
 
 
 def _by_overlap(a: Questions, draws: Intervals) -> dict[str, Any]:
-    """Questions without overlap, and quartiles of the others by its length."""
+    """Return scores of questions without overlap, and of quartiles of the others by its length."""
     if a.overlap is None:
         return {}
     bins = np.where(a.overlap == 0, 0, -1)
@@ -276,7 +278,7 @@ def _by_overlap(a: Questions, draws: Intervals) -> dict[str, Any]:
 
 
 VERSION = 3
-"""It rises with every change of code or constants that can change a number."""
+"""Increases with every change of code or constants that can change a number."""
 
 _QUESTIONS = {
     "counting": "how many kinds of sound there are",
@@ -290,7 +292,7 @@ _QUESTIONS = {
 
 
 def _task_measures(task: str, question: str) -> dict[str, Fields]:
-    """The measures of one task: its accuracy, and its references."""
+    """Return the measures of one task: its accuracy and its references."""
     heading, of = (
         ("longest event", "the longest event") if task == "duration_longest" else (task.replace("_", " "),) * 2
     )
@@ -311,21 +313,21 @@ def _task_measures(task: str, question: str) -> dict[str, Fields]:
 MEASURES = {
     "accuracy": share(
         "PolyBench",
-        "share of questions answered correctly, the mean over the tasks; counting together and the "
-        "longest event stand in it for counting and duration where they are asked",
+        "share of questions answered correctly, the mean over the tasks; if asked, counting together and the longest "
+        "event replace counting and duration in it",
         null="chance",
         column="score",
-        outside="questions of a task that has fewer of them weigh more, so that tasks weigh the same",
+        outside="questions of a task with fewer questions weigh more, so that tasks weigh the same",
     ),
     "accuracy_micro": share(
         "accuracy of all questions",
-        "share of questions answered correctly, each counting the same",
+        "share of questions answered correctly, each counting equally",
         column="score_correct",
         shown=False,
     ),
     "adjusted": {
         "heading": "above chance",
-        "meaning": "accuracy, 0 being chance and 1 everything right: (accuracy − chance) / (1 − chance)",
+        "meaning": "accuracy rescaled so that chance is 0 and all correct is 1: (accuracy − chance) / (1 − chance)",
         "range": (-25.0, 1.0),
         "shown": False,
     },
@@ -340,11 +342,11 @@ MEASURES = {
     ),
     "macro_f1": share(
         "macro F1",
-        "F1 of each right answer as a class, the mean over the answers of a task, then over the tasks; of "
-        "detection over positions",
+        "F1 of each right answer as a class, the mean over the answers of a task, then over the tasks; for detection, "
+        "over positions",
         shown=False,
     ),
-    "weighted_f1": share("weighted F1", "the same, answers weighing as often as they are right", shown=False),
+    "weighted_f1": share("weighted F1", "macro F1 with answers weighted by how often they are right", shown=False),
     "n": count("questions", "number of questions", 0.0),
     **ANSWER_MEASURES,
 }
@@ -363,34 +365,33 @@ MEASURES |= {
         shown=False,
     ),
     **ORDER_MEASURES,
-    "tp": count("true overlaps", "number of answers about concurrency that say overlap where there is one", 0.0),
-    "fp": count("false overlaps", "number of answers about concurrency that say overlap where there is none", 0.0),
-    "tn": count("true alone", "number of answers about concurrency that say alone where nothing overlaps", 0.0),
-    "fn": count("false alone", "number of answers about concurrency that say alone where something overlaps", 0.0),
+    "tp": count("true overlaps", "number of answers about concurrency that say overlap when there is one", 0.0),
+    "fp": count("false overlaps", "number of answers about concurrency that say overlap when there is none", 0.0),
+    "tn": count("true alone", "number of answers about concurrency that say alone when nothing overlaps", 0.0),
+    "fn": count("false alone", "number of answers about concurrency that say alone when something overlaps", 0.0),
     "unparsed_overlap": count(
-        "unparsed where overlap is right",
-        "number of answers about concurrency that say neither where something overlaps",
+        "unparsed when overlap is right",
+        "number of answers about concurrency that say neither when something overlaps",
         0.0,
     ),
     "unparsed_alone": count(
-        "unparsed where alone is right",
-        "number of answers about concurrency that say neither where nothing overlaps",
+        "unparsed when alone is right",
+        "number of answers about concurrency that say neither when nothing overlaps",
         0.0,
     ),
     "sensitivity": share(
-        "sensitivity", "share of answers about concurrency that are right where something overlaps", shown=False
+        "sensitivity", "share of answers about concurrency that are right when something overlaps", shown=False
     ),
     "specificity": share(
-        "specificity", "share of answers about concurrency that are right where nothing overlaps", shown=False
+        "specificity", "share of answers about concurrency that are right when nothing overlaps", shown=False
     ),
     "balanced_accuracy": share(
         "balanced accuracy of concurrency", "mean of sensitivity and specificity: ½ without listening", shown=False
     ),
-    "f1": share("F1 of overlap", "F1 of answers about concurrency, overlap being the class", shown=False),
+    "f1": share("F1 of overlap", "F1 of answers about concurrency, with overlap as the class", shown=False),
     "mcc": {
         "heading": "correlation of states",
-        "meaning": "Matthews' correlation of answers about concurrency with what is right, unparsed being a third "
-        "state",
+        "meaning": "Matthews' correlation of answers about concurrency with the truth, with unparsed as a third state",
         "range": (-1.0, 1.0),
         "shown": False,
     },
@@ -398,7 +399,7 @@ MEASURES |= {
         "share of Yes", "share of Yes among the answers about concurrency that name an option", shown=False
     ),
 }
-"""The description of each number of `polybench`, by name, the score first."""
+"""Description of each number that `polybench` returns, by name, the score first."""
 
 
 def embedding_match(
@@ -406,14 +407,15 @@ def embedding_match(
 ) -> list[int]:
     """Return the position of the option that is most similar to each complete answer, by sentence embeddings.
 
-    This is how arXiv 2603.05128 matches, by NV-Embed-v2. It never abstains: a refusal, a lone letter or an empty text
-    gets the nearest option too, of equal ones the first. So it is not a score here, but may stand beside one:
+    arXiv 2603.05128 matches this way, with NV-Embed-v2. It never abstains: a refusal, a lone letter or an empty text
+    gets the nearest option too, and the first of equal ones. So it is not a score here, but can be reported with one:
     `polybench` with ``parsed=True`` takes the positions.
 
     Args:
-        texts: m answers, as the model gave them.
+        texts: m answers, unchanged.
         options: m lists of texts.
-        embed: n different texts to vectors [n, d] of any length; cosines are compared, and a cosine with zeros is 0.
+        embed: maps n different texts to vectors [n, d] of any length; cosines are compared, and a cosine with zeros is
+            0.
 
     >>> def embed(texts):
     ...     return np.array([[text.count("dog"), text.count("rain")] for text in texts], float)

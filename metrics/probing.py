@@ -1,4 +1,4 @@
-"""Probes of embeddings: closed forms and networks, their fits and the scores of their errors."""
+"""Probes of embeddings: closed forms and networks, how they are fitted, and scores of their errors."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -11,47 +11,47 @@ PROBES = ("ridge", "kernel", "slp", "mlp")
 """`ridge` and `kernel` are closed forms; `slp`, one linear layer, and `mlp` are the probes of arXiv 2505.06224."""
 
 PENALTIES = np.logspace(-2, 6, 17)
-"""Penalties of ridge for validation to choose from; features have a mean variance of 1."""
+"""Penalties of ridge that validation chooses from; features have a mean variance of 1."""
 
 KERNEL_PENALTIES = np.logspace(-6, 1, 15)
 KERNEL_WIDTHS = (4.0, 1.0, 0.25)
 """Squared widths of the Gaussian kernel, in median squared distances of training rows."""
 
 LANDMARKS = 512
-"""Training rows that span the functions of the kernel probe (Nyström's method): with no more rows than that it is
-kernel ridge regression itself, with more its cost stays linear in them."""
+"""Training rows that span the functions of the kernel probe (Nyström's method). With at most this many rows it is exact
+kernel ridge regression; with more, its cost grows linearly."""
 
 HIDDEN = (512, 256)
 EPOCHS, PATIENT_EPOCHS, BATCH_ROWS, LEARNING_RATE, DECAY = 100, 10, 32, 1e-3, 1e-3
 STATES = 3
-"""Layers of the MLP, and how `slp` and `mlp` are trained: Adam, early stop by validation, means of three random states
-(arXiv 2505.06224, section IV; its code for epochs and patience)."""
+"""Layers of the MLP and random states; `slp` and `mlp` are trained by Adam with early stopping on validation, and
+averaged over the states (arXiv 2505.06224, section IV; its code for epochs and patience)."""
 
 ROWS_AT_ONCE = 4_096
-"""Rows that are centred at a time."""
+"""Rows centred at a time."""
 
 SHUFFLES = 5
-"""Permutations of the labels whose mean score is the null; 1 where probes are trained by gradient descent."""
+"""Permutations of the labels whose mean score is the null; 1 if probes are trained by gradient descent."""
 
 
 def probe_names(probes: str | Sequence[str]) -> tuple[str, ...]:
-    """The probes in the order of PROBES, or ValueError."""
+    """Return the probes in the order of PROBES, or raise ValueError."""
     names = (probes,) if isinstance(probes, str) else tuple(probes)
     for name in names:
         if name not in PROBES:
             raise ValueError(
-                f"probes has {name!r}, not one of {PROBES}. Did you mean {nearest_name(str(name), PROBES)!r}?"
+                f"probes has {name!r}; it must be one of {PROBES}. Did you mean {nearest_name(str(name), PROBES)!r}?"
             )
     if not names:
-        raise ValueError(f"probes must name one or more of {PROBES}; it is empty.")
+        raise ValueError(f"probes is empty; it must name one or more of {PROBES}.")
     return tuple(name for name in PROBES if name in names)
 
 
 def standardised_rows(z: Floats) -> Floats:
-    """Embeddings [n, dim] centred, and divided by the root of their mean variance; zeros where all are equal.
+    """Return embeddings [n, dim] centred and divided by the root of their mean variance; zeros if all are equal.
 
-    No score of a closed form depends on this: it keeps a large mean from costing digits, and the rounding of a constant
-    encoder from passing for knowledge.
+    No score of a closed form depends on this. It prevents a large mean from costing precision, and rounding errors of a
+    constant encoder from looking like knowledge.
     """
     centred = z - z.mean(axis=0)
     if np.abs(centred).max() <= ROUNDING * np.abs(z).max():
@@ -61,15 +61,15 @@ def standardised_rows(z: Floats) -> Floats:
 
 
 def row_parts(count: int) -> list[slice]:
-    """Rows in parts: a copy of very many at once would be the largest of all arrays."""
+    """Return slices of rows, since a copy of very many rows would be the largest array."""
     return [slice(row, row + ROWS_AT_ONCE) for row in range(0, count, ROWS_AT_ONCE)]
 
 
 class Ridge:
     """Ridge regression of y [n, targets] on x [n, dim] for all penalties, from one eigendecomposition.
 
-    Features are centred, and divided by one number, the root of their mean variance over `dim` dimensions (0: they are
-    not divided): so the fit depends on neither their unit nor their basis.
+    Features are centred and divided by one number, the root of their mean variance over `dim` dimensions (0: not
+    divided), so the fit depends on neither their unit nor their basis.
     """
 
     def __init__(self, x: Floats, y: Floats, penalties: Floats, dim: int) -> None:
@@ -79,9 +79,9 @@ class Ridge:
             centred = (self._scaled(x[part]) for part in row_parts(len(x)))
             self._scale = float(np.sqrt(sum(np.einsum("ij,ij->", rows, rows) for rows in centred) / (len(x) * dim)))
         if self._scale <= ROUNDING * max(x.max(), -x.min()):
-            self._scale = np.inf  # makes zeros of equal values
+            self._scale = np.inf  # turns equal values into zeros
         if len(x) < x.shape[1]:
-            # Eigenvectors of the rows stand for those of the columns times the root of their value.
+            # Eigenvectors of the rows give the eigenvectors of the columns, times the root of their eigenvalue.
             rows = self._scaled(x)
             values, vectors = np.linalg.eigh(rows @ rows.T)
             self._basis = rows.T @ vectors
@@ -91,20 +91,23 @@ class Ridge:
             for part in row_parts(len(x)):
                 rows = self._scaled(x[part])
                 gram += rows.T @ rows
-                # The columns sum to 0, so that y need not be centred.
+                # The columns sum to 0, so y does not need to be centred.
                 crossed += rows.T @ y[part]
             values, self._basis = np.linalg.eigh(gram)
             self._coefficients = self._basis.T @ crossed
         self._divisors = np.clip(values, 0.0, None)
 
     def predict(self, x: Floats, penalties: Floats) -> Floats:
-        """Predictions [m, targets] with a penalty for each target."""
+        """Return predictions [m, targets] with a penalty for each target."""
         weights: Floats = self._coefficients / (self._divisors[:, None] + penalties)
         predictions: Floats = self._projected(x) @ weights + self._offset
         return predictions
 
     def losses(self, x: Floats, y: Floats, groups: Sequence[int]) -> Floats:
-        """Mean squared error on other rows, [penalties, groups], of groups of so many targets each."""
+        """Return the mean squared error on other rows, [penalties, groups].
+
+        `groups` are numbers of consecutive targets.
+        """
         projected, residual = self._projected(x), y - self._offset
         # |A D C − Y|² for each diagonal D, from products that do not depend on D.
         gram, crossed = projected.T @ projected, projected.T @ residual
@@ -130,9 +133,9 @@ class Ridge:
 
 
 class Kernel(Ridge):
-    """The same on the functions of a Gaussian kernel that some training rows, the landmarks, span.
+    """Ridge regression on the functions spanned by a Gaussian kernel at some training rows, the landmarks.
 
-    In place of features it takes squared distances from the landmarks [n, landmarks], which serve all widths.
+    Its inputs are squared distances from the landmarks [n, landmarks], which serve all widths.
     """
 
     def __init__(self, between: Floats, distances: Floats, y: Floats, width: float) -> None:
@@ -140,7 +143,7 @@ class Kernel(Ridge):
         self._width = 2 * width * (median or 1.0)
         kernel = np.exp(-between / self._width)
         if len(distances) > len(between):
-            # Nyström's method is approximate, so the small term that makes the kernel invertible does not matter.
+            # Nyström's method is approximate, so adding a small term to make the kernel invertible is harmless.
             self._map = np.linalg.inv(np.linalg.cholesky(kernel + 1e-8 * np.eye(len(kernel)))).T
         else:
             values, vectors = np.linalg.eigh(kernel)
@@ -160,7 +163,7 @@ class Kernel(Ridge):
 
 
 def squared_distances(x: Floats, y: Floats) -> Floats:
-    """Return the squared distance of each row of x from each of y."""
+    """Return the squared distance of each row of x from each row of y."""
     distances: Floats = x @ (-2 * y).T
     distances += np.einsum("ij,ij->i", x, x)[:, None]
     distances += np.einsum("ij,ij->i", y, y)
@@ -168,7 +171,7 @@ def squared_distances(x: Floats, y: Floats) -> Floats:
 
 
 Part = tuple[Floats, Floats]
-"""Features [n, dim] and targets [n, targets]."""
+"""Features [n, dim] and targets [n, targets] of some rows."""
 
 
 def fit_probe(
@@ -183,9 +186,9 @@ def fit_probe(
 ) -> tuple[Floats, Floats]:
     """Fit a probe; return its predictions for x, [m, targets], and its mean squared errors on the validation rows.
 
-    `groups` of so many targets each are fitted each for itself, with its own penalty, and have an error each,
-    [groups]; by default all targets are one group. `dim` is the number of dimensions that the features stand for, where
-    it is more than their columns. `seed` and `scaled` are of `slp` and `mlp`.
+    `groups` are numbers of consecutive targets; each group is fitted separately, with its own penalty, and has its own
+    error, [groups]; by default all targets are one group. `dim` is the number of dimensions that the features
+    represent, if it is more than their columns. `seed` and `scaled` apply to `slp` and `mlp`.
     """
     groups = groups or (train[1].shape[1],)
     if name in ("slp", "mlp"):
@@ -210,8 +213,10 @@ def fit_probe(
 def train_probe(
     hidden: Sequence[int], train: Part, validation: Part, x: Floats, seed: int, scaled: bool, groups: Sequence[int]
 ) -> tuple[Floats, Floats]:
-    """The paper's probes by gradient descent on the squared error; with `scaled`, of features and targets scaled as
-    the features of `Ridge` are."""
+    """Train one of the paper's probes by gradient descent on the squared error.
+
+    With `scaled`, features and targets are scaled as in `Ridge`.
+    """
     if len(groups) > 1:
         ends = np.cumsum(groups)[:-1]
         parts = zip(np.split(train[1], ends, axis=1), np.split(validation[1], ends, axis=1), strict=True)
@@ -244,7 +249,7 @@ def train_probe(
 
 
 def linear_layers(widths: Sequence[int]) -> Any:
-    """Linear layers from each width to the next, ReLU between them, as a module of torch."""
+    """Return linear layers from each width to the next, with ReLU between them, as a torch module."""
     import torch
 
     layers: list[torch.nn.Module] = []
@@ -254,10 +259,10 @@ def linear_layers(widths: Sequence[int]) -> Any:
 
 
 def descend(network: Any, loss: Callable[[Any, Any], Any], train: Any, held: Any, seed: int) -> float:
-    """Train a module of torch on inputs and targets; returns its least mean loss on the validation rows.
+    """Train a torch module on inputs and targets; return its smallest mean loss on the validation rows.
 
-    The weights of the epoch that validates best are copied, so that later epochs cannot alter them, and are the
-    module's at the end.
+    The weights of the epoch that validates best are copied, so that later epochs do not change them, and restored at
+    the end.
     """
     import torch
 
@@ -286,9 +291,9 @@ def descend(network: Any, loss: Callable[[Any, Any], Any], train: Any, held: Any
 
 # ----- fits and scores of probes
 def block_permutations(block: Ints, count: int, seed: int) -> list[Ints]:
-    """Rows whose labels replace each row's own: blocks permuted among blocks, and rows within each block.
+    """Return the rows whose labels replace each row's own: blocks permuted among blocks, and rows within each block.
 
-    Rows that share a block have labels of one block, or, where the blocks differ in size, of few.
+    Rows of one block get labels of one block, or of a few blocks if blocks differ in size.
     """
     rng, place = np.random.default_rng(seed), np.argsort(block, kind="stable")
     orders = []
@@ -302,9 +307,10 @@ def block_permutations(block: Ints, count: int, seed: int) -> list[Ints]:
 def fit_groups(
     name: str, train: Part, validation: Part, x: Floats, groups: Sequence[int], scaled: bool, seed: int, dim: int = 0
 ) -> tuple[list[Floats], Floats]:
-    """Predictions [states, m, targets] of each group of targets, and their errors on the validation rows [groups].
+    """Return predictions [states, m, targets] of each group of targets, and their errors on the validation rows
+    [groups].
 
-    Closed forms have one state. `slp` and `mlp` have STATES, but groups after the first, the shuffled ones, one.
+    Closed forms have one state. `slp` and `mlp` have STATES, but only one for the shuffled groups after the first.
     """
     predictions, losses = fit_probe(name, train, validation, x, seed, scaled, groups, dim)
     parts = [part[None] for part in np.split(predictions, np.cumsum(groups)[:-1], axis=1)]
@@ -317,7 +323,7 @@ def fit_groups(
 
 
 def ratio_scores(errors: Floats, reference: Floats) -> Floats:
-    """Linearised contributions to 1 − Σ errors/Σ reference, whose mean is exactly that; zeros without reference."""
+    """Return linearised contributions to 1 − Σ errors/Σ reference, exactly their mean; zeros without reference."""
     mean = float(reference.mean())
     if mean == 0:
         return np.zeros(len(errors))
@@ -327,11 +333,11 @@ def ratio_scores(errors: Floats, reference: Floats) -> Floats:
 
 
 def explained_share(errors: Floats, reference: Floats) -> float:
-    """1 − the mean of errors [states, n] over that of the reference [n]; 0 without reference."""
+    """Return 1 − the mean of errors [states, n] over the mean of the reference [n]; 0 without reference."""
     mean = float(reference.mean())
     return 1 - float(errors.mean()) / mean if mean else 0.0
 
 
 def state_spread(errors: Floats, reference: Floats) -> float:
-    """Standard deviation of the score over the states of errors [states, n]."""
+    """Return the standard deviation of the score over the states of errors [states, n]."""
     return float(np.std([explained_share(state, reference) for state in errors], ddof=1))

@@ -1,4 +1,4 @@
-"""The implementation that `polybench` and `audio_questions` share: questions read and checked, shares, intervals."""
+"""Shared implementation of `polybench` and `audio_questions`: reading questions, shares, intervals."""
 
 import functools
 import itertools
@@ -19,14 +19,14 @@ TASKS = (
     *("counting", "duration", "concurrency", "classification", "detection"),
     *("counting_together", "duration_longest"),
 )
-"""The five tasks of the paper, in its order; then the two that replace two of them and need a sense of time."""
+"""The five tasks of the paper, in its order; then two that replace two of them and require a sense of time."""
 
 REPLACED = {"counting": "counting_together", "duration": "duration_longest"}
-"""Tasks of the paper that statistics of a clip without time answer in part, each with its replacement in means over
-tasks where it is asked."""
+"""Tasks of the paper that time-independent statistics of a clip answer in part, each with the task that replaces it in
+means over tasks."""
 
 POLARITIES = ("overlap", "alone")
-"""The meaning of "Yes" in a question of concurrency: something overlaps the sound in question, or nothing does."""
+"""The meaning of "Yes" in a question of concurrency: something overlaps the sound, or nothing does."""
 
 RESAMPLES = 2000
 """Draws of the bootstrap."""
@@ -48,16 +48,16 @@ class Questions:
 
     Attributes:
         question: number of the question of each answer, [m].
-        place: position of the right option, [m]; choice: position of that taken, -1 where there is none, [m].
-        text_taken: the text of that taken, None where there is none, [m].
-        rules: the rule by which each was read, [m].
+        place: position of the right option, [m]; choice: position of the chosen one, -1 if there is none, [m].
+        text_taken: the text of the chosen option, None if there is none, [m].
+        rules: the rule that read each answer, [m].
         weight: 1/R of a question with R answers, [m].
-        task, group: numbers, [n], those of tasks in the order of `tasks`; has_groups: whether groups were given.
-        tasks: names, of `polybench` TASKS.
+        task, group: numbers, [n]; tasks are numbered in the order of `tasks`; has_groups: whether groups were given.
+        tasks: names, from `polybench` TASKS.
         text: the right answers, [n]; says_overlap: whether "Yes" means overlap, [n].
         k: number of options, [n].
         labels: groupings of the scores, [n] by name.
-        overlap: seconds, NaN where unknown, [n]; None where not given.
+        overlap: seconds, NaN where unknown, [n]; None if not given.
     """
 
     question: Ints
@@ -78,42 +78,44 @@ class Questions:
 
     @property
     def m(self) -> int:
-        """Number of answers."""
+        """Return the number of answers."""
         return len(self.question)
 
     @property
     def n(self) -> int:
-        """Number of questions."""
+        """Return the number of questions."""
         return len(self.task)
 
     @functools.cached_property
     def asked(self) -> dict[str, Mask]:
-        """The questions of each task that has any, [n]."""
+        """Return the questions of each task that has any, [n]."""
         masks = {task: self.task == place for place, task in enumerate(self.tasks)}
         return {task: mask for task, mask in masks.items() if mask.any()}
 
     @functools.cached_property
     def orders(self) -> Ints:
-        """Number of answers of each question, [n]."""
+        """Return the number of answers of each question, [n]."""
         counts: Ints = np.bincount(self.question, minlength=self.n)
         return counts
 
     @functools.cached_property
     def correct(self) -> Floats:
-        """The share of right answers of each question, [n]."""
+        """Return the share of correct answers of each question, [n]."""
         return sums_at(self.question, self.choice == self.place, self.n) / self.orders
 
     @property
     def choices(self) -> list[int | None]:
-        """The position that each answer takes, None where it takes none, [m]."""
+        """Return the position that each answer takes, None if it takes none, [m]."""
         return [None if choice < 0 else int(choice) for choice in self.choice]
 
 
 def read_questions(
     given: Mapping[str, Any], ids: Any, of_questions: Mapping[str, Any], parsed: bool, *, of_polybench: bool = True
 ) -> Questions:
-    """The answers, or ValueError; `of_polybench` says whether ``tasks`` of TASKS are given, or ``kinds`` of any names,
-    or none."""
+    """Read the questions and answers. Raises ValueError.
+
+    With `of_polybench`, ``tasks`` from TASKS are given; else ``kinds`` with any names, or none.
+    """
     missing = [name for name, values in given.items() if values is None]
     if missing:
         rest = ", ".join(name for name in given if name not in missing) or "nothing"
@@ -126,7 +128,7 @@ def read_questions(
     lengths = {name: len(values) for name, values in (columns | {"ids": names}).items()}
     if len(set(lengths.values())) > 1 or not names:
         shown = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise ValueError(f"There must be one entry for each answer, and one answer at least; got {shown}.")
+        raise ValueError(f"Every input needs one entry per answer, and at least one answer; got {shown}.")
     for name in {"groups", *_LABELS} & set(columns):
         columns[name] = _names_of(name, columns[name])
     tasks, of_tasks = columns.get("tasks", []), TASKS
@@ -142,7 +144,7 @@ def read_questions(
         if of_polybench and task not in TASKS:
             raise ValueError(f"tasks must be {', '.join(TASKS)}; row {row} has {task!r}.")
         if of_polybench and task == "concurrency" and sorted(map(folded_words, options)) != [("no",), ("yes",)]:
-            raise ValueError(f"Options of concurrency are Yes and No; row {row} has {options!r}.")
+            raise ValueError(f"Options of concurrency must be Yes and No; row {row} has {options!r}.")
         if of_polybench and (task != "concurrency" or polarity[row] in (None, "")):
             polarity[row] = "overlap"
         if of_polybench and polarity[row] not in POLARITIES:
@@ -169,12 +171,12 @@ def read_questions(
             if entries[row] != entries[place]:
                 what = "the set of options" if name == "options" else name
                 raise ValueError(
-                    f"Answers of one id are to one question; those of {names[row]!r} disagree in {what}: row {place} "
-                    f"has {entries[place]!r}, row {row} {entries[row]!r}."
+                    f"Answers with the same id belong to one question; those to {names[row]!r} disagree in {what}: "
+                    f"row {place} has {entries[place]!r}, row {row} has {entries[row]!r}."
                 )
     references, options = columns["references"], columns["options"]
     groups, overlap = columns.get("groups"), columns.get("overlap")
-    # By name, so that draws do not depend on the order of the rows.
+    # Sorted by name, so that draws do not depend on the order of the rows.
     keys = groups or (names if ids is not None else None)
     return Questions(
         question=question,
@@ -210,7 +212,7 @@ def _listed(name: str, values: Any) -> list[Any]:
 
 
 def _names_of(name: str, entries: Sequence[Any]) -> list[Any]:
-    """Texts and whole numbers."""
+    """Return entries as texts and whole numbers, or raise ValueError."""
     for row, entry in enumerate(entries):
         number = isinstance(entry, int | float) and not isinstance(entry, bool) and float(entry).is_integer()
         if not isinstance(entry, str) and not number:
@@ -219,19 +221,19 @@ def _names_of(name: str, entries: Sequence[Any]) -> list[Any]:
 
 
 def _option_texts(row: int, entry: Any, reference: Any) -> list[str]:
-    """The options of a row, or ValueError."""
+    """Return the options of a row, or raise ValueError."""
     texts = entry.tolist() if hasattr(entry, "tolist") else entry
     if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
-        raise ValueError(f"options must be a list of texts for each answer; row {row} has {entry!r}.")
+        raise ValueError(f"options must hold a list of texts per answer; row {row} has {entry!r}.")
     if not 2 <= len(texts) <= len(LETTERS):
-        raise ValueError(f"A question has 2 to {len(LETTERS)} options; row {row} has {len(texts)}: {texts!r}.")
+        raise ValueError(f"A question needs 2 to {len(LETTERS)} options; row {row} has {len(texts)}: {texts!r}.")
     if not isinstance(reference, str):
         raise ValueError(f"references must be texts; row {row} has {reference!r}.")
     count = list(texts).count(reference)
     if count != 1:
         times = "not" if count == 0 else f"{count} times"
         raise ValueError(
-            f"The right answer is once among its options; in row {row} {reference!r} is {times} in {texts!r}."
+            f"The right answer must occur once among its options; in row {row} {reference!r} is {times} in {texts!r}."
         )
     return list(texts)
 
@@ -254,24 +256,26 @@ def _position_given(row: int, entry: Any, options: Sequence[str]) -> int:
     except (TypeError, ValueError, OverflowError):
         exact = False
     if not exact or not -1 <= position < len(options):
-        raise ValueError(f"With parsed=True a prediction is 0 to {len(options) - 1}, or -1; row {row} has {entry!r}.")
+        raise ValueError(
+            f"With parsed=True a prediction must be 0 to {len(options) - 1}, or -1; row {row} has {entry!r}."
+        )
     return position
 
 
 def in_means(tasks: Iterable[str]) -> list[str]:
-    """The tasks that enter means over tasks: without those replaced by another of them."""
+    """Return the tasks that enter means over tasks: all but those replaced by another of them."""
     asked = list(tasks)
     return [task for task in asked if REPLACED.get(task) not in asked]
 
 
 def sums_at(places: Ints, values: Any, count: int = 0) -> Floats:
-    """Sums of values by place."""
+    """Return sums of values by index."""
     return np.bincount(places, values, minlength=count).astype(np.float64)
 
 
 # ----- shares
 def share_row(a: Questions, mask: Mask, draws: "Intervals | None" = None) -> dict[str, Any]:
-    """The accuracy on some questions, and its references without listening."""
+    """Return the accuracy on some questions, and its references without listening."""
     rows, n = mask[a.question], int(mask.sum())
     accuracy, chance = float(a.correct[mask].mean()), float((1 / a.k[mask]).mean())
     taken = rows & (a.choice >= 0)
@@ -301,12 +305,12 @@ def share_row(a: Questions, mask: Mask, draws: "Intervals | None" = None) -> dic
 
 
 def adjusted(accuracy: float, chance: float) -> float:
-    """An accuracy, 0 being chance and 1 everything right."""
+    """Return an accuracy rescaled so that chance is 0 and all correct is 1."""
     return (accuracy - chance) / (1 - chance)
 
 
 def shared_ratios(a: Questions, grouped: Mask) -> dict[str, Pairs]:
-    """The shares with an interval that all metrics of questions have: groups, of some questions, and orders."""
+    """Return the shares with intervals that all question metrics have: groups, over some questions, and orders."""
     ratios: dict[str, Pairs] = {"groups_right": [groups_right(a, grouped)]} if a.has_groups else {}
     if (a.orders > 1).any():
         several = (a.orders > 1).astype(np.float64)
@@ -315,7 +319,7 @@ def shared_ratios(a: Questions, grouped: Mask) -> dict[str, Pairs]:
 
 
 def shared_numbers(a: Questions, grouped: Mask, ratios: Mapping[str, Pairs]) -> dict[str, Any]:
-    """The numbers of all questions that all metrics of questions have, shares of groups over some; and the ratios."""
+    """Return the numbers that all question metrics have, with shares of groups over some questions, and the ratios."""
     everything = np.ones(a.n, bool)
     numbers = share_row(a, everything) | order_numbers(a, everything) | positions(a, np.ones(a.m, bool))
     if a.has_groups:
@@ -324,7 +328,7 @@ def shared_numbers(a: Questions, grouped: Mask, ratios: Mapping[str, Pairs]) -> 
 
 
 def groups_right(a: Questions, mask: Mask) -> tuple[Floats, Floats]:
-    """Whether all of some questions of a group are right, at its first question, and 1 there, [n] each."""
+    """Return whether all of a group's questions are right, at its first question, and 1 there, [n] each."""
     wrong = np.bincount(a.group[mask], a.correct[mask] < 1, minlength=a.group.max() + 1)
     first = np.flatnonzero(mask)[np.unique(a.group[mask], return_index=True)[1]]
     right, count = np.zeros(a.n), np.zeros(a.n)
@@ -334,14 +338,14 @@ def groups_right(a: Questions, mask: Mask) -> tuple[Floats, Floats]:
 
 
 def group_numbers(a: Questions, mask: Mask) -> dict[str, Any]:
-    """Number of groups, and the number right by chance."""
+    """Return the number of groups, and the number right by chance."""
     logarithms = np.bincount(a.group[mask], (a.orders * np.log(a.k))[mask], minlength=a.group.max() + 1)
     present = np.unique(a.group[mask])
     return {"groups": len(present), "groups_right_chance": float(np.exp(-logarithms[present]).mean())}
 
 
 def order_numbers(a: Questions, mask: Mask) -> dict[str, Any]:
-    """Scores of questions with several orders; empty where there are none."""
+    """Return the scores of questions with several orders; empty if there are none."""
     several = mask & (a.orders > 1)
     if not several.any():
         return {}
@@ -354,7 +358,7 @@ def order_numbers(a: Questions, mask: Mask) -> dict[str, Any]:
 
 
 def order_scores(a: Questions) -> dict[str, Floats]:
-    """Scores of orders for each question, [n]; consistency is 0 where there is only one order."""
+    """Return scores of orders for each question, [n]; consistency is 0 if there is only one order."""
     taken: list[list[str | None]] = [[] for _ in range(a.n)]
     for place, text in zip(a.question, a.text_taken, strict=True):
         taken[place].append(text)
@@ -366,7 +370,7 @@ def order_scores(a: Questions) -> dict[str, Floats]:
 
 
 def positions(a: Questions, rows: Mask) -> dict[str, Any]:
-    """Share of each position among the chosen options, and its distance from the share without a habit."""
+    """Return the share of each position among the chosen options, and its distance from the share without a habit."""
     taken = rows & (a.choice >= 0)
     options = a.k[a.question]
     weight, most = a.weight[taken], int(options[rows].max())
@@ -384,28 +388,27 @@ def positions(a: Questions, rows: Mask) -> dict[str, Any]:
 
 
 def mean_of_ratios(pairs: Pairs) -> float:
-    """The mean of the ratios Σ numerator / Σ denominator."""
+    """Return the mean of the ratios Σ numerator / Σ denominator."""
     return float(np.mean([numerator.sum() / denominator.sum() for numerator, denominator in pairs]))
 
 
 class Intervals:
-    """95 % intervals of means of ratios, all by the same draws of entire groups."""
+    """95 % intervals of means of ratios, all from the same draws of entire groups."""
 
     def __init__(self, group: Ints) -> None:
         self._group = group
         self._asked: list[tuple[Pairs, dict[str, Any], str]] = []
 
     def ask(self, pairs: Pairs, table: dict[str, Any], key: str) -> None:
-        """Have `fill` write the interval into a table."""
+        """Request an interval, which `fill` writes into a table."""
         table[key] = None
         self._asked.append((pairs, table, key))
 
     def fill(self) -> None:
-        """Draw, and write every interval that was asked for."""
+        """Draw groups, and write every requested interval."""
         columns = [column for pairs, _, _ in self._asked for pair in pairs for column in pair]
         sums = np.stack([sums_at(self._group, column) for column in columns], axis=1)
-        # As many groups as there are, drawn with replacement; in blocks, so that memory does not grow with their
-        # number.
+        # Draw as many groups as there are, with replacement, in blocks, so that memory does not grow with their number.
         rng, count, totals = np.random.default_rng(0), len(sums), []
         block = max(1, min(RESAMPLES, 2**22 // count))
         for start in range(0, RESAMPLES, block):
@@ -420,7 +423,7 @@ class Intervals:
 
 
 def _share_interval(value: float, sums: Floats, drawn: Floats) -> list[float]:
-    """The interval of a value, from alternating sums of numerators and denominators: over groups, and over draws."""
+    """Return the interval of a value, from alternating sums of numerators and denominators, over groups and draws."""
     count = int((sums[:, 1::2] > 0).any(axis=1).sum())
     if count == 1:
         return [0.0, 1.0]
@@ -430,8 +433,9 @@ def _share_interval(value: float, sums: Floats, drawn: Floats) -> list[float]:
     present = drawn[:, 1::2] > 0
     parts = np.divide(drawn[:, 0::2], drawn[:, 1::2], out=np.zeros(present.shape), where=present)
     means = parts.sum(axis=1)[present.any(axis=1)] / present.sum(axis=1)[present.any(axis=1)]
-    # The lower tail of the percentile interval of so many groups: Φ(−t √(G / (G − 1))), t Student's quantile, by
-    # Abramowitz and Stegun, 26.7.5; for 1 to 3 degrees of freedom the series is slightly, and negligibly, too short.
+    # The lower tail of the percentile interval for this number of groups: Φ(−t √(G / (G − 1))), with t Student's
+    # quantile, by Abramowitz and Stegun, 26.7.5; for 1 to 3 degrees of freedom the series is slightly, and negligibly,
+    # too short.
     z, df = _CERTAINTY, count - 1
     t = z + (z**3 + z) / (4 * df) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * df**2)
     level = 0.5 * math.erfc(t * math.sqrt(count / df) / math.sqrt(2))
@@ -444,14 +448,14 @@ ANSWER_MEASURES: Fields = {
     "answers": count("answers", "number of answers: a question has one in each order of its options", 0.0),
     "unparsed": {
         "heading": "unparsed",
-        "meaning": "number of answers that name no option, refusals among them; they are wrong",
+        "meaning": "number of answers that name no option, including refusals; they count as wrong",
         "range": (0.0, MOST),
         "digits": 0,
     },
     "refused": count("refused", "number of answers that are refusals", 0.0),
     "accuracy_parsed": share("accuracy of the parsed", "accuracy among the answers that name an option", shown=False),
 }
-"""The description of what `share_row` counts of answers, by name; see `MEASURES` of a metric."""
+"""Description of the counts of answers in `share_row`, by name; see `MEASURES` of a metric."""
 
 GROUP_MEASURES: Fields = {
     "groups_right_chance": share(
@@ -461,7 +465,7 @@ GROUP_MEASURES: Fields = {
     ),
     "groups": count("groups", "number of groups", 0.0),
 }
-"""The description of what is counted of groups."""
+"""Description of the numbers of groups."""
 
 ORDER_MEASURES: Fields = {
     "consistency": share(
@@ -482,8 +486,8 @@ ORDER_MEASURES: Fields = {
     ),
     "position_distance": share(
         "position habit",
-        "by how much the positions that are taken differ from taking each as often: 0 without a habit",
+        "distance of the shares of chosen positions from equal shares: 0 without a habit",
         shown=False,
     ),
 }
-"""The description of the scores of questions that are asked in several orders of their options."""
+"""Description of the scores of questions asked in several orders of their options."""

@@ -8,26 +8,26 @@ import numpy as np
 from .arrays import Floats, Ints, read_matrix, unit_rows
 
 NEAR = 1e-6
-"""Similarities no farther apart than this are tied: float32 rounds cosines by about 1e-7."""
+"""Similarities that differ by at most this are tied: float32 rounds cosines by about 1e-7."""
 NORMAL = 1.959963984540054  # the .975 quantile of the normal distribution
 LEAST_VARIANCE = 1e-15  # a variance of scores in [0, 1] below this is rounding
 
 
 def unit_embeddings(name: str, x: Any) -> Floats:
-    """The rows of an input at length 1; rows of zeros stay zero."""
+    """Return the rows of an input at length 1; rows of zeros stay zero."""
     array = read_matrix(name, x)
-    # By powers of two, so that nothing is rounded, and no square is too small.
+    # Scale by powers of two, which is exact, so that no square underflows.
     exponents = np.frexp(np.abs(array).max(axis=1))[1]
     return unit_rows(np.ldexp(array, -exponents[:, None]))
 
 
 def check_given(metric: str, audio: Any, text: Any, similarity: Any, **labels: Any) -> None:
-    """Raise ValueError where similarities stand beside embeddings, or an input that the metric needs is missing."""
+    """Raise ValueError if both similarities and embeddings are given, or an input that the metric needs is missing."""
     embeddings = {"audio": audio, "text": text}
     if similarity is not None:
         beside = [name for name, x in embeddings.items() if x is not None]
         if beside:
-            raise ValueError(f"similarity is given beside {', '.join(beside)}; give one or the other.")
+            raise ValueError(f"similarity is given together with {', '.join(beside)}. Give one or the other.")
         embeddings = {"similarity": similarity}
     inputs = embeddings | labels
     missing = [name for name, x in inputs.items() if x is None]
@@ -37,7 +37,7 @@ def check_given(metric: str, audio: Any, text: Any, similarity: Any, **labels: A
 
 
 def check_one_space(audio: Floats, text: Floats) -> None:
-    """Raise ValueError where embeddings [n, dim] of audio and of text differ in dim."""
+    """Raise ValueError if embeddings [n, dim] of audio and of text differ in dim."""
     if audio.shape[1] != text.shape[1]:
         raise ValueError(
             f"audio has {audio.shape[1]} dimensions and text {text.shape[1]}: the towers do not share a space."
@@ -45,7 +45,7 @@ def check_one_space(audio: Floats, text: Floats) -> None:
 
 
 def read_keys(name: str, x: Any) -> list[Any]:
-    """The entries of an array, a tensor or a sequence, which are strings or whole numbers, or ValueError."""
+    """Return the entries of an array, a tensor or a sequence of strings or whole numbers. Raises ValueError."""
     if hasattr(x, "detach"):
         x = x.detach().cpu()
     entries = x.tolist() if hasattr(x, "tolist") else list(x) if hasattr(x, "__iter__") else x
@@ -59,17 +59,17 @@ def read_keys(name: str, x: Any) -> list[Any]:
 
 
 def hit_chance(places: int, tied: int, sought: int) -> float:
-    """Probability that a target is in the first places, over all orders of tied candidates."""
+    """Return the probability that a target is in the first places, over all orders of tied candidates."""
     drawn = min(max(places, 0), tied)
     draws = math.comb(tied, drawn)
     return (draws - math.comb(tied - sought, drawn)) / draws
 
 
 def expected_precisions(starts: Ints, sizes: Ints, counts: Ints) -> Floats:
-    """Mean over all orders of tied candidates of the precision at each place times whether it holds a target, [c]."""
+    """Return, per place, the mean over orders of ties of the precision there times whether it holds a target, [c]."""
     group = np.repeat(np.arange(len(starts)), sizes)
     place = np.arange(len(group))
-    # The expected number of the group's other targets before a place is proportional to the place in the group.
+    # The expected number of the group's other targets before a place is proportional to its rank in the group.
     earlier = (np.cumsum(counts) - counts)[group] + (place - starts[group]) * ((counts - 1) / np.maximum(sizes - 1, 1))[
         group
     ]
@@ -78,11 +78,11 @@ def expected_precisions(starts: Ints, sizes: Ints, counts: Ints) -> Floats:
 
 
 def tie_starts(values: Floats) -> Ints:
-    """Starts of the groups of ties in descending values: a group has all values within NEAR of its first."""
+    """Return the starts of the groups of ties in descending values: a group has all values within NEAR of its first."""
     starts = np.flatnonzero(np.diff(values, prepend=np.inf) < -NEAR)
     ends, risen, more = np.append(starts[1:], len(values)), -values, list[int]()
     for start, end in np.stack([starts, ends])[:, values[starts] - values[ends - 1] > NEAR].T.tolist():
-        # No gap is wide, but all together are.
+        # No single gap exceeds NEAR, but together they may.
         place = start
         while (place := place + int(np.searchsorted(risen[place:end], risen[place] + NEAR, side="right"))) < end:
             more.append(place)
@@ -90,17 +90,20 @@ def tie_starts(values: Floats) -> Ints:
 
 
 def won_shares(steps: Floats) -> Floats:
-    """1 where a difference of similarities is above 0, 1/2 where it is a tie, within NEAR, else 0."""
+    """Return 1 for a difference of similarities above NEAR, 1/2 for a tie within NEAR, else 0."""
     shares: Floats = np.where(steps > NEAR, 1.0, np.where(steps >= -NEAR, 0.5, 0.0))
     return shares
 
 
 def mean_interval(scores: Floats, clusters: Ints | None = None) -> list[float]:
-    """Wilson's 95 % interval of the mean p of scores in 0…1, with the effective size p(1 − p)/variance of the mean."""
+    """Return Wilson's 95 % interval of the mean p of scores in 0…1.
+
+    The size is the effective one, p(1 − p) over the variance of the mean.
+    """
     n, p = len(scores), float(scores.mean())
     sums = scores - p if clusters is None else np.bincount(clusters, scores - p)
     count = n if clusters is None else len(np.unique(clusters))
-    # Of scores that are 0 or 1, each on its own, the size is n.
+    # For independent scores of 0 or 1, the size is n.
     variance = float(np.square(sums).sum()) / n**2 * (n - 1) / n * count / max(count - 1, 1)
     size = p * (1 - p) / variance if variance > LEAST_VARIANCE and 0 < p < 1 else count
     z = NORMAL

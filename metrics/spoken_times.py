@@ -1,27 +1,27 @@
-"""Two times in a free-text answer: when something begins and when it ends, read by fixed rules in linear time.
+"""Read from a free-text answer when something begins and ends, by fixed rules in linear time.
 
-An answer is cut into words, numbers and marks. A *time* is
+An answer is split into words, numbers and marks. A *time* is
 
 - a clock, ``0:01.2`` or ``00:01:02.5``;
 - a number with a unit: milliseconds, seconds or minutes, in digits or in words (``one and a half seconds``), also of
   two units (``1 min 3.5 s``);
-- a bare number, in seconds or in the unit of its partner, unless it counts or names something: a whole number directly
-  beside a word such as "two clarinets" or "track 2", one that opens a line as in a list, one glued to letters, and
-  a number with %, # or a minus sign are no times.
+- a bare number, in seconds or in the unit of its partner, unless it counts or names something. These are not times: a
+  whole number directly next to a word such as "two clarinets" or "track 2", a number that opens a line as in a list, a
+  number glued to letters, and a number with %, # or a minus sign.
 
-A comma between digits without a space is a decimal comma, as in ``1,2 to 3,4 s``, or one of thousands where
-milliseconds are named, ``1,200 ms``. It divides two numbers beside a decimal point, beside a further comma, and between
-two brackets: ``1.2,3.4``, ``[1,3]``.
+A comma between digits without a space is a decimal comma, as in ``1,2 to 3,4 s``, or separates thousands if
+milliseconds are named, ``1,200 ms``. It separates two numbers if one has a decimal point, next to a further comma, and
+between two brackets: ``1.2,3.4``, ``[1,3]``.
 
-A time is *from* where the last such word before it is one of `_FROM`, *until* where it is one of `_UNTIL`, and a
-*length* where it is one of `_LENGTH` or where "long" follows. Two successive times are a pair, read from left to right:
+A time has the role *from* if the last role word before it is in `_FROM`, *until* if it is in `_UNTIL`, and *length* if
+it is in `_LENGTH` or if "long" follows. Two successive times are a pair, read from left to right:
 
 1. from and until, in either order, or two times with nothing but small words such as "to" or "and" between;
-2. where there is none of these: a time and a length that follows with nothing but small words between;
-3. where there is none of these either: two times with nothing but marks between, as in ``[1.2, 3.4]``.
+2. if there are none of these: a time and a length that follows with nothing but small words between;
+3. if there are none of these either: two times with nothing but marks between, as in ``[1.2, 3.4]``.
 
-The last pair of the first kind that there is counts. A pair that ends before it starts is none: such an answer is
-unread, as is one without a pair. Of several sounds in one answer the last is read.
+The last pair of the first kind found counts. A pair that ends before it starts does not count: the answer is unread,
+like an answer without a pair. If an answer names several sounds, the last is read.
 
 >>> spoken_times("First there is a drum. The bell is heard from 1.2 to 3.4 s, so for 2.2 s.")
 (1.2, 3.4)
@@ -50,7 +50,7 @@ _MILLISECONDS = re.compile(r"(?<![a-z])m(?:s|illi)")
 _PLAIN = str.maketrans({"½": ".5", "¼": ".25", "¾": ".75", **dict.fromkeys("‐‑‒–—―−", "-")})
 
 LARGEST = 1e6
-"""Seconds; a larger number is no time."""
+"""Largest time in seconds; a larger number is not a time."""
 
 _UNITS = {
     **dict.fromkeys(("s", "sec", "secs", "second", "seconds"), 1.0),
@@ -83,10 +83,10 @@ _SMALL = _words(
 )
 _ROLES = {**dict.fromkeys(_FROM, "from"), **dict.fromkeys(_UNTIL, "until"), **dict.fromkeys(_LENGTH, "length")}
 _NO_TIME, _HEAD = "number", "."
-"""A number that is no time, which stands between two others like a word; and one that opens a line."""
+"""A number that is not a time and acts as a word between two others; and a number that opens a line."""
 
 _BESIDE = _FROM | _UNTIL | _LENGTH | _SMALL | _words("or in on into when before after with while so by")
-"""Words beside which a bare whole number may be a time."""
+"""Words next to which a bare whole number may be a time."""
 
 
 Tokens = Sequence[re.Match[str]]
@@ -95,7 +95,7 @@ Tokens = Sequence[re.Match[str]]
 
 @dataclass
 class _Time:
-    """A time: its value in its unit (seconds of it; None: not said), what was said since the time before, its role."""
+    """A time: its value in its unit (in seconds; None if not stated), the words since the time before, and its role."""
 
     value: float
     unit: float | None
@@ -104,12 +104,13 @@ class _Time:
 
     @property
     def words(self) -> set[str]:
-        """The words since the time before it, without units."""
+        """Return the words since the time before it, without units."""
         return {word for word in self.before if word.isalpha() and word not in _UNITS}
 
 
 def spoken_times(answer: str) -> tuple[float, float] | None:
-    """Return when something begins and ends by an answer, in seconds; None where it does not say; see the module."""
+    """Return when something begins and ends according to an answer, in seconds; None if it does not say; see the
+    module."""
     times = _times(_tokens(answer))
     for kind in ("said", "length", "marks"):
         pairs = _pairs(times, kind)
@@ -121,7 +122,7 @@ def spoken_times(answer: str) -> tuple[float, float] | None:
 
 def _tokens(answer: str) -> Tokens:
     text = unicodedata.normalize("NFKC", answer.translate(_PLAIN)).translate(_PLAIN).casefold()
-    # "1,200 ms" is a thousand and more, "1,2 s" has a decimal comma.
+    # "1,200 ms" has a thousands separator, "1,2 s" a decimal comma.
     if _MILLISECONDS.search(text):
         text = _THOUSANDS.sub(lambda number: number[0].replace(",", ""), text)
     text = _COMMA.sub(lambda number: number[0].replace(",", "."), text)
@@ -129,13 +130,13 @@ def _tokens(answer: str) -> Tokens:
 
 
 def _times(tokens: Tokens) -> list[_Time]:
-    """The times in their order, with their roles."""
+    """Return the times in order, with their roles."""
     times, place, before, default = list[_Time](), 0, list[str](), None
     while place < len(tokens):
         value, stop = _number_at(tokens, place)
         if value is None:
             before.append(tokens[place][0])
-            # A unit that stands by itself, as in "onset (ms): 1200", is that of bare numbers behind it.
+            # A unit without a number, as in "onset (ms): 1200", applies to the bare numbers after it.
             default = 0.001 if _UNITS.get(tokens[place][0]) == 0.001 else default
             place += 1
             continue
@@ -156,7 +157,7 @@ def _times(tokens: Tokens) -> list[_Time]:
 
 
 def _number_at(tokens: Tokens, place: int) -> tuple[float | None, int]:
-    """The number that starts at a place, and the place after it; of a clock its seconds."""
+    """Return the number that starts at an index, and the index after it; for a clock its seconds."""
     token, stop, value = tokens[place], place + 1, math.nan
     if token.lastgroup == "clock":
         parts = [float(part) for part in token[0].replace(",", ".").split(":")]
@@ -188,21 +189,21 @@ def _text(tokens: Tokens, place: int) -> str:
 
 
 def _unit_at(tokens: Tokens, stop: int) -> tuple[float | None, int]:
-    """The unit behind a number, perhaps after a bracket or a hyphen, and the place after it."""
+    """Return the unit after a number, possibly after a bracket or a hyphen, and the index after it."""
     at = stop + (_text(tokens, stop) in ("(", "[", "-"))
     unit = _UNITS.get(_text(tokens, at))
     return (None, stop) if unit is None else (unit, at + 1)
 
 
 def _is_time(tokens: Tokens, place: int, stop: int, unit: float | None) -> bool:
-    """Whether a number with this unit is a time, by its neighbours; see the module."""
+    """Return whether a number with this unit is a time, judged by its neighbours; see the module."""
     first, last = tokens[place], tokens[stop - 1]
     before, after = (tokens[at] if 0 <= at < len(tokens) else None for at in (place - 1, stop))
     touching = before if before is not None and before.end() == first.start() else None
     if touching is not None and (touching.lastgroup == "word" or touching[0] in "_#"):
         return False
     if touching is not None and touching[0] == "-":
-        # A hyphen behind a time makes a range, any other a minus or a name.
+        # A hyphen after a time makes a range; any other is a minus or part of a name.
         earlier = tokens[place - 2] if place > 1 else None
         is_range = earlier is not None and (
             earlier.lastgroup in ("number", "clock") or earlier[0] in {*_UNITS, *_NUMBERS}
@@ -222,15 +223,15 @@ def _is_time(tokens: Tokens, place: int, stop: int, unit: float | None) -> bool:
 
 
 def _opens_line(tokens: Tokens, place: int, stop: int) -> bool:
-    """Whether a number opens a line as in a list, ``1.`` or ``2)``."""
+    """Return whether a number opens a line as in a list, ``1.`` or ``2)``."""
     return (place == 0 or tokens[place - 1].lastgroup == "line") and _text(tokens, stop) in (".", ")", ":")
 
 
 def _pairs(times: Sequence[_Time], kind: str) -> list[tuple[float, float]]:
-    """Two successive times each, in seconds, from left to right; no time is in two of them.
+    """Return pairs of successive times, in seconds, from left to right; no time is in two pairs.
 
     Args:
-        times: of an answer.
+        times: times of an answer.
         kind: ``said``, ``length`` or ``marks``: the first, second and third kind of pair of the module.
     """
     if kind == "said":

@@ -1,7 +1,7 @@
-"""R-equivariance: the step from one embedding of an orbit to another, predicted from the first and the parameter.
+"""R-equivariance: predicting the step between two embeddings of an orbit from the first and the parameter.
 
-Probes have the parameter or not; beside them stand steps without a probe: no step, the mean step, and one step for each
-parameter.
+Probes predict with or without the parameter. They are reported with steps that need no probe: no step, the mean step,
+and one step for each parameter.
 """
 
 from collections.abc import Sequence
@@ -15,18 +15,18 @@ from .orbits import Paired, PairFold, ProbeSettings, Starts, Trials, means_by
 from .probing import STATES, Part, descend, fit_groups, linear_layers
 
 R_HIDDEN, PROJECTED = (512, 512), 32
-"""R as in arXiv 2505.06224: hidden layers of the MLP, and values to which a linear layer projects the parameter."""
+"""R as in arXiv 2505.06224: hidden layers of the MLP, and size of the linear projection of the parameter."""
 
 MOST_CONTEXTS = 100
-"""Limit on the orbits among which the true one is sought, drawn evenly from a fold."""
+"""Limit on the orbits searched for the true one, drawn evenly from a fold."""
 
 
 def _closed_steps(fold: PairFold, name: str) -> tuple[Floats, float]:
-    """Predictions of z′ − z of test pairs by a closed form with the parameter, [m, dim], and its loss."""
+    """Return predictions of z′ − z of test pairs by a closed form with the parameter, [m, dim], and its loss."""
 
     def features(pairs: Ints) -> Floats:
         columns = [fold.x[fold.data.start[pairs]], fold.weighted(pairs)]
-        # A kernel multiplies by itself.
+        # A kernel includes products of features.
         return np.hstack([*columns, fold.products(pairs)] if name == "ridge" else columns)
 
     train, held = ((features(pairs), fold.steps(pairs)) for pairs in fold.parts[:2])
@@ -37,7 +37,7 @@ def _closed_steps(fold: PairFold, name: str) -> tuple[Floats, float]:
 
 
 def _trained_steps(fold: PairFold, name: str, knows: bool, settings: ProbeSettings) -> tuple[Floats, float]:
-    """The same [states, m, dim] by `slp` or `mlp`, with or without the parameter."""
+    """Return predictions [states, m, dim] by `slp` or `mlp`, with or without the parameter, and their loss."""
     if not settings.scaled:
         return _paper_steps(fold, name, knows, settings)
     data = fold.data
@@ -52,8 +52,11 @@ def _trained_steps(fold: PairFold, name: str, knows: bool, settings: ProbeSettin
 
 
 def _paper_steps(fold: PairFold, name: str, knows: bool, settings: ProbeSettings) -> tuple[Floats, float]:
-    """The same by the probes of arXiv 2505.06224: from z of length 1 and P in 0…1, or the class, to the direction of
-    z′. Predictions g are scaled to length 1, where |z′ − g|² is 2·(1 − cosine)."""
+    """Return predictions of the direction of z′ by the probes of arXiv 2505.06224.
+
+    They use z of length 1 and P in 0…1, or the class. Predictions g are scaled to length 1, so that |z′ − g|² is 2·(1 −
+    cosine).
+    """
     import torch
 
     data = fold.data
@@ -82,9 +85,9 @@ def _paper_steps(fold: PairFold, name: str, knows: bool, settings: ProbeSettings
 
 
 def _foretelling(dim: int, columns: int, hidden: Sequence[int]) -> Any:
-    """The R probe of arXiv 2505.06224 as a module of torch: z ⊕ P [m, dim + columns] to z′ [m, dim].
+    """Return the R probe of arXiv 2505.06224 as a torch module, from z ⊕ P [m, dim + columns] to z′ [m, dim].
 
-    A linear layer makes PROJECTED values of P, and linear layers with ReLU between them predict z′ from z and these;
+    A linear layer maps P to PROJECTED values, and linear layers with ReLU between them predict z′ from z and these;
     without columns of P, from z alone.
     """
     import torch
@@ -104,7 +107,7 @@ def _foretelling(dim: int, columns: int, hidden: Sequence[int]) -> Any:
 
 
 def _cosine_loss(foretold: Any, wanted: Any) -> Any:
-    """1 − the mean cosine of the rows of two tensors [m, dim]."""
+    """Return 1 − the mean cosine of the rows of two tensors [m, dim]."""
     import torch
 
     return 1 - torch.nn.functional.cosine_similarity(foretold, wanted, dim=-1).mean()
@@ -112,7 +115,7 @@ def _cosine_loss(foretold: Any, wanted: Any) -> Any:
 
 @dataclass(frozen=True)
 class Foretold:
-    """Squared errors of z′ over all pairs, of probes with and without the parameter.
+    """Squared errors of z′ over all pairs, for probes with and without the parameter.
 
     Attributes:
         controls: [pairs], squared errors of the steps without a probe, and other numbers of the best probe.
@@ -131,7 +134,7 @@ _CONTROLS = (
 def foretell_steps(
     data: Paired, folds: Sequence[PairFold], starts: Sequence[dict[str, Starts]], settings: ProbeSettings
 ) -> Foretold:
-    """Predict the steps of all pairs, each in the fold that tests it."""
+    """Predict the steps of all pairs, each in the fold that tests it; return the errors."""
     count = len(data.start)
     knowing, blind = (Trials(settings.probes, settings.states, count) for _ in range(2))
     controls = {name: np.zeros(count) for name in _CONTROLS}
@@ -152,7 +155,7 @@ def foretell_steps(
             errors = np.square(uninformed - steps).sum(axis=2)
             blind.enter(name, tested, errors, blind_loss)
             # One penalty serves z and the features of the parameter: a probe that learns from z also fits noise to
-            # these, so the one without the parameter may be the best that knows it.
+            # these, so the probe without the parameter may be the best of those allowed to use it.
             if knowing.choose(tested, errors, blind_loss):
                 best = uninformed
         for name, values in {**_plain_steps(fold, steps), **_places(fold, best)}.items():
@@ -161,7 +164,7 @@ def foretell_steps(
 
 
 def _plain_steps(fold: PairFold, steps: Floats) -> dict[str, Floats]:
-    """Squared errors of steps [m, dim] without a probe: no step, the mean step, one step for each parameter."""
+    """Return squared errors of steps [m, dim] without a probe: no step, the mean step, one step for each parameter."""
     data, (train, _, tested) = fold.data, fold.parts
     trained = fold.steps(train)
     mean = trained.mean(axis=0)
@@ -169,7 +172,7 @@ def _plain_steps(fold: PairFold, steps: Floats) -> dict[str, Floats]:
         kinds, codes = np.unique(data.kinds[train], return_inverse=True)
         means, places = means_by(codes, trained), np.searchsorted(kinds, data.kinds[tested])
         places = np.minimum(places, len(kinds) - 1)
-        # The mean step for parameters unseen in training.
+        # Use the mean step for parameters unseen in training.
         translated = np.where((kinds[places] == data.kinds[tested])[:, None], means[places], mean)
     else:
         columns = np.hstack([np.ones((len(data.columns), 1)), data.columns])
@@ -182,7 +185,7 @@ def _plain_steps(fold: PairFold, steps: Floats) -> dict[str, Floats]:
 
 
 def _places(fold: PairFold, steps: Floats) -> dict[str, Floats]:
-    """Where predictions of z′ − z [states, m, dim] lead: cosines with z′, and whether z′ is the nearest."""
+    """Return where predictions of z′ − z [states, m, dim] lead: cosines with z′, and whether z′ is the nearest."""
     data, tested = fold.data, fold.parts[2]
     start, end = data.start[tested], data.end[tested]
     target, still = unit_rows(data.raw[end]), unit_rows(data.raw[start])
@@ -202,9 +205,9 @@ def _places(fold: PairFold, steps: Floats) -> dict[str, Floats]:
 
 
 def _nearest_levels(data: Paired, start: Ints, end: Ints, predicted: Floats) -> tuple[Floats, Floats]:
-    """For each pair whether the true end is the nearest of its orbit, shared among ties, and its chance.
+    """Return for each pair whether the true end is the nearest of its orbit, shared among ties, and its chance.
 
-    The start is not a candidate where there are others: a prediction that stays there would never be right.
+    The start is a candidate only if there are no others, so that predicting no step can be right.
     """
     nearest, chance = np.empty(len(start)), np.empty(len(start))
     place = np.argsort(data.orbit, kind="stable")
@@ -223,7 +226,7 @@ def _nearest_levels(data: Paired, start: Ints, end: Ints, predicted: Floats) -> 
 
 
 def _nearest_contexts(data: Paired, start: Ints, end: Ints, predicted: Floats) -> tuple[Floats, Floats]:
-    """The same among the rows of orbits, each with the row whose parameter is nearest to the true end's."""
+    """Return nearest shares among the rows of all orbits, each by its row nearest in parameter to the true end."""
     orbits = np.unique(data.orbit[end])
     orbits = orbits[np.linspace(0, len(orbits) - 1, min(len(orbits), MOST_CONTEXTS)).astype(int)]
     rows = np.unique(end[np.isin(data.orbit[end], orbits)])
@@ -242,6 +245,6 @@ def _nearest_contexts(data: Paired, start: Ints, end: Ints, predicted: Floats) -
 
 
 def _distances_to(predicted: Floats, rows: Floats) -> tuple[Floats, Floats]:
-    """Squared distances [m, rows], and a bound of their rounding [m, 1]."""
+    """Return squared distances [m, rows], and a bound of their rounding errors [m, 1]."""
     sizes = np.square(predicted).sum(axis=1)[:, None] + np.square(rows).sum(axis=1)
     return sizes - 2 * predicted @ rows.T, TIE * sizes.max(axis=1, keepdims=True)

@@ -1,11 +1,12 @@
-"""When is a sound heard: how far do stated intervals agree with true ones, beside what needs no hearing of that sound?
+"""When does a sound occur: how well do stated intervals agree with true ones, compared with baselines?
 
-An answer is free text, read by the rules of `spoken_times`; what has no two times, or ends before it starts, is
-*unparsed* and scores 0. The score of an answer is the intersection of its interval with the true one over their union.
+An answer is free text, read by the rules of `spoken_times`; an answer that has no two times, or ends before it starts,
+is *unparsed* and scores 0. The score of an answer is the intersection of its interval with the true one over their
+union.
 
-Two bars stand beside it. The *prior* is the one interval that would be best as the answer to every question, chosen
-knowing all true answers. The *label-blind* bar is of who knows when all sounds of a clip are heard and not which is
-which: for each clip the interval that is best on average over all of its sounds.
+It is reported with two baselines. The *prior* is the one interval that would be the best answer to every question,
+chosen with knowledge of all true answers. The *label-blind* baseline knows when the sounds of a clip occur but not
+which is which: for each clip it gives the interval that is best on average over all of its sounds.
 
 >>> spans = [[[1, 3], [4, 6]]] * 2
 >>> result = when(["It is heard from 1 to 3 s.", "No idea."], [1, 4], [3, 6], [8, 8], spans=spans)
@@ -23,23 +24,23 @@ from .spoken_times import spoken_times
 
 _CITATION = """\
 @misc{when_2026,
-  title = {{When is it heard: onset and offset of one sound among several, beside who binds no times to labels}},
+  title = {{When does it occur: onset and offset of one sound among several, with a label-blind baseline}},
   year = {2026}
 }
 """
 
 
 HIT = 0.5
-"""Intersection over union from which an answer is a hit."""
+"""Smallest intersection over union that counts as a hit."""
 
 SLACK = 1e-6
-"""Seconds by which times may differ by their rounding."""
+"""Seconds by which times may differ through rounding."""
 
 GRID = 81
-"""Times, evenly from 0 to the longest duration, that are tried first as ends of the best constant interval."""
+"""Number of times, evenly from 0 to the longest duration, first tried as ends of the best constant interval."""
 
 ENDS = 1000
-"""True onsets, and offsets, of which each is tried as an end of the best constant; of more, as many evenly by rank."""
+"""Limit on the true onsets, and offsets, tried as ends of the best constant; if there are more, evenly by rank."""
 
 
 def when(
@@ -54,27 +55,26 @@ def when(
 ) -> dict[str, Any]:
     """Return how well n intervals agree with the true ones.
 
-    - `predictions` [n]: texts, see `spoken_times`; with `parsed` intervals [onset, offset] in seconds, None or NaN
-      where there is none; `onset`, `offset` [n]: true, 0 ≤ onset < offset ≤ `duration` [n]; times of predictions
-      beyond the clip count as its ends;
+    - `predictions` [n]: texts, see `spoken_times`; with `parsed` intervals [onset, offset] in seconds, None or NaN for
+      none; `onset`, `offset` [n]: true times, 0 ≤ onset < offset ≤ `duration` [n]; times of predictions beyond the clip
+      are clipped to its ends;
     - `spans` [n]: the intervals [[onset, offset], …] of all sounds of each clip.
 
     Numbers:
 
-    - `iou`: the mean of intersection over union, 0 where nothing could be read; `hit`: share of answers with 1/2 or
-      more;
-    - `iou_prior`, `hit_prior`: the most that one interval for all answers reaches, exactly for clips of one duration:
-      nothing is cut off at the end of a shorter clip. Of more than `ENDS` different onsets or offsets, `iou_prior` is
-      that of the best among as many of them;
-    - `iou_label_blind`, `hit_label_blind`: the mean over answers of the most that any interval reaches on average over
-      all sounds of the clip; None without `spans`. Where each of the sounds is asked about once with the same words, no
-      answer from sound and words exceeds it that does not bind labels to times;
-    - `onset_error`, `offset_error`: mean absolute errors in seconds of the answers that could be read, None without;
-      `onset_error_prior`, `offset_error_prior`: those of the best constant for the same answers, the median;
+    - `iou`: the mean of intersection over union, 0 if nothing could be read; `hit`: share of answers with 1/2 or more;
+    - `iou_prior`, `hit_prior`: the highest score of one interval for all answers, exact for clips of one duration:
+      nothing is cut off at the end of a shorter clip. With more than `ENDS` different onsets or offsets, `iou_prior`
+      searches only that many;
+    - `iou_label_blind`, `hit_label_blind`: the mean over answers of the highest average score of one interval over all
+      sounds of the clip; None without `spans`. If each of the sounds is asked about once with the same words, an answer
+      from sound and words that does not bind labels to times cannot exceed it;
+    - `onset_error`, `offset_error`: mean absolute errors in seconds of the answers that could be read, None without
+      any; `onset_error_prior`, `offset_error_prior`: the errors of the best constant for the same answers, the median;
     - `unparsed`: answers that could not be read; `n`: answers;
-    - with return_scores, lists of n: `scores` of iou, `scores_hit`, and `intervals`, None where nothing could be read.
+    - with return_scores, lists of n: `scores` of iou, `scores_hit`, and `intervals`, None if nothing could be read.
 
-    Raises ValueError when lengths differ or are 0, a prediction is no text (with `parsed` no interval), a time is
+    Raises ValueError if lengths differ or are 0, a prediction is not a text (with `parsed` not an interval), a time is
     not finite, or a true interval is empty or not inside its clip.
 
     >>> when([[1, 3]], [2], [4], [8], parsed=True)["iou"]
@@ -120,19 +120,19 @@ When = metric_class(
 
 
 def stated_intervals(predictions: Any, ends: Floats, parsed: bool = False) -> Floats:
-    """Return the intervals that are stated [n, 2], NaN where none is; times later than the end of the clip are it.
+    """Return the stated intervals [n, 2], NaN for none; times after the end of the clip are set to its end.
 
     Args:
         predictions: n texts, or intervals with `parsed`; see `when`.
-        ends: seconds of the n clips.
+        ends: durations of the n clips in seconds.
         parsed: whether predictions are intervals.
 
     Raises:
-        ValueError: predictions are not n, or one is no text, or no interval.
+        ValueError: the number of predictions is not n, or one is not a text or an interval.
     """
     entries, n = predictions.tolist() if hasattr(predictions, "tolist") else list(predictions), len(ends)
     if isinstance(predictions, str) or len(entries) != n:
-        raise ValueError(f"predictions must be a list of {n} entries, one for each onset; got {len(entries)}.")
+        raise ValueError(f"predictions must have {n} entries, one per onset; got {len(entries)}.")
     intervals = np.full((n, 2), np.nan)
     for row, entry in enumerate(entries):
         if not parsed and not isinstance(entry, str):
@@ -141,14 +141,14 @@ def stated_intervals(predictions: Any, ends: Floats, parsed: bool = False) -> Fl
         if pair is None:
             continue
         if isinstance(pair, str) or np.shape(pair) != (2,):
-            raise ValueError(f"With parsed=True a prediction is [onset, offset] or None; row {row} has {entry!r}.")
+            raise ValueError(f"With parsed=True a prediction must be [onset, offset] or None; row {row} has {entry!r}.")
         if 0 <= pair[0] <= pair[1]:
             intervals[row] = np.minimum(pair, ends[row])
     return intervals
 
 
 def interval_overlaps(said: Floats, truth: Floats) -> Floats:
-    """Return the intersection over union of intervals [..., 2] and true ones, shapes that broadcast; 0 for NaN."""
+    """Return the intersection over union of intervals [..., 2] and true ones, with broadcastable shapes; 0 for NaN."""
     common = np.minimum(said[..., 1], truth[..., 1]) - np.maximum(said[..., 0], truth[..., 0])
     union = np.maximum(said[..., 1], truth[..., 1]) - np.minimum(said[..., 0], truth[..., 0])
     overlaps: Floats = np.nan_to_num(np.maximum(common, 0.0) / union)
@@ -158,16 +158,16 @@ def interval_overlaps(said: Floats, truth: Floats) -> Floats:
 def best_constant(truth: Floats, longest: float) -> tuple[Floats, float]:
     """Return the interval [2] whose mean overlap with true ones [n, 2] is the largest, and that overlap.
 
-    It begins at an onset of them and ends at an offset: elsewhere the mean is convex in either end, piece by piece. All
+    It begins at a true onset and ends at a true offset: elsewhere the mean is piecewise convex in either end. All
     intervals on a grid from 0 to the longest duration are tried first. An end that moves by d seconds changes the
-    overlap with a true interval of length L by d / L at most, so that most pairs of onset and offset are worse than the
-    best on the grid, and are left out.
+    overlap with a true interval of length L by at most d / L, so that most pairs of onset and offset are worse than the
+    best on the grid, and are skipped.
     """
     grid = np.linspace(0.0, longest, GRID)
     tried = np.stack([grid[ends] for ends in np.triu_indices(GRID, 1)], axis=1)
     means = np.zeros((GRID, GRID))
     means[np.triu_indices(GRID, 1)] = _mean_overlaps(tried, truth)
-    # The different ones, at most ENDS, evenly by rank.
+    # The distinct values, at most ENDS, evenly by rank.
     distinct = [np.unique(truth[:, side]) for side in (0, 1)]
     onsets, offsets = (
         one[np.linspace(0, len(one) - 1, min(len(one), ENDS)).round().astype(np.int64)] for one in distinct
@@ -186,10 +186,10 @@ def best_constant(truth: Floats, longest: float) -> tuple[Floats, float]:
 def most_hits(truth: Floats) -> float:
     """Return the largest share of true intervals [n, 2] that one interval hits, exactly.
 
-    With h for HIT, an interval [a, b] hits [s, e] where h (e - s) ≤ b - a ≤ (e - s) / h, b + h a ≥ s + h e and
-    a + h b ≤ e + h s. An interval that hits can be moved to the left until b + h a = s + h e for one that it hits, and
-    still hits the same. On each of these n lines the hits of every true interval are one stretch of a; where most
-    stretches overlap one of them begins.
+    With h for HIT, an interval [a, b] hits [s, e] where h (e - s) ≤ b - a ≤ (e - s) / h, b + h a ≥ s + h e and a + h b
+    ≤ e + h s. An interval that hits can be moved to the left until b + h a = s + h e for one true interval that it
+    hits, and still hits the same. On each of these n lines, each true interval is hit on one stretch of a; one of the
+    stretches begins where most overlap.
     """
     h = _LEAST
     onset, offset = truth.T
@@ -206,29 +206,29 @@ def most_hits(truth: Floats) -> float:
 
 
 _AT_ONCE = 20_000  # overlaps whose arrays fit a processor's cache
-_LEAST = HIT - 1e-9  # hits may be off by the rounding of times
+_LEAST = HIT - 1e-9  # allows for the rounding of times
 
 
 def _most_overlap(spans: Floats) -> float:
-    """The largest mean overlap of one interval with some [k, 2]; see `best_constant`."""
+    """Return the largest mean overlap of one interval with some [k, 2]; see `best_constant`."""
     ends = [(first, last) for first in spans[:, 0] for last in spans[:, 1] if first < last]
     return float(_mean_overlaps(np.array(ends), spans).max())
 
 
 def _mean_overlaps(said: Floats, truth: Floats) -> Floats:
-    """The mean overlap of each of m intervals [m, 2] with n true ones [n, 2], [m]."""
+    """Return the mean overlap of each of m intervals [m, 2] with n true ones [n, 2], [m]."""
     blocks = np.array_split(said, 1 + len(said) * len(truth) // _AT_ONCE)
     return np.concatenate([interval_overlaps(block[:, None], truth).mean(axis=1) for block in blocks])
 
 
 def _numbers(name: str, values: Any) -> Floats:
-    """Finite numbers [n], n at least 1, or ValueError."""
+    """Return finite numbers [n], n at least 1, or raise ValueError."""
     try:
         column = np.asarray(values, np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must be numbers: {error}.") from None
     if column.ndim != 1 or not len(column):
-        raise ValueError(f"{name} must be a list of one number or more; got shape {column.shape}.")
+        raise ValueError(f"{name} must be a list of at least one number; got shape {column.shape}.")
     bad = np.flatnonzero(~np.isfinite(column))
     if len(bad):
         raise ValueError(f"{name} must be finite; row {bad[0]} has {column[bad[0]]}.")
@@ -236,51 +236,53 @@ def _numbers(name: str, values: Any) -> Floats:
 
 
 def _truth(onset: Any, offset: Any, duration: Any) -> tuple[Floats, Floats]:
-    """True intervals [n, 2] and durations [n], or ValueError."""
+    """Return true intervals [n, 2] and durations [n], or raise ValueError."""
     columns = {name: _numbers(name, x) for name, x in (("onset", onset), ("offset", offset), ("duration", duration))}
     if len({len(column) for column in columns.values()}) > 1:
         lengths = ", ".join(f"{name} {len(column)}" for name, column in columns.items())
-        raise ValueError(f"There must be one entry for each answer; got {lengths}.")
+        raise ValueError(f"Every input needs one entry per answer; got {lengths}.")
     first, last, end = columns.values()
     bad = np.flatnonzero(~((first >= 0) & (first < last) & (last <= end + SLACK)))
     if len(bad):
         row = bad[0]
         raise ValueError(
-            f"A true interval is in its clip, 0 ≤ onset < offset ≤ duration; row {row} has {first[row]:g} to "
+            f"A true interval must lie in its clip, 0 ≤ onset < offset ≤ duration; row {row} has {first[row]:g} to "
             f"{last[row]:g} s of {end[row]:g} s."
         )
     return np.stack([first, last], axis=1), end
 
 
 def _all_spans(spans: Any, truth: Floats) -> list[Floats]:
-    """The intervals of all sounds of each clip, [sounds, 2] each, or ValueError."""
+    """Return the intervals of all sounds of each clip, [sounds, 2] each, or raise ValueError."""
     if len(spans) != len(truth):
-        raise ValueError(f"spans must have one list for each of the {len(truth)} answers; got {len(spans)}.")
+        raise ValueError(f"spans must have one list per answer ({len(truth)}); got {len(spans)}.")
     arrays = [np.asarray(one, np.float64) for one in spans]
     for row, one in enumerate(arrays):
         if one.ndim != 2 or one.shape[1] != 2 or not np.isclose(one, truth[row], atol=SLACK).all(axis=1).any():
             raise ValueError(
-                f"spans are lists [[onset, offset], …] with the true one among them; row {row} has {spans[row]!r}."
+                f"spans must be lists [[onset, offset], …] that include the true one; row {row} has {spans[row]!r}."
             )
     return arrays
 
 
 VERSION = 1
-"""It rises with every change of code or constants that can change a number."""
+"""Increases with every change of code or constants that can change a number."""
 
 MEASURES = {
     "iou": share(
         "overlap",
-        "intersection over union of the interval that is said and the true one, the mean over all answers; 0 for an "
-        "answer that states no interval",
+        "intersection over union of the stated interval and the true one, the mean over all answers; 0 for an answer "
+        "that states no interval",
         null="iou_prior",
         trivial="iou_label_blind",
         column="score",
     ),
-    "iou_prior": share("best constant", "overlap of the best single interval for all answers, chosen knowing them"),
+    "iou_prior": share(
+        "best constant", "overlap of the best single interval for all answers, chosen with knowledge of the truth"
+    ),
     "iou_label_blind": share(
         "label-blind",
-        "the most that the overlap of who knows when all sounds of a clip are heard, and not which is which, can be",
+        "highest overlap of an answer that knows when the sounds of a clip occur, but not which is which",
     ),
     "hit": share(
         "hits",
@@ -291,7 +293,7 @@ MEASURES = {
     ),
     "hit_prior": share("hits of the best constant", "hits of the best single interval for all answers", shown=False),
     "hit_label_blind": share(
-        "label-blind hits", "the most hits of who does not know which sound is which", shown=False
+        "label-blind hits", "highest share of hits of an answer that does not know which sound is which", shown=False
     ),
     **{
         f"{end}_error{bar}": measure(
@@ -311,4 +313,4 @@ MEASURES = {
     "unparsed": count("unparsed", "number of answers that state no interval; they score 0", 0.0, shown=True),
     "n": count("answers", "number of answers"),
 }
-"""The description of each number of `when`, by name, the score first."""
+"""Description of each number that `when` returns, by name, the score first."""

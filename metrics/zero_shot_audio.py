@@ -1,11 +1,10 @@
-"""Zero-shot classification: is the text of the right class the nearest to a clip?
+"""Zero-shot classification: is the text of the right class the nearest text to a clip?
 
 A class has one text or several, such as prompts around its label; its direction is the mean of their directions. With
-one label per clip: top-1, top-5 and macro recall; with several: macro mAP, by the ranks of the clips of a class in the
-order of similarity to it.
+one label per clip: top-1, top-5 and macro recall; with several: macro mAP, from the ranks of the clips of a class
+sorted by similarity to it.
 
-Ties count as their average over all orders, so that a constant model is exactly at chance. Nothing is trained. All in
-float64.
+Ties are averaged over all orders, so that a constant model is exactly at chance. Nothing is trained. All in float64.
 
 >>> rng = np.random.default_rng(0)
 >>> text, classes = rng.normal(size=(10, 32)), np.arange(200) % 10
@@ -53,35 +52,35 @@ def zero_shot_audio(
 ) -> dict[str, Any]:
     """Return how often the right class is the nearest to a clip, of n clips and C classes.
 
-    - `audio` [n, dim], `text` [t, dim]: embeddings, at any length; `class_of_text` [t]: the class of each text, by
+    - `audio` [n, dim], `text` [t, dim]: embeddings of any length; `class_of_text` [t]: the class of each text, by
       default its row. A class with several texts has the direction of their mean, each text at length 1;
-    - `similarity` [n, t] in place of audio and text; then the mean over the texts of a class is its similarity;
-    - `labels` [n]: the class of each clip; or a list of one class or more for each.
+    - `similarity` [n, t] replaces audio and text; the similarity of a class is then the mean over its texts;
+    - `labels` [n]: the class of each clip; or a list of at least one class per clip.
 
     Results:
 
-    - `top1`: share of the clips to which their class is the nearest; with several labels one of them;
-    - `top5`: likewise among the five nearest;
-    - `macro_recall`: mean of top1 over the clips of a class, then over the classes that have clips. None where labels
-      are lists;
+    - `top1`: share of the clips whose nearest class is their own; if a clip has several labels, one of them;
+    - `top5`: share of the clips with a right class among the five nearest;
+    - `macro_recall`: mean of top1 over the clips of a class, then over the classes that have clips. None if labels are
+      lists;
     - `map`: mean over the classes that have clips of their average precision: the mean, over the clips of a class, of
-      the share of its clips among those that are as near to it as this one or nearer;
-    - `chance_NAME` of each: the exact chance level. For map it lies above the share of the class's clips, since the
-      first places weigh most;
+      the share of its clips among all clips at least as near to the class as this one;
+    - `chance_NAME` of each: the exact chance level. For map it is above the share of the class's clips, since the first
+      places weigh most;
     - `n` clips, `classes` C;
-    - `intervals`: 95 % by name, [low, high]: Wilson's, with the size that has the variance of these means of clips,
+    - `intervals`: 95 % by name, [low, high]: Wilson's, with the size that gives the variance of these means over clips,
       p(1 − p)/size;
-    - with return_scores, lists of n whose means are the results: `scores` of top1, `scores_NAME` of the others, None
-      where these are. Of macro_recall and map they are linearised contributions: the result plus n times its
-      derivative by the weight of the clip, exactly their mean; so an interval from these takes into account that a
-      clip also moves the precision of others.
+    - with return_scores, lists of n whose means are the results: `scores` of top1, `scores_NAME` of the others, None if
+      the result is None. For macro_recall and map they are linearised contributions: the result plus n times its
+      derivative by the weight of the clip, exactly their mean; so an interval from these accounts for the effect of a
+      clip on the precision of others.
 
-    Ties: from the largest similarity down, all within NEAR of the largest that is left are one group. Within it all
-    orders are equally likely, and results are expectations: a constant model has the scores of chance.
+    Ties: starting at the largest similarity, all within NEAR of the largest remaining one form a group. All orders
+    within a group are equally likely, and results are expectations: a constant model scores at chance.
 
-    Raises ValueError when audio or text is not a finite [n, dim] of one dim (the towers do not share a space), labels
-    are not n, are not classes, or one has a class twice, class_of_text is not t, or similarity is given beside
-    embeddings or is not a finite [n, t].
+    Raises ValueError if audio or text is not a finite [n, dim] of the same dim (the towers do not share a space),
+    labels do not have n entries, are not classes, or name a class twice for one clip, class_of_text does not have t
+    entries, or similarity is given together with embeddings or is not a finite [n, t].
 
     >>> zero_shot_audio([[1, 0], [0, 1]], [[1, 0], [0, 1]], [[0], [0, 1]])["map"]
     1.0
@@ -103,7 +102,7 @@ def zero_shot_audio(
     return result | {"intervals": {name: mean_interval(column) for name, column in columns.items()}}
 
 
-# Features have one length, that of the clips; the texts of the classes are given to `compute`.
+# Features have one length, the number of clips; the texts of the classes are passed to `compute`.
 ZeroShotAudio = metric_class(
     zero_shot_audio,
     [{"audio": "numbers", "labels": labels} for labels in ("text", "number", "texts", "numbers")],
@@ -115,25 +114,25 @@ ZeroShotAudio = metric_class(
 
 # ----- inputs
 def _classes(class_of_text: Any, texts: int) -> tuple[dict[Any, int], Floats]:
-    """The classes with their columns, and which text belongs to which, 0 or 1 [t, C]."""
+    """Return the classes with their columns, and which text belongs to which, 0 or 1 [t, C]."""
     keys = list(range(texts)) if class_of_text is None else read_keys("class_of_text", class_of_text)
     if len(keys) != texts:
-        raise ValueError(f"class_of_text must have one entry for each of the {texts} texts; got {len(keys)}.")
+        raise ValueError(f"class_of_text must have one entry per text ({texts}); got {len(keys)}.")
     classes = {key: column for column, key in enumerate(dict.fromkeys(keys))}
     return classes, np.eye(len(classes))[[classes[key] for key in keys]]
 
 
 def _labels(labels: Any, classes: dict[Any, int], n: int) -> tuple[NDArray[np.bool_], bool]:
-    """Which classes each clip has [n, C], and whether its labels are a list."""
+    """Return which classes each clip has [n, C], and whether its labels are a list."""
     if hasattr(labels, "detach"):
         labels = labels.detach().cpu()
     rows = labels.tolist() if hasattr(labels, "tolist") else list(labels)
     if not isinstance(rows, list) or len(rows) != n:
-        raise ValueError(f"labels must have one entry for each of the {n} clips; got {np.size(rows)}.")
+        raise ValueError(f"labels must have one entry per clip ({n}); got {np.size(rows)}.")
     lists = [isinstance(row, list | tuple | np.ndarray) for row in rows]
     if any(lists) and not all(lists):
         raise ValueError(
-            f"labels must be one class for each clip, or a list for each; row {lists.index(False)} is none."
+            f"labels must be one class per clip, or a list per clip; row {lists.index(False)} is not a list."
         )
     if not any(lists):
         rows = [[key] for key in read_keys("labels", rows)]
@@ -157,7 +156,7 @@ def _labels(labels: Any, classes: dict[Any, int], n: int) -> tuple[NDArray[np.bo
 def _class_scores(
     s: Floats, relevant: NDArray[np.bool_], has_lists: bool
 ) -> tuple[dict[str, Floats], dict[str, float]]:
-    """Contribution of each clip to each score, [n], and the chances."""
+    """Return the contribution of each clip to each score, [n], and the chances."""
     n, count = s.shape
     hits = np.array([_hits(values, right) for values, right in zip(s, relevant, strict=True)])
     columns = {"top1": hits[:, 0], "top5": hits[:, 1]}
@@ -176,7 +175,7 @@ def _class_scores(
     precisions = [_average_precision(s[:, column], relevant[:, column]) for column in used]
     mean = float(np.mean([precision for precision, _ in precisions]))
     columns["map"] = mean + n * np.mean([influence for _, influence in precisions], axis=0)
-    # The average precision of n tied clips, so many of them right, over all orders.
+    # The expected average precision of n tied clips, some of them right, over all orders.
     start, tied = np.zeros(1, np.int64), np.array([n])
     expected = [float(expected_precisions(start, tied, sizes[[column]]).sum()) / sizes[column] for column in used]
     chances["map"] = float(np.mean(expected))
@@ -184,7 +183,7 @@ def _class_scores(
 
 
 def _hits(values: Floats, right: NDArray[np.bool_]) -> tuple[float, float]:
-    """Probability that a right class is the first, and one of the first five, of values [C]."""
+    """Return the probability that a right class is the first, and one of the first five, from values [C]."""
     order = np.argsort(-values, kind="stable")
     starts = tie_starts(values[order])
     counts = np.add.reduceat(right[order].astype(np.int64), starts)
@@ -195,10 +194,10 @@ def _hits(values: Floats, right: NDArray[np.bool_]) -> tuple[float, float]:
 
 
 def _average_precision(values: Floats, right: NDArray[np.bool_]) -> tuple[float, Floats]:
-    """Average precision of clips [n] for a class, and its derivative by the weight of each clip, [n].
+    """Return the average precision of clips [n] for a class, and its derivative by the weight of each clip, [n].
 
-    With y_r whether the clip at place r is right, Y_r the number right up to there, and P the total, it is Σ_r
-    y_r·(Y_r/r)/P. A clip at place k adds to Y and to r from there on, and to P: y_k·(Y_k/k − AP) + Σ_{r ≥ k} y_r·(y_k −
+    Let y_r be whether the clip at rank r is right, Y_r the number right up to r, and P the total. Then it is Σ_r
+    y_r·(Y_r/r)/P. A clip at rank k adds to Y and to r from k on, and to P: y_k·(Y_k/k − AP) + Σ_{r ≥ k} y_r·(y_k −
     Y_r/r)/r, over P. These add up to 0. In a group of ties y is the group's mean, and so is the contribution of each
     place.
     """
@@ -222,46 +221,46 @@ def _average_precision(values: Floats, right: NDArray[np.bool_]) -> tuple[float,
 
 
 VERSION = 1
-"""It rises with every change of code or constants that can change a number."""
+"""Increases with every change of code or constants that can change a number."""
 
 MEASURES = {
     "top1": share(
         "zero-shot top-1",
-        "share of clips to which the right class is the nearest; of several labels one of them",
+        "share of clips whose nearest class is right; if a clip has several labels, one of them",
         null="chance_top1",
         column="score",
     ),
     "top5": share(
         "top-5",
-        "share of clips to which the right class is among the five nearest; of several labels one of them",
+        "share of clips with a right class among the five nearest",
         null="chance_top5",
         column="score_top5",
     ),
     "macro_recall": share(
         "macro recall",
-        "top-1 of the clips of a class, mean over classes; none where clips have several labels",
+        "top-1 of the clips of a class, mean over classes; none if clips have several labels",
         null="chance_macro_recall",
         column="score_macro_recall",
-        outside="Values of single clips are their linearised contributions to the mean over classes, and these can lie "
+        outside="Values of single clips are linearised contributions to the mean over classes, and can lie "
         "outside its range.",
     ),
     "map": share(
         "mAP",
-        "average precision of the clips of a class by their similarity to it, mean over classes",
+        "average precision of the clips of a class sorted by similarity to it, mean over classes",
         null="chance_map",
         column="score_map",
-        outside="Values of single clips are their linearised contributions to the mean over classes, and these can lie "
+        outside="Values of single clips are linearised contributions to the mean over classes, and can lie "
         "outside its range.",
     ),
-    "chance_top1": share("chance of top-1", "top-1 of a model that knows nothing, exactly", shown=False),
-    "chance_top5": share("chance of top-5", "top-5 of a model that knows nothing, exactly", shown=False),
+    "chance_top1": share("chance of top-1", "top-1 of a model without knowledge, exactly", shown=False),
+    "chance_top5": share("chance of top-5", "top-5 of a model without knowledge, exactly", shown=False),
     "chance_macro_recall": share(
         "chance of macro recall",
-        "macro recall of a model that knows nothing: 1 over the number of classes, exactly",
+        "macro recall of a model without knowledge: 1 over the number of classes, exactly",
         shown=False,
     ),
-    "chance_map": share("chance of mAP", "mAP of a model that knows nothing, exactly", shown=False),
+    "chance_map": share("chance of mAP", "mAP of a model without knowledge, exactly", shown=False),
     "n": count("n", "number of clips"),
     "classes": count("classes", "number of classes to choose from"),
 }
-"""The description of each number of `zero_shot_audio`, by name, the score first."""
+"""Description of each number that `zero_shot_audio` returns, by name, the score first."""

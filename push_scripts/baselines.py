@@ -110,7 +110,7 @@ def publish_baselines(
     out: Path,
     *,
     hub: Hub | None = None,
-    store: Path | None = None,
+    cache: Path | None = None,
     device: str | None = None,
     pull_request: bool = False,
     progress: bool = True,
@@ -123,7 +123,7 @@ def publish_baselines(
         missing: the missing results.
         out: folder of the results; existing ones are not computed again.
         hub: by default as the user of the saved token.
-        store: folder of the embeddings; by default the one in the cache.
+        cache: folder of cached embeddings; default `store_root`.
         device: torch device of fits.
         pull_request: see `submit_results`.
         progress: show progress bars.
@@ -136,8 +136,8 @@ def publish_baselines(
         ResultError: the folder holds a result of a baseline for other data or settings.
         AudioCompositionalityError: the Hub refuses or cannot be reached, or the device is missing.
     """
-    store = store_root() if store is None else store
-    options = RunOptions(device=device, out=out, store=store, progress=progress)
+    cache = store_root() if cache is None else cache
+    options = RunOptions(device=device, out=out, cache=cache, progress=progress)
     paths = []
     for model, opened in missing.tasks.items():
         evaluate_models([model], missing.data, [one.task for one in opened], options, on_result=on_result)
@@ -148,7 +148,7 @@ def publish_baselines(
             paths[start : start + MAX_ENTRIES],
             org,
             hub=hub,
-            store=store,
+            cache=cache,
             device=device,
             pull_request=pull_request,
             progress=progress,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,12 @@ from huggingface_hub import EvalResultEntry, eval_result_entries_to_yaml
 from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.dataset_builder.manifest import MANIFEST_NAME, Manifest
 from audio_compositionality.encoders.loading.names import hub_id_of
-from audio_compositionality.evaluator.compare.loading import ModelKind, load_results
+from audio_compositionality.evaluator.compare.loading import (
+    ComparedResult,
+    ModelKind,
+    baseline_listing,
+    load_results,
+)
 from audio_compositionality.evaluator.results.result import Result, ResultError
 from audio_compositionality.evaluator.submissions.layout import MAX_ENTRIES, OUTPUTS, folders_of, outputs_in
 from audio_compositionality.evaluator.submissions.making import make_submission
@@ -27,7 +32,7 @@ from audio_compositionality.hub.errors import HubError, Repository
 from audio_compositionality.hub.names import dataset_of, leaderboard_of, results_of
 from audio_compositionality.support.errors import AudioCompositionalityError, InputError
 from audio_compositionality.support.files import read_file
-from audio_compositionality.support.text import number_text
+from audio_compositionality.support.text import listed, number_text, plain
 from audio_compositionality.support.yaml_text import parse_yaml
 from audio_compositionality.tasks.registry import list_tasks, load_task
 
@@ -62,7 +67,7 @@ def submit_results(
     *,
     hub: Hub | None = None,
     data: str | None = None,
-    store: str | Path | None = None,
+    cache: str | Path | None = None,
     with_outputs: bool = True,
     paradigm: str | None = None,
     licence: str | None = None,
@@ -83,7 +88,7 @@ def submit_results(
         org: organisation or user that the leaderboard belongs to.
         hub: by default as the user of the saved token.
         data: the data of the results, where they are no preset.
-        store: folder of the stored embeddings and answers; by default the one in the cache.
+        cache: folder of cached embeddings and answers; default `store_root`.
         with_outputs: without outputs, or where there are none, a result cannot be verified, and stays self-reported.
         paradigm: how the model was trained, where the result does not say.
         licence: of its weights, likewise.
@@ -130,24 +135,19 @@ def submit_results(
     if opened is not None:
         url = f"{repository.url}/discussions/{opened.number}"
         return Submitted(repository, (), None, url, _on_models(hub, org, models, revision))
-    opened_data: dict[tuple[str, str], Data] = {}
+    making = {
+        "cache": cache,
+        "with_outputs": with_outputs,
+        "paradigm": paradigm,
+        "licence": licence,
+        "device": device,
+        "progress": progress,
+    }
     submissions = []
-    for one in loaded:
-        key = (one.result.recipe, one.result.fingerprint)
-        if key not in opened_data:
-            opened_data[key] = data_with(*key, data)
-        submissions.append(
-            make_submission(
-                one.path,
-                opened_data[key],
-                store=None if store is None else Path(store),
-                with_outputs=with_outputs,
-                paradigm=paradigm,
-                licence=licence,
-                device=device,
-                progress=progress,
-            )
-        )
+    for made in _made(loaded, data, making):
+        if isinstance(made, AudioCompositionalityError):
+            raise made
+        submissions.append(made)
     _check_new(present or {}, submissions, pull_request)
     if dry_run:
         return Submitted(repository, tuple(submissions), None, None, dict.fromkeys(models), dry_run=True)
@@ -158,28 +158,55 @@ def submit_results(
     return Submitted(repository, tuple(submissions), commit, commit.url, _on_models(hub, org, models, revision))
 
 
-@dataclass(frozen=True)
-class Checked:
-    """Whether a result can be submitted.
+def _made(
+    loaded: Sequence[ComparedResult], data: str | None, making: Mapping[str, Any]
+) -> Iterator[Submission | AudioCompositionalityError]:
+    """Yield each result's submission, or the error that says why it cannot be submitted."""
+    opened: dict[tuple[str, str], Data] = {}
+    for one in loaded:
+        key = (one.result.recipe, one.result.fingerprint)
+        try:
+            if key not in opened:
+                opened[key] = data_with(*key, data)
+            yield make_submission(one.path, opened[key], **making)
+        except AudioCompositionalityError as error:
+            yield error
 
-    Attributes:
-        label: its model and task.
-        problem: why it cannot be submitted, and the way out; empty where it can.
-        note: what the board will lack, such as the twin; empty where nothing.
-    """
 
-    label: str
-    problem: str = ""
-    note: str = ""
+def chosen_results(paths: Sequence[str | Path], models: Sequence[str] = ()) -> tuple[list[Path], list[str]]:
+    """Return the files of the results to submit, and the names of the baselines that are left out.
 
-
-def submittable(paths: Sequence[str | Path], *, data: str | None = None, **making: Any) -> list[Checked]:
-    """Return of each result whether it can be submitted, without a network: it is made into a submission as
-    `submit_results` does.
+    A leaderboard has its own results of the baselines that come with the package, so they are left out unless they are
+    named.
 
     Args:
         paths: folders of results, or their JSON files.
-        data: the data of the results, where they are no preset.
+        models: ids of the models whose results to submit; empty for all but these baselines.
+
+    Raises:
+        ResultError: no result is left, a model has none, or a file is damaged.
+    """
+    loaded = load_results(paths)
+    ids = sorted({one.result.model.id for one in loaded})
+    for model in models:
+        if model not in ids:
+            raise ResultError(f"no results of {model!r}; there are results of {listed(ids)}")
+    left_out = [] if models else sorted({one.result.model.id for one in loaded if baseline_listing(one)})
+    if left_out == ids:
+        raise ResultError(f"all results are of baselines of the package ({listed(ids)}); name one with --model")
+    chosen = models or [id for id in ids if id not in left_out]
+    return [one.path for one in loaded if one.result.model.id in chosen], left_out
+
+
+def submission_check(paths: Sequence[str | Path], *, data: str | None = None, **making: Any) -> tuple[list[str], bool]:
+    """Return lines that state which results can be submitted, and whether all can.
+
+    Each is made into a submission as `submit_results` does, without a network. Results of a task with the same outcome
+    share a line.
+
+    Args:
+        paths: folders of results, or their JSON files.
+        data: the data of the results, if they are not a preset.
         making: further arguments of `make_submission`.
 
     Raises:
@@ -187,18 +214,19 @@ def submittable(paths: Sequence[str | Path], *, data: str | None = None, **makin
     """
     loaded = load_results(paths)
     scored = {(one.result.key, one.result.model.id) for one in loaded}
-    checked = []
-    for one in loaded:
-        info, problem, note = load_task(one.result.task).info, "", ""
-        try:
-            make_submission(one.path, data_with(one.result.recipe, one.result.fingerprint, data), **making)
-        except AudioCompositionalityError as error:
-            problem = str(error).removeprefix(f"{one.path}: ")
-        twin = info.twin[0] + one.result.model.id
+    models: dict[tuple[str, str], list[str]] = {}
+    count = 0
+    for one, made in zip(loaded, _made(loaded, data, making), strict=True):
+        info, model, outcome = load_task(one.result.task).info, one.result.model.id, "can be submitted"
+        if isinstance(made, AudioCompositionalityError):
+            outcome = str(made).removeprefix(f"{one.path}: ").removeprefix(f"{model}: ")
+            count += 1
+        twin = info.twin[0] + model
         if one.kind is ModelKind.TRAINED and (one.result.key, twin) not in scored:
-            note = f"no result of {twin}: without it the board shows no evidence of learning"
-        checked.append(Checked(f"{one.label}, {info.title}", problem, note))
-    return checked
+            outcome += f"; no result of {twin}: without it the board shows no evidence of learning"
+        models.setdefault((info.title, outcome), []).append(one.label)
+    lines = [f"{title} of {plain(listed(labels))}: {outcome}" for (title, outcome), labels in models.items()]
+    return [*lines, f"{len(loaded) - count} of {len(loaded)} results can be submitted."], not count
 
 
 def _check_new(present: Mapping[str, RemoteFile], submissions: Sequence[Submission], pull_request: bool) -> None:

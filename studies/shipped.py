@@ -32,7 +32,7 @@ def make_archive() -> bytes:
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         out = Path(folder)
-        options = RunOptions(out=out, force=True, settings={"seeds": [0]}, store=out / "store", device="cpu")
+        options = RunOptions(out=out, force=True, settings={"seeds": [0]}, cache=out / "store", device="cpu")
         evaluate_models([load_model(name) for name in names], data, tasks, options, leave_out=True, apart=apart)
         with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
             for path in sorted(file for ending in ("json", "csv") for file in out.glob(f"*/*/*.{ending}")):

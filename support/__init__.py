@@ -1,4 +1,4 @@
-"""Tools for every room: errors, text, files, the cache folder.
+"""Tools for all other packages: errors, text, files, the cache folder.
 
-Nothing here imports another part of the project or knows clips, scores or models.
+Nothing here imports another package of the project or knows about clips, scores or models.
 """

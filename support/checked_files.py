@@ -1,9 +1,8 @@
-"""Files that are read back: each states the SHA-256 of its own bytes, so that damage is detected and reported.
+"""Files that contain the SHA-256 of their own bytes, so that damage is detected when they are read.
 
-The digest stands in the file itself, in place of the `NO_DIGEST` with which the rest was written: in the first bytes of
-JSON, or of the header of safetensors. It is of the bytes and not of their meaning, so that the formatting of a
-library's release plays no part. A file and its digest cannot be separated, and a file of any size is checked in one
-pass.
+The file is first written with the placeholder `NO_DIGEST`, then the digest replaces it: in the first bytes of JSON, or
+in the header of safetensors. The digest covers the bytes rather than their meaning, so that a library's formatting
+does not matter. A file and its digest cannot be separated, and a file of any size is checked in one
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from .files import open_file, partial_path, permit_as_new, sha256_of_file
 from .text import first_line
 
 NO_DIGEST = "0" * 64
-"""Placeholder in the bytes of a file for the SHA-256 of these bytes."""
+"""Placeholder in a file for the SHA-256 of its bytes."""
 
 DIGEST = "digest"
 """The key of the digest."""
@@ -28,31 +27,31 @@ DIGEST = "digest"
 _PLACE = re.compile(rb"digest\W{1,8}([0-9a-f]{64})")
 
 _HEAD = 4_096
-"""Bytes at the beginning of a file that contain its digest."""
+"""The first bytes of a file, which contain its digest."""
 
 _PART = 2**22
 
 
 class DamagedError(ValueError):
-    """A file that differs from what was written; the text begins with its path."""
+    """A file that differs from what was written; the message begins with its path."""
 
 
 class TornError(DamagedError):
-    """A line that was not written whole, such as the last one of a killed process."""
+    """A line that was not written completely, e.g. the last line of a killed process."""
 
 
 def sealed(content: bytes) -> bytes:
-    """Bytes with their SHA-256 in its reserved place, after the first ``digest``."""
+    """Return the bytes with their SHA-256 in place of `NO_DIGEST` after the first ``digest``."""
     start, stop = _place_in(content)
     return content[:start] + hashlib.sha256(content).hexdigest().encode() + content[stop:]
 
 
 def is_sealed(content: bytes) -> bool:
-    """Whether bytes are a result of `sealed`, to the last bit."""
+    """Return whether the bytes are an unchanged result of `sealed`."""
     start, stop = _place_in(content)
     if not stop:
         return False
-    # In parts, so that a shard is not copied.
+    # Hash in parts, so that a shard is not copied.
     view = memoryview(content)
     digest = hashlib.sha256(view[:start])
     digest.update(NO_DIGEST.encode())
@@ -61,12 +60,12 @@ def is_sealed(content: bytes) -> bool:
 
 
 def write_sealed_file(path: Path, write: Callable[[Path], None], *, before: Path | None = None) -> None:
-    """Write a file of any size with a library; it gets its name when all of it, with its digest, is on the disk.
+    """Write a file of any size with a library; it gets its name once all of it, digest included, is on the disk.
 
     Args:
         path: of the file, in an existing folder.
         write: writes it to another path, with `NO_DIGEST` after ``digest`` among its first bytes.
-        before: path to which an existing file is moved; None replaces it.
+        before: path to which an existing file is moved; None overwrites it.
 
     Raises:
         OSError: it cannot be written.
@@ -91,7 +90,7 @@ def write_sealed_file(path: Path, write: Callable[[Path], None], *, before: Path
 
 
 def check_sealed_file(path: Path) -> None:
-    """Refuse a file of any size that `write_sealed_file` did not write, in one pass over it.
+    """Raise an error if a file is not what `write_sealed_file` wrote; reads the file once.
 
     Raises:
         DamagedError: the file differs from what was written.
@@ -110,16 +109,16 @@ def check_sealed_file(path: Path) -> None:
 
 
 def sealed_json(values: Mapping[str, Any]) -> bytes:
-    """JSON of an object, in lines, whose first value is its ``digest``."""
+    """Return an object as JSON, one value a line, beginning with its ``digest``."""
     return sealed(json.dumps({DIGEST: NO_DIGEST, **values}, indent=1, ensure_ascii=False).encode() + b"\n")
 
 
 def parsed_sealed_json(content: bytes, path: Path) -> dict[str, Any]:
-    """The values of `sealed_json`, without the digest.
+    """Return the values written by `sealed_json`, without the digest.
 
     Args:
-        content: of the file.
-        path: of the file, for the message.
+        content: content of the file.
+        path: path of the file, for the message.
 
     Raises:
         DamagedError: the file differs from what was written.
@@ -132,7 +131,7 @@ def parsed_sealed_json(content: bytes, path: Path) -> dict[str, Any]:
 
 
 def sealed_line(values: Any, belongs_to: str) -> bytes:
-    """A line of JSON, ``[digest, text]``, for files to which lines are appended: the text is JSON of the values.
+    """Return a JSON line ``[digest, text]`` for files to which lines are appended; the text is the values as JSON.
 
     Args:
         values: JSON values.
@@ -143,26 +142,26 @@ def sealed_line(values: Any, belongs_to: str) -> bytes:
 
 
 def parsed_line(line: bytes, belongs_to: str) -> Any:
-    """The values of a line that `sealed_line` wrote.
+    """Return the values of a line written by `sealed_line`.
 
     Raises:
-        TornError: it is not such a line.
-        DamagedError: it was changed, or is from another context.
+        TornError: the line is not complete.
+        DamagedError: the line was changed or belongs to another context.
     """
     try:
         parts = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise TornError(f"it is not a line of this file: {first_line(error)}") from error
+        raise TornError(f"this line cannot be read: {first_line(error)}") from error
     if not isinstance(parts, list) or list(map(type, parts)) != [str, str]:
-        raise TornError("it is not a line of this file: it is not a digest and a text")
+        raise TornError("this line cannot be read: it is not a digest and a text")
     digest, text = parts
     if digest != _line_digest(text, belongs_to):
-        raise DamagedError("its digest is not that of its text")
+        raise DamagedError("its digest does not match its text")
     return json.loads(text)
 
 
 def digests_of(folder: Path, files: Iterable[Path]) -> dict[str, str]:
-    """SHA-256 of files by their paths relative to a folder, in the order of these."""
+    """Return the SHA-256 of files by their path relative to a folder, in the order of the paths."""
     return {file.relative_to(folder).as_posix(): sha256_of_file(file) for file in sorted(files)}
 
 
@@ -171,13 +170,13 @@ def _line_digest(text: str, belongs_to: str) -> str:
 
 
 def _place_in(content: bytes) -> tuple[int, int]:
-    """The place of the digest; (0, 0) where there is none."""
+    """Return the position of the digest; (0, 0) if there is none."""
     place = _PLACE.search(content)
     return (0, 0) if place is None else place.span(1)
 
 
 def _damaged(path: Path, content: bytes) -> str:
-    states = "its SHA-256 is not the one that it states"
+    states = "its SHA-256 does not match the one that it contains"
     if _place_in(content) == (0, 0):
-        states = "it states no SHA-256, unlike files of this version"
-    return f"{path} is damaged: it is not what was written ({states})"
+        states = "it contains no SHA-256, unlike files of this version"
+    return f"{path} is damaged: it differs from what was written ({states})"

@@ -1,4 +1,4 @@
-"""Objects that are discovered rather than listed: one in each module of a folder, and in installed packages."""
+"""Objects that are discovered rather than listed, in the modules of a package and in installed packages."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ Thing = TypeVar("Thing")
 
 
 class Registry(Generic[Thing]):
-    """Objects by name: each module of a package that has `attribute` gives one, each entry point of a group another.
+    """Objects by name: one from each module of a package that has `attribute`, and one from each entry point of a
+    group.
 
-    A new object is a new file; nothing has to be edited. Modules are imported when they are asked for: the one of that
-    name where objects have the names of their files, else one after the other until one has the object.
+    Adding an object means adding a file; nothing has to be edited. Modules are imported only when needed. If objects
+    are named after their files, only the module of the requested name is imported; otherwise one after another until
+    one has the object.
     """
 
     def __init__(
@@ -34,16 +36,16 @@ class Registry(Generic[Thing]):
         first: str = "",
         listed: Sequence[Thing] = (),
     ) -> None:
-        """Nothing is imported until it is needed.
+        """Import nothing until it is needed.
 
         Args:
-            package: dotted name of the package whose modules have objects; None where all objects are `listed`.
+            package: dotted name of the package whose modules have objects; None if all objects are `listed`.
             attribute: name of the object in a module; modules without it are skipped.
-            group: of entry points, each of which names such an object.
-            name_of: an object's own name.
-            further: other names of an object.
-            helpers: modules without an object, where each other module has one of its own name; None where an object
-                may have another name than its module.
+            group: group of entry points; each names an object.
+            name_of: returns an object's name.
+            further: returns other names of an object.
+            helpers: modules without an object, if every other module has an object named after it; None if objects may
+                have other names than their modules.
             first: the module that is imported before the others.
             listed: objects without a module of their own.
         """
@@ -58,11 +60,11 @@ class Registry(Generic[Thing]):
         self._added: dict[str, Thing] = {}
 
     def add(self, thing: Thing) -> None:
-        """Make an object known in this process; it takes the place of another of its name."""
+        """Add an object for this process; it replaces any object of the same name."""
         self._added[self._name_of(thing)] = thing
 
     def all(self) -> dict[str, Thing]:
-        """All objects by their names, those of the package first."""
+        """Return all objects by name, objects of the package first."""
         return {**self._found, **self._added}
 
     @cached_property
@@ -73,14 +75,14 @@ class Registry(Generic[Thing]):
         return found
 
     def names(self) -> tuple[str, ...]:
-        """All names, in the order of `all`; modules whose objects have the names of their files are not imported."""
+        """Return all names in the order of `all`; modules whose objects are named after them are not imported."""
         if self._helpers is None:
             return tuple(self.all())
         listed, installed = (map(self._name_of, things) for things in (self._listed, self._installed()))
         return tuple(dict.fromkeys((*listed, *self._modules, *installed, *self._added)))
 
     def find(self, name: str) -> Thing | None:
-        """The object of a name, None where there is none.
+        """Return the object with this name; None if there is none.
 
         Raises:
             AudioCompositionalityError: its module is unusable, or an entry point cannot be loaded.
@@ -91,8 +93,8 @@ class Registry(Generic[Thing]):
         return next((thing for thing in things if name in (self._name_of(thing), *self._further(thing))), None)
 
     def each(self, name: str = "") -> Iterator[Thing]:
-        """The objects, each imported in its turn: those of this process first, the entry point of a name before the
-        others."""
+        """Yield the objects, importing each when it is reached: objects added in this process first, and the entry
+        point called `name` before the others."""
         yield from self._added.values()
         yield from self._listed
         yield from self._of_package()
@@ -100,7 +102,7 @@ class Registry(Generic[Thing]):
 
     @cached_property
     def _modules(self) -> tuple[str, ...]:
-        """The names of the modules that may have an object."""
+        """Return the names of the modules that may have an object."""
         if self._package is None:
             return ()
         modules = pkgutil.iter_modules(import_module(self._package).__path__)
@@ -108,7 +110,7 @@ class Registry(Generic[Thing]):
         return tuple(sorted(names, key=lambda name: name != self._first))
 
     def _of_package(self) -> Iterator[Thing]:
-        """The objects of the modules; an incomplete module does not prevent the others."""
+        """Yield the objects of the modules; a module that cannot be imported is skipped with a warning."""
         for name in self._modules:
             try:
                 thing = self._import(name)
@@ -122,14 +124,14 @@ class Registry(Generic[Thing]):
         return getattr(import_module(f"{self._package}.{name}"), self._attribute, None)
 
     def _installed(self, name: str = "") -> Iterator[Thing]:
-        """The objects of entry points, that of a name first; each is loaded in its turn."""
+        """Yield the objects of the entry points, the one called `name` first; each is loaded when it is reached."""
         for point in sorted(self._points, key=lambda point: point.name != name):
             try:
                 yield point.load()
             except Exception as error:
                 raise AudioCompositionalityError(
                     f"the entry point {point.name!r} of the group {self._group} cannot be loaded "
-                    f"({first_line(error)}): mend or uninstall the package that has it"
+                    f"({first_line(error)}): fix or uninstall the package that provides it"
                 ) from error
 
     @cached_property

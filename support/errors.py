@@ -1,4 +1,4 @@
-"""The errors of the project: one base class, so that any other error is known to be a bug."""
+"""The project's errors, with one base class: any other error is a bug."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 
 class AudioCompositionalityError(ValueError):
-    """A mistake of the user, the data or the surroundings, in one sentence: the value, the rule, and a valid value.
+    """A mistake in the input, the data or the environment; the message gives the value, the rule and a valid value.
 
-    The command line prints its message. Every other `ValueError` is a mistake of the project and shows its traceback.
+    The command line prints the message only. Any other `ValueError` is a bug of the project and shows its traceback.
     """
 
 
@@ -17,7 +17,7 @@ class InputError(AudioCompositionalityError):
 
 
 def causes_of(error: BaseException) -> Iterator[BaseException]:
-    """An error and its causes."""
+    """Yield an error and its causes."""
     seen: list[BaseException] = []
     cause: BaseException | None = error
     while cause is not None and cause not in seen:

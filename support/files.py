@@ -1,4 +1,4 @@
-"""Files: names that lead nowhere else, content that appears only when complete, digests, the cache, a lock."""
+"""Safe file names, atomic writing, digests, the cache folder and a lock."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ import filelock
 
 
 def open_file(path: Path) -> io.BufferedReader:
-    """A file, opened for reading. Nothing but a regular file is opened: a pipe would wait for ever, and a device may
-    have no end.
+    """Return a regular file, opened for reading.
+
+    Anything else is refused: a pipe would wait for ever, and a device may have no end.
 
     Raises:
         OSError: it cannot be read, or is not a regular file.
@@ -39,29 +40,29 @@ def open_file(path: Path) -> io.BufferedReader:
 
 
 def read_file(path: Path) -> bytes:
-    """The content of a file; see `open_file`."""
+    """Return the content of a file; see `open_file`."""
     with open_file(path) as stream:
         return stream.read()
 
 
 def safe_file_name(text: str) -> str:
-    """A name for a folder: ``/`` becomes ``__``, and any other unsafe character ``_``."""
+    """Return a name for a folder: ``/`` becomes ``__``, and any other unsafe character ``_``."""
     name = re.sub(r"[^\w.+=@-]+", "_", text.replace("/", "__"))
     return name if name.strip(".") else f"_{name}"
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
-    """Write a file, in a folder that is made where missing. The file gets its name when all of it is on the disk.
+    """Write a file, and its folder if needed; the file gets its name once all of it is on the disk.
 
     Args:
-        path: of the file; an existing one is replaced. A device or a pipe, such as ``/dev/stdout``, is written into.
-        content: text is written as UTF-8, with its own line ends; a half of a surrogate pair as ``\\ud800``.
+        path: path of the file; an existing file is replaced. A device or a pipe, e.g. ``/dev/stdout``, is written into.
+        content: text is written as UTF-8 with its own line ends; half of a surrogate pair as ``\\ud800``.
     """
     write_together({path: content})
 
 
 def write_together(files: Mapping[Path, bytes | str]) -> None:
-    """Write several files; none gets its name before all of them are on the disk, and then in the given order.
+    """Write several files; all are on the disk before any gets its name, then they are named in the given order.
 
     Args:
         files: content by path, see `write_whole`.
@@ -83,7 +84,7 @@ def write_together(files: Mapping[Path, bytes | str]) -> None:
         for partial, path in partials.items():
             partial.replace(path)
     except OSError as error:
-        # On a full disk, the system's error has no file name.
+        # If the disk is full, the system's error has no file name.
         error.filename = error.filename or str(path)
         raise
     finally:
@@ -92,18 +93,18 @@ def write_together(files: Mapping[Path, bytes | str]) -> None:
 
 
 def _is_no_file(path: Path) -> bool:
-    """Whether a path is a device or a pipe: root would replace it by a file, for everybody."""
+    """Return whether a path is a device or a pipe, which root would otherwise replace by a file for all users."""
     return path.is_char_device() or path.is_block_device() or path.is_fifo()
 
 
 def partial_path(path: Path) -> Path:
-    """The path of a file before it gets its name: beside it, and unique to this process."""
+    """Return the path of a file until it is complete: in the same folder, and unique to this process."""
     return path.with_name(f".{path.name}.{platform.node()}.{os.getpid()}.partial")
 
 
 def permit_as_new(path: Path) -> None:
-    """Give a file the permissions of a new one in its folder: some libraries write theirs for the user alone."""
-    # The mask of a process cannot be read without changing it, in all of its threads: a new file shows it.
+    """Give a file the permissions of a new file: some libraries make theirs readable for the user alone."""
+    # A process's mask cannot be read without changing it for all threads, so it is read from a new file.
     probe = partial_path(path.with_name(f"{path.name}.mode"))
     try:
         probe.touch()
@@ -113,7 +114,7 @@ def permit_as_new(path: Path) -> None:
 
 
 def remove_partial_files(folder: Path) -> None:
-    """Remove the partial files (`partial_path`) that ended processes of this machine left in a folder."""
+    """Remove the partial files (`partial_path`) that this machine's ended processes left in a folder."""
     for partial in folder.glob(f".*.{platform.node()}.*.partial"):
         number = partial.name.split(".")[-2]
         if number.isdigit() and not _is_running(int(number)):
@@ -133,30 +134,30 @@ def _is_running(process: int) -> bool:
     except ProcessLookupError:
         return False
     except OSError:
-        # The process of another user.
+        # The process belongs to another user.
         return True
     return True
 
 
 def sha256_of_file(path: Path) -> str:
-    """SHA-256 of a file, in hexadecimal."""
+    """Return the SHA-256 of a file, in hexadecimal."""
     with open_file(path) as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def sha256_of(content: bytes) -> str:
-    """SHA-256 of some bytes, in hexadecimal."""
+    """Return the SHA-256 of bytes, in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
 
 
 def sha256_of_json(value: Any) -> str:
-    """SHA-256 of a JSON value, in hexadecimal, independent of the order of its keys."""
+    """Return the SHA-256 of a JSON value, in hexadecimal, independent of the order of its keys."""
     return sha256_of(json.dumps(value, sort_keys=True).encode())
 
 
 @cache
 def packaged_yaml(package: str, name: str) -> Any:
-    """The value of a YAML file in a package; it is cached, and must not be changed."""
+    """Return the value of a YAML file in a package; it is cached and must not be changed."""
     import yaml
 
     return yaml.safe_load(resources.files(package).joinpath(name).read_text("utf-8"))
@@ -166,10 +167,10 @@ CACHE_VARIABLE = "AUDIO_COMPOSITIONALITY_CACHE"
 
 
 def cache_folder() -> Path:
-    """The folder of files that can be downloaded or computed again: `AUDIO_COMPOSITIONALITY_CACHE`, or by default
-    `audio-compositionality` in the user's cache.
+    """Return the folder for files that can be downloaded or computed again.
 
-    The user's cache is `$XDG_CACHE_HOME`, or `~/.cache` (XDG Base Directory Specification 0.8).
+    It is `AUDIO_COMPOSITIONALITY_CACHE`, or by default `audio-compositionality` in the user's cache: `$XDG_CACHE_HOME`
+    or `~/.cache` (XDG Base Directory Specification 0.8).
     """
     named = os.environ.get(CACHE_VARIABLE)
     if named:
@@ -180,7 +181,7 @@ def cache_folder() -> Path:
 
 @contextmanager
 def locked(path: Path) -> Iterator[bool]:
-    """Hold the lock file `path`; yields whether it was free. The lock ends with the process, however that ends."""
+    """Hold a lock file and yield whether it was free; the lock ends with the process, even if it is killed."""
     lock = filelock.FileLock(path)
     try:
         lock.acquire(timeout=0)

@@ -1,4 +1,4 @@
-"""A table as LaTeX for a paper: booktabs, notes in smaller type, scaled down where it is wider than the page."""
+"""Tables as LaTeX for a paper: booktabs, notes in smaller type, scaled down if wider than the page."""
 
 from __future__ import annotations
 
@@ -6,23 +6,22 @@ from .table import Table, cell_text
 from .text import plain
 
 MOST_NAME = 44
-"""Most characters of a name in the first column of a LaTeX table; longer ones are shortened in their middle."""
+"""Most characters of a name in the first column of a LaTeX table; longer names are shortened in the middle."""
 
 MOST_CAPTION = 40
 """Most words of a caption."""
 
 MOST_NARROW = 4
-"""Most columns of a table that stands in one column of the page."""
+"""Most columns of a table that fits into one column of the page."""
 
 _PACKAGES = "% needs \\usepackage{booktabs,adjustbox}\n"
 
 
 def to_latex(table: Table) -> str:
-    """A table for a paper of two columns (packages adjustbox, booktabs, and fontspec or inputenc for Unicode).
+    """Return a table for a two-column paper (needs adjustbox, booktabs, and fontspec or inputenc for Unicode).
 
-    The legend follows in the caption up to `MOST_CAPTION` words, the rest as comments. Notes stand below their cells in
-    smaller type. A table over both columns, or over one of them, is as wide as that at
-    most, see `Table.in_one_column`.
+    The caption includes the legend up to `MOST_CAPTION` words; the rest follows as comments. Notes are printed below
+    their cells in smaller type. A table is at most as wide as the text or, see `Table.in_one_column`, as one column.
     """
     if not table.rows:
         return "".join(f"% {plain(line)}\n" for line in (table.caption, *table.legend))
@@ -46,7 +45,7 @@ def to_latex(table: Table) -> str:
         texts = [cell_text(cell, column, minus="−") for cell, column in zip(row.cells, table.columns, strict=True)]
         texts[0] = _in_the_middle(texts[0], MOST_NAME)
         depth = max(len(cell.notes) for cell in row.cells)
-        # A row that begins with [ would be taken for an argument of the preceding line break.
+        # LaTeX would read a [ at the start of a row as an argument of the preceding line break.
         lines.append(rf"    {{}}{' & '.join(map(latex_text, texts))} \\")
         for place in range(depth):
             notes = [
@@ -91,5 +90,5 @@ _LATEX = {
 
 
 def latex_text(text: str) -> str:
-    """Text with LaTeX's own characters escaped."""
+    """Return text with LaTeX's special characters escaped."""
     return "".join(_LATEX.get(char, char) for char in plain(text))

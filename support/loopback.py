@@ -1,4 +1,4 @@
-"""Servers on this machine, which need no network: huggingface_hub's offline mode is not meant for them."""
+"""Servers on this machine, which need no network, so huggingface_hub's offline mode need not forbid them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def is_loopback(host: str | None) -> bool:
-    """Whether a host is this machine by its address: ``localhost``, 127.0.0.0/8 or ::1."""
+    """Return whether a host is this machine by its address: ``localhost``, 127.0.0.0/8 or ::1."""
     if host == "localhost":
         return True
     try:
@@ -20,13 +20,13 @@ def is_loopback(host: str | None) -> bool:
 
 
 def reach_loopback_hub() -> bool:
-    """Let huggingface_hub reach a Hub on this machine, named by ``HF_ENDPOINT``, under ``HF_HUB_OFFLINE``.
+    """Let huggingface_hub reach a Hub on this machine, given by ``HF_ENDPOINT``, under ``HF_HUB_OFFLINE``.
 
-    Requests to any other host stay refused, also where that Hub redirects to one; no proxy is asked; and Xet, whose
-    requests go past huggingface_hub's client, is switched off. Without effect in any other case.
+    Requests to any other host stay refused, also if that Hub redirects to one. No proxy is used. Xet is switched off,
+    because its requests bypass huggingface_hub's client. In any other case, nothing changes.
 
     Returns:
-        whether the Hub may be asked.
+        Whether the Hub may be called.
     """
     from urllib.parse import urlsplit
 
@@ -37,7 +37,7 @@ def reach_loopback_hub() -> bool:
         return True
     is_here = is_loopback(urlsplit(constants.ENDPOINT).hostname)
     if is_here:
-        # A Hub names the servers of Xet itself, so that they may be any.
+        # A Hub names its own servers for Xet, which may be any host.
         constants.HF_HUB_DISABLE_XET = True
         if _http._GLOBAL_CLIENT_FACTORY is not _client:
             set_client_factory(_client)
@@ -45,8 +45,10 @@ def reach_loopback_hub() -> bool:
 
 
 def _client() -> httpx2.Client:
-    """huggingface_hub's own client, except that its hook, which refuses every request offline, spares this machine, and
-    that it takes no proxy from the environment: the hook does not see where a request is sent through one."""
+    """Return huggingface_hub's client, with a hook that permits this machine and refuses all other hosts offline.
+
+    It ignores proxies of the environment: the hook does not see where a proxy sends a request.
+    """
     import httpx2
     from huggingface_hub import constants
     from huggingface_hub.utils._http import default_client_factory

@@ -1,4 +1,4 @@
-"""Bars of a part of the work: tqdm's in a terminal or a notebook; elsewhere a line a minute."""
+"""Progress bars: tqdm's in a terminal or a notebook, one line a minute elsewhere."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tqdm.auto import tqdm
 from .text import plain
 
 LINE_SECONDS = 60.0
-"""Seconds between two lines where there is no terminal."""
+"""Seconds between two lines if there is no terminal."""
 
 
 class _Lines:
-    """The output of a bar as lines, not as one line that is written again."""
+    """A stream that writes a progress bar as separate lines instead of overwriting one line."""
 
     def write(self, text: str) -> None:
         line = text.strip("\r\n \x1b[A")
@@ -27,7 +27,15 @@ class _Lines:
 
 
 def make_bar(name: str, unit: str, items: float, *, shown: bool, done: float = 0) -> Any:
-    """A bar of tqdm over a part of the work: its name, what is counted, how many there are, and are done already."""
+    """Return a tqdm progress bar.
+
+    Args:
+        name: what is being done.
+        unit: what is counted.
+        items: their number.
+        shown: whether the bar is shown.
+        done: items that are already done.
+    """
     how: dict[str, Any] = {}
     if not sys.stderr.isatty():
         how = {"file": _Lines(), "mininterval": LINE_SECONDS, "delay": LINE_SECONDS, "ncols": 100, "ascii": True}
@@ -36,6 +44,6 @@ def make_bar(name: str, unit: str, items: float, *, shown: bool, done: float = 0
 
 @contextmanager
 def during(name: str, unit: str, items: float, *, shown: bool) -> Iterator[Callable[[float], object]]:
-    """A bar while a part is worked on; gives the function that counts items as done."""
+    """Show a progress bar during the block; yields the function that counts items as done."""
     with make_bar(name, unit, items, shown=shown and items > 0) as bar:
         yield bar.update

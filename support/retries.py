@@ -1,4 +1,4 @@
-"""Number and delays of retries of a call to a server, the same for every server."""
+"""Number and delays of retries, used for calls to every server."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from email.utils import parsedate_to_datetime
 from huggingface_hub.utils import parse_ratelimit_headers  # type: ignore[attr-defined]
 
 WAITS = (1.0, 2.0, 4.0, 8.0)
-"""Seconds before each retry, where a server does not ask for more; those of huggingface_hub's own retries."""
+"""Seconds before each retry unless the server asks for more; the delays of huggingface_hub's own retries."""
 
 LONGEST_WAIT = 300.0
-"""Seconds; where a server asks for more, the call fails with a message."""
+"""Seconds; if a server asks to wait longer, the call fails with a message."""
 
 
 def requested_wait(headers: Mapping[str, str]) -> float | None:
-    """The seconds that a server asks to wait; None where it does not.
+    """Return the seconds that a server asks to wait; None if it does not ask.
 
-    From its header RateLimit (the draft draft-ietf-httpapi-ratelimit-headers-09), which huggingface_hub reads first, or
-    Retry-After, a number or a date (RFC 9110, 10.2.3); some servers give a number with decimals.
+    Reads the header RateLimit (draft-ietf-httpapi-ratelimit-headers-09), which huggingface_hub also reads first, or
+    Retry-After: a number, which some servers give with decimals, or a date (RFC 9110, 10.2.3).
 
     Args:
-        headers: of its answer, by names in any case.
+        headers: headers of its answer, by names in any case.
     """
     try:
         limit = parse_ratelimit_headers(headers)
         if limit is not None and limit.remaining == 0:
             return float(limit.reset_in_seconds)
     except (ValueError, OverflowError):
-        pass  # it has a number of hundreds of digits
+        pass  # a number with hundreds of digits
     value = next((text.strip() for name, text in headers.items() if name.lower() == "retry-after"), "")
     if re.fullmatch(r"[0-9]+(\.[0-9]+)?", value):
         return float(value)

@@ -1,7 +1,6 @@
-"""Settings as one frozen pydantic model: bounds, choices and a description a field.
+"""Settings as one frozen pydantic model: each field has bounds or choices, and a description.
 
-Validation, the fingerprint, ``NAME=VALUE``, YAML, the table of the docs and the words of an error come from that one
-place.
+Validation, fingerprint, ``NAME=VALUE``, YAML, the table in the docs and error messages are all derived from it.
 """
 
 from __future__ import annotations
@@ -29,29 +28,30 @@ DEEPEST = 2
 """Deepest nesting of lists and mappings in a setting: the stages of a training are a list of mappings."""
 
 _NOTHING = object()
-"""A value of no type."""
+"""A value that no type accepts."""
 
 _COMMAS = " with commas between them"
 
 _BOUNDS = (("ge", "least"), ("gt", "above"), ("le", "most"), ("lt", "below"))
-"""Attributes of pydantic's bounds, and their words here."""
+"""Attributes of pydantic's bounds, and their names here."""
 
 
 @dataclass(frozen=True)
 class TypedAs:
-    """In the annotation of a field that a validator reads from a text: its written form, ``KIND:STEPS``."""
+    """Annotation of a field that a validator reads from text: its written form, e.g. ``KIND:STEPS``."""
 
     words: str
 
 
 class Spec(BaseModel):
-    """Settings: a frozen model whose fields have bounds and a description; equal ones are interchangeable.
+    """Settings: a frozen model whose fields have bounds and a description; equal settings are interchangeable.
 
-    A subclass states fields, such as ``items: int = Field(400, ge=1, le=20_000, description="How many.")``. A rule over
-    two fields is a ``model_validator(mode="after")`` that raises `InputError`.
+    A subclass defines fields, e.g. ``items: int = Field(400, ge=1, le=20_000, description="Number of items.")``. A rule
+    about two fields is a ``model_validator(mode="after")`` that raises `InputError`.
 
     Raises:
-        InputError: an unknown field, or a value of another type or out of its range: value, rule and nearest name.
+        InputError: a field is unknown, or a value is out of range or has another type. Names value, rule and nearest
+            name.
     """
 
     model_config = ConfigDict(
@@ -59,7 +59,7 @@ class Spec(BaseModel):
     )
 
     def __init__(self, **values: Any) -> None:
-        """Check all values; tuples may be given as lists, NumPy's numbers as numbers."""
+        """Check all values; lists are accepted for tuples, and NumPy scalars for numbers."""
         try:
             fields = type(self).model_fields
             super().__init__(
@@ -72,17 +72,17 @@ class Spec(BaseModel):
             raise _first_fault(type(self), error, values) from None
 
     def values(self) -> dict[str, Any]:
-        """Every setting with an effect, as JSON values; the fingerprint is made of them."""
+        """Return every setting that has an effect, as JSON values; the fingerprint is computed from them."""
         return self.model_dump(mode="json")
 
     def changed(self, **changes: Any) -> Self:
-        """The same with other values, checked like new ones."""
+        """Return a copy with other values, which are checked."""
         kept = {name: getattr(self, name) for name in type(self).model_fields if name not in changes}
         return type(self)(**kept, **changes)
 
     @classmethod
     def settable(cls) -> dict[str, FieldInfo]:
-        """The fields that a user can type, by name."""
+        """Return the fields that a user can set on the command line, by name."""
         return {
             name: field
             for name, field in cls.model_fields.items()
@@ -91,19 +91,19 @@ class Spec(BaseModel):
 
     @classmethod
     def read(cls, texts: Sequence[str]) -> dict[str, Any]:
-        """Values by the names of fields from texts, such as ``classes=6``.
+        """Parse texts like ``classes=6`` into a dict of field name to value.
 
         Raises:
-            InputError: a text is not ``NAME=VALUE``, names no field or one twice, or its value is of another type.
+            InputError: a text is not ``NAME=VALUE``, its name is unknown or given twice, or its value has another type.
         """
         return read_values(texts, cls.settable(), cls.__name__)
 
     @classmethod
     def from_yaml(cls, path: Path) -> Self:
-        """The spec in a YAML file, a line ``name: value`` for each field.
+        """Return the settings in a YAML file with a line ``name: value`` for each field.
 
         Raises:
-            InputError: the file cannot be read, or has an unknown field or a value out of its range: file, key and
+            InputError: the file cannot be read, a field is unknown or a value is out of range. Names file, field and
                 rule.
         """
         values = read_yaml(path)
@@ -113,19 +113,19 @@ class Spec(BaseModel):
             raise InputError(f"{path}: {error}") from error
 
     def to_yaml(self) -> str:
-        """All values as a file that `from_yaml` reads."""
+        """Return all values as YAML that `from_yaml` reads."""
         import yaml
 
         return yaml.safe_dump(self.values(), sort_keys=False, allow_unicode=True, width=120)
 
     @classmethod
     def table(cls) -> Table:
-        """The fields that a user can type: name, default, rule and description."""
+        """Return a table of the fields that a user can set: name, default, rule and description."""
         return settings_table(cls.settable())
 
 
 def settings_table(fields: Mapping[str, FieldInfo], title: str = "Settings") -> Table:
-    """Name, default, rule and description of each field, of one spec or of several."""
+    """Return a table of name, default, rule and description of each field, of one or several specs."""
     columns = (
         Column("name", "Name of the setting.", numeric=False),
         Column("default", "Value unless it is set.", numeric=False),
@@ -137,14 +137,15 @@ def settings_table(fields: Mapping[str, FieldInfo], title: str = "Settings") -> 
 
 
 def default_of(field: FieldInfo) -> str:
-    """A field's default as it is typed; ``none`` for an optional value, ``needed`` where there is no default."""
+    """Return a field's default as a user types it: ``none`` for an optional value, ``needed`` if there is no
+    default."""
     if field.is_required():
         return "needed"
     return as_typed(field.get_default(call_default_factory=True))
 
 
 def as_typed(value: Any, *, quoted: bool = False) -> str:
-    """A value as a user types it, the inverse of reading; in messages, texts are quoted."""
+    """Return a value as a user types it, the inverse of reading; in messages, text is quoted."""
     if value is None or isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, list | tuple):
@@ -153,17 +154,17 @@ def as_typed(value: Any, *, quoted: bool = False) -> str:
 
 
 def fingerprint_of(**named: Any) -> str:
-    """SHA-256 over JSON values by name: equal for equal values."""
+    """Return the SHA-256 of named JSON values: equal for equal values."""
     return sha256_of_json(named)
 
 
 def read_values(texts: Sequence[str], fields: Mapping[str, FieldInfo], owner: str) -> dict[str, Any]:
-    """Values from ``NAME=VALUE``.
+    """Parse ``NAME=VALUE`` texts into a dict of field name to value.
 
     Args:
-        texts: one for each value.
-        fields: all fields, of one spec or of several.
-        owner: of the fields, for messages.
+        texts: one text a value.
+        fields: all fields, of one or several specs.
+        owner: what the fields belong to, for messages.
 
     Raises:
         InputError: see `Spec.read`.
@@ -172,28 +173,28 @@ def read_values(texts: Sequence[str], fields: Mapping[str, FieldInfo], owner: st
     for text in texts:
         name, equals, value = (part.strip() for part in text.partition("="))
         if not equals or not name:
-            raise InputError(f"--set is {text!r}; it takes NAME=VALUE, such as seed=1")
+            raise InputError(f"--set is {text!r}; give NAME=VALUE, e.g. seed=1")
         if name not in fields:
             raise InputError(f"{owner} has no setting {name!r}; {nearest(name, sorted(fields))}")
         if name in values:
-            raise InputError(f"--set has {name} twice; a setting has one value")
+            raise InputError(f"--set gives {name} twice; give each setting once")
         values[name] = _read(name, value, fields[name])
     return values
 
 
 def check_values(values: Mapping[str, Any], fields: Mapping[str, FieldInfo], owner: str) -> dict[str, Any]:
-    """Refuse a value of an unknown field, of another type or out of the field's range.
+    """Return values after checking that each belongs to a field and is of its type and within its range.
 
     Args:
         values: by name.
-        fields: all fields, of one spec or of several.
-        owner: of the fields, for messages.
+        fields: all fields, of one or several specs.
+        owner: what the fields belong to, for messages.
 
     Returns:
-        The values; lists in the form of a text are parsed.
+        The values; lists written as text are parsed.
 
     Raises:
-        InputError: the value and the rule, or the nearest name.
+        InputError: names the value and the rule, or the nearest name.
     """
     read: dict[str, Any] = {}
     for name, value in values.items():
@@ -209,11 +210,11 @@ def check_values(values: Mapping[str, Any], fields: Mapping[str, FieldInfo], own
 
 
 def read_yaml(path: Path) -> dict[str, Any]:
-    """The values in a YAML file of settings.
+    """Return the values in a YAML file of settings.
 
     Raises:
-        InputError: it cannot be read, is too large, or is not a mapping of values as settings have them: a file may
-            repeat one list many times, and be endless when printed.
+        InputError: the file cannot be read, is too large, or is not a mapping of values that settings can have. A YAML
+            file can repeat one list many times and be endless when printed.
     """
     try:
         with open_file(path) as stream:
@@ -224,16 +225,16 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
 
 def parse_settings(content: bytes | str, path: str) -> dict[str, Any]:
-    """The values in the content of a YAML file of settings; see `read_yaml`."""
+    """Return the values in the content of a YAML settings file; see `read_yaml`."""
     values = parse_yaml(content, path)
     if not isinstance(values, dict):
-        raise InputError(f"{path} must have lines such as 'seed: 1', but is a {type(values).__name__}")
+        raise InputError(f"{path} must have lines like 'seed: 1', but contains a {type(values).__name__}")
     check_depth(values, path)
     return {str(name): value for name, value in values.items()}
 
 
 def check_depth(values: Mapping[str, Any], path: str | Path) -> None:
-    """Refuse settings with too deeply nested lists, which no field has.
+    """Raise an error if a value is nested more deeply than any setting.
 
     Raises:
         InputError: names the setting.
@@ -251,7 +252,7 @@ def _is_deeper(value: Any, most: int) -> bool:
 
 
 def rule_of(field: FieldInfo) -> str:
-    """The rule of a field in words: ``a whole number from 1 to 20,000``."""
+    """Return a field's rule in words: ``a whole number from 1 to 20,000``."""
     typed_as = _typed_as(field)
     if typed_as is not None:
         return typed_as.words
@@ -267,7 +268,7 @@ def _typed_as(field: FieldInfo) -> TypedAs | None:
 
 
 def _read(name: str, text: str, field: FieldInfo) -> Any:
-    """A typed value; the parts of lists have commas between them."""
+    """Parse a typed value; parts of lists are separated by commas."""
     annotation = _without_none(field.annotation)
     given: Any = text
     if annotation is not field.annotation and text == "none":
@@ -287,9 +288,9 @@ def _read(name: str, text: str, field: FieldInfo) -> Any:
 
 
 def _unread(value: Any, field: FieldInfo) -> Any:
-    """A value; for a text or a truth value in place of a number, which pydantic would convert, an invalid one.
+    """Return a value for pydantic; text or a truth value given for a number becomes invalid, not converted.
 
-    A text in place of a list is read like a typed one.
+    Text given for a list is parsed like a typed list.
     """
     kind = _without_none(field.annotation)
     if get_origin(kind) is tuple and isinstance(value, str) and _is_typable(kind) and _typed_as(field) is None:
@@ -320,14 +321,14 @@ def _adapter(annotation: Any) -> TypeAdapter[Any]:
 
 
 def _bounded(field: FieldInfo) -> Any:
-    """The type of a field's values with their bounds, without validators."""
+    """Return the type of a field's values with their bounds, without validators."""
     bounds = [one for one in field.metadata if any(hasattr(one, name) for name, _ in (*_BOUNDS, ("min_length", "")))]
     kind = _without_none(field.annotation)
     return Annotated[(kind, *bounds)] if bounds else kind
 
 
 def _plain(value: Any) -> Any:
-    """A scalar of NumPy as Python's own; any other value unchanged."""
+    """Return a NumPy scalar as a Python value; any other value unchanged."""
     return value.item() if getattr(value, "ndim", None) == 0 and hasattr(value, "item") else value
 
 
@@ -350,7 +351,7 @@ def _first_fault(spec: type[Spec], error: ValidationError, values: Mapping[str, 
 
 
 def _closest(value: Any, field: FieldInfo) -> str:
-    """The end of an error about a value outside the choices: the nearest choice, if any."""
+    """Return the end of an error about an invalid choice: the nearest choice, if any is near."""
     choices = [str(choice) for choice in _choices(field.annotation)]
     wrong = [str(part) for part in (value if isinstance(value, list | tuple) else [value]) if str(part) not in choices]
     close = closest(wrong[0].lower(), choices) if wrong else None
@@ -358,7 +359,7 @@ def _closest(value: Any, field: FieldInfo) -> str:
 
 
 def _without_none(annotation: Any) -> Any:
-    """The type of an optional value without None."""
+    """Return the type of an optional value without None."""
     if get_origin(annotation) in (Union, UnionType):
         kinds = [kind for kind in get_args(annotation) if kind is not NoneType]
         if len(kinds) == 1:

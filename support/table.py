@@ -1,4 +1,4 @@
-"""One table, as text for a terminal, Markdown, CSV and JSON: one description for all forms; LaTeX is in `latex`."""
+"""A table that can be printed as text, Markdown, CSV and JSON; LaTeX is in `latex`."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 MISSING = "–"
 
 PIPED_WIDTH = 100
-"""Columns of text output where it does not go to a terminal; in a terminal, 80 suffice."""
+"""Columns of text output that does not go to a terminal; in a terminal, 80 suffice."""
 
 LEAST_TEXT = 18
-"""Least width of a text column in a printed table, where its text is as long."""
+"""Least width of a text column in a printed table, if its text is at least as long."""
 
 _FORMULA = tuple("=+-@＝＋－＠")
 
@@ -34,11 +34,11 @@ class Column:
     """A column of a table.
 
     Attributes:
-        heading: above it; unique in its table.
-        meaning: one sentence, for legends and explanations on hover; empty where the heading suffices.
-        numeric: whether it holds numbers, which are aligned to the right.
+        heading: its heading; unique in its table.
+        meaning: one sentence, for legends and tooltips; empty if the heading suffices.
+        numeric: whether it contains numbers, which are aligned to the right.
         digits: decimals; None for whole numbers.
-        order: whether the rows are sorted by it, the highest first.
+        order: whether the rows are sorted by it, highest first.
     """
 
     heading: str
@@ -53,9 +53,9 @@ class Cell:
     """A cell of a table.
 
     Attributes:
-        value: for sorting, CSV and JSON; None where it is missing.
-        text: as shown; by default made of the value, with the column's digits.
-        note: smaller text below it, such as an interval or a null; may have several lines.
+        value: for sorting, CSV and JSON; None if missing.
+        text: the displayed text; by default the value with the column's digits.
+        note: smaller text below it, e.g. an interval or a null; may have several lines.
     """
 
     value: float | bool | str | None
@@ -64,7 +64,7 @@ class Cell:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """The lines of the note, each on one line."""
+        """Return the lines of the note."""
         return tuple(plain(line) for line in self.note.split("\n") if line)
 
 
@@ -80,12 +80,12 @@ class Table:
     """A table.
 
     Attributes:
-        caption: its content, one line.
+        caption: one line that says what the table contains.
         columns: the first one names the rows.
         rows: each with as many cells.
-        legend: sentences below it.
-        name: one word that identifies it among the tables of its kind; empty where there are none.
-        in_one_column: whether LaTeX sets it in one column of a paper of two, on whose lines long names break.
+        legend: sentences printed below it.
+        name: one word that identifies it among similar tables; empty if there are none.
+        in_one_column: whether LaTeX sets it in one column of a two-column paper, where long names are broken.
     """
 
     caption: str
@@ -97,12 +97,12 @@ class Table:
 
 
 def rows_of(values: Iterable[Iterable[float | bool | str | None]]) -> tuple[Row, ...]:
-    """Rows of plain values, one cell each."""
+    """Return rows of plain values, one cell each."""
     return tuple(Row(tuple(map(Cell, row))) for row in values)
 
 
 def cell_text(cell: Cell, column: Column, *, minus: str = "-") -> str:
-    """The visible text of a cell, without its note."""
+    """Return the displayed text of a cell, without its note."""
     if cell.text is not None:
         return plain(cell.text)
     if isinstance(cell.value, str):
@@ -115,14 +115,13 @@ def cell_text(cell: Cell, column: Column, *, minus: str = "-") -> str:
 
 
 def frame(table: Table) -> pandas.DataFrame:
-    """The values of a table in full precision, one column for each column; notes are left out.
+    """Return the values of a table in full precision, without notes.
 
-    Whole numbers stay whole where one is missing: pandas would make them floating-point numbers, 5 into 5.0.
+    Columns of whole numbers stay whole numbers even if a value is missing; pandas would turn 5 into 5.0.
     """
     import pandas
 
     columns = [[row.cells[place].value for row in table.rows] for place in range(len(table.columns))]
-    # Whole numbers with gaps stay whole.
     kinds = [object if set(map(type, values)) == {int, type(None)} else None for values in columns]
     return pandas.DataFrame(
         {
@@ -133,19 +132,21 @@ def frame(table: Table) -> pandas.DataFrame:
 
 
 def to_csv(table: Table) -> str:
-    """CSV of a table; see `frame_to_csv`."""
+    """Return a table as CSV; see `frame_to_csv`."""
     return frame_to_csv(frame(table))
 
 
 def frame_to_csv(values: pandas.DataFrame) -> str:
-    """CSV of a frame, numbers in full precision, missing ones empty; see `csv_text`."""
+    """Return a frame as CSV, numbers in full precision, missing values empty; see `csv_text`."""
     columns = [values[name].astype(object).where(values[name].notna(), None).tolist() for name in values.columns]
     return csv_text([list(values.columns), *zip(*columns, strict=True)])
 
 
 def csv_text(rows: Iterable[Iterable[Any]]) -> str:
-    """CSV (RFC 4180) of rows of values; text is `plain`, and where a spreadsheet would run it as a formula it has an
-    apostrophe."""
+    """Return rows of values as CSV (RFC 4180).
+
+    Text is made `plain`; an apostrophe is added if a spreadsheet would run it as a formula, see `defuse`.
+    """
     stream = io.StringIO()
     writer = csv.writer(stream, lineterminator="\n")
     writer.writerows([defuse(plain(cell)) if isinstance(cell, str) else cell for cell in row] for row in rows)
@@ -153,13 +154,15 @@ def csv_text(rows: Iterable[Iterable[Any]]) -> str:
 
 
 def defuse(text: str) -> str:
-    """Text that no spreadsheet takes for a formula: with an apostrophe where it begins like one, also after blanks
-    (OWASP, "CSV injection")."""
+    """Return text that no spreadsheet reads as a formula, with an apostrophe added if it begins like one.
+
+    Leading blanks do not protect (OWASP, "CSV injection").
+    """
     return f"'{text}" if text.startswith(("\t", "\r", "\n")) or text.lstrip().startswith(_FORMULA) else text
 
 
 def records(values: pandas.DataFrame) -> list[dict[str, Any]]:
-    """The rows of a frame as JSON values in full precision; None for missing and non-finite values."""
+    """Return the rows of a frame as JSON values in full precision; None for missing and non-finite values."""
 
     def finite(value: Any) -> Any:
         return None if value is None or (isinstance(value, float) and not math.isfinite(value)) else value
@@ -169,7 +172,7 @@ def records(values: pandas.DataFrame) -> list[dict[str, Any]]:
 
 
 def to_json(tables: Sequence[Table]) -> str:
-    """JSON: for each table its name, its caption, the meanings of its columns, and its rows by heading."""
+    """Return JSON: the name, caption, column meanings, and rows by heading of each table."""
     values = [
         {
             "name": table.name,
@@ -183,7 +186,7 @@ def to_json(tables: Sequence[Table]) -> str:
 
 
 def to_markdown(table: Table) -> str:
-    """A Markdown table under its caption; notes follow their cells."""
+    """Return a Markdown table below its caption; notes follow their cells."""
     lines = [f"**{_markdown(table.caption)}**", ""]
     if table.rows:
         head = " | ".join(_markdown(column.heading) for column in table.columns)
@@ -202,14 +205,14 @@ def _markdown(text: str) -> str:
 
 
 def to_text(table: Table, width: int = PIPED_WIDTH) -> str:
-    """A table as plain text of at most `width` columns, as `print_table` prints it."""
+    """Return a table as plain text of at most `width` columns, as `print_table` prints it."""
     stream = io.StringIO()
     print_table(table, width, file=stream)
     return stream.getvalue()
 
 
 def print_wrapped(text: str) -> None:
-    """Print lines of text as wide as tables are: what is wrapped goes on two columns further in."""
+    """Print text wrapped to the width of tables; continued lines are indented by two more columns."""
     width = shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPED_WIDTH
     for line in text.splitlines():
         indent = " " * (len(line) - len(line.lstrip()) + 2)
@@ -217,15 +220,14 @@ def print_wrapped(text: str) -> None:
 
 
 def print_table(table: Table, width: int | None = None, *, file: IO[str] | None = None) -> None:
-    """Print a table, its notes below the cells and its legend below the table, and an empty line.
+    """Print a table with notes below the cells, the legend below the table, and an empty line.
 
-    A table that is too wide is printed in parts, each with the names of the rows: no column is left out, no number
-    broken.
+    A table that is too wide is printed in parts, each with the row names: no column is omitted and no number broken.
 
     Args:
-        table: to print.
-        width: columns of text; by default those of the terminal, or `PIPED_WIDTH` where there is none.
-        file: for the output; by default the standard output.
+        table: the table.
+        width: columns of text; by default the terminal's width, or `PIPED_WIDTH` without a terminal.
+        file: where to print; by default the standard output.
     """
     from rich.console import Console
     from rich.text import Text
@@ -240,7 +242,7 @@ def print_table(table: Table, width: int | None = None, *, file: IO[str] | None 
     for places in _parts(table.columns, cells, console.width) if cells else ():
         columns, texts = [table.columns[k] for k in places], [[row[k] for k in places] for row in cells]
         widths = _widths(columns, texts, console.width)
-        # A number without room on its line is printed all the same.
+        # A number that does not fit on its line is printed nevertheless.
         asked, console.width = console.width, max(console.width, sum(widths) + len(widths) - 1 + _EDGES)
         console.print(_grid(columns, widths, texts))
         console.width = asked
@@ -250,7 +252,7 @@ def print_table(table: Table, width: int | None = None, *, file: IO[str] | None 
 
 
 def _least_width(column: Column, cells: Sequence[str]) -> int:
-    """Least readable width of a column: no number and no word of a heading is broken, but text is."""
+    """Return the least readable width of a column: numbers and words of the heading are not broken, but text is."""
     widest = _widest(cells)
     words = [*map(_width, plain(column.heading).split())]
     return max([widest if column.numeric else min(widest, LEAST_TEXT), *words])
@@ -261,18 +263,18 @@ def _widest(cells: Sequence[str]) -> int:
 
 
 def _width(text: str) -> int:
-    """Width of a text in columns: some characters take two, some none."""
+    """Return the width of a text in columns: some characters take two, some none."""
     from rich.cells import cell_len
 
     return cell_len(text)
 
 
 _EDGES = 2
-"""Columns of text at the left and the right of a table; between two of its columns is one."""
+"""Columns of text at the left and right of a table; there is one between two columns."""
 
 
 def _parts(columns: Sequence[Column], cells: Sequence[Sequence[str]], width: int) -> list[list[int]]:
-    """Places of the columns of each part of a table; the first column is in all of them."""
+    """Return the indices of the columns in each part of a table; the first column is in every part."""
     least = [_least_width(column, [row[place] for row in cells]) for place, column in enumerate(columns)]
     parts, used = [[0]], _EDGES + least[0]
     for place, needed in enumerate(least[1:], 1):
@@ -285,8 +287,8 @@ def _parts(columns: Sequence[Column], cells: Sequence[Sequence[str]], width: int
 
 
 def _widths(columns: Sequence[Column], cells: Sequence[Sequence[str]], width: int) -> list[int]:
-    """The width of each column: at least its least width; the rest goes first to their longest words, then to all of
-    their text. Where even two columns have no room, the first, if it is text, is narrower."""
+    """Return the width of each column: at least its least width; the rest goes to their longest words, then to all
+    their text. If even two columns do not fit, the first is narrowed if it is text."""
     by_column = [[row[place] for row in cells] for place in range(len(columns))]
     widths = [_least_width(column, texts) for column, texts in zip(columns, by_column, strict=True)]
     left = width - _EDGES - (len(columns) - 1) - sum(widths)
@@ -313,7 +315,7 @@ def _grid(columns: Sequence[Column], widths: Sequence[int], cells: Sequence[Sequ
     for column, width in zip(columns, widths, strict=True):
         justify: Any = "right" if column.numeric else "left"
         heading = Text(plain(column.heading))
-        # Of rich's own widths, which follow the text, some are below the least where room is short.
+        # Where space is short, some of rich's own widths, which follow the text, are below the least width.
         grid.add_column(heading, justify=justify, overflow="fold", vertical="top", width=width)
     for row in cells:
         grid.add_row(*map(Text, row))

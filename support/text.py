@@ -1,4 +1,4 @@
-"""Wording and cleaning of text."""
+"""Words and lists for messages, and cleaning of text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 
 def closest(name: str, valid: Iterable[str], cutoff: float = 0.5) -> str | None:
-    """The valid name most similar to a wrong one; None where their similarity, from 0 to 1, is below `cutoff`."""
+    """Return the valid name most similar to a wrong one; None if the similarity (0 to 1) is below `cutoff`."""
     close = difflib.get_close_matches(name, list(valid), n=1, cutoff=cutoff)
     return close[0] if close else None
 
@@ -20,8 +20,10 @@ MOST_NAMED = 5
 
 
 def nearest(name: str, valid: Iterable[str], listing: str = "") -> str:
-    """The end of an error about an unknown name: the nearest valid one, and the five nearest, or `listing`: the way to
-    list them."""
+    """Return the end of an error about an unknown name: the nearest valid names.
+
+    Names the nearest one, then the five nearest, or `listing`, which says how to list all of them.
+    """
     names = list(valid)
     rest = f" and {len(names) - MOST_NAMED} more" if len(names) > MOST_NAMED else ""
     near = names if len(names) <= MOST_NAMED else difflib.get_close_matches(name.lower(), names, MOST_NAMED, 0)
@@ -31,47 +33,47 @@ def nearest(name: str, valid: Iterable[str], listing: str = "") -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """The first line of an error's message; the name of its type where it has none."""
+    """Return the first line of an error's message, or the name of its type if it has none."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0]
 
 
 def shown(names: Sequence[str], count: int = 5) -> str:
-    """The first few of some names, and the number of the others."""
+    """Return the first few names and the number of the others."""
     listed = ", ".join(names[:count])
     return listed if len(names) <= count else f"{listed} and {len(names) - count} more"
 
 
 def listed(names: Sequence[str], most: int = 6, last: str = "and") -> str:
-    """Names in words: "a, b and c"; of more than `most`, the first ones and the number of the others."""
+    """Return names in words, "a, b and c"; of more than `most`, the first ones and the number of the others."""
     if len(names) > most:
         return f"{', '.join(names[:most])} and {len(names) - most} more"
     return f" {last} ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
 
 
 def counted(count: int, name: str) -> str:
-    """A count with its noun."""
+    """Return a count with its noun."""
     return f"{count:,} {name}" if count == 1 else f"{count:,} {name}s"
 
 
 def with_article(noun: str) -> str:
-    """A noun behind "a" or "an", by its first letter."""
+    """Return a noun with "a" or "an", according to its first letter."""
     return f"{'an' if noun[:1].lower() in 'aeiou' else 'a'} {noun}"
 
 
 def plain(text: str) -> str:
-    """Text on one line, without characters that are invisible or that move others, such as a change of direction."""
+    """Return text on one line, without characters that are invisible or move others, e.g. a change of direction."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else " " if c.isspace() else "\N{REPLACEMENT CHARACTER}" for c in text)
 
 
 LONGEST_LINE = 500
-"""Characters of a line that is printed for an error or a warning."""
+"""Most characters of a line that is printed for an error or a warning."""
 
 
 def printed(message: object) -> str:
-    """A message as it is printed, whatever texts of others are in it: each line `plain`, the middle of a long one left
-    out."""
+    """Return a message that is safe to print, whatever it contains: each line `plain`, long texts without their
+    middle."""
     half = LONGEST_LINE // 2 - 1
     lines = str(message).split("\n")
     lines = [line if len(line) <= LONGEST_LINE else f"{line[:half]} … {line[-half:]}" for line in lines]
@@ -79,11 +81,11 @@ def printed(message: object) -> str:
 
 
 def parse_json(text: str) -> Any:
-    """The value of a JSON text. A half of a surrogate pair, which no file can hold, becomes U+FFFD.
+    """Return the value of a JSON text; half of a surrogate pair, which no file can contain, becomes U+FFFD.
 
     Raises:
-        ValueError: it is not JSON.
-        RecursionError: it is nested too deep.
+        ValueError: the text is not JSON.
+        RecursionError: the value is nested too deeply.
     """
     value = json.loads(text)
     if "\\u" not in text:
@@ -92,13 +94,13 @@ def parse_json(text: str) -> Any:
 
 
 def shortened(text: str, limit: int) -> str:
-    """A stranger's text on one line, `plain`, cut to at most `limit` characters."""
+    """Return untrusted text on one line, `plain`, cut to at most `limit` characters."""
     cleaned = plain(text[: 4 * limit])
     return cleaned if len(text) == len(cleaned) <= limit else f"{cleaned[: limit - 1]}…"
 
 
 def number_text(value: float | None, digits: int = 3, *, missing: str = "–", minus: str = "-") -> str:
-    """A number with a fixed number of decimals, without the sign of a rounded zero; `missing` for None."""
+    """Return a number with a fixed number of decimals, never "-0"; `missing` for None."""
     if value is None:
         return missing
     text = f"{value:,.{digits}f}"

@@ -1,7 +1,7 @@
-"""A build of torchaudio that does not fit the installed torch is left out, and a line says how to mend it.
+"""Hide a torchaudio that does not fit the installed torch, with a warning that says how to fix it.
 
-Such a build cannot be imported, and takes evaluate and transformers with it, which import torchaudio wherever it is
-installed. PyPI has builds for CUDA alone.
+Such builds cannot be imported, and neither can evaluate and transformers, which import torchaudio if it is installed.
+PyPI has builds for CUDA only.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from importlib.util import find_spec
 from pathlib import Path
 
 INDEX = "https://download.pytorch.org/whl"
-"""Where PyTorch's builds are, each kind in a folder: ``cpu``, ``cu130``."""
+"""Index of PyTorch's builds, with a folder for each kind: ``cpu``, ``cu130``."""
 
 
 def leave_out_unfit_torchaudio() -> None:
-    """Make this process see no torchaudio where its build does not fit, and warn. Neither package is imported."""
+    """Hide torchaudio from this process if its build does not fit torch, and warn; neither package is imported."""
     if "torchaudio" in sys.modules:
         return
     torchaudio, torch = (_folder(name) for name in ("torchaudio", "torch"))
@@ -25,15 +25,15 @@ def leave_out_unfit_torchaudio() -> None:
     if fault is not None:
         # `find_spec` then finds nothing, and an import raises an ImportError.
         sys.modules["torchaudio"] = None  # type: ignore[assignment]
-        # No line of code is printed under the warning, so that it stays one line.
+        # Without a line of code, the warning stays on one line.
         warnings.warn_explicit(fault, UserWarning, "torchaudio", 0)
 
 
 def misfit(torchaudio: Path, torch: Path) -> str | None:
-    """The reason why a torchaudio cannot be loaded beside a torch, and the remedy; None where it can.
+    """Return why a torchaudio cannot be loaded with a torch, and the remedy; None if it can.
 
-    Libraries for CUDA need the version of CUDA that torch has; those without a stable interface (before 2.9) need the
-    version of torch that they were built for.
+    Libraries for CUDA need torch's version of CUDA; libraries without a stable interface (before 2.9) need the version
+    of torch that they were built for.
 
     Args:
         torchaudio, torch: the packages' folders.
@@ -51,7 +51,7 @@ def misfit(torchaudio: Path, torch: Path) -> str | None:
         return None
     kind = beside.partition("+")[2] or "cpu"
     return (
-        f"torchaudio {version} {fault}, and torch is {beside}: torchaudio is not used. Remedy: "
+        f"torchaudio {version} {fault}, but torch is {beside}: torchaudio is not used. To fix it: "
         f"pip install --force-reinstall --no-deps torchaudio --index-url {INDEX}/{kind}"
     )
 
@@ -62,7 +62,7 @@ def _folder(package: str) -> Path | None:
 
 
 def _stated(package: Path, name: str) -> str | None:
-    """A value in a package's version.py; None where it has none."""
+    """Return a value in a package's version.py; None if there is none."""
     try:
         text = package.joinpath("version.py").read_text("utf-8")
     except OSError:

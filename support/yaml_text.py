@@ -1,9 +1,9 @@
-"""YAML of anybody: settings, data files, cards and files on the Hub.
+"""Safe reading of untrusted YAML: settings, data files, cards and files on the Hub.
 
-A text of 400 bytes can stand for 10^10 values by aliases, be nested without end, or hold a number of a million digits.
-So its size, its values with every alias written out, its depth and the length of its numbers have limits, which are
-checked before any value is made. Plain values are read by the core schema of YAML 1.2: ``1e-3`` is a number, and
-``yes``, ``1:30`` and ``2026-11-28`` are texts.
+A YAML text of 400 bytes can mean 10^10 values by aliases, be nested without end, or contain a number with a million
+digits. Therefore its size, its number of values with all aliases expanded, its depth and the length of its numbers are
+limited, and checked before any value is created. Plain values follow the core schema of YAML 1.2: ``1e-3`` is a number,
+and ``yes``, ``1:30`` and ``2026-11-28`` are texts.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ from .errors import InputError
 from .text import first_line, shortened
 
 LARGEST = 2**20
-"""Bytes of a text."""
+"""Most bytes of a text."""
 
 MOST_VALUES = 200_000
-"""Keys and values in a text, those of an aliased list as often as the alias stands."""
+"""Most keys and values in a text, with all aliases expanded."""
 
 DEEPEST = 50
-"""Lists and mappings in each other."""
+"""Deepest nesting of lists and mappings."""
 
 _LONGEST_NUMBER = 300
 
 
 def parse_yaml(content: bytes | str, name: str) -> Any:
-    """The value of a YAML text.
+    """Return the value of a YAML text.
 
     Args:
         content: the text, in UTF-8.
-        name: of its file, for messages.
+        name: name of its file, for messages.
 
     Raises:
-        InputError: it is not YAML, exceeds a limit, or has tags of other programs.
+        InputError: the text is not YAML, exceeds a limit, or has tags of other programs.
     """
     import yaml
 
     if len(content) > LARGEST:
-        raise InputError(f"{name} has more than {LARGEST:,} bytes, too many for YAML that is read")
+        raise InputError(f"{name} has more than {LARGEST:,} bytes, the limit for YAML")
     try:
         text = content.decode() if isinstance(content, bytes) else content
         _check(text, name)
@@ -53,17 +53,17 @@ def parse_yaml(content: bytes | str, name: str) -> Any:
 
 
 def _check(text: str, name: str) -> None:
-    """Refuse a text with too many values, nested too deep, or whose aliases lead to themselves."""
+    """Raise an error for too many values, too deep nesting, or an alias inside its own value."""
     import yaml
 
-    # The values so far; those before each open list or mapping, with its anchor; those of each anchor.
+    # Values so far; values before each open list or mapping, with its anchor; number of values of each anchor.
     count, sizes = 0, dict[str, int]()
     opened: list[tuple[str | None, int]] = []
     for event in yaml.parse(text, _loader()):
         anchor = getattr(event, "anchor", None)
         if isinstance(event, yaml.AliasEvent):
             if anchor not in sizes:
-                raise InputError(f"{name} is not YAML: the alias {shortened(str(anchor), 60)!r} leads to nothing whole")
+                raise InputError(f"{name} is not YAML: the alias {shortened(str(anchor), 60)!r} has no full value")
             count += sizes[anchor]
         elif isinstance(event, yaml.ScalarEvent):
             count += 1
@@ -71,7 +71,7 @@ def _check(text: str, name: str) -> None:
                 sizes[anchor] = 1
         elif isinstance(event, yaml.CollectionStartEvent):
             opened.append((anchor, count))
-            # An anchor that is given again means the new value from here on.
+            # From here on, a repeated anchor means the new value.
             sizes.pop(anchor or "", None)
             count += 1
         elif isinstance(event, yaml.CollectionEndEvent):
@@ -81,12 +81,12 @@ def _check(text: str, name: str) -> None:
         if len(opened) > DEEPEST:
             raise InputError(f"{name} is nested more than {DEEPEST} deep")
         if count > MOST_VALUES:
-            raise InputError(f"{name} has more than {MOST_VALUES:,} values, with every alias written out")
+            raise InputError(f"{name} has more than {MOST_VALUES:,} values with all aliases expanded")
 
 
 @cache
 def _loader() -> Any:
-    """A loader of plain YAML 1.2, by libyaml where it is there."""
+    """Return a loader of plain YAML 1.2, based on libyaml if available."""
     import yaml
 
     class Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]

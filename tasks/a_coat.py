@@ -19,9 +19,9 @@ TASK = QuadrupleTask(
         is_first_look=True,
         measures=(*_METRIC.measures, *STEP_VARIANCES),
         warning=(
-            "A high score alone is no evidence of learned composition: an encoder that answers every added source with "
-            "one step towards more energy scores high. Adjusted and top-1 show that. Read it beside an untrained "
-            "network and log-mel and modulation statistics: what they reach as well was not learnt."
+            "A high score alone does not show learned composition: an encoder that moves by the same step towards more "
+            "energy for every added source scores high. Adjusted and top-1 show this. Compare it with an untrained "
+            "network and log-mel and modulation statistics: what they score too does not need training."
         ),
         citation=_METRIC.citation,
         protocols={"paper": {}},

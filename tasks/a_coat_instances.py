@@ -1,4 +1,4 @@
-"""A-COAT across instances: which of K classes was added, recognised by another instance in another context?"""
+"""A-COAT across instances: can another instance in another context show which of K classes was added?"""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ TASK = BlockTask(
             "alone_d": "the instances of D alone",
         },
         warning=(
-            "Recognition alone may explain a high score: an encoder that recognises a class by itself (alone top-1) "
-            "finds it again in part of the scenes (kept is that part), and no number here separates composition from "
-            "recognition. An encoder trained for other ends may stay at chance or below its untrained twin, which is "
-            "no evidence against it."
+            "Recognition alone may explain a high score: an encoder that recognises a class alone (alone top-1) "
+            "recognises it in part of the scenes too (kept is that part), and no number here separates composition "
+            "from recognition. An encoder trained for other ends may be at chance or below its untrained twin; this "
+            "is no evidence against it."
         ),
-        # The contexts, and two of the classes in both.
+        # The contexts, and two classes in both.
         heard=("A", "C", "B/0", "D/0", "B/1", "D/1"),
-        # Neither level nor number of sources nor the memory of a mixture gives a class away across instances.
+        # Across instances, neither level nor number of sources nor a memorised mixture reveals a class.
         is_headline=True,
         citation=_METRIC.citation,
     )

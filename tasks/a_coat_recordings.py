@@ -22,10 +22,10 @@ TASK = QuadrupleTask(
         recipe="a_coat_recordings",
         measures=(_SCORE, *_METRIC.measures[1:], *STEP_VARIANCES),
         warning=(
-            "A high score alone is no evidence of learned composition: an encoder that answers every added source with "
-            "one step towards more energy scores high. T is the same samples in B and in D: neither adjusted nor top-1 "
-            "asks for a class across instances. Read it beside an untrained network and "
-            "log-mel and modulation statistics: what they reach as well was not learnt."
+            "A high score alone does not show learned composition: an encoder that moves by the same step towards "
+            "more energy for every added source scores high. T is the same samples in B and in D: neither adjusted "
+            "nor top-1 tests a class across instances. Compare it with an untrained network and log-mel and "
+            "modulation statistics: what they score too does not need training."
         ),
         citation=_METRIC.citation,
         on_request=True,

@@ -21,10 +21,10 @@ TASK = FitTask(
         ranks_by="a_tre_centred",
         trusted={"a_tre_centred": None, "top1": "top1_chance"},
         warning=(
-            "Most of a raw score is what all embeddings share: a constant added to all of them brings it as near to 1 "
-            "as one likes. Compare each encoder with its constant, and rank by the centred score, which loudness alone "
-            "raises too: top-1 shows that. Read it beside an untrained network and "
-            "log-mel and modulation statistics: what they reach as well was not learnt."
+            "Most of a raw score comes from what all embeddings share: adding a constant to all of them brings it as "
+            "near to 1 as one likes. Compare each encoder with its constant, and rank by the centred score, which "
+            "loudness alone raises too: top-1 shows this. Compare it with an untrained network and log-mel and "
+            "modulation statistics: what they score too does not need training."
         ),
         citation=_METRIC.citation,
         protocols={"paper": {"block": POST_NORM}},

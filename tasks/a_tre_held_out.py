@@ -1,4 +1,4 @@
-"""A-TRE with held-out combinations: how well is a scene rebuilt that joins two classes never joined in training?"""
+"""A-TRE with held-out combinations: how well is a scene rebuilt with two classes never combined in training?"""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ TASK = HeldOutTask(
         name="a_tre_held_out",
         version=_METRIC.version,
         title="A-TRE, held-out combinations",
-        question="Can a scene be rebuilt from its attributes where training lacks a combination of two of them?",
+        question="Can a scene be rebuilt from its attributes if a combination of two of them is absent from training?",
         samples="scenes",
         measures=(*_BY_PAIR.described, *(measure for measure in _METRIC.measures if measure.name in COUNTS)),
         ranks_by="held_out",
         trusted={"held_out": None},
         warning=(
-            "A small gap alone is no merit: noise has none. Read it beside the score with combinations held out, and "
-            "both beside log-mel and modulation statistics and an untrained network, which add up what they hear "
-            "untrained. Nearly all of the gap is of timbre and pitch, whose combinations do not sound like sums either."
+            "A small gap alone does not show composition: noise has none. Compare it with the score on held-out "
+            "combinations, and both with log-mel and modulation statistics and an untrained network, which add up "
+            "energy without training. Nearly all of the gap is between timbre and pitch, whose sounds do not add up."
         ),
         citation=_METRIC.citation,
         on_request=True,

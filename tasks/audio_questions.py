@@ -1,4 +1,4 @@
-"""Audio questions: any multiple-choice questions about sounds, scored beside what needs no listening."""
+"""Audio questions: any multiple-choice questions about sounds, compared with baselines without listening."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ TASK = QuestionTask(
         ranks_by="accuracy",
         trusted={"accuracy": "without_listening"},
         warning=(
-            "An accuracy alone says little, since many questions can be answered from their words: compare it with the "
-            "baseline blind, which learns from the texts of other questions, and with the same model without sound, on "
-            "noise and on another clip. What the best of these reaches is not gained by listening. An answer that "
-            "names no option is wrong; where there are many of these (unparsed), look at what the model writes."
+            "An accuracy alone is hard to interpret, since many questions can be answered from their words: compare it "
+            "with the baseline blind, which learns from the texts of other questions, and with the same model without "
+            "sound, on noise and on another clip. The best of these scores needs no listening. An answer that names "
+            "no option is wrong; if there are many of these (unparsed), look at what the model writes."
         ),
         citation=METRIC.citation,
         **profiled_by_kinds(),

@@ -24,8 +24,8 @@ TASK = RetrievalTask(
         },
         captions={"audio": "the clip, and its captions"},
         warning=(
-            "Retrieval is no test of order or binding: the kinds of sound alone distinguish nearly all captions, as "
-            "the control of sorted words shows. Scores depend on the number of clips: those of other data are not "
+            "Retrieval does not test order or binding: the kinds of sound alone distinguish nearly all captions, as "
+            "the control of sorted words shows. Scores depend on the number of clips: scores on other data are not "
             "comparable."
         ),
         heard_by="text_to_audio_map10",  # the rank of a caption's clip

@@ -1,4 +1,4 @@
-"""Tasks: a task joins a recipe, a kind of model and a metric, and describes every number that it gives."""
+"""Tasks: a task joins a recipe, a kind of model and a metric, and describes every number that it returns."""
 
 from __future__ import annotations
 
@@ -30,35 +30,35 @@ MeanOfPlaces = Callable[[NDArray[np.int64]], float]
 
 Scoring = Literal["generate", "letters", "options"]
 GENERATE: Scoring = "generate"
-"""The scoring by which an answer is the text that the model writes."""
+"""The scoring that takes the text written by the model as its answer."""
 
 ENERGY = "energy alone"
 """The trivial baseline of an encoder that represents energy alone."""
 
 BEST_CONSTANT = "the best constant answer"
-"""The trivial baseline of an answer that is the same for all clips."""
+"""The trivial baseline that gives the same answer for all clips."""
 
 UNTRAINED_TWIN = ("untrained:", "its untrained twin")
-"""The prefix that names the untrained twin of a model, and that twin in words."""
+"""The prefix that names the untrained twin of a model, and its name in sentences."""
 
 TOTAL = "total"
-"""Name of the sum over attributes among the entropies: H^quad of a quadruple, H of a scene."""
+"""Name of the sum over attributes among the entropies: H^quad for a quadruple, H for a scene."""
 
 Settings = TypeVar("Settings", bound=Spec)
 
 
 class TaskError(AudioCompositionalityError):
-    """A task that does not exist, or rows that it cannot score: says which and why."""
+    """A task does not exist or cannot score its rows; the message says which and why."""
 
 
 @dataclass(frozen=True)
 class ShownQuestion:
-    """A question with options, as people read it.
+    """A question with options, as shown to people.
 
     Attributes:
         question: one line.
-        options: in the order in which they were shown.
-        answer: the one that is right.
+        options: in the order shown.
+        answer: the right option.
     """
 
     question: str
@@ -68,15 +68,15 @@ class ShownQuestion:
 
 @dataclass(frozen=True)
 class Tally:
-    """A table of measures, such as of counts: what was right in its rows, what was said in its columns.
+    """A table of measures, such as of counts: truth in its rows, answers in its columns.
 
     Attributes:
         title: what is counted.
-        of_rows: heading of the column of row headings.
-        columns: headings.
-        rows: by their headings, for each column the name of a measure.
-        needs: name of a measure without which the table is left out; empty where any measure suffices.
-        right: place of the column of right answers in rows of counts, which are shown with their shares of the row.
+        of_rows: heading of the first column, with the row headings.
+        columns: headings of the other columns.
+        rows: row headings, each with the name of a measure per column.
+        needs: name of a measure without which the table is left out; empty if any measure suffices.
+        right: index of the column of right answers in rows of counts, which are shown with their shares of the row.
     """
 
     title: str
@@ -89,18 +89,18 @@ class Tally:
 
 @dataclass(frozen=True)
 class Profile:
-    """The profile of a single model, beside all tables.
+    """The profile of a single model, reported in addition to all tables.
 
     Attributes:
         measure: name of the measure, a mean over all samples, that is reported by groups of samples.
-        groupings: the groupings of `Samples.groups` that are drawn, in their order.
-        shares: names of measures that are counts, and of the measure that is their total; the first counts all answers
+        groupings: the groupings of `Samples.groups` to draw, in order.
+        shares: pairs of a measure that is a count and the measure that is its total; the first pair counts all answers
             without a choice.
         tallies: tables of measures.
-        choices: name of the samples' column with the place of the chosen option, from 0; empty where nothing is chosen.
+        choices: name of the samples' column with the index of the chosen option, from 0; empty if nothing is chosen.
         no_choice: the meaning of its negative numbers, in words.
-        heard_from: name of the grouping of which every group has samples to listen to; empty means all together.
-        parts: names of the measures of single kinds of samples; a result that lacks one had no sample of that kind.
+        heard_from: name of the grouping whose groups each get samples to listen to; empty: all samples together.
+        parts: names of measures over one kind of samples; a result without one had no sample of that kind.
     """
 
     measure: str
@@ -119,9 +119,9 @@ class Printed:
 
     Attributes:
         source: the publication.
-        beside: why they are no more than reference marks; one sentence.
-        remarks: on a measure, by its name; a sentence each.
-        figures: by the printed name of a model, then by the name of a measure; values as here, not in percent.
+        beside: why they are only reference marks; one sentence.
+        remarks: remarks by the name of a measure; a sentence each.
+        figures: figures by the printed name of a model, then by the name of a measure; as shares, not in percent.
     """
 
     source: str
@@ -131,22 +131,22 @@ class Printed:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The measures with printed figures."""
+        """Return the names of the measures with printed figures."""
         return tuple(dict.fromkeys(name for of_model in self.figures.values() for name in of_model))
 
     def of_measure(self, name: str) -> tuple[float, ...]:
-        """The printed figures of a measure, in the order of the models."""
+        """Return the printed figures of a measure, in the order of the models."""
         return tuple(of_model[name] for of_model in self.figures.values() if name in of_model)
 
     @property
     def sentence(self) -> str:
-        """The source of the figures and their limits, for captions and legends."""
+        """Return the source of the figures and their limits, for captions and legends."""
         return " ".join((f"From {self.source}.", self.beside, *self.remarks.values()))
 
 
 @cache
 def printed_figures(name: str) -> Printed:
-    """The figures of ``NAME_printed.yaml``, a file beside the tasks with percentages."""
+    """Return the figures of ``NAME_printed.yaml``, a file in the folder of the tasks with percentages."""
     content: dict[str, Any] = yaml.safe_load(files(__package__).joinpath(f"{name}_printed.yaml").read_text("utf-8"))
     figures = {
         model: {measure: round(percent / 100, 6) for measure, percent in of_model.items()}
@@ -157,26 +157,27 @@ def printed_figures(name: str) -> Printed:
 
 @dataclass(frozen=True)
 class Measure:
-    """One number of a task: the only place where it is described.
+    """One number of a task: the only place that describes it.
 
     Attributes:
         name: key in the metric's result and in result files: ``matched_null``.
-        heading: of its column in a table: ``matched null``.
+        heading: heading of its column in a table: ``matched null``.
         meaning: one sentence, for legends, Spaces, report and board.
-        digits: decimals that are shown; 0 for counts, which are shown without any.
-        range: lowest and highest value that it can have.
-        null: name of the measure that is its null, its chance level or another bar that it has to exceed.
+        digits: decimals shown; 0 for counts.
+        range: lowest and highest possible value.
+        null: name of the measure that is its null, its chance level or another baseline to exceed.
         column: name of the samples' column whose mean it is: intervals, paired tests and box plots are drawn from it.
-        fitted: whether it depends on the random numbers of a fit.
+        fitted: whether it depends on the random state of a fit.
         spread: name of the measure that is the standard deviation of its fits; without one, verification reports a
             fitted measure but does not compare it.
-        shown: whether it stands in tables; the others are in result files only.
-        linear: value that an encoder which is linear in the waveform has by construction; None where none is fixed.
-        trivial: name of the measure that is the null by the model's own numbers; the larger counts, see `nulls`.
+        shown: whether tables show it; the others are in result files only.
+        linear: value that an encoder linear in the waveform has by construction; None if there is none.
+        trivial: name of the measure that is the null computed from the model itself; the larger null counts, see
+            `nulls_of`.
         outside: why single samples may lie outside `range`; a sentence. Ends of intervals never do.
-        within: a column of the samples and a value: the measure is the mean over the samples with that value alone. It
-            has intervals, but no paired tests.
-        less_is_better: whether a model has to be below the null, as with a rank.
+        within: a column of the samples and a value: the measure is the mean over samples with that value only. It has
+            intervals, but no paired tests.
+        less_is_better: whether a model must be below the null, as with a rank.
     """
 
     name: str
@@ -196,7 +197,10 @@ class Measure:
     less_is_better: bool = False
 
     def places(self, columns: Mapping[str, Floats]) -> NDArray[np.int64]:
-        """Places of the samples that it averages, from columns with its own among them; none without `within`'s."""
+        """Return the indices of the samples that it averages, from columns that include its own.
+
+        There are none without the column of `within`.
+        """
         if self.within is None:
             return np.arange(len(columns[self.column or ""]))
         name, value = self.within
@@ -211,56 +215,56 @@ class TaskInfo:
     `PAIRS` in ``shapes/pairs.py``: ``TaskInfo(**PAIRS, name=…)``.
 
     Attributes:
-        name: of the task, in commands, results and folders.
-        version: of the score: it rises with any change of the metric or of the task that changes a number.
+        name: name of the task in commands, results and folders.
+        version: version of the score; increases with any change of the metric or of the task that changes a number.
         title: the name for people.
-        question: what it asks of a model, one sentence.
-        benchmark: the group that it belongs to.
+        question: the question that it asks about a model, one sentence.
+        benchmark: the group of tasks that it belongs to.
         recipe: name of the recipe whose configuration it scores.
         needs: abilities that a model must have: `ENCODER`, `TEXT_ENCODER` or `LANGUAGE_MODEL` of `encoders.base`. With
-            ``frames`` beside ``audio``, `Outputs.clips` are frames, see `BinnedFrames`, of clips that all last the
-            ``duration`` of the rows.
-        samples: what is scored, in words and the plural: "quadruples".
-        measures: all numbers that it gives; the first is its score.
+            ``frames`` in addition to ``audio``, `Outputs.clips` are frames, see `BinnedFrames`, of clips that all last
+            the ``duration`` of the rows.
+        samples: plural noun for what is scored: "quadruples".
+        measures: all numbers that it returns; the first is its score.
         ranks_by: name of the measure that tables and boards sort by.
-        warning: what a reader must know before believing the score; one or two sentences.
+        warning: what a reader must know to interpret the score; one or two sentences.
         citation: BibTeX.
-        protocols: settings by which the task follows a publication to the letter, under the name by which they are
-            requested: ``paper``. Their data are presets of the recipe with that name as a prefix: ``paper-mini``.
-        trusted: the measures that readers should trust, each with the level that an encoder of energy alone reaches: a
-            number, or the name of the measure that is its chance level; None where no formula gives it. A model also
-            has to exceed the energy baselines. Empty: the measure that the task ranks by.
-        captions: description of each clip of a row, derived clips too, for people who listen, by the clip's name; of a
+        protocols: settings that follow a publication exactly, under the name by which they are requested: ``paper``.
+            Their data are presets of the recipe with that name as a prefix: ``paper-mini``.
+        trusted: the measures that readers should trust, each with the score of an encoder that represents energy alone:
+            a number, or the name of the measure that is its chance level; None if no formula gives it. A model must
+            also exceed the energy baselines. Empty: the measure that the task ranks by.
+        captions: description of each clip of a row, derived clips too, for people who listen, by the clip's name; for a
             list of clips ``name/0``, ``name/1`` … by the name of the list.
-        on_request: whether the task is left out where neither tasks nor a benchmark are named.
+        on_request: whether the task is left out if neither tasks nor a benchmark are named.
         is_first_look: whether a run without arguments scores it.
-        controls: models that are scored as well where the task is named: names, and twins of each model as
-            ``shuffled:``; the baselines and the untrained twin always are.
-        is_level_matched: whether all compared clips have one level and the same number of sources, so that counting
-            sources gains nothing. The course of the level over time may still tell something: energy alone is assumed
-            to reach no more than the chance level of `trusted` only where the results have no energy baseline.
-        ability: a verb for what a score above all bars shows, such as ``listen``, for verdicts; empty for none.
-        printed: published figures of the same measures on other data, shown as marks and compared with nothing.
-        heard: names of the clips to listen to, where a row has too many for anybody to play; empty: all.
-        derived: derived clips to listen to, by name: sums of the clips that a model is given, ``("B", "-A")``.
-        heard_by: name of the measure by which the samples to listen to are chosen; empty means the first to trust.
-        judged_by: name of the measure that decides whether a model is above another; empty: the one that the task ranks
-            by.
-        trivial: the trivial baseline whose levels `trusted` has, in words: `ENERGY`, or ``chance`` where nothing is
-            known.
-        described_by: names of the plain descriptions that are bars; empty: all that there are for models of this kind.
-        twin: the prefix of the twin that a model has to exceed first, and that twin in words.
-        optional_baselines: further baselines, in words: twins and controls by their prefix, baselines by their name,
-            that a model has to exceed where they are among the results, beside `twin`, the plain descriptions and the
-            trivial baseline.
-        is_headline: whether this task decides the verdict on a model where there are results of other tasks too: on
-            recordings, not on presets. Its score shows training, provided the training was for what the task asks.
-        needs_scenes: whether rows made of recordings cannot be scored; see `passes_over`.
+        controls: models that are scored too if the task is named: names, and twins of each model such as ``shuffled:``;
+            the baselines and the untrained twin always are.
+        is_level_matched: whether all compared clips have the same level and number of sources, so that counting sources
+            does not help. The course of the level over time may still help: energy alone is assumed to score at most
+            the chance level of `trusted` only if the results have no energy baseline.
+        ability: a verb for what a score above all baselines shows, such as ``listen``, for verdicts; empty for none.
+        printed: published figures of the same measures on other data, shown as marks, without any comparison.
+        heard: names of the clips to listen to, if a row has too many; empty: all.
+        derived: derived clips to listen to, by name: sums of the model's clips, ``("B", "-A")``.
+        heard_by: name of the measure that selects the samples to listen to; empty: the first trusted one.
+        judged_by: name of the measure that decides whether a model is above another; empty: the measure that the task
+            ranks by.
+        trivial: name of the trivial baseline whose levels `trusted` has, in sentences: `ENERGY`, or ``chance`` for a
+            model without knowledge.
+        described_by: names of the acoustic or text baselines of its criterion; empty: all for models of this kind.
+        twin: the prefix of the twin that a model must exceed first, and its name in sentences.
+        optional_baselines: further baselines with their names in sentences, twins and controls by their prefix,
+            baselines by their name. If the results have them, a model must exceed them in addition to `twin`, the
+            acoustic or text baselines and the trivial baseline.
+        is_headline: whether this task decides the verdict on a model even if there are results of other tasks: on
+            recordings, not on presets. Its score shows training, provided the training matched the task's question.
+        needs_scenes: whether it cannot score rows made of recordings; see `passes_over`.
         training: recipe of the training split that goes with the scored data; tables mark models that were trained on
             it.
-        shows_training: whether tables state what each model was trained on; otherwise they state how.
-        profile: of a single model; None where tables say it all.
-        choices: settings that submissions may change, with their defaults; boards show their values.
+        shows_training: whether tables state what data each model was trained on; otherwise they state how it was
+        trained. profile: profile of a single model; None if tables suffice. choices: settings that submissions may
+        change, with their defaults; boards show their values.
     """
 
     name: str
@@ -300,12 +304,14 @@ class TaskInfo:
     choices: Mapping[str, str | int] = field(default_factory=dict)
 
     def passes_over(self, rows: Sequence[Row]) -> bool:
-        """Whether the task, unless it is named, silently skips these rows: rows that state their ``recording``, where
-        the task needs scenes."""
+        """Return whether the task, unless it is named, silently skips these rows.
+
+        It skips rows with a ``recording`` if it needs scenes.
+        """
         return self.needs_scenes and any(row.get("recording") for row in rows)
 
     def measure(self, name: str) -> Measure:
-        """A measure by its name; KeyError where there is none."""
+        """Return a measure by its name. Raises KeyError if there is none."""
         return self._by_name[name]
 
     @property
@@ -314,46 +320,46 @@ class TaskInfo:
 
     @property
     def score(self) -> Measure:
-        """The measure that the task is named for."""
+        """Return the measure that the task is named for."""
         return self.measures[0]
 
     @property
     def recommended(self) -> tuple[Measure, ...]:
-        """The measures to trust, the one that the task ranks by first."""
+        """Return the trusted measures, the one that the task ranks by first."""
         return tuple(self._by_name[name] for name in dict.fromkeys((self.ranks_by, *self.trusted)))
 
     @property
     def judge(self) -> Measure:
-        """The measure that decides whether a model is above another."""
+        """Return the measure that decides whether a model is above another."""
         return self._by_name[self.judged_by or self.ranks_by]
 
     @property
     def sampled(self) -> tuple[Measure, ...]:
-        """The measures that are means over all samples: they have intervals and paired tests."""
+        """Return the measures that are means over all samples: they have intervals and paired tests."""
         return tuple(measure for measure in self.measures if measure.column is not None and measure.within is None)
 
     @property
     def with_intervals(self) -> tuple[Measure, ...]:
-        """The measures that are means over samples, all or some of them."""
+        """Return the measures that are means over samples, all or some of them."""
         return tuple(measure for measure in self.measures if measure.column is not None)
 
     @property
     def shown(self) -> tuple[Measure, ...]:
-        """The measures that stand in tables."""
+        """Return the measures that tables show."""
         return tuple(measure for measure in self.measures if measure.shown)
 
 
 def nulls_of(measure: Measure, info: TaskInfo, values: Mapping[str, Number]) -> list[tuple[Measure, float]]:
-    """The null and the trivial baseline of a measure with their values, the larger first: it is the bar for the
-    measure.
+    """Return the null and the trivial baseline of a measure with their values, the larger first.
 
-    A trivial baseline may lie above the null as well as below: one-dimensional embeddings of random sign carry no
-    information, and reach a group score of nearly one half, their trivial baseline, where independent similarities
-    reach 1/6.
+    The larger one is the measure's baseline.
+
+    A trivial baseline may be above or below the null: one-dimensional embeddings of random sign carry no information,
+    but have a group score of nearly one half, their trivial baseline, while independent similarities score 1/6.
 
     Args:
-        measure: of the task.
-        info: of the task.
+        measure: measure of the task.
+        info: facts of the task.
         values: all measures of one result; a missing one is left out.
     """
     named = [info.measure(name) for name in (measure.null, measure.trivial) if name is not None]
@@ -362,36 +368,35 @@ def nulls_of(measure: Measure, info: TaskInfo, values: Mapping[str, Number]) -> 
 
 
 def least_of(measure: Measure, info: TaskInfo, values: Mapping[str, Number]) -> tuple[Measure, float] | None:
-    """The bar for a measure, and its value: the first of `nulls_of`; None where none is stated."""
+    """Return the baseline of a measure and its value: the first of `nulls_of`; None if there is none."""
     return next(iter(nulls_of(measure, info, values)), None)
 
 
 def settings_among(spec: type[Settings], requested: Mapping[str, Any]) -> Settings:
-    """The settings of one task, out of those requested for several tasks.
+    """Return the settings of one task, out of settings requested for several tasks.
 
     Raises:
-        InputError: a value is none that the field can have.
+        InputError: a value is invalid for its field.
     """
     return spec(**{name: value for name, value in requested.items() if name in spec.model_fields})
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """The inputs of a model for a row.
+    """The inputs of a model for one row.
 
     Attributes:
         clips: names of the row's clips, as in `Recipe.clip_names`, in the order that `Task.score` expects.
-        texts: to be embedded by an audio–text encoder.
-        prompts: to be answered by an audio language model, each about as many of `clips`, in their order.
-        options: for each of `prompts` the texts to choose from, in their order in the prompt; empty where the answer is
+        texts: texts for an audio–text encoder to embed.
+        prompts: prompts for an audio language model; each is about an equal number of `clips`, in order.
+        options: for each of `prompts` the texts to choose from, in the order of the prompt; empty if the answer is
             free.
-        scoring: how an answer is taken: `GENERATE`, the text that the model writes; or the log-likelihood that decides
-            among `options`, ``letters`` or ``options``, see `Model.score_options`.
-        new_tokens: tokens that an answer may need; None for as many as the model gives by itself.
-        group: name shared by rows whose clips are of the same sounds, so that none serves as another clip for the
-            others; empty where the clusters of samples say that.
-        cuts: whether a model is asked about the beginning of a clip that is longer than its input; else such a clip is
-            refused.
+        scoring: how an answer is obtained: `GENERATE`, the text that the model writes; or the log-likelihood that
+            decides among `options`, ``letters`` or ``options``, see `Model.score_options`.
+        new_tokens: tokens that an answer may need; None for the model's own limit.
+        group: name shared by rows whose clips have the same sounds, so that none replaces another clip among them;
+            empty if the clusters of samples define this.
+        cuts: whether a clip longer than the model's input is cut to its beginning; else it is refused.
     """
 
     clips: tuple[str, ...] = ()
@@ -411,7 +416,7 @@ class Outputs:
     Attributes:
         clips: embeddings of the clips, float32 [clips of all rows, dim].
         texts: embeddings of the texts, float32 [texts of all rows, dim].
-        answers: to the prompts of all rows.
+        answers: answers to the prompts of all rows.
     """
 
     clips: NDArray[np.floating] = field(default_factory=lambda: np.zeros((0, 0), np.float32))
@@ -424,10 +429,10 @@ class Scores:
     """The scores of one model in a task.
 
     Attributes:
-        measures: every measure of `TaskInfo.measures` by its name; None where it is not defined.
+        measures: every measure of `TaskInfo.measures` by its name; None if it is not defined.
         ids: row id of each scored sample, [n].
-        columns: of the samples by name, float64 [n] each, finite: the columns that measures and drawings need.
-        training: lists about the fits by name, such as the best step of each seed; empty where nothing is fitted.
+        columns: columns of the samples by name, finite float64 [n] each, as measures and drawings need them.
+        training: lists about the fits by name, such as the best step of each seed; empty if nothing is fitted.
     """
 
     measures: Mapping[str, Number]
@@ -437,12 +442,12 @@ class Scores:
 
 
 def scores_from(values: Mapping[str, Any], info: TaskInfo, rows: Sequence[Row]) -> Scores:
-    """Scores from what the metric of a task returned with ``return_scores``.
+    """Return scores from the return value of a task's metric with ``return_scores``.
 
     Args:
-        values: its measures by their names, and for each column of samples its list in the plural, ``scores_top1`` for
-            ``score_top1``; a list that is None, where the measure is not defined, has no column.
-        info: of the task.
+        values: its measures by name, and for each column of samples a list named in the plural, ``scores_top1`` for
+            ``score_top1``; a list that is None because the measure is not defined has no column.
+        info: facts of the task.
         rows: the scored samples.
     """
     lists = {str(measure.column): values[f"scores{str(measure.column)[len('score') :]}"] for measure in info.sampled}
@@ -453,20 +458,20 @@ def scores_from(values: Mapping[str, Any], info: TaskInfo, rows: Sequence[Row]) 
 
 @dataclass(frozen=True)
 class Samples:
-    """The scored samples: all that is known of them beside their scores.
+    """The scored samples: everything known about them except their scores.
 
     Attributes:
-        rows: of each sample, without audio.
+        rows: row of each sample, without audio.
         clusters: [n] int64, equal for samples that are not independent of each other.
-        clustered_by: the property that samples of a cluster share, in words; empty where each sample is its own.
+        clustered_by: the property that samples of a cluster share, in words; empty if each sample is its own cluster.
         diversity: variables on which scores may depend, [n] by name; figures show the first.
         diversity_name: its symbol or words, such as ``H``.
-        held_fixed: covariates [n] by name; the slope against diversity is also given with these held fixed.
+        held_fixed: covariates [n] by name; the slope against diversity is also computed with these held fixed.
         groups: the group of each sample, by the name of a grouping.
-        contents: contents of each clip of a sample, for people: a table of labels by the name of a part.
+        contents: contents of each clip of a sample as people read them: a table of labels by the name of a part.
         texts: captions of a sample's clips, by the clips' names.
-        asked: the question of each sample, where it is one with options.
-        without_listening: the score reached without any clip on samples at some places, by its name in words, such as
+        asked: the question of each sample, if it has options.
+        without_listening: score without any clip for the samples at given indices, by its name in words, such as
             ``chance``.
     """
 
@@ -484,11 +489,11 @@ class Samples:
 
     @property
     def ids(self) -> tuple[str, ...]:
-        """Row id of each sample."""
+        """Return the row id of each sample."""
         return tuple(row["id"] for row in self.rows)
 
     def at(self, index: Sequence[int]) -> Samples:
-        """Some of the samples, in the order of the index."""
+        """Return some of the samples, in the order of the index."""
         places = np.asarray(index, np.int64)
 
         def taken(values: Sequence[Any]) -> tuple[Any, ...]:
@@ -510,12 +515,15 @@ class Samples:
 
 
 def _of_some(mean: MeanOfPlaces, places: NDArray[np.int64]) -> MeanOfPlaces:
-    """The same mean where only the samples at some places are left."""
+    """Return the mean restricted to the samples at some indices."""
     return lambda some: mean(places[some])
 
 
 def events_shown(events: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Events of a clip for people, see `Samples.contents`: with ``label``, and ``start`` and ``stop`` in seconds."""
+    """Return events of a clip as people read them, for `Samples.contents`.
+
+    Events have ``label``, and ``start`` and ``stop`` in seconds.
+    """
     return [
         {"sound": event["label"], "from (s)": f"{event['start']:.2f}", "to (s)": f"{event['stop']:.2f}"}
         for event in events
@@ -523,15 +531,15 @@ def events_shown(events: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
 
 
 def groups_of(rows: Sequence[Row], column: str = "group") -> NDArray[np.int64]:
-    """A number for each row, [n], equal where a column has one text."""
+    """Return a number for each row, [n], equal if a column has the same text."""
     return np.unique([row[column] for row in rows], return_inverse=True)[1].astype(np.int64)
 
 
 def entropies(rows: Sequence[Row], parts: Sequence[Sequence[Scene]]) -> dict[str, Floats]:
-    """Entropy of the classes of the sources of each row, ``total`` first, then by attribute.
+    """Return the entropy of the classes of the sources of each row: ``total`` first, then by attribute.
 
     It is the sum over the row's scenes, each in units of the logarithm of the number of classes (arXiv 2603.13685,
-    section 4.2). Entropies that rows state are taken; others are computed from the labels.
+    section 4.2). Entropies stated in rows are used; others are computed from the labels.
 
     Args:
         rows: [n] rows.
@@ -564,23 +572,23 @@ def _entropy(labels: Sequence[str], classes: int) -> float:
 
 
 def source_counts(scenes: Sequence[Scene]) -> NDArray[np.int64]:
-    """Number of sources of each scene, [n]."""
+    """Return the number of sources of each scene, [n]."""
     return np.array([len(scene) for scene in scenes], np.int64)
 
 
 def same_scenes(scenes: Sequence[Scene]) -> NDArray[np.int64]:
-    """A number for each scene, [n], equal for scenes with the same sources."""
+    """Return a number for each scene, [n], equal for scenes with the same sources."""
     return numbered([frozenset(tuple(sorted(source.items())) for source in scene) for scene in scenes])
 
 
 def numbered(names: Sequence[Hashable]) -> NDArray[np.int64]:
-    """A number for each name, [n], equal for equal names, in the order in which they come first."""
+    """Return a number for each name, [n], equal for equal names, in order of first appearance."""
     numbers: dict[Hashable, int] = {}
     return np.array([numbers.setdefault(name, len(numbers)) for name in names], np.int64)
 
 
 def differing_attributes(first: Scene, second: Scene) -> str:
-    """The attributes whose counts of classes differ between two scenes, joined by " + "; or "none"."""
+    """Return the attributes whose counts of classes differ between two scenes, joined by " + "; or "none"."""
     names = [
         label.removesuffix("_label")
         for label in first[0]
@@ -590,12 +598,12 @@ def differing_attributes(first: Scene, second: Scene) -> str:
 
 
 def labels_for_people(scene: Scene) -> list[dict[str, str]]:
-    """The sources of a scene with their attributes' names as people read them."""
+    """Return the sources of a scene with their attributes' names as people read them."""
     return [{label.removesuffix("_label"): value for label, value in source.items()} for source in scene]
 
 
 def independent_samples(rows: Sequence[Row]) -> Samples:
-    """Independent samples, of which nothing else is known."""
+    """Return samples that are independent, without further properties."""
     return Samples(tuple(rows), np.arange(len(rows)))
 
 
@@ -604,16 +612,16 @@ class Drawing:
     """A figure of a single task: a panel for each model.
 
     Attributes:
-        name: of its files.
+        name: name of its files.
         title: caption, one sentence.
-        alternative: what it shows, for people who cannot see it.
-        columns: the samples' columns that it needs; it is left out where a result lacks one.
+        alternative: alternative text, for people who cannot see it.
+        columns: the samples' columns that it needs; it is left out if a result lacks one.
         panel: draws one model's panel onto axes, from its columns and lists of `training` as arrays, and its measures.
-        training: the lists of `Scores.training` that it needs, likewise.
-        intervals: names of measures whose 95 % intervals, as in tables, it needs: for each, among the columns and under
-            the measure's name, the lower and the upper end, NaN where there are too few samples.
-        x, y: labels of the axes, where all panels have the same.
-        one: draws the same with one sample marked, by its place; None where the figure shows no single samples.
+        training: the lists of `Scores.training` that it needs; it is left out if a result lacks one.
+        intervals: names of measures whose 95 % intervals it needs, as in tables: each is added to the columns under the
+            measure's name, as the lower and the upper end, NaN for too few samples.
+        x, y: labels of the axes, if all panels share them.
+        one: draws the panel with one sample marked, by its index; None if the figure shows no single samples.
     """
 
     name: str
@@ -632,8 +640,8 @@ class Task(Protocol):
     """A task: a module in this folder, or of an installed package, has one by the name ``TASK``.
 
     Attributes:
-        info: what it is.
-        drawings: its own figures beside the common ones.
+        info: facts of the task.
+        drawings: its own figures, in addition to the common ones.
     """
 
     info: TaskInfo
@@ -641,23 +649,23 @@ class Task(Protocol):
 
     @property
     def spec(self) -> type[Spec]:
-        """The settings of the task, as fields; `Spec` itself where it has none."""
+        """Return the class whose fields are the task's settings; `Spec` itself if it has none."""
         ...
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
-        """The inputs of a model for a row, under settings; see `settings`."""
+        """Return the inputs of a model for a row, under settings; see `settings`."""
         ...
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """All that the score depends on beside the model and the data, as JSON values.
+        """Return everything that the score depends on besides the model and the data, as JSON values.
 
         Args:
-            rows: of the configuration.
+            rows: rows of the configuration.
             requested: values that replace defaults of `spec`; values for other tasks may be among them.
 
         Raises:
             TaskError: the rows cannot be scored.
-            InputError: a requested value is none that the field can have.
+            InputError: a requested value is invalid for its field.
         """
         ...
 
@@ -668,39 +676,41 @@ class Task(Protocol):
 
         Args:
             rows: all rows, training rows included.
-            outputs: for their inputs.
+            outputs: outputs for their inputs.
             settings: see `settings`.
             device: torch device of fits.
-            progress: show bars of fits.
+            progress: whether to show progress of fits.
         """
         ...
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """The scored samples, in the order of `Scores.ids`."""
+        """Return the scored samples, in the order of `Scores.ids`."""
         ...
 
 
 class PlainTask:
-    """The common part of tasks: no settings, no figures, one clip a row. A subclass scores, and describes its samples;
-    see `Task`."""
+    """Base class of tasks without settings and figures and with one clip per row.
+
+    A subclass scores and describes its samples; see `Task`.
+    """
 
     spec: type[Spec] = Spec
     drawings: tuple[Drawing, ...] = ()
 
     def __init__(self, info: TaskInfo) -> None:
-        """What it is."""
+        """Store the facts of the task."""
         self.info = info
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
-        """The clip of the row."""
+        """Return the clip of the row."""
         return Inputs(clips=("audio",))
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """None: the score depends on the outputs and their rows alone.
+        """Return no settings: the score depends only on the outputs and their rows.
 
         Raises:
             TaskError: there are no rows.
         """
         if not rows:
-            raise TaskError(f"{self.info.name} has no {self.info.samples}; it needs at least one")
+            raise TaskError(f"{self.info.name} has no {self.info.samples}; at least one is needed")
         return {}

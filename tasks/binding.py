@@ -1,4 +1,4 @@
-"""Binding: does an embedding say which of two conditions goes with which of two labels?"""
+"""Binding: does an embedding show which of two conditions goes with which of two labels?"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TASK = TrialTask(
         name="binding",
         version=_METRIC.version,
         title="Binding",
-        question="Which voice says which word, where voices and words are the same?",
+        question="Which voice says which word, if voices and words are the same?",
         recipe="binding",
         samples="trials",
         measures=_METRIC.measures,
@@ -23,15 +23,15 @@ TASK = TrialTask(
         captions={
             "X1": "u with w, v with w′",
             "Y1": "u with w′, v with w",
-            "X2": "X1 placed and filtered anew",
-            "Y2": "Y1 placed and filtered anew",
+            "X2": "X1 shifted and filtered differently",
+            "Y2": "Y1 shifted and filtered differently",
             "X3": "X1 under other conditions",
             "Y3": "Y1 under other conditions",
         },
         warning=(
-            "X2 and Y2 are the recordings of X1 and Y1 once more, so that a memory of mixtures suffices: log-mel "
-            "statistics, which know no label, are high too. Across, the same under other conditions, is the number "
-            "that asks for binding; sounds without related conditions have none."
+            "X2 and Y2 are the recordings of X1 and Y1 again, so that a memory of mixtures suffices: log-mel "
+            "statistics, which represent no label, are high too. Across, binding under other conditions, is the number "
+            "that tests binding; sounds without related conditions have none."
         ),
         citation=_METRIC.citation,
     )

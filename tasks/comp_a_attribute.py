@@ -1,4 +1,4 @@
-"""CompA-attribute: which of two sounds is the slow, the high or the soft one, where captions have the same words?"""
+"""CompA-attribute: which of two sounds is the slow, the high or the soft one, if captions have the same words?"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TASK = CaptionPairTask(
         name="comp_a_attribute",
         version=_METRIC.version,
         title="CompA attribute",
-        question="Which of two sounds is the slow, the high or the soft one, by captions of the same words?",
+        question="Which of two sounds is the slow, the high or the soft one, if captions have the same words?",
         recipe="comp_a_attribute",
         measures=_METRIC.measures,
         warning=PAIR_WARNING,

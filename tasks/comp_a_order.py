@@ -1,4 +1,4 @@
-"""CompA-order: which of two sounds came first, where captions have the same words?"""
+"""CompA-order: which of two sounds came first, if captions have the same words?"""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TASK = CaptionPairTask(
         name="comp_a_order",
         version=_METRIC.version,
         title="CompA order",
-        question="Which of two sounds came first, by captions of the same words?",
+        question="Which of two sounds came first, if captions have the same words?",
         recipe="comp_a_order",
         measures=_METRIC.measures,
         warning=PAIR_WARNING,

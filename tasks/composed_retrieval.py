@@ -1,4 +1,4 @@
-"""Composed retrieval: is the clip found that is a source clip with a change in words?"""
+"""Composed retrieval: is the clip found that matches a source clip with a change in words?"""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ _CONTROLS = {
 
 
 class ComposedTask(PlainTask):
-    """The task of queries, a source clip and a change in words, and of the candidates of each; see `Task`."""
+    """The task of queries (a source clip and a change in words) and their candidates; see `Task`."""
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
-        """The source, the candidates, and the change."""
+        """Return the source, the candidates, and the change."""
         return Inputs(clips=_clips_of(row), texts=(row["change"],))
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the embeddings of the source and the candidates of each row, and of its change."""
-        # Imported by need: a task loads its metric only in the process that scores.
+        # Imported here, so that a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.composed_retrieval import composed_retrieval
 
         starts = np.cumsum([0, *(1 + len(row["roles"]) for row in rows)])
@@ -52,7 +52,7 @@ class ComposedTask(PlainTask):
         return scores_from(values, self.info, rows)
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """All rows; rows of the same change belong together, since a text is of all of them."""
+        """Return all rows; rows with the same change form a cluster, since they share a text."""
         return Samples(
             rows=tuple(rows),
             clusters=groups_of(rows, "key"),
@@ -74,7 +74,7 @@ class ComposedTask(PlainTask):
 
 
 def _clips_of(row: Row) -> tuple[str, ...]:
-    """The source and the candidates."""
+    """Return the names of the source and the candidates."""
     return ("source", *(f"candidates/{place}" for place in range(len(row["roles"]))))
 
 
@@ -84,7 +84,7 @@ TASK = ComposedTask(
         name="composed_retrieval",
         version=_METRIC.version,
         title="Composed retrieval",
-        question="Is the clip found that is a source clip with a change in words?",
+        question="Is the clip found that matches a source clip with a change in words?",
         recipe="composed_retrieval",
         samples="queries",
         measures=_METRIC.measures,
@@ -92,10 +92,10 @@ TASK = ComposedTask(
         trusted={"r1": "chance", "gain": 0.0},
         captions={"source": "the source, and its change", "candidates": "a candidate"},
         warning=(
-            "Chance is not the trivial baseline: the source alone, or the change alone, may find as much, and R@1 has "
-            "to be above both. A gain says that both are used, not that order or binding is: without these half of the "
-            "queries of the kinds then and attribute are found. A sum in which one of the two drowns out the other is "
-            "at the trivial baseline even where both are known."
+            "Chance is not the trivial baseline: the source alone, or the change alone, may find as much, and R@1 must "
+            "be above both. A gain shows that both are used, not that order or binding is: without these, half of the "
+            "queries of the kinds then and attribute are found. A sum in which one of the two dominates the other is "
+            "at the trivial baseline even if both are represented."
         ),
         citation=_METRIC.citation,
         controls=("bag-of-words", *_CONTROLS),

@@ -1,4 +1,4 @@
-"""Counting in captions: does "bell heard three times" match the clip in which the bell is heard three times?"""
+"""Counting in captions: does "bell heard three times" match the clip with three bells?"""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ _METRIC = describe_metric("count_instances")
 
 
 class LadderTask(PlainTask):
-    """The task of ladders, clips in which one sound is heard so and so often, and their captions; see `Task`."""
+    """The task of ladders, clips with a different number of occurrences of one sound, and their captions; see
+    `Task`."""
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
-        """The clips of a ladder, and their captions."""
+        """Return the clips of a ladder, and their captions."""
         return Inputs(clips=_clips_of(row), texts=tuple(row["captions"]))
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the embeddings of the clips and captions of n ladders."""
-        # Imported by need: a task loads its metric only in the process that scores.
+        # Imported here, so that a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.count_instances import count_instances
 
         values = count_instances(
@@ -39,7 +40,7 @@ class LadderTask(PlainTask):
         return scores_from(values, self.info, rows)
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """All ladders; those of one sound belong together: tones have too few labels for intervals."""
+        """Return all ladders; ladders of one sound form a cluster; tones have too few labels for intervals."""
         return Samples(
             rows=tuple(rows),
             clusters=groups_of(rows, "pair"),
@@ -63,21 +64,21 @@ TASK = LadderTask(
         name="count_instances_text",
         version=_METRIC.version,
         title="Counting in captions",
-        question="Do clips and captions match by how often the same sound is heard?",
+        question="Do clips and captions match by the number of times a sound occurs?",
         recipe="count_instances",
         samples="ladders",
         measures=_METRIC.measures,
         ranks_by="worst",
         trusted={"worst": "chance"},
         captions={"audio": "a clip of the ladder: the same sound, once more from clip to clip"},
-        heard_by="exact",  # a score of single ladders: the worst part is of some of them alone
+        heard_by="exact",  # defined for every ladder; the worst part only for some
         controls=("bag-of-words", "without-text:"),
         warning=(
-            "Captions of a ladder differ in a number word alone, and all ladders have the same words: a model that "
-            "knows nothing of numbers orders them somehow, in all ladders alike, and may be lucky in all of them. An "
-            "interval over ladders does not see that: the score has to be above its trivial baseline, which 1 of 24 "
-            "permutations of the number words exceeds at most. A fuller clip that matches a larger number is enough, "
-            "but for where energy, span and activity are held."
+            "Captions of a ladder differ in a number word alone, and all ladders have the same words: a model without "
+            "knowledge of numbers orders them somehow, equally in all ladders, and may be lucky in all of them. An "
+            "interval over ladders does not account for this: the score must be above its trivial baseline, which at "
+            "most 1 of 24 permutations of the number words exceeds. Matching a fuller clip with a larger number is "
+            "enough, except where energy, span and activity are held."
         ),
         citation=_METRIC.citation,
     )

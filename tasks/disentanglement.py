@@ -1,4 +1,5 @@
-"""Disentanglement: is each factor of a source read where another has levels unseen in training (arXiv 2505.06224)?"""
+"""Disentanglement: is each factor of a source read at levels of another factor unseen in training (arXiv
+2505.06224)?"""
 
 from __future__ import annotations
 
@@ -28,15 +29,14 @@ TASK = DisentanglementTask(
         name="disentanglement",
         version=_METRIC.version,
         title="Disentanglement",
-        question="Can a factor be read where another has levels that the probe was not trained on?",
+        question="Can a factor be read at levels of another factor that the probe was not trained on?",
         measures=tuple(replace(measure, shown=measure.name in _SHOWN) for measure in _MEASURES.described),
         ranks_by="unseen",
         trusted={"unseen": None},
         warning=(
             f"{FACTOR_WARNING} "
-            "Levels alone suffice to read the rate from unseen timbres. Scores of the literature "
-            "(DCI, MIG, SAP) change under a rotation, which leaves all that can be read as it is: they stand beside "
-            "themselves after one."
+            "Levels alone suffice to read the rate from unseen timbres. Published scores (DCI, MIG, SAP) change under "
+            "a rotation, which preserves all that can be read: they are reported before and after one."
         ),
         citation=_METRIC.citation,
     ),

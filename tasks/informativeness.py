@@ -30,7 +30,7 @@ TASK = InformativenessTask(
         trusted={"informativeness": None},
         warning=(
             f"{FACTOR_WARNING} "
-            "Most encoders, trained or not, are near 1: what is there says little of how it is there. Rate "
+            "Most encoders, trained or not, are near 1: this does not show how a factor is represented. Rate "
             "and amplitude are read from the level of a clip alone."
         ),
         citation=_METRIC.citation,

@@ -1,8 +1,8 @@
 """Invariance: does a transform that keeps a clip's content move its embedding less than a change of the content?
 
 The axis of arXiv 2505.06224. The task ranks by invariance *and* selectivity together: for each transform, how often a
-copy is nearer to another clip of its content than to one of another content, at one level. See the metric `invariance`
-(`abx`), and `dataset_builder/scenes/bases.py` for the two clips.
+copy is nearer to another clip with its content than to one with other content, at one level. See the metric
+`invariance` (`abx`), and `dataset_builder/scenes/bases.py` for the two clips.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ TASK = InvarianceTask(
         trusted={"abx": 0.0},
         warning=(
             f"{TRANSFORM_WARNING} "
-            "Nothing is ranked by the invariance itself: an encoder of the level alone is invariant to every "
-            "change that keeps the level. The plain cosine misleads: different clips of an untrained network can have "
-            "one of .99 as well."
+            "Do not rank by the invariance alone: an encoder of the level alone is invariant to every "
+            "change that keeps the level. The plain cosine misleads: different clips of an untrained network can also "
+            "have a cosine of .99."
         ),
         citation=_METRIC.citation,
     ),

@@ -1,6 +1,6 @@
-"""The measures that a metric's module declares, and the same for each of several parts of a task.
+"""Read the measures that a metric's module declares, and derive measures for several parts of a task.
 
-They are read from its file where possible, since the import may take seconds.
+Measures are read from the source file if possible, since the import may take seconds.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _CONSTANTS = frozenset(("VERSION", "MEASURES", "_CITATION"))
 
 @dataclass(frozen=True)
 class MetricDescription:
-    """The constants that every metric module has.
+    """The constants that every metric module defines.
 
     Attributes:
         version: its ``VERSION``.
@@ -39,13 +39,13 @@ class MetricDescription:
 
 @cache
 def describe_metric(module: str | Path) -> MetricDescription:
-    """The description of a metric.
+    """Return the description of a metric.
 
     Args:
         module: name of one of the project's metrics, or the path of a file.
 
     Raises:
-        TaskError: there is no such file; the module lacks one of the constants, or one is no literal.
+        TaskError: there is no such file, or the module lacks one of the constants, or one is not a literal.
     """
     path = Path(evaluated.__file__).with_name(f"{module}.py") if isinstance(module, str) else module
     if not path.is_file():
@@ -64,21 +64,23 @@ def describe_metric(module: str | Path) -> MetricDescription:
             constants[name] = ast.literal_eval(values[name])
         except ValueError as error:
             if not isinstance(module, str):
-                raise TaskError(f"{path.name}: {name} must be a literal, so that it can be read") from error
+                raise TaskError(
+                    f"{path.name}: {name} must be a literal, so that it can be read without an import"
+                ) from error
             try:
-                # Fields by `measure`, `share` and the like: the module, which may import torch, is not loaded.
+                # Fields by `measure`, `share` and so on: evaluated without loading the module, which may import torch.
                 constants[name] = eval(compile(ast.Expression(values[name]), path.name, "eval"), vars(evaluated).copy())
             except (NameError, TypeError):
-                # By other code: such a module of ours needs NumPy alone (tests/metrics/test_versions.py).
+                # By other code: our modules of this kind need NumPy alone (tests/metrics/test_versions.py).
                 constants[name] = getattr(import_module(f"audio_compositionality.metrics.{module}"), name)
     missing = _CONSTANTS - set(constants)
     if missing:
-        raise TaskError(f"{path.name} lacks {', '.join(sorted(missing))}, which a metric of a task has")
+        raise TaskError(f"{path.name} lacks {', '.join(sorted(missing))}; a metric of a task must define them")
     return MetricDescription(constants["VERSION"], measures_from(constants["MEASURES"]), constants["_CITATION"])
 
 
 def _assigned(tree: ast.Module) -> dict[str, Any]:
-    """The values of a module's names; for a name changed later the changing statement, which is no expression."""
+    """Return the values of a module's names; a name changed later gets the changing statement, not an expression."""
     values: dict[str, Any] = {}
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
@@ -89,22 +91,22 @@ def _assigned(tree: ast.Module) -> dict[str, Any]:
 
 
 def measures_from(descriptions: Mapping[str, Mapping[str, Any]]) -> tuple[Measure, ...]:
-    """Measures from a metric's ``MEASURES``: fields of `Measure` by the measure's name."""
+    """Return measures from a metric's ``MEASURES``: fields of `Measure` by the measure's name."""
     return tuple(Measure(name=name, **fields) for name, fields in descriptions.items())
 
 
 @dataclass(frozen=True)
 class PartedMeasures:
-    """Measures of a metric for each of several parts, and the means of some of them over the parts.
+    """Measures of a metric for each of several parts, and means of some of them over the parts.
 
     Attributes:
-        measures: of the metric.
+        measures: measures of the metric.
         parts: names of factors or transforms.
-        noun: what the parts are, in the plural.
-        averaged: names of the measures that have a mean, the score first; where there are none, parts have no columns.
+        noun: plural noun for the parts.
+        averaged: names of the measures that have a mean, the score first; if empty, parts have no columns.
         of_parts: names of the measures that each part has.
-        shown: names of the measures whose mean stands in tables; of a single part only the score does.
-        prefix: of the names of means, where a task has the same measures for other parts too.
+        shown: names of the measures whose mean tables show; for single parts they show only the score.
+        prefix: prefix of the names of means, if a task has the same measures for other parts too.
     """
 
     measures: Sequence[Measure]
@@ -117,7 +119,7 @@ class PartedMeasures:
 
     @property
     def described(self) -> tuple[Measure, ...]:
-        """The means, then ``<part>_<measure>``."""
+        """Return the means, then ``<part>_<measure>``."""
         by_name = {measure.name: measure for measure in self.measures}
         means = (self._mean(by_name[name]) for name in self.averaged)
         return *means, *(self._of_part(part, by_name[name]) for part in self.parts for name in self.of_parts)
@@ -149,8 +151,10 @@ class PartedMeasures:
         )
 
     def values(self, results: Mapping[str, Mapping[str, Any]]) -> dict[str, Number]:
-        """The measures from the metric's results for each part; a measure that a part lacks is None, and means are over
-        the other parts. Results of unknown parts are ignored."""
+        """Return the measures from the metric's results for each part.
+
+        A measure that a part lacks is None; means are over the other parts. Results of unknown parts are ignored.
+        """
         values: dict[str, Number] = {}
         for name in self.averaged:
             of_parts = [results.get(part, {}).get(name) for part in self.parts]

@@ -1,4 +1,4 @@
-"""Negation: is a caption that denies something nearer to the clip that it is true of?"""
+"""Negation: is a caption that denies something nearer to the clip that it describes?"""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .shapes.pairs import PAIRS, CaptionPairTask
 _METRIC = describe_metric("negation")
 
 KINDS = tuple(one.name.removeprefix("match_") for one in _METRIC.measures if one.name.startswith("match_"))
-"""The kinds of items; a sample's column ``kind`` has the place."""
+"""The kinds of items; a sample's column ``kind`` has the index."""
 
 NEARER = ("negated", "affirmed")
-"""The measures of items of which a caption denies something."""
+"""The measures of items with a caption that denies something."""
 
 
 def _of_samples(measure: Measure) -> Measure:
-    """A measure as a mean over the samples of a kind, or over all."""
+    """Return a measure as a mean over the samples of a kind, or over all."""
     name = measure.name.removeprefix("match_")
     if name in KINDS:
         return replace(measure, column="score", within=("kind", float(KINDS.index(name))))
@@ -41,7 +41,7 @@ class NegationTask(CaptionPairTask):
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the embeddings of n items."""
-        # Imported by need: a task loads its metric only in the process that scores.
+        # Imported here, so that a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.columns import of_all
         from audio_compositionality.metrics.negation import negation
 
@@ -56,7 +56,7 @@ class NegationTask(CaptionPairTask):
         return Scores(measures, tuple(row["id"] for row in rows), columns)
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """All items; items of the same labels belong together."""
+        """Return all items; items with the same labels form a cluster."""
         return replace(super().samples(rows), clustered_by="the labels of both clips")
 
 
@@ -64,21 +64,21 @@ TASK = NegationTask(
     TaskInfo(
         **PAIRS
         | {"benchmark": "extended", "ranks_by": "match", "trusted": {"match": "chance", "negated": "chance"}}
-        # No recipe of training captions denies anything.
+        # No recipe has training captions that deny something.
         | {"heard_by": "match", "training": ""},
         name="negation",
         version=_METRIC.version,
         title="Negation",
-        question="Is what a caption denies heard as denied, where two captions differ in one word?",
+        question="Does a model understand what a caption denies, if two captions differ in one word?",
         recipe="negation",
         measures=tuple(map(_of_samples, _METRIC.measures)),
         warning=(
-            "A model that hears 'no bell' as a bell has match at 1/2, affirmed at 1 and negated at 0: a high affirmed "
-            "says that sounds are recognised, and negated below 1/2 that the word is not. Where kinds differ, only "
-            "those above 1/2 are shown; of numbers no caption denies."
+            "A model that takes 'no bell' for a bell has match at 1/2, affirmed at 1 and negated at 0: a high affirmed "
+            "shows that sounds are recognised, and negated below 1/2 that the word is not understood. If kinds "
+            "differ, only those above 1/2 are shown; for numbers no caption denies."
         ),
         citation=_METRIC.citation,
-        # Sorted words are no bar: without order they still say what is denied, where one sound is in both clips.
+        # Sorted words are no baseline: even sorted, they say what is denied if one sound is in both clips.
         controls=("bag-of-words", "tiny-clap", "sorted-words:"),
     )
 )

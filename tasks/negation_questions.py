@@ -9,8 +9,8 @@ TASK = kind_questions(
     "Negation questions",
     "Which of two descriptions that differ in one word, such as no and some, is true of the sound?",
     ("absence", "only", "number", "order"),
-    "Of two questions with the same words each has the other answer: whoever reads alone, or always takes one word, is "
-    "right in one of the two, and in no group. Groups right, all four questions about two clips, is the strict score. "
-    "A model that overlooks the word takes the options for one, and is at 1/2.",
+    "Two questions with the same words have different answers: a model that uses the words alone, or always takes one "
+    "word, is right in one of the two, and in no group. Groups right, all four questions about two clips, is the "
+    "strict score. A model that ignores the word cannot tell the options apart, and is at 1/2.",
     ranks_by="groups_right",
 )

@@ -1,6 +1,6 @@
 """Invariance to onsets: do other onsets move an embedding less than other sources do?
 
-Of each scene of the recipe `transforms` there is a clip whose sources begin at other times, and beside it one at the
+For each scene of the recipe `transforms` there is a clip whose sources begin at other times, and another one at the
 same level that differs in one factor of the first source. The scene itself is the copy that is compared with both: see
 the metric `invariance` (`abx`).
 """
@@ -30,7 +30,7 @@ _OF_FACTORS = tuple(
         _MEASURES[name],
         name=f"{factor}_{name}",
         heading=f"{factor} {_MEASURES[name].heading}",
-        meaning=f"{_MEASURES[name].meaning}; where the other clip differs in the {factor}",
+        meaning=f"{_MEASURES[name].meaning}; if the other clip differs in the {factor}",
         column=None,
         shown=name == "abx",
     )
@@ -49,8 +49,8 @@ TASK = OnsetTask(
         ranks_by="abx",
         trusted={"abx": 0.0},
         warning=(
-            f"{TRANSFORM_WARNING} An encoder without information is invariant to all: "
-            "nothing is ranked by the invariance itself."
+            f"{TRANSFORM_WARNING} An encoder without information is invariant to everything: "
+            "do not rank by the invariance alone."
         ),
         needs_scenes=True,  # the sounds of a recording cannot be moved in time
         citation=_METRIC.citation,

@@ -1,8 +1,8 @@
-"""PolyBench: questions about overlapping sounds: how many, which longest, whether, what, when?
+"""PolyBench: questions about overlapping sounds: how many, which is longest, whether, what, and when?
 
-How much of time each kind of question needs is stated with the kinds, in `texts.questions`: a kind that needs none is
-partly answered from how much of each sound a clip has (`time-blind`), and stands beside the score where another kind
-asks the same with time.
+`texts.questions` states how much timing each kind of question needs. A kind that needs none can be answered in part
+from how much of each sound a clip has (`time-blind`); it is reported separately from the score if another kind asks the
+same question with timing.
 """
 
 from __future__ import annotations
@@ -40,36 +40,36 @@ from .shapes.questions import (
 METRIC = describe_metric("polybench")
 
 TASKS = tuple(measure.name for measure in METRIC.measures if measure.null == f"chance_{measure.name}")
-"""Tasks of questions, in the order of the paper, then those with time; a sample's column ``task`` has the place."""
+"""Tasks of questions, in the order of the paper, then those with time; a sample's column ``task`` has the index."""
 
 KINDS = {name: name.replace("_", "/") for name in TASKS}
-"""The kind of question of each task, as `texts.questions` call it."""
+"""The kind of question of each task, as named in `texts.questions`."""
 
 _TIMES = {NO_TIME: "no time", SIMULTANEITY: "the sounds of one moment", ORDER: "the order in time"}
 
 NEEDS = {name: _TIMES[kind_named(kind).time] for name, kind in KINDS.items()}
-"""The need for time of each task, in words."""
+"""The timing that each task needs, in words."""
 
 _UNLIKE = "Scores of single questions are weighted, so that tasks, or groups, count the same."
 
 _WITHOUT_LISTENING = Measure(
     name="without_listening",
     heading="best without listening",
-    meaning="accuracy of who does in each task what is best there without a clip: draw an option, always give one text "
-    "or always take one position",
+    meaning="accuracy of the best strategy without a clip for each task: draw an option, always give one text or "
+    "always take one position",
     range=(0.0, 1.0),
     shown=False,
 )
 
 
 EMBEDDING_MATCH = "embedding_match"
-"""The setting that names a sentence encoder, and the measure that it gives."""
+"""The setting that names a sentence encoder, and the name of its measure."""
 
 _EMBEDDING_MATCH = Measure(
     name=EMBEDDING_MATCH,
     heading="accuracy by embedding match",
-    meaning="accuracy where each answer counts as the option that is most similar to it by sentence embeddings, as the "
-    "paper matches; it never abstains, and is not the score",
+    meaning="accuracy if each answer counts as the option that is most similar to it by sentence embeddings, as in the "
+    "paper; it never abstains, and is not the score",
     range=(0.0, 1.0),
     null="chance",
     shown=False,
@@ -77,7 +77,7 @@ _EMBEDDING_MATCH = Measure(
 
 
 def _measures() -> tuple[Measure, ...]:
-    """The metric's measures, single tasks and groups with the columns whose means they are; and our own."""
+    """Return the metric's measures, with the columns of single tasks and groups, and our own measures."""
     changes: dict[str, dict[str, Any]] = {
         "accuracy": {"outside": _UNLIKE},
         "accuracy_micro": {"heading": "accuracy"},
@@ -102,7 +102,7 @@ def _measures() -> tuple[Measure, ...]:
         Measure(
             name=f"groups_right_chance_{task}",
             heading=f"chance of groups right, {KINDS[task]}",
-            meaning=f"groups right by drawing an option each time, of {KINDS[task]}",
+            meaning=f"groups right by drawing an option each time, for {KINDS[task]}",
             range=(0.0, 1.0),
             shown=False,
         )
@@ -114,7 +114,7 @@ def _measures() -> tuple[Measure, ...]:
 
 _TALLIES = (
     Tally(
-        "By kind of question, with what of time it needs",
+        "By kind of question, with the timing that it needs",
         "kind of question",
         ("accuracy", "chance", "best constant text", "macro F1", "all of a group right", "chance of that"),
         {
@@ -126,9 +126,9 @@ _TALLIES = (
         },
     ),
     Tally(
-        "Answers about concurrency, whichever of the two Yes stands for",
-        "what is right",
-        ("it says that something overlaps", "it says that nothing does", "it says neither"),
+        "Answers about concurrency, whatever Yes stands for",
+        "truth",
+        ("answer: something overlaps", "answer: nothing overlaps", "neither"),
         {
             "something overlaps": ("tp", "fn", "unparsed_overlap"),
             "nothing overlaps": ("fp", "tn", "unparsed_alone"),
@@ -137,7 +137,7 @@ _TALLIES = (
     ),
     ORDERS_TALLY,
     Tally(
-        "By the option that is most similar to the whole answer, as the paper matches",
+        "By the option most similar to the whole answer, as in the paper",
         "questions",
         ("accuracy by embedding match", "accuracy by the rules", "chance"),
         {"all": (EMBEDDING_MATCH, "accuracy", "chance")},
@@ -157,14 +157,14 @@ _BARS = tuple(
 _BY_TASK = Drawing(
     name="tasks",
     title=(
-        "Accuracy by kind of question with 95 % intervals. Of time, "
+        "Accuracy by kind of question with 95 % intervals. Timing: "
         + "; ".join(f"{KINDS[task]} needs {NEEDS[task]}" for task in TASKS).replace("needs no time", "needs none")
         + ". Dashed: chance. Dotted: the best constant text. Diamonds: groups, "
-        "such as the twins of a scene, with every question of the task answered correctly. Grey ticks on the "
-        f"right of a bar: the accuracies of five models as printed, not comparable. {PRINTED.sentence}"
+        "such as the twins of a scene, with every question of the task answered correctly. Grey ticks at the "
+        f"right: the accuracies of five models as printed, not comparable. {PRINTED.sentence}"
     ),
-    alternative="Bars of the accuracy in each kind of question with chance, the best constant text and the accuracies "
-    "that the paper prints, a panel a model.",
+    alternative="Bar chart of the accuracy in each kind of question with chance, the best constant text and the "
+    "accuracies printed in the paper, one panel per model.",
     columns=("task", "score_correct"),
     panel=partial(draw_question_bars, bars=_BARS, printed=PRINTED),
     intervals=TASKS,
@@ -178,17 +178,17 @@ class EmbeddingMatchSpec(AskingSpec):
     embedding_match: str | None = Field(
         None,
         min_length=1,
-        description="Also score by sentence embeddings, as the paper matches: each answer counts as the option most "
-        "similar to it by this encoder of sentences, a folder or a Hub id; it stands beside the score, and a result "
-        "that has it is not submitted.",
+        description="Also score by sentence embeddings, as in the paper: each answer counts as the option most "
+        "similar to it by this sentence encoder, a folder or a Hub id. Reported in addition to the score; a result "
+        "with it cannot be submitted.",
     )
 
     @model_validator(mode="after")
     def _is_written(self) -> EmbeddingMatchSpec:
         if self.embedding_match is not None and self.scoring != GENERATE:
             raise InputError(
-                f"{EMBEDDING_MATCH} compares what a model writes, and the scoring {self.scoring!r} has it write "
-                f"nothing: take the scoring {GENERATE!r}"
+                f"{EMBEDDING_MATCH} compares the texts that a model writes; with scoring {self.scoring!r} it writes "
+                f"none. Set scoring to {GENERATE!r}"
             )
         return self
 
@@ -201,12 +201,12 @@ class PolybenchTask(QuestionTask):
     def measured(
         self, answers: Sequence[str], asked: Asked, settings: Mapping[str, Any], device: str
     ) -> dict[str, Any]:
-        """See `QuestionTask.measured`; with the embedding match where it is asked for.
+        """See `QuestionTask.measured`; adds the embedding match if requested.
 
         Raises:
             ModelError: its encoder cannot be loaded.
         """
-        # Imported by need: a task loads its metric only in the process that scores, and an encoder takes seconds.
+        # Imported here, so that a task loads its metric only in the process that scores; an encoder takes seconds.
         from audio_compositionality.metrics.polybench import embedding_match, polybench
         from audio_compositionality.metrics.questions import in_means
 
@@ -229,7 +229,7 @@ class PolybenchTask(QuestionTask):
     def sampled(
         self, tested: Sequence[Row], columns: dict[str, Floats], values: dict[str, Any]
     ) -> tuple[Sequence[Row], dict[str, Floats]]:
-        """See `QuestionTask.sampled`; tasks count the same, and replaced ones not."""
+        """See `QuestionTask.sampled`; tasks count equally, and replaced ones not at all."""
         from audio_compositionality.metrics.columns import of_all
         from audio_compositionality.metrics.questions import in_means
 
@@ -252,7 +252,7 @@ TASK = PolybenchTask(
         name="polybench",
         version=METRIC.version,
         title="PolyBench",
-        question="Does an audio language model hear how many sounds there are, which lasts longest, and what overlaps "
+        question="Does an audio language model recognise how many sounds there are, which lasts longest, what overlaps "
         "what, and when?",
         benchmark="polybench",
         recipe="polybench",
@@ -260,21 +260,21 @@ TASK = PolybenchTask(
         ranks_by="accuracy",
         trusted={"accuracy": "without_listening", "groups_right": "groups_right_chance"},
         warning=(
-            "An accuracy alone says little: compare it with the best constant answer, with the baseline blind, which "
-            "learns from the words of questions alone, and with the same model given silence (without-audio:). An "
-            "answer that names no option is wrong; where there are many of these (unparsed), look at what the model "
-            "writes, or let its likelihoods decide (--set scoring=letters). Groups right is the strict score: of "
-            "twins, whose answers differ only because labels changed places, all have to be right; of recordings it "
-            "depends on how many questions were asked about each. On recordings, classification tests which sounds "
-            "occur more than when: present, which knows nothing of time, answers nearly all of it. The baseline "
-            "time-blind, which knows how much there is of each band and not when, is above chance in counting and "
-            "duration, which need no time: a score there is no sense of time, and in the mean over tasks counting "
-            "together and the longest event stand in their place where they are asked. A model that scores as high "
-            "with its clips in disorder (shuffled-audio:) has shown no sense of order."
+            "An accuracy alone is hard to interpret: compare it with the best constant answer, with the baseline "
+            "blind, which learns from the words of questions alone, and with the same model given silence "
+            "(without-audio:). An answer that names no option is wrong; if there are many of these (unparsed), look "
+            "at what the model writes, or use its likelihoods (--set scoring=letters). Groups right is the strict "
+            "score: for twins, whose answers differ only because labels changed places, all must be right; for "
+            "recordings it depends on how many questions were asked about each. On recordings, classification tests "
+            "which sounds occur more than when: present, which knows no times, answers nearly all of it. The baseline "
+            "time-blind, which knows how much there is of each band but not when, is above chance in counting and "
+            "duration, which need no timing: a score there does not show a sense of time, and in the mean over tasks "
+            "counting together and the longest event replace them if they are asked. A model that scores as high with "
+            "its clips in disorder (shuffled-audio:) has shown no sense of order."
         ),
         citation=METRIC.citation,
         printed=PRINTED,
-        # Kinds of their own; variants replace two of them where they are asked.
+        # Separate kinds; variants replace two of them if asked.
         **profiled_by("accuracy_micro", tallies=_TALLIES, parts=tuple(name for name in TASKS if KINDS[name] == name)),
     ),
     _BY_TASK,

@@ -1,4 +1,4 @@
-"""The cost of overlap itself: the same sounds together and one after the other, with the same questions."""
+"""The cost of overlap: the same sounds together and one after the other, with the same questions."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from .shapes.questions import (
 METRIC = describe_metric("polybench")
 
 APART_TASKS = tuple(kind.task for kind in PAIRED)
-"""Tasks whose questions have one answer in both arrangements."""
+"""Tasks whose questions have the same answer in both arrangements."""
 
 _COLUMNS = {"together": "score", "apart": "score_apart", "change": "score_change"}
 """Columns of the samples, by the measure that is the column's mean."""
 
 _MEANINGS = {
-    "together": "share of the questions that are answered rightly where sounds overlap",
-    "apart": "share of the same questions that are answered rightly where the same sounds follow each other",
-    "change": "together less apart: where it is negative, overlap itself costs so much",
+    "together": "share of the questions answered correctly if sounds overlap",
+    "apart": "share of the same questions answered correctly if the same sounds follow each other",
+    "change": "together minus apart: if it is negative, overlap costs this much",
 }
 
 
@@ -62,8 +62,8 @@ def _measures() -> tuple[Measure, ...]:
         Measure(
             "without_listening",
             "best without listening",
-            "accuracy of who draws an option, always gives one text or always takes one position, whichever is best in "
-            "each task",
+            "accuracy when drawing an option, always giving one text or always taking one position, whichever is best "
+            "in each task",
             range=(0.0, 1.0),
             shown=False,
         ),
@@ -94,11 +94,11 @@ _BARS = tuple(
 _BY_ARRANGEMENT = Drawing(
     name="arrangements",
     title=(
-        "Share of right answers where sounds overlap (together) and where the same sounds follow each other (apart), "
-        "of all questions and of each task, with 95 % intervals. Dashed: chance. Where together is the lower of two, "
+        "Share of correct answers if sounds overlap (together) and if the same sounds follow each other (apart), "
+        "for all questions and for each task, with 95 % intervals. Dashed: chance. If together is lower than apart, "
         "overlap costs the difference."
     ),
-    alternative="Bars of the accuracy together and apart, of all questions and by task, a panel a model.",
+    alternative="Bar chart of the accuracy together and apart, for all questions and by task, one panel per model.",
     columns=("task", "score", "score_apart"),
     panel=partial(draw_question_bars, bars=_BARS),
     intervals=tuple(bar.measure for bar in _BARS),
@@ -110,25 +110,25 @@ class ApartTask(QuestionTask):
     """The task; see `Task`. A sample is a question in both arrangements, under its row with the sounds together."""
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
-        """As `QuestionTask`; both arrangements of a scene are of one group."""
+        """Return the inputs of `QuestionTask`; both arrangements of a scene are in one group."""
         inputs = super().inputs(row, settings)
         return replace(inputs, group=row["pair"].rpartition("-")[0]) if inputs.prompts else inputs
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """As `QuestionTask`.
+        """Return the settings of `QuestionTask`.
 
         Raises:
-            TaskError: likewise; or no question is asked in both arrangements.
+            TaskError: the rows cannot be scored, or no question is asked in both arrangements.
         """
         settings = super().settings(rows, requested)
         if not _pairs(rows):
-            raise TaskError(f"{self.info.name} has no question that is asked in both arrangements; it needs one")
+            raise TaskError(f"{self.info.name} has no question asked in both arrangements; at least one is needed")
         return settings
 
     def sampled(
         self, tested: Sequence[Row], columns: dict[str, Floats], values: dict[str, Any]
     ) -> tuple[Sequence[Row], dict[str, Floats]]:
-        """See `QuestionTask.sampled`; pair by pair, and a question without its pair is left out."""
+        """See `QuestionTask.sampled`; pair by pair, without questions that have no pair."""
         places = {row["id"]: place for place, row in enumerate(tested)}
         asked, others = zip(*_pairs(tested), strict=True)
         together, apart = ([places[row["id"]] for row in side] for side in (asked, others))
@@ -143,12 +143,15 @@ class ApartTask(QuestionTask):
         }
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """The questions in both arrangements, under their rows with the sounds together; twins belong together."""
+        """Return the questions in both arrangements, under their rows with the sounds together.
+
+        Twins form a cluster.
+        """
         return super().samples([row for row, _ in _pairs(rows)])
 
 
 def _pairs(rows: Sequence[Row]) -> list[tuple[Row, Row]]:
-    """The rows, together and apart, of each test question that has both, in the order of the first."""
+    """Return the rows, together and apart, of each test question that has both, in the order of the first."""
     sides: tuple[dict[str, Row], dict[str, Row]] = ({}, {})
     for row in rows:
         if row["split"] == "test":
@@ -163,17 +166,17 @@ TASK = ApartTask(
         name="polybench_apart",
         version=METRIC.version,
         title="What overlap costs",
-        question="Does an audio language model hear less of the same sounds where they overlap?",
+        question="Does an audio language model recognise less of the same sounds if they overlap?",
         benchmark="polybench_apart",
         recipe="polybench_apart",
         measures=_measures(),
         ranks_by="together",
         trusted={"together": "without_listening"},
         warning=(
-            "The change is the cost of overlap only for a model above chance where sounds follow each other: a model "
-            "at chance has nothing to lose. The sounds are shorter than those of the questions about overlapping "
-            "sounds at large, so that they can follow each other in a clip of the same length, and together they leave "
-            "more of it silent."
+            "The change is the cost of overlap only for a model above chance if sounds follow each other: a model "
+            "at chance has nothing to lose. The sounds are shorter than in the other questions about overlapping "
+            "sounds, so that they can follow each other in a clip of the same length; together they leave more of it "
+            "silent."
         ),
         citation=METRIC.citation,
         **profiled_by("together", tallies=_TALLIES),

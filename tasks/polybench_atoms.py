@@ -26,7 +26,7 @@ from .shapes.questions import (
 _share = partial(Measure, range=(0.0, 1.0))
 
 _MEASURES = (
-    _share("accuracy", "accuracy", "share of the questions that are answered rightly", null="chance", column="score"),
+    _share("accuracy", "accuracy", "share of the questions answered correctly", null="chance", column="score"),
     *(
         _share(
             name,
@@ -51,10 +51,10 @@ _MEASURES = (
     _share(
         "without_listening",
         "best without listening",
-        "accuracy of who draws an option, always gives one text or always takes one position",
+        "accuracy when drawing an option, always giving one text or always taking one position",
         shown=False,
     ),
-    _share("yes_rate", "Yes", "share of Yes among the answers that name an option; half of the right ones are"),
+    _share("yes_rate", "Yes", "share of Yes among the answers that name an option; half of the right answers are Yes"),
     *COUNTED,
 )
 
@@ -68,11 +68,11 @@ _BARS = (
 _BY_ATOM = Drawing(
     name="atoms",
     title=(
-        "Share of right answers to each kind of atomic question and of groups of twins that are all right, with 95 % "
-        "intervals, and the share of Yes among answers, of which half are right. Dashed: chance."
+        "Share of correct answers to each kind of atomic question, share of groups of twins that are all right, with "
+        "95 % intervals, and the share of Yes among answers; half of the right answers are Yes. Dashed: chance."
     ),
-    alternative="Bars of the accuracy in each kind of atomic question, of groups that are all right and of the share "
-    "of Yes, with chance, a panel a model.",
+    alternative="Bar chart of the accuracy in each kind of atomic question, of groups that are all right and of the "
+    "share of Yes, with chance, one panel per model.",
     columns=("task", "score"),
     panel=partial(draw_question_bars, bars=_BARS),
     intervals=(*ATOMS, "groups_right"),
@@ -84,13 +84,13 @@ class AtomTask(QuestionTask):
     """The task; see `Task`."""
 
     def check(self, row: Row) -> None:
-        """See `QuestionTask.check`; a polarity is a state of an atom, which the recipe checks."""
+        """See `QuestionTask.check`; the recipe checks that a polarity is a state of an atom."""
         super().check({**row, "polarity": ""})
 
     def measured(
         self, answers: Sequence[str], asked: Asked, settings: Mapping[str, Any], device: str
     ) -> dict[str, Any]:
-        """See `QuestionTask.measured`; with the share of Yes among the answers that name an option."""
+        """See `QuestionTask.measured`; adds the share of Yes among the answers that name an option."""
         values = super().measured(answers, asked, settings, device)
         chosen = zip(values["choices"], asked, strict=True)
         said = [options[choice] for choice, (_, options) in chosen if choice is not None]
@@ -103,14 +103,14 @@ TASK = AtomTask(
         name="polybench_atoms",
         version=2,
         title="PolyBench, atoms",
-        question="Does an audio language model hear that a sound is there, and which of two begins first?",
+        question="Does an audio language model recognise that a sound is present, and which of two begins first?",
         benchmark="polybench_atoms",
         recipe="polybench_atoms",
         measures=_MEASURES,
         ranks_by="accuracy",
         trusted={"accuracy": "without_listening", "groups_right": "groups_right_chance"},
         warning=(
-            "Half of the right answers are Yes: read the share of Yes beside the accuracy. A model that fails here "
+            "Half of the right answers are Yes: compare the share of Yes with the accuracy. A model that fails here "
             "lacks the parts of the questions about overlap; one that succeeds here and fails there lacks their "
             "combination."
         ),

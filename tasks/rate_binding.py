@@ -19,7 +19,7 @@ _MEASURES = PartedMeasures(
 )
 
 _MEAN = "informativeness"
-"""The mean over unseen and seen timbres, which means nothing."""
+"""The mean over unseen and seen timbres, which is not meaningful."""
 
 TASK = InformativenessTask(
     TaskInfo(
@@ -27,13 +27,13 @@ TASK = InformativenessTask(
         name="rate_binding",
         version=_METRIC.version,
         title="Rate binding",
-        question="Which of two sources is the faster, where both clips have the same rates and the same loudness?",
+        question="Which of two sources is faster, if both clips have the same rates and the same loudness?",
         measures=tuple(measure for measure in _MEASURES.described if measure.name != _MEAN),
         ranks_by=f"{UNSEEN}_informativeness",
         trusted={f"{UNSEEN}_informativeness": 0.0},
         warning=(
             f"{FACTOR_WARNING} "
-            "The register alone names the sources: the question is which source has which rate, "
+            "The register alone identifies the sources: the question is which source has which rate, "
             "not whether a rate can be read."
         ),
         citation=_METRIC.citation,

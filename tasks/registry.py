@@ -1,5 +1,4 @@
-"""The registry of tasks: one for each module of this folder, those of installed packages, those registered; and the
-benchmarks, groups of tasks with one question."""
+"""The registry of tasks, in this folder, in installed packages and registered; and benchmarks, groups of tasks."""
 
 from __future__ import annotations
 
@@ -24,14 +23,14 @@ _TASKS: Registry[Task] = Registry(
 
 @dataclass(frozen=True)
 class BenchmarkInfo:
-    """A benchmark.
+    """A benchmark: a group of tasks with one question.
 
     Attributes:
         name: as in `TaskInfo.benchmark` of its tasks.
         title: the name for people.
-        question: what it asks of a model, one sentence.
-        tasks: names of its tasks in this folder, so that no other task is imported for them; a task that no benchmark
-            names is imported with each benchmark, to see whether it belongs to it.
+        question: the question that it asks about a model, one sentence.
+        tasks: names of its tasks in this folder, so that no other task is imported for them; a task named by no
+            benchmark is imported with each benchmark, to see whether it belongs to it.
     """
 
     name: str
@@ -44,13 +43,13 @@ _BENCHMARKS = (
     BenchmarkInfo(
         "coat",
         "Composition of scenes",
-        "Is the embedding of a scene made of those of its sources?",
+        "Is the embedding of a scene composed of its sources' embeddings?",
         ("a_coat", "a_tre", "a_coat_instances", "a_coat_recordings", "a_tre_held_out", "binding"),
     ),
     BenchmarkInfo(
         "axes",
         "Four axes of a representation",
-        "What does an embedding hold of a sound, how does it move with it, what leaves it where it is, and are "
+        "What does an embedding represent of a sound, how does it change with it, what leaves it unchanged, and are "
         "factors kept apart?",
         (
             "disentanglement",
@@ -66,13 +65,13 @@ _BENCHMARKS = (
     BenchmarkInfo(
         "comp_a",
         "Order and attributes in captions",
-        "Does an audio–text model hear who came first, and what belongs to whom?",
+        "Does an audio–text model recognise which sound came first, and which attribute belongs to which sound?",
         ("audio_text_retrieval", "comp_a_attribute", "comp_a_order", "zero_shot_audio"),
     ),
     BenchmarkInfo(
         "extended",
         "Extended tasks",
-        "Does a model hear what is not there, how often, when, what has changed, and in which of two clips?",
+        "Does a model recognise what is absent, how often, when, what has changed, and in which of two clips?",
         (
             "composed_retrieval",
             "count_instances_questions",
@@ -87,39 +86,41 @@ _BENCHMARKS = (
     BenchmarkInfo(
         "polybench",
         "Questions about overlapping sounds",
-        "Does an audio language model hear what overlaps what, for how long and when, or does it answer from the words "
+        "Does an audio language model recognise what overlaps what, for how long and when, or answer from the words "
         "of the question?",
         ("polybench",),
     ),
     BenchmarkInfo(
         "questions",
-        "Questions of any benchmark",
+        "Questions from any benchmark",
         "Does an audio language model answer multiple-choice questions about sounds by listening, or without?",
         ("audio_questions",),
     ),
     BenchmarkInfo(
         "polybench_apart",
         "What overlap costs",
-        "Does an audio language model hear less of the same sounds where they overlap?",
+        "Does an audio language model recognise less of the same sounds if they overlap?",
         ("polybench_apart",),
     ),
     BenchmarkInfo(
         "polybench_atoms",
         "Atomic questions",
-        "Does an audio language model hear that a sound is there, and which of two begins first?",
+        "Does an audio language model recognise that a sound is present, and which of two begins first?",
         ("polybench_atoms",),
     ),
 )
 
 
 def register_task(task: Task) -> None:
-    """Make a task known by its name in this process. An installed package names its tasks as entry points instead, in
-    the group ``audio_compositionality.tasks``."""
+    """Register a task by its name in this process.
+
+    An installed package registers its tasks as entry points in the group ``audio_compositionality.tasks`` instead.
+    """
     _TASKS.add(task)
 
 
 def list_tasks() -> list[Task]:
-    """All tasks, ordered by benchmark and name; those on request (`TaskInfo.on_request`) come last."""
+    """Return all tasks, ordered by benchmark and name; tasks on request (`TaskInfo.on_request`) come last."""
     return _ordered(_TASKS.all().values())
 
 
@@ -128,35 +129,34 @@ def _ordered(tasks: Iterable[Task]) -> list[Task]:
 
 
 def task_names() -> tuple[str, ...]:
-    """Names of all tasks; those of this folder are not imported."""
+    """Return the names of all tasks, without importing tasks of this folder."""
     return _TASKS.names()
 
 
 def default_tasks(recipes: Collection[str]) -> list[Task]:
-    """The tasks that are scored by default, where neither tasks nor a benchmark are named: the tasks of recipes, less
-    those on request.
+    """Return the tasks scored if neither tasks nor a benchmark are named: the tasks of recipes, except on request.
 
-    Recipes that have only tasks on request are themselves the request.
+    Recipes that have only tasks on request count as the request.
     """
     tasks = [task for task in list_tasks() if task.info.recipe in recipes]
     return [task for task in tasks if not task.info.on_request] or tasks
 
 
 def first_look() -> list[Task]:
-    """The tasks of a run without arguments."""
+    """Return the tasks of a run without arguments."""
     return [task for task in list_tasks() if task.info.is_first_look]
 
 
 def scored_recipes() -> set[str]:
-    """Names of the recipes that a task scores; the others are for training."""
+    """Return the names of the recipes that a task scores; the others are for training."""
     return {task.info.recipe for task in list_tasks()}
 
 
 def load_task(name: str) -> Task:
-    """The task of a name; of the tasks of this folder its module alone is imported.
+    """Return the task with a name; among the tasks of this folder only its module is imported.
 
     Raises:
-        TaskError: there is none; says the nearest.
+        TaskError: there is no such task; the message names the nearest.
     """
     task = _TASKS.find(name)
     if task is None:
@@ -165,12 +165,12 @@ def load_task(name: str) -> Task:
 
 
 def load_tasks(names: Iterable[str]) -> list[Task]:
-    """Tasks by their names, each once."""
+    """Return tasks by their names, each once."""
     return [load_task(name) for name in dict.fromkeys(names)]
 
 
 def settings_of_tasks(tasks: Iterable[Task]) -> dict[str, FieldInfo]:
-    """The fields of all settings of some tasks, by their names; see `Task.spec`."""
+    """Return the fields of all settings of some tasks, by their names; see `Task.spec`."""
     fields: dict[str, FieldInfo] = {}
     for task in tasks:
         fields = {**task.spec.settable(), **fields}
@@ -178,7 +178,7 @@ def settings_of_tasks(tasks: Iterable[Task]) -> dict[str, FieldInfo]:
 
 
 def list_benchmarks() -> dict[str, Sequence[str]]:
-    """Names of the tasks of each benchmark."""
+    """Return the names of the tasks of each benchmark."""
     groups: dict[str, list[str]] = {}
     for task in list_tasks():
         groups.setdefault(task.info.benchmark, []).append(task.info.name)
@@ -186,11 +186,10 @@ def list_benchmarks() -> dict[str, Sequence[str]]:
 
 
 def load_benchmark(name: str) -> list[Task]:
-    """The tasks of a benchmark, in the order of `list_tasks`; of the tasks of this folder that belong to another
-    benchmark none is imported.
+    """Return the tasks of a benchmark, in the order of `list_tasks`, without importing tasks of other benchmarks.
 
     Raises:
-        TaskError: there is no such benchmark; says the nearest.
+        TaskError: there is no such benchmark; the message names the nearest.
     """
     elsewhere = {task for benchmark in _BENCHMARKS if benchmark.name != name for task in benchmark.tasks}
     tasks = [load_task(one) for one in _TASKS.names() if one not in elsewhere]
@@ -201,5 +200,5 @@ def load_benchmark(name: str) -> list[Task]:
 
 
 def benchmark_info(name: str) -> BenchmarkInfo:
-    """The facts of a benchmark; for one of installed packages, its name alone."""
+    """Return the facts of a benchmark; for a benchmark of installed packages, its name alone."""
     return next((benchmark for benchmark in _BENCHMARKS if benchmark.name == name), BenchmarkInfo(name, name, ""))

@@ -1,4 +1,4 @@
-"""Labels under transforms: are labels that are read from a clip still read after a transform (arXiv 2505.06224)?"""
+"""Labels under transforms: can labels of a clip still be read after a transform (arXiv 2505.06224)?"""
 
 from __future__ import annotations
 
@@ -39,8 +39,7 @@ TASK = LabelTask(
         ranks_by="shift_after",
         trusted={"shift_after": None},
         warning=(
-            f"{TRANSFORM_WARNING} "
-            "R² after a transform has no lower bound: a probe that is thrown off is worse than a guess."
+            f"{TRANSFORM_WARNING} R² after a transform has no lower bound: a disturbed probe can be worse than a guess."
         ),
         citation=_METRIC.citation,
     ),

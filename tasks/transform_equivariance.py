@@ -10,7 +10,7 @@ from .shapes.probes import EquivarianceTask
 _METRIC = describe_metric("equivariance")
 
 _LEFT_OUT = ("p_from_labels", "n")
-"""Measures left out: originals have no parameter that could be read from a single clip."""
+"""Measures left out, since no parameter can be read from a single original clip."""
 
 _MEASURES = PartedMeasures(
     _METRIC.measures,

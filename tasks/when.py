@@ -1,4 +1,4 @@
-"""When is it heard: does a language model state the onset and offset of one sound among several?"""
+"""When: does a language model state the onset and offset of one sound among several?"""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _WhenTask(FreeAnswerTask, MomentTask):
     """The task; see `Task`."""
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
-        """The clip and the question."""
+        """Return the clip and the question."""
         return Inputs(clips=("audio",), prompts=(row["question"],), new_tokens=NEW_TOKENS)
 
     def answer_of(self, row: Row) -> str:
@@ -33,8 +33,8 @@ class _WhenTask(FreeAnswerTask, MomentTask):
         return f"{row['onset']:.2f} to {row['offset']:.2f} s"
 
     def score_of(self, row: Row, answer: str) -> float:
-        """The overlap; see `FreeAnswerTask.score_of`."""
-        # Imported by need: a task loads its metric only in the process that scores.
+        """Return the overlap; see `FreeAnswerTask.score_of`."""
+        # Imported here, so that a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.when import interval_overlaps, stated_intervals
 
         said = stated_intervals([answer], np.array([row["duration"]]))
@@ -46,7 +46,7 @@ TASK = _WhenTask(
         name="when",
         version=METRIC.version,
         title="When",
-        question="Does an audio language model state when one sound among several is heard?",
+        question="Does an audio language model state when one sound among several occurs?",
         benchmark="extended",
         recipe="when",
         needs=LANGUAGE_MODEL,
@@ -55,19 +55,19 @@ TASK = _WhenTask(
         ranks_by="iou",
         trusted={"iou": "iou_prior"},
         warning=(
-            "An overlap has to exceed that of who hears when sounds are heard and not which is which (label-blind), "
-            "which is above that of any constant. An answer that states no two times scores 0; where there are many "
-            "(unparsed), look at what the model writes."
+            "An overlap must exceed the label-blind score, the highest of an answer that knows when sounds occur but "
+            "not which is which; it is above any constant. An answer that states no two times scores 0; if there are "
+            "many (unparsed), look at what the model writes."
         ),
         citation=METRIC.citation,
         captions={"audio": "the clip that is asked about"},
         on_request=True,
         controls=("usual-times", "without-audio:", "other-audio:", "shuffled-audio:", "events-as-text:"),
         is_level_matched=True,
-        # No answer without knowledge of the clip exceeds it; the measure has a higher trivial baseline of its own.
+        # No answer without the clip exceeds it; the measure has a higher trivial baseline of its own.
         trivial=BEST_CONSTANT,
-        described_by=("usual-times",),  # the constant answer that is learnt from other groups
-        twin=("without-audio:", "the same model without sound"),  # without training a model answers nothing
+        described_by=("usual-times",),  # the constant answer, learned from other groups
+        twin=("without-audio:", "the same model without sound"),  # an untrained model cannot answer
         optional_baselines={
             "other-audio:": "itself on another clip",
             "shuffled-audio:": "itself on shuffled stretches of sound",

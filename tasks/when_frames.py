@@ -1,4 +1,4 @@
-"""When is it heard, by frames: do an encoder's frames say when one sound among several is heard?"""
+"""When, by frames: do an encoder's frames show when one sound among several occurs?"""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TASK = MomentFrameTask(
         name="when_frames",
         version=METRIC.version,
         title="When, by frames",
-        question="Do an encoder's frames say when one sound among several is heard?",
+        question="Do an encoder's frames show when one sound among several occurs?",
         benchmark="extended",
         recipe="when",
         needs=FRAME_ENCODER,
@@ -25,18 +25,17 @@ TASK = MomentFrameTask(
         ranks_by="iou",
         trusted={"iou": "iou_prior"},
         warning=(
-            "A probe learns labels from other clips, of sounds that it is not tested on where each label has several "
-            "(column fold). A log-mel spectrogram is high too: compare with it, with the untrained twin, and with "
-            "label-blind, who hears when sounds are heard and not which is which."
+            "A probe learns labels from other clips; if a label has several sounds, the tested ones are not among the "
+            "training sounds (column fold). A log-mel spectrogram scores high too: compare with it, with the untrained "
+            "twin, and with label-blind, which knows when sounds occur but not which is which."
         ),
         citation=METRIC.citation,
-        captions={"audio": "the clip with the sound that is looked for"},
+        captions={"audio": "the clip with the sound in question"},
         on_request=True,
         controls=("shuffled-audio:",),
-        # Frames of energy alone say when sounds are heard, and not which: that is the trivial baseline of the measure
-        # itself.
+        # Frames of energy alone show when sounds occur, but not which sound: the measure's own trivial baseline.
         trivial=BEST_CONSTANT,
-        described_by=("log-mel-statistics", "modulation-statistics"),  # the baselines that have frames
+        described_by=("log-mel-statistics", "modulation-statistics"),  # the baselines with frames
         is_level_matched=True,
     )
 )

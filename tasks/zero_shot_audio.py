@@ -14,16 +14,16 @@ TASK = ZeroShotTask(
         name="zero_shot_audio",
         version=_METRIC.version,
         title="Zero-shot classification",
-        question="Is the text of its class nearer to a clip than those of all other classes?",
+        question="Is the text of its class nearer to a clip than the texts of all other classes?",
         recipe="zero_shot_audio",
         measures=_METRIC.measures,
         ranks_by="top1",
         trusted={"top1": "chance_top1", "map": "chance_map"},
         captions={"audio": "the clip, and its classes"},
         warning=(
-            "It is zero-shot only for models that were not trained on these clips, or on these labels: beside each "
-            "model stand the training data that its card names. Another wording of the prompts gives other scores, and "
-            "so does another set of classes."
+            "It is zero-shot only for models that were not trained on these clips, or on these labels: tables show the "
+            "training data that each model's card names. Another wording of the prompts, or another set of classes, "
+            "gives other scores."
         ),
         citation=_METRIC.citation,
         controls=("bag-of-words", "tiny-clap"),

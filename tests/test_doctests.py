@@ -10,7 +10,7 @@ import pytest
 
 from audio_compositionality.metrics import list_metrics
 
-from .test_house import OPTIONAL, ROOT, modules
+from .test_architecture import OPTIONAL, ROOT, modules
 
 
 @pytest.mark.parametrize("name", sorted(name for name in modules() if not name.endswith("__main__")))

@@ -77,6 +77,8 @@ ALLOWED = {
     ("tasks/shapes/questions.py", "bars?"): "of a figure",
     ("training/", "bars?"): "of progress",
     ("dataset_builder/", "rooms?"): "of sounds, or on a disk",
+    ("dataset_builder/texts/reading.yaml", "hears"): "a word that captions may contain",
+    ("dataset_builder/texts/wordings.yaml", ".*"): "wordings of questions, which are data",
     ("docs/how-to/hub.md", "strangers?"): "the one who runs a block, in a comment",
     ("docs/understand/differences.md", "rooms?"): "of sounds",
     ("evaluator/figures/samples.py", "rooms?"): "space of a page",
@@ -87,20 +89,12 @@ ALLOWED = {
 """Hits that are right: the start of a path and the words of the hit, with the reason."""
 
 AT_MOST: dict[str, int] = {
-    "CONTRIBUTING.md": 3,
-    "SECURITY.md": 3,
-    "api": 2,
     "bridges": 9,
     "cli": 30,
-    "dataset_builder": 316,
-    "docs/understand": 3,
+    "docs/understand": 1,
     "evaluator": 239,
-    "hub": 6,
     "leaderboard": 55,
-    "metrics": 217,
     "push_scripts": 14,
-    "support": 21,
-    "tasks": 115,
 }
 """Hits by folder, which only fall: lower a number when texts are rewritten."""
 

@@ -161,6 +161,6 @@ assert main(sys.argv[1:]) == 0
 print(*sorted({"torch", "transformers", "datasets", "evaluate", "matplotlib", "pandas"} & set(sys.modules)))
 """
     command = ["evaluate", "log-mel-statistics", "--tasks", "a_coat", "--preset", "mini", "--device", "cpu"]
-    command += ["--out", str(tmp_path / "results"), "--store", str(tmp_path / "store")]
+    command += ["--out", str(tmp_path / "results"), "--cache", str(tmp_path / "store")]
     done = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == ""

@@ -66,7 +66,7 @@ def test_it_installs_this_project_and_opens_in_colab(notebook: Any):
     source = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["urls"]["Source"]
     assert installing(notebook).source == f'%pip install -q "git+{source}"'
     colab = source.replace("https://github.com", "https://colab.research.google.com/github")
-    assert f"{colab}/blob/main/docs/{NOTEBOOK.name}" in notebook.cells[0].source
+    assert f"{colab}/blob/main/{NOTEBOOK.relative_to(ROOT).as_posix()}" in notebook.cells[0].source
 
 
 @pytest.mark.slow

@@ -28,7 +28,7 @@ from audio_compositionality.support.spec import (
     rule_of,
 )
 
-from .test_house import modules
+from .test_architecture import modules
 
 NEEDED: dict[str, dict[str, Any]] = {
     "TrainingSettings": {"data": "comp_a_train"},

@@ -91,7 +91,7 @@ def embed(folder: Path) -> None:
             time.sleep(0.005)
             return super().embed(waveforms, sample_rate)
 
-    options = RunOptions(out=folder / "out", store=folder / "store", device="cpu", batch_size=4, progress=False)
+    options = RunOptions(out=folder / "out", cache=folder / "store", device="cpu", batch_size=4, progress=False)
     evaluate_models([Slow()], ManyTexts(300), [Captions()], options)
 
 
@@ -140,7 +140,7 @@ def _run(folder: Path) -> None:
     from audio_compositionality.cli.main import main
 
     sys.exit(main(["run", "downsample", "--data", str(folder / "data"), "--tasks", "a_coat", "--out",
-                   str(folder / "out"), "--store", str(folder / "store"), "--device", "cpu"]))  # fmt: skip
+                   str(folder / "out"), "--cache", str(folder / "store"), "--device", "cpu"]))  # fmt: skip
 
 
 def write_run(folder: Path) -> None:

@@ -278,7 +278,7 @@ def _frames(folder: Path) -> Any:
     from audio_compositionality.evaluator.run.options import RunOptions
     from audio_compositionality.tasks.registry import load_task
 
-    options = RunOptions(out=folder, store=folder / "cache" / "store", device="cpu", progress=False)
+    options = RunOptions(out=folder, cache=folder / "cache" / "store", device="cpu", progress=False)
     data = rendered_preset("mini", recipes=["when"], groups=8)
     (result,) = evaluate_models([load_model("log-mel-statistics")], data, [load_task("when_frames")], options)
     return result.measures

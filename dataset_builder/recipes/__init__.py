@@ -1,4 +1,4 @@
-"""The recipes of the data set, one file each; rendering and storage are elsewhere."""
+"""The recipes of the data set, one per file; rendering and storage are elsewhere."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _registry: Registry[Recipe[Any]] = Registry(
 
 
 def list_recipes() -> tuple[str, ...]:
-    """Names of all recipes: of this folder, of installed packages, and registered ones."""
+    """Return the names of all recipes: in this folder, in installed packages, and registered ones."""
     return _registry.names()
 
 
 def load_recipe(name: str) -> Recipe[Any]:
-    """The recipe of a name; of this folder, only the recipe's own module is imported.
+    """Return a recipe by name; for a recipe in this folder, only its own module is imported.
 
     Raises:
-        DatasetError: there is none.
+        DatasetError: there is no recipe of this name.
     """
     recipe = _registry.find(name)
     if recipe is None:
@@ -37,10 +37,10 @@ def load_recipe(name: str) -> Recipe[Any]:
 
 
 def has_preset(name: str) -> bool:
-    """Whether any recipe has a preset of a name."""
+    """Return whether any recipe has a preset of this name."""
     return any(name in recipe.presets for recipe in _registry.each())
 
 
 def register_recipe(recipe: Recipe[Any]) -> None:
-    """Make a recipe known in this process; it takes the place of another of its name."""
+    """Make a recipe known in this process; it replaces any recipe of the same name."""
     _registry.add(recipe)

@@ -33,14 +33,15 @@ Level = Literal["shared", "clip"]
 PARTS = ("A", "C", "T")
 
 SCENES = ((0,), (0, 2), (1,), (1, 2))
-"""Numbers of the parts of A, B, C and D: B - A and D - C are the same samples, one step for a linear encoder."""
+"""Indices of the parts in A, B, C and D: B - A and D - C are the same samples, one step for a linear encoder."""
 
 _CANDIDATES, _SELECTION, _ONSETS = 1, 2, 3
-"""The random streams."""
+"""Random streams."""
 
 
 class QuadrupleSpec(SceneSpec):
-    """Everything that decides the quadruples and their samples. Defaults are the paper's sizes (the preset ``full``).
+    """Everything that determines the quadruples and their samples. Defaults are the paper's sizes (the preset
+    ``full``).
 
     Raises:
         InputError: see `SceneSpec`.
@@ -51,7 +52,7 @@ class QuadrupleSpec(SceneSpec):
     level: Level = Field(
         "shared",
         description=(
-            "`shared`, one gain for the clips of a quadruple; `clip`, each clip has its own, the paper's literal text, "
+            "`shared`: one gain for all clips of a quadruple; `clip`: one gain per clip, as the paper literally says, "
             "which makes B louder or softer than A plus T."
         ),
     )
@@ -60,20 +61,20 @@ class QuadrupleSpec(SceneSpec):
     def _check_sizes(self) -> Self:
         if self.quadruples > self.quadruple_candidates:
             raise InputError(
-                f"quadruples is {self.quadruples}; it must be from 1 to the quadruple_candidates, "
+                f"quadruples is {self.quadruples}; it must be at least 1 and at most quadruple_candidates, "
                 f"{self.quadruple_candidates:,}"
             )
         return self
 
 
 class ToneQuadruples(Recipe[QuadrupleSpec]):
-    """Quadruples of scenes; ``metadata`` is that of the authors' published data, which lack the optional columns."""
+    """Quadruples of scenes; ``metadata`` is as in the authors' published data, which lack the optional columns."""
 
     name = "a_coat"
 
     @cached_property
     def presets(self) -> Mapping[str, QuadrupleSpec]:
-        """Specs by the name of a preset; those of ``paper-`` follow the paper's text to the letter."""
+        """Return the settings of each preset, by name; the ``paper-`` presets follow the paper's text exactly."""
         letter: dict[str, Any] = {"onset": "locked", "level": "clip"}
         return {
             "mini": QuadrupleSpec(quadruples=64),
@@ -83,7 +84,7 @@ class ToneQuadruples(Recipe[QuadrupleSpec]):
         }
 
     def columns(self, spec: QuadrupleSpec) -> Sequence[DataColumn]:
-        """Clips, their sources, and how these sound."""
+        """Return the columns: clips, their sources, and their onsets and gains."""
         return (
             DataColumn("id", TEXT, "name of the row"),
             DataColumn("A", AUDIO, "a scene"),
@@ -103,11 +104,13 @@ class ToneQuadruples(Recipe[QuadrupleSpec]):
                 optional=True,
             ),
             DataColumn("gains", {part: [NUMBER] for part in PARTS}, "linear gain of each source", optional=True),
-            DataColumn("entropy", ENTROPY, "per attribute: the normalised entropies H(A) + H(C) + H(T)", optional=True),
+            DataColumn(
+                "entropy", ENTROPY, "per attribute: sum of the normalised entropies H(A) + H(C) + H(T)", optional=True
+            ),
         )
 
     def draw(self, spec: QuadrupleSpec, sounds: Sounds) -> Iterator[Drawn]:
-        """Candidates, a balanced selection of them, and the onsets of their sources; with the clips A, B, C, D."""
+        """Draw candidates, select a balanced set, and draw the onsets of its sources; with the clips A, B, C, D."""
         bank = ToneBank(spec)
         candidates = sample_quadruples(
             random_generator(spec.seed, _CANDIDATES), spec.quadruple_candidates, spec.num_classes, spec.max_sources

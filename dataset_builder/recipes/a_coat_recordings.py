@@ -23,35 +23,35 @@ from .base import Drawn, Recipe
 PARTS = ("A", "C", "T")
 
 _SIZES, _QUADRUPLES, _PLACES = 24, 25, 26
-"""The random streams."""
+"""Random streams."""
 
 
 class RecordedQuadrupleSpec(PlacedSpec):
-    """Everything that decides the quadruples and their samples.
+    """Everything that determines the quadruples and their samples.
 
     Raises:
-        InputError: a value out of its range.
+        InputError: a value is out of range.
     """
 
     eq_db: float = Field(0.0, ge=0, le=20, description=PlacedSpec.model_fields["eq_db"].description)
-    quadruples: int = Field(500, ge=1, le=100_000, description="How many.")
+    quadruples: int = Field(500, ge=1, le=100_000, description="Number of quadruples.")
     part_sources: int = Field(
         2, ge=1, le=4, description="Most sources of each of A, C and T; a scene has at most twice as many."
     )
     level_range: tuple[float, float] = Field(
-        (-12.0, 0.0), description="Of a source, in dB, from the lowest to the highest; it is drawn uniformly."
+        (-12.0, 0.0), description="Range of the level of a source in dB, lowest and highest; drawn uniformly."
     )
 
     @model_validator(mode="after")
     def _check_levels(self) -> Self:
         low, high = self.level_range
         if not -40 <= low <= high <= 40:
-            raise InputError(f"level_range is ({low:g}, {high:g}); it goes up, within -40 to 40 dB")
+            raise InputError(f"level_range is ({low:g}, {high:g}); it must increase, within -40 to 40 dB")
         return self
 
 
 def _clips(pool: PlacedSounds, number: int, parts: Sequence[tuple[Sequence[int], Sequence[float]]]) -> Sequence[Pcm16]:
-    """The clips A, B, C, D of a quadruple, from the sounds and gains of A, of C and of T."""
+    """Return the clips A, B, C, D of a quadruple, from the sounds and gains of A, C and T."""
     layers = []
     for place, (entries, gains) in enumerate(parts):
         layer = np.zeros(pool.spec.num_samples)
@@ -62,17 +62,17 @@ def _clips(pool: PlacedSounds, number: int, parts: Sequence[tuple[Sequence[int],
 
 
 class RecordedQuadruples(Recipe[RecordedQuadrupleSpec]):
-    """Quadruples of scenes of any sounds; ``metadata`` and ``gains`` nest as those of the scenes of tones."""
+    """Quadruples of scenes of any sounds; ``metadata`` and ``gains`` are nested as for scenes of tones."""
 
     name = "a_coat_recordings"
 
     @cached_property
     def presets(self) -> Mapping[str, RecordedQuadrupleSpec]:
-        """Specs by the name of a preset, of the timbres of the project's own voices."""
+        """Return the settings of each preset, by name, for timbres of the project's own voices."""
         return {"mini": RecordedQuadrupleSpec(quadruples=64), "full": RecordedQuadrupleSpec()}
 
     def columns(self, spec: RecordedQuadrupleSpec) -> Sequence[DataColumn]:
-        """Clips, and their sources."""
+        """Return the columns: clips and their sources."""
         source = {"label": TEXT, "instance": TEXT}
         return (
             DataColumn("id", TEXT, "name of the row"),
@@ -91,17 +91,19 @@ class RecordedQuadruples(Recipe[RecordedQuadrupleSpec]):
         )
 
     def draw(self, spec: RecordedQuadrupleSpec, sounds: Sounds) -> Iterator[Drawn]:
-        """The quadruples, with their clips A, B, C, D; all sources of one have different labels.
+        """Yield the quadruples with their clips A, B, C, D; all sources of a quadruple have different labels.
 
-        Labels are used as evenly as they can be, in T and in A and C, and so are their sounds and the numbers of
-        sources. The random numbers of a quadruple depend on the seed and its number alone.
+        Labels are used as evenly as possible in T and in A and C, and so are their sounds and the numbers of sources.
+        The random numbers of a quadruple depend only on the seed and the quadruple's number.
         """
         pool = PlacedSounds(spec, sounds)
         there, needed = len(pool.by_label), 3 * spec.part_sources
         if there < needed:
-            nearest = f": --set part_sources={there // 3}" if there >= 3 else "; 3 are the least (--set part_sources=1)"
+            nearest = (
+                f": --set part_sources={there // 3}" if there >= 3 else "; at least 3 are needed (--set part_sources=1)"
+            )
             raise DatasetError(
-                f"{pool.source} has {there} labels; {spec.part_sources} sources in each of A, C and T need "
+                f"{pool.source} has {there} labels; {spec.part_sources} sources in each of A, C and T require "
                 f"{needed}{nearest}"
             )
         use, in_t, in_others = Use(), Counter[str](), Counter[str]()
@@ -128,12 +130,14 @@ class RecordedQuadruples(Recipe[RecordedQuadrupleSpec]):
             yield Drawn(row, partial(_clips, pool, number, parts))
 
     def check_row(self, row: Row) -> None:
-        """Refuse a row without the gains of its sources."""
+        """Raise an error if a row lacks the gains of its sources."""
         super().check_row(row)
         for part in PARTS:
             sources, gains = (row[column][part] for column in ("metadata", "gains"))
             if len(gains) != len(sources) or not all(gain > 0 for gain in gains):
-                raise DatasetError(f"row {row['id']}: the gains of {part} are {gains!r}; each source has one, above 0")
+                raise DatasetError(
+                    f"row {row['id']}: the gains of {part} are {gains!r}; each source must have one gain above 0"
+                )
 
 
 RECIPE = RecordedQuadruples()

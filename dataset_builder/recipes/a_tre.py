@@ -1,4 +1,5 @@
-"""Single scenes in three splits, from whose attributes a small model rebuilds embeddings (arXiv 2603.13685)."""
+"""Single scenes in three splits; a small model reconstructs their embeddings from their attributes (arXiv "
+"2603.13685)."""
 
 from __future__ import annotations
 
@@ -30,11 +31,11 @@ from .base import Drawn, Recipe
 SPLITS = ("train", "validation", "test")
 
 _CANDIDATES, _SELECTION, _ONSETS = 4, 5, 6
-"""The random streams."""
+"""Random streams."""
 
 
 class SplitSceneSpec(SceneSpec):
-    """Everything that decides the scenes and their samples. Defaults are the paper's sizes (the preset ``full``).
+    """Everything that determines the scenes and their samples. Defaults are the paper's sizes (the preset ``full``).
 
     Raises:
         InputError: see `SceneSpec`.
@@ -49,31 +50,31 @@ class SplitSceneSpec(SceneSpec):
     def _check_sizes(self) -> Self:
         if self.scenes > self.scene_candidates:
             raise InputError(
-                f"train_scenes + validation_scenes + test_scenes is {self.scenes}; it must be from 3 to the "
-                f"scene_candidates, {self.scene_candidates:,}"
+                f"train_scenes + validation_scenes + test_scenes is {self.scenes}; it must be at least 3 and at most "
+                f"scene_candidates ({self.scene_candidates:,})"
             )
         return self
 
     @property
     def scenes(self) -> int:
-        """Scenes of all splits together."""
+        """Return the number of scenes in all splits."""
         return sum(self.split_sizes.values())
 
     @property
     def split_sizes(self) -> dict[str, int]:
-        """Scenes of each split."""
+        """Return the number of scenes in each split."""
         return {split: getattr(self, f"{split}_scenes") for split in SPLITS}
 
 
 class SplitScenes(Recipe[SplitSceneSpec]):
-    """Scenes in three splits; ``metadata`` is that of the authors' published data, which lack the optional columns."""
+    """Scenes in three splits; ``metadata`` is as in the authors' published data, which lack the optional columns."""
 
     name = "a_tre"
     splits = SPLITS
 
     @cached_property
     def presets(self) -> Mapping[str, SplitSceneSpec]:
-        """Specs by the name of a preset; those of ``paper-`` follow the paper's text to the letter."""
+        """Return the settings of each preset, by name; the ``paper-`` presets follow the paper's text exactly."""
         few: dict[str, Any] = {"train_scenes": 512, "validation_scenes": 64, "test_scenes": 64}
         return {
             "mini": SplitSceneSpec(**few),
@@ -83,7 +84,7 @@ class SplitScenes(Recipe[SplitSceneSpec]):
         }
 
     def columns(self, spec: SplitSceneSpec) -> Sequence[DataColumn]:
-        """A clip, its sources, and how these sound."""
+        """Return the columns: a clip, its sources, and their onsets and gains."""
         return (
             DataColumn("id", TEXT, "name of the row"),
             DataColumn("audio", AUDIO, "the clip"),
@@ -94,9 +95,9 @@ class SplitScenes(Recipe[SplitSceneSpec]):
         )
 
     def draw(self, spec: SplitSceneSpec, sounds: Sounds) -> Iterator[Drawn]:
-        """Candidates, a balanced selection of them, and the onsets of their sources, split by split.
+        """Draw candidates, select a balanced set, and draw the onsets of its sources, split by split.
 
-        No set of sources occurs twice.
+        No two scenes have the same set of sources.
         """
         bank = ToneBank(spec)
         candidates = sample_scenes(

@@ -1,4 +1,4 @@
-"""Multiple-choice questions about sounds that others wrote: tables of a user, and published benchmarks."""
+"""Multiple-choice questions about sounds that others wrote: a user's tables, and published benchmarks."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from .question_rows import QuestionRecipe
 
 
 class _AudioQuestions(QuestionRecipe[Spec]):
-    """Questions with options about one or several clips; they are read, and never drawn."""
+    """Questions with options about one or several clips, which are read and never drawn."""
 
     name = "audio_questions"
     one_length = False
 
     @property
     def presets(self) -> Mapping[str, Spec]:
-        """None: the rows are those of a table."""
+        """Return no presets: the rows come from a table."""
         return {}
 
 

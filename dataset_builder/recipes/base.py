@@ -1,4 +1,4 @@
-"""The base of a recipe: one configuration of the data set, from its spec to its rows and their sound."""
+"""The base class of recipes: one configuration of the data set, from its settings to its rows and their sound."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class Drawn:
     """A drawn row.
 
     Attributes:
-        row: the columns without sound; the split is ``test`` where the row names none.
-        clips: the events of each clip, in the order of `Recipe.clip_names`; the clips of a row share one gain. Where
-            events alone do not decide how a row sounds, a function that makes its clips, each int16 [samples].
-        mixed: the function that mixes events; by default all are as loud as full scale allows, see `mixing.mix`.
+        row: the columns without sound; the split is ``test`` unless the row names one.
+        clips: the events of each clip, in the order of `Recipe.clip_names`; the clips of a row share one gain. If
+            events do not fully determine the sound of a row: a function that returns its clips, each int16 [samples].
+        mixed: the function that mixes events; by default clips are as loud as full scale permits, see `mixing.mix`.
     """
 
     row: Row
@@ -45,19 +45,18 @@ class Drawn:
 
 
 class Recipe(Generic[AnySpec]):
-    """A recipe: a module of this folder, or of an installed package, has one under the name ``RECIPE``.
+    """A recipe: a module in this folder, or in an installed package, defines one under the name ``RECIPE``.
 
-    A subclass states its name, presets and columns, and draws rows; sound, features, the check of stored rows and the
-    card follow. A card is the Jinja template ``NAME.md`` beside the module, where there is one.
+    A subclass defines its name, presets and columns, and draws rows; sound, features, the check of stored rows and the
+    card are derived. The card is the Jinja template ``NAME.md`` next to the module, if it exists.
 
     Attributes:
-        name: of the configuration: ``load_dataset(folder, name)``.
-        version: of the code that decides rows and samples; it rises with any change to one of them.
-        splits: of the configuration, in the order of its rows.
-        one_length: whether all clips have one length, so that a stored clip of another is refused.
-        presets: specs by the name of a preset; none where rows are read and never drawn.
-        suiting: defaults for sounds that a user brings, where no other value is requested; those of `presets` suit
-            tones.
+        name: name of the configuration: ``load_dataset(folder, name)``.
+        version: version of the code that determines rows and samples; raised with every change to either.
+        splits: splits of the configuration, in the order of its rows.
+        one_length: whether all clips have the same length; if so, a stored clip of another length is refused.
+        presets: settings by preset; empty if rows are read and never drawn.
+        suiting: defaults for a user's sounds, used unless a value is requested; the settings in `presets` suit tones.
     """
 
     name: ClassVar[str]
@@ -68,74 +67,75 @@ class Recipe(Generic[AnySpec]):
 
     @property
     def presets(self) -> Mapping[str, AnySpec]:
-        """Specs by the name of a preset."""
+        """Return the settings of each preset, by name."""
         raise NotImplementedError(f"{type(self).__name__} has no presets")
 
     def columns(self, spec: AnySpec) -> Sequence[DataColumn]:
-        """The columns, ``id`` first; the columns with sound are in the order of `clip_names`."""
+        """Return the columns, ``id`` first; audio columns are in the order of `clip_names`."""
         raise NotImplementedError(f"{type(self).__name__} has no columns")
 
     def draw(self, spec: AnySpec, sounds: Sounds) -> Iterator[Drawn]:
-        """The rows of a spec, one after the other; more rows change none of the earlier ones.
+        """Yield the rows of a spec; if more rows are requested, the earlier ones stay the same.
 
         Args:
-            spec: of the rows.
-            sounds: of which clips are made.
+            spec: settings of the rows.
+            sounds: the sounds to make clips from.
 
         Raises:
-            InputError: no such rows are possible with this spec.
-            DatasetError: the sounds cannot serve the recipe: says what there is and what is needed.
+            InputError: such rows are impossible with these settings.
+            DatasetError: the recipe cannot use the sounds; the message says what was found and what is needed.
         """
         raise NotImplementedError(f"{type(self).__name__} does not draw rows")
 
     def random(self, spec: AnySpec, *place: int) -> np.random.Generator:
-        """The random numbers of a place, such as a row's number: from the spec's ``seed``, for this recipe alone."""
+        """Return the random generator of a place, e.g. a row number, from the spec's ``seed``, for this recipe only."""
         stream = int(hashlib.sha256(self.name.encode()).hexdigest()[:8], 16)
         return random_generator(getattr(spec, "seed", 0), stream, *place)
 
     @property
     def takes_sounds(self) -> bool:
-        """Whether a user's sounds can take the place of the tones."""
+        """Return whether a user's sounds can be used instead of tones."""
         spec = next(iter(self.presets.values()), None)
         return isinstance(spec, HeardSpec) and "sounds" in type(spec).model_fields
 
     def of_sounds(self, spec: AnySpec, sounds: Sounds, requested: Mapping[str, Any]) -> AnySpec:
-        """A spec with a user's sounds in place of the tones.
+        """Return a spec with a user's sounds instead of tones.
 
         Args:
-            spec: of a preset of this recipe.
-            sounds: of which clips are made.
-            requested: values that the user set, by the names of fields.
+            spec: settings of a preset of this recipe.
+            sounds: the sounds to make clips from.
+            requested: values set by the user, by field name.
 
         Raises:
-            InputError: no such field, or a value out of its range.
-            DatasetError: these sounds cannot serve the recipe. Drawing the rows may raise it as well.
+            InputError: a field is unknown, or a value is out of range.
+            DatasetError: the recipe cannot use the sounds. Drawing the rows can also raise this error.
         """
         return spec.changed(**{**self.suiting, **requested, "sounds": sounds})
 
     def render(self, spec: AnySpec) -> Rendering:
-        """Draw the rows; nothing is written."""
+        """Draw the rows without writing anything."""
         from ..scenes.mixing import DrawnRendering
 
         return DrawnRendering.of_recipe(self, spec)
 
     def sample_rate(self, spec: AnySpec) -> int | None:
-        """Hz of every clip: that of a spec, or of its sounds (``clip_rate``); None where each clip has its own."""
+        """Return the sample rate of every clip in Hz, from the spec or its sounds (``clip_rate``); None if clips "
+        "differ."""
         rate: int | None = getattr(spec, "clip_rate", getattr(spec, "sample_rate", None))
         return rate
 
     def features(self, spec: AnySpec) -> Features:
-        """The features of the columns, as `datasets` calls them."""
+        """Return the `datasets` features of the columns."""
         return features_of(self.columns(spec), self.sample_rate(spec))
 
     @cached_property
     def _stored_columns(self) -> Sequence[DataColumn]:
-        """The columns of rows whose spec is unknown: made once, since there are many rows."""
-        # A recipe without presets has the same columns whatever the spec.
+        """Return the columns of rows whose spec is unknown; computed once, because there are many rows."""
+        # Without presets, the columns do not depend on the spec.
         return self.columns(next(iter(self.presets.values()), cast(Any, None)))
 
     def clip_names(self, row: Row) -> Sequence[str]:
-        """The clips of a row: names of its columns with sound, or ``column/0``, ``column/1`` … of a list of clips."""
+        """Return the names of a row's clips: its audio columns, or ``column/0``, ``column/1`` … for a list of clips."""
         names: list[str] = []
         for column in self._stored_columns:
             if column.is_audio and column.per:
@@ -145,7 +145,7 @@ class Recipe(Generic[AnySpec]):
         return tuple(names)
 
     def check_row(self, row: Row) -> None:
-        """Refuse a stored row that is not of this recipe.
+        """Raise an error if a stored row does not belong to this recipe.
 
         Raises:
             DatasetError: names the row and what is wrong.
@@ -153,11 +153,11 @@ class Recipe(Generic[AnySpec]):
         check_columns(row, self._stored_columns)
 
     def card(self, spec: AnySpec) -> Mapping[str, Any]:
-        """Further values for the card's template, by their names there."""
+        """Return further values for the card's template, by name."""
         return {}
 
     def describe(self, spec: AnySpec) -> str:
-        """Markdown of the card: the rows and their sound; begins with no heading."""
+        """Return Markdown for the card that describes the rows and their sound; it does not begin with a heading."""
         from ..manifest import card_section
 
         return card_section(self, spec)
@@ -165,36 +165,36 @@ class Recipe(Generic[AnySpec]):
 
 @runtime_checkable
 class AnnotatedRecipe(Protocol[Made]):
-    """A recipe that can also be made of recordings with strong labels as they are: it is offered for all such
+    """A recipe that can also be made of recordings with strong labels as they are; it is available for all such
     recordings."""
 
     def of_annotated(self, recordings: AnnotatedRecordings, requested: Mapping[str, Any]) -> Made:
-        """A spec whose sound is that of recordings, and whose facts are their labels.
+        """Return a spec for questions about recordings, based on their labels.
 
         Args:
-            recordings: with labels.
-            requested: values that the user set, by the names of fields.
+            recordings: recordings with labels.
+            requested: values set by the user, by field name.
 
         Raises:
-            InputError: a value out of its range, or no such field.
+            InputError: a field is unknown, or a value is out of range.
         """
         ...
 
 
 @runtime_checkable
 class ValidatedRecipe(Protocol):
-    """A recipe of test items that also draws a validation split, by which training selects models: disjoint from the
-    test items and from the training rows."""
+    """A recipe of test items that also draws a validation split for selecting models in training: it shares no sounds
+    with the test items or the training rows."""
 
     def render_validation(self, scenes: Any, items: int) -> Rendering:
-        """Draw items of the split ``validation``; nothing is written.
+        """Draw items of the split ``validation`` without writing anything.
 
         Args:
-            scenes: spec of the training rows; the clips of the items sound like theirs.
-            items: how many.
+            scenes: settings of the training rows; the items' clips sound like theirs.
+            items: number of items.
 
         Raises:
-            InputError: the recipe has no items like these scenes, or fewer different ones.
-            DatasetError: their sounds do not suffice; drawing the rows may raise it as well.
+            InputError: the recipe has no items like these scenes, or not as many different ones.
+            DatasetError: there are too few sounds. Drawing the rows can also raise this error.
         """
         ...

@@ -1,4 +1,4 @@
-"""Pairs of scenes of the same parts, bound differently: two labels exchange their conditions."""
+"""Pairs of scenes with the same parts, bound differently: two labels exchange their conditions."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..sounds.entries import Sounds, related
 from .base import Drawn, Recipe
 
 _TRIALS, _PLACES = 22, 23
-"""The random streams."""
+"""Random streams."""
 
 CLIPS = ("X1", "Y1", "X2", "Y2")
 
@@ -29,17 +29,17 @@ ACROSS = ("X3", "Y3")
 
 
 class BindingSpec(PlacedSpec):
-    """Everything that decides the trials and their samples."""
+    """Everything that determines the trials and their samples."""
 
-    trials: int = Field(360, ge=1, le=100_000, description="How many rows.")
+    trials: int = Field(360, ge=1, le=100_000, description="Number of rows.")
 
 
 def _draw_across(
     pool: SoundPool, pair: tuple[str, str], labels: Sequence[str], use: Counter[str], rng: np.random.Generator
 ) -> tuple[str, ...]:
-    """Two other conditions with both labels: one related to the first condition of a pair, one to the second.
+    """Draw two other conditions with both labels: one related to the first condition of a pair, one to the second.
 
-    The relation states which condition stands for which; without it the sign of X3 − Y3 would have no meaning.
+    The relation says which condition corresponds to which; without it, the sign of X3 − Y3 would have no meaning.
     """
     if related(*pair):
         return ()
@@ -62,7 +62,7 @@ def _draw_across(
 def _clips(
     pool: PlacedSounds, number: int, instances: Sequence[int], instances_across: Sequence[int]
 ) -> Sequence[Pcm16]:
-    """The clips X1, Y1, X2, Y2, and X3, Y3 where there are other conditions: X has the first two of four sounds."""
+    """Return the clips X1, Y1, X2, Y2, and X3, Y3 if there are other conditions; X has the first two of four sounds."""
     layers = [
         pool.placed(sound, _PLACES, number, scene, place)
         for scene, four in enumerate((instances, instances, instances_across))
@@ -72,39 +72,39 @@ def _clips(
 
 
 class Bindings(Recipe[BindingSpec]):
-    """Scenes in which the same labels are under the same conditions, bound differently."""
+    """Scenes that combine the same labels and the same conditions in different ways."""
 
     name = "binding"
 
     @cached_property
     def presets(self) -> Mapping[str, BindingSpec]:
-        """Specs by the name of a preset, of the timbres of the project's own voices."""
+        """Return the settings of each preset, by name, for timbres of the project's own voices."""
         return {"mini": BindingSpec(trials=90), "full": BindingSpec()}
 
     def columns(self, spec: BindingSpec) -> Sequence[DataColumn]:
-        """X3 and Y3 are lists, empty where there are no other conditions."""
+        """Return the columns; X3 and Y3 are lists, empty if there are no other conditions."""
         return (
             DataColumn("id", TEXT, "name of the row"),
             *(DataColumn(name, AUDIO, f"the scene {name[0]}, placed and filtered anew") for name in CLIPS),
-            *(DataColumn(name, [AUDIO], f"{name[0]} under other conditions, one clip or none") for name in ACROSS),
+            *(DataColumn(name, [AUDIO], f"{name[0]} with other conditions; one clip or none") for name in ACROSS),
             DataColumn("labels", [TEXT], "w and w′", count=2),
             DataColumn("conditions", [TEXT], "u and v", count=2),
-            DataColumn("conditions_across", [TEXT], "those of X3 and Y3, or none"),
+            DataColumn("conditions_across", [TEXT], "conditions of X3 and Y3, or none"),
             DataColumn("instances", [TEXT], "names of the recordings (u, w), (v, w′), (u, w′), (v, w)", count=4),
-            DataColumn("instances_across", [TEXT], "those of X3 and Y3, or none"),
+            DataColumn("instances_across", [TEXT], "recordings of X3 and Y3, or none"),
             *PLACED_COLUMNS,
         )
 
     def draw(self, spec: BindingSpec, sounds: Sounds) -> Iterator[Drawn]:
-        """The trials with their clips: two labels w and w′, and two conditions u and v.
+        """Yield the trials with their clips: two labels w and w′, and two conditions u and v.
 
-        Conditions, labels and sounds are used as evenly as they can be. The random numbers of a row depend on the seed
-        and its number alone.
+        Conditions, labels and sounds are used as evenly as possible. The random numbers of a row depend only on the
+        seed and the row's number.
         """
         pool, use = PlacedSounds(spec, sounds), Use()
         for number in range(spec.trials):
             rng = random_generator(spec.seed, _TRIALS, number)
-            # Related conditions serve where there are no others, as two voices of the only synthesiser do.
+            # Use related conditions if there are no others, e.g. two voices of the only synthesiser.
             pairs = chain.from_iterable(pool.pairs(2, use, rng, unrelated=unrelated) for unrelated in (True, False))
             pair = next(pairs, None) if pool.has_conditions else None
             if pair is None:
@@ -115,12 +115,12 @@ class Bindings(Recipe[BindingSpec]):
                 best, nearest = pool.best_pair(unrelated=False)
                 if nearest is None:
                     only = listed([repr(name) for name in pool.by_condition])
-                    raise DatasetError(f"{pool.source} has one condition ({only}); {needed}")
+                    raise DatasetError(f"{pool.source} has only one condition ({only}); {needed}")
                 names = " and ".join(map(repr, nearest))
-                raise DatasetError(f"{pool.source}: {needed}; {names} share most, {best}")
+                raise DatasetError(f"{pool.source}: {needed}; {names} share the most labels, {best}")
             first, second = (pool.by_condition[condition] for condition in pair)
             labels = tuple(evenly([label for label in first if label in second], use.labels, rng)[:2])
-            # As (u, w), (v, w′), (u, w′), (v, w).
+            # In the order (u, w), (v, w′), (u, w′), (v, w).
             crossed = (*labels, *reversed(labels))
             instances = pool.draw_recordings(crossed, use, rng, pair * 2)
             across = _draw_across(pool, pair, labels, use.conditions, rng)
@@ -140,16 +140,16 @@ class Bindings(Recipe[BindingSpec]):
             yield Drawn(row, partial(_clips, pool, number, instances, instances_across))
 
     def clip_names(self, row: Row) -> Sequence[str]:
-        """X1, Y1, X2, Y2, and X3/0, Y3/0 where there are other conditions."""
+        """Return X1, Y1, X2, Y2, and X3/0, Y3/0 if there are other conditions."""
         return (*CLIPS, *(f"{name}/0" for name in ACROSS if row["conditions_across"]))
 
     def check_row(self, row: Row) -> None:
-        """Refuse a row whose X3 and Y3 have no conditions, or other recordings than it states."""
+        """Raise an error if X3 and Y3 have no conditions, or other recordings than the row states."""
         super().check_row(row)
         across = 2 if row["conditions_across"] else 0
         for name, count in (("conditions_across", across), ("instances_across", 2 * across)):
             if len(row[name]) != count:
-                raise DatasetError(f"row {row['id']}: {name} is {row[name]!r}; it has {count}")
+                raise DatasetError(f"row {row['id']}: {name} is {row[name]!r}; it must have {count}")
 
 
 RECIPE = Bindings()

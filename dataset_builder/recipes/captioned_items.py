@@ -1,4 +1,4 @@
-"""The common parts of recipes with captions: their spec, their columns, and the rendering of their scenes."""
+"""What recipes with captions have in common: their settings, their columns, and the rendering of their scenes."""
 
 from __future__ import annotations
 
@@ -33,30 +33,30 @@ from ..texts.truth import HeardEvent
 from .base import Recipe
 
 _PARTS = 69
-"""The random stream of parts of long sounds."""
+"""Random stream for excerpts of long sounds."""
 
 ORIGINS = ("synthetic", "recordings", "published")
 WRITERS = ("template", "language-model", "human")
 
 
 class CaptionedSpec(ToneSpec):
-    """The settings of captioned scenes: the sounds, and the length of clips.
+    """The settings of captioned scenes: sounds and length of clips.
 
     Raises:
-        InputError: a value out of its range; sounds that would be too short, or tones that share their words.
+        InputError: a value is out of range, sounds would be too short, or tones share their words.
     """
 
     seed: int = Field(0, ge=0, le=2**63 - 1, description="Seed of every random choice.")
     duration: float = Field(10.0, gt=0, le=LONGEST_DURATION, description="Seconds of a clip.")
     onset: Literal["random", "locked"] = Field(
-        "random", description="Simultaneous sounds begin at random within half a second, or at once."
+        "random", description="Whether simultaneous sounds begin at random within half a second, or at once."
     )
     different_kinds: bool = Field(
-        False, description="Whether labels that meet are of different kinds of sounds, such as dogs and vehicles."
+        False, description="Whether labels in one clip must be different kinds of sounds, e.g. dogs and vehicles."
     )
-    repeats: bool = Field(False, description="Whether a scene may be repeated once all others are used.")
-    domain: str = Field("", description="Domain of the sounds in a word, for the rows.")
-    sounds: SoundsField = Field(None, repr=False, description="Sounds in place of the tones.")
+    repeats: bool = Field(False, description="Whether scenes may be repeated once all are used.")
+    domain: str = Field("", description="Domain of the sounds in one word, for the rows.")
+    sounds: SoundsField = Field(None, repr=False, description="Sounds to use instead of tones.")
 
     @model_validator(mode="after")
     def _check_lengths(self) -> Self:
@@ -65,7 +65,8 @@ class CaptionedSpec(ToneSpec):
         if shortest < captioned.SHORTEST:
             shorter = ", or gaps shorter" if self.is_of_tones else ""
             raise InputError(
-                f"the shortest event would last {shortest:.2f} s; events last {captioned.SHORTEST:g} s or more: make "
+                f"the shortest event would last {shortest:.2f} s; events must last {captioned.SHORTEST:g} s or "
+                "more. Make "
                 f"duration longer{shorter}"
             )
         if not self.is_of_tones:
@@ -76,36 +77,37 @@ class CaptionedSpec(ToneSpec):
             least = min(self.periods[rate] for rate in classes) / self.sample_rate + captioned.SECOND_TONE
             if least > shortest:
                 raise InputError(
-                    f"the shortest event lasts {shortest:.2f} s, and two tones of a {word!r} source {least:.2f} s: "
-                    "make duration longer, or gaps shorter"
+                    f"the shortest event lasts {shortest:.2f} s, but two tones of a {word!r} source last "
+                    f"{least:.2f} s. "
+                    "Make duration longer, or gaps shorter"
                 )
         return self
 
     @property
     def num_samples(self) -> int:
-        """Samples of a clip."""
+        """Return the number of samples of a clip."""
         return round(self.duration * self.sample_rate)
 
     @property
     def shortest_event(self) -> int:
-        """Samples of the shortest event: its sound fills that share of a clip."""
+        """Return the number of samples of the shortest event: its sound fills this share of a clip."""
         return self.num_samples - round(captioned.LATEST_START * self.sample_rate)
 
     def draw_late(self, count: int, rng: np.random.Generator) -> tuple[float, ...]:
-        """For each of `count` simultaneous sounds, the share of half a second after which it begins."""
+        """Return when each of `count` simultaneous sounds begins, as a share of half a second."""
         late = rng.random(count)
         return (0.0,) * count if self.onset == "locked" else tuple(map(float, late))
 
     def values(self) -> dict[str, Any]:
-        """The settings as JSON values, and the digests of the language and tables of captions."""
+        """Return the settings as JSON values, with the digests of the language and tables of captions."""
         return {**super().values(), "language": language_digest(), "tables": tables_digest()}
 
 
 class SequenceSpec(CaptionedSpec):
-    """The settings of captioned scenes of one sound after another."""
+    """The settings of captioned scenes with one sound after another."""
 
     gaps: tuple[float, ...] = Field(
-        (0.0, 0.5, 1.0), description="Seconds of silence between two tones; one of them is drawn a clip or item."
+        (0.0, 0.5, 1.0), description="Seconds of silence between two tones; one value is drawn for each clip or item."
     )
 
     of_tones: ClassVar[frozenset[str]] = ToneSpec.of_tones | {"gaps"}
@@ -115,20 +117,22 @@ class SequenceSpec(CaptionedSpec):
     def _check_gaps(cls, values: Any) -> Any:
         gaps, duration = values.get("gaps", (0,)), values.get("duration", 10)
         if not isinstance(gaps, list | tuple) or not all(isinstance(one, int | float) for one in (*gaps, duration)):
-            # Pydantic names the rule.
+            # Pydantic reports the rule.
             return values
         if not gaps or not all(0 <= gap < duration for gap in gaps):
-            raise InputError(f"gaps are {gaps}; they are seconds, one or more, not negative and within the clip")
+            raise InputError(
+                f"gaps is {gaps}; give one or more values in seconds, not negative and shorter than the clip"
+            )
         return values
 
     @property
     def most_parts(self) -> int:
-        """Most parts of a sequence."""
+        """Return the largest number of parts of a sequence."""
         return 2
 
     @property
     def shortest_event(self) -> int:
-        """Samples of the shortest event: its sound fills that share of a clip."""
+        """Return the number of samples of the shortest event: its sound fills this share of a clip."""
         longest_gap = math.ceil(max(self.gaps) * self.sample_rate)
         return min(
             int((self.num_samples - longest_gap * (count - 1)) * captioned.least_share(count))
@@ -136,12 +140,12 @@ class SequenceSpec(CaptionedSpec):
         )
 
     def draw_gap(self, rng: np.random.Generator) -> int:
-        """Samples of silence between two loops."""
+        """Draw the number of samples of silence between two loops."""
         return round(float(rng.choice(self.gaps)) * self.sample_rate)
 
 
 def draw_mentioned(attributes: Sequence[str], rng: np.random.Generator) -> tuple[str, ...]:
-    """The attributes of its sounds that a caption mentions: one or two, where there are any."""
+    """Draw the attributes that a caption mentions: one or two, or none if sounds have no attributes."""
     options = [some for count in (1, 2) for some in combinations(attributes, count)]
     return options[int(rng.integers(len(options)))] if options else ()
 
@@ -154,7 +158,8 @@ def draw_sounds(
     seconds: Sequence[float],
     rng: np.random.Generator,
 ) -> tuple[int, ...] | None:
-    """For each name, a sound of drawn words that is heard twice in its seconds; None where a name has none."""
+    """Draw a sound with random words for each name, long enough to be heard twice in its time; None if a name has "
+    "none."""
     sounds = []
     for name, of_sound in zip(names, seconds, strict=True):
         words = palette.draw_words(split, name, mentioned, rng)
@@ -168,9 +173,9 @@ def draw_sounds(
 def draw_named(
     palette: captioned.Palette, split: str, labels: Sequence[str], seconds: Sequence[float], rng: np.random.Generator
 ) -> tuple[tuple[int, ...], tuple[str, ...]] | None:
-    """A sound for each of the durations, and the attributes to mention; None where the same words would describe all.
+    """Draw a sound for each duration, and the attributes to mention; None if the same words would describe all.
 
-    The mentioned attributes are drawn anew in each attempt: for a single event, one choice leaves too few sounds.
+    Mentioned attributes are drawn again in each attempt: for a single event, one choice leaves too few sounds.
     """
     names = palette.draw_meeting(len(seconds), labels, rng)
     mentioned = draw_mentioned(palette.attributes, rng)
@@ -184,16 +189,17 @@ def draw_named(
 
 
 def none_left(setting: str, value: int, number: int, spec: CaptionedSpec) -> InputError | DatasetError:
-    """The error for more items or rows than there are sounds for: too few recordings, or wrong settings of tones."""
-    text = f"{setting} is {value:,}, and after {number:,} no sounds are left that differ from those of all before"
+    """Return the error for more items or rows than sounds permit: too few recordings, or unsuitable settings of "
+    "tones."""
+    text = f"{setting} is {value:,}, but after {number:,} no sounds are left that were not used together before"
     if spec.is_of_tones:
-        return InputError(f"{text}: make {setting} at most {number:,}, or num_classes, now {spec.num_classes}, more")
-    fewer = f"make {setting} at most {number:,}, or " if number else ""
-    return DatasetError(f"{spec.heard.source}: {text}: {fewer}give more sounds of each label and word")
+        return InputError(f"{text}. Make {setting} at most {number:,}, or num_classes (now {spec.num_classes}) larger")
+    fewer = f"Make {setting} at most {number:,}, or " if number else ""
+    return DatasetError(f"{spec.heard.source}: {text}. {fewer}give more sounds of each label and word")
 
 
 def templates_for(meaning: Meaning, split: str, mention: str = "") -> list[CaptionTemplate]:
-    """The templates for items of a split: all for test, else those of training rows; of a mention if given."""
+    """Return the templates for a split: all for test items, else the training templates; only one mention if given."""
     return [
         template
         for template in caption_templates()[meaning]
@@ -206,14 +212,14 @@ class CaptionedScene:
     """A drawn row.
 
     Attributes:
-        split: of the row.
-        number: of the row in its split.
-        clips: the sounds of each clip.
-        said: the meaning of each caption.
-        wordings: of the captions of items.
+        split: split of the row.
+        number: index of the row in its split.
+        clips: sounds of each clip.
+        said: meaning of each caption.
+        wordings: wordings of items' captions.
         gap: samples of silence between two loops.
         late: see `timed`.
-        facts: further columns of the row, drawn with it.
+        facts: further columns of the row, drawn together with it.
     """
 
     split: str
@@ -230,7 +236,7 @@ AnySpec = TypeVar("AnySpec", bound=CaptionedSpec)
 
 
 class CaptionedRecipe(Recipe[AnySpec]):
-    """A recipe with captions; a subclass draws scenes and states their rows. See `Recipe`.
+    """A recipe with captions; a subclass draws scenes and makes their rows. See `Recipe`.
 
     Attributes:
         by_noun: see `Palette`.
@@ -239,19 +245,19 @@ class CaptionedRecipe(Recipe[AnySpec]):
     by_noun: ClassVar[bool] = False
 
     def scenes(self, spec: AnySpec, palette: captioned.Palette, split: str) -> Iterator[CaptionedScene]:
-        """The scenes of a split, one after the other; more of them change none of the earlier ones."""
+        """Yield the scenes of a split; if more are requested, the earlier ones stay the same."""
         raise NotImplementedError
 
     def row(self, scene: CaptionedScene, events: Sequence[Sequence[Row]], rendering: CaptionedRendering) -> Row:
-        """The columns of a row, without its id, its split and its events."""
+        """Return the columns of a row, without id, split and events."""
         raise NotImplementedError
 
     def render(self, spec: AnySpec) -> CaptionedRendering:
-        """Draw the rows; nothing is written."""
+        """Draw the rows without writing anything."""
         return CaptionedRendering.of_recipe(self, spec)
 
     def card(self, spec: AnySpec) -> Mapping[str, Any]:
-        """The templates that are reserved for test, and the classes of each word."""
+        """Return the templates reserved for test, and the classes of each word."""
         held_out = [
             template.name for of_one in caption_templates().values() for template in of_one if template.held_out
         ]
@@ -265,7 +271,7 @@ class CaptionedRecipe(Recipe[AnySpec]):
 
 
 class LazyRows(Sequence[Row]):
-    """Rows that are made one by one, on first access."""
+    """Rows that are made when first accessed."""
 
     def __init__(self, count: int, row: Callable[[int], Row]) -> None:
         self._numbers, self._row = range(count), cache(row)
@@ -279,33 +285,33 @@ class LazyRows(Sequence[Row]):
 
 
 class CaptionedRendering(DrawnRendering):
-    """The rows of a recipe with captions and their sound, each made on demand; see `Rendering`."""
+    """The rows of a recipe with captions and their sound, made on demand; see `Rendering`."""
 
     _recipe: CaptionedRecipe[Any]
 
     @cached_property
     def palette(self) -> captioned.Palette:
-        """The sounds by their names and words."""
+        """Return the sounds by their names and words."""
         return captioned.Palette(self.sounds, by_noun=self._recipe.by_noun, different_kinds=self.spec.different_kinds)
 
     @cached_property
     def events(self) -> EventSounds:
-        """The sounds as events."""
+        """Return the sounds as events."""
         return EventSounds(self.sounds, self.sample_rate, captioned.SILENCE, levels=True)
 
     @cached_property
     def scenes(self) -> tuple[CaptionedScene, ...]:
-        """The scenes, in the order of `rows`."""
+        """Return the scenes, in the order of `rows`."""
         every = (self._recipe.scenes(self.spec, self.palette, split) for split in self._splits)
         return tuple(scene for of_split in every for scene in of_split)
 
     @cached_property
     def rows(self) -> Sequence[Row]:
-        """Rows without audio, each made on first access: their texts take longer than their scenes."""
+        """Return rows without audio, made when first accessed, since texts take longer than scenes."""
         return LazyRows(len(self.scenes), self._row)
 
     def plan(self, index: int) -> captioned.TimedRow:
-        """The times of the sounds in the clips of a row."""
+        """Return the times of the sounds in a row's clips."""
         scene = self.scenes[index]
         rng = random_generator(self.spec.seed, _PARTS, list(captioned.SHARES).index(scene.split), scene.number)
         return captioned.timed(scene.clips, scene.gap, scene.late, self.events, rng)
@@ -326,7 +332,7 @@ class CaptionedRendering(DrawnRendering):
         return {**row_id, **self._recipe.row(scene, events, self), **(scene.facts or {})}
 
     def clips(self, index: int) -> Sequence[Pcm16]:
-        """The clips of a row, each int16 [samples], under one gain."""
+        """Return the clips of a row, each int16 [samples], with a common gain."""
         return captioned.mixed(self.plan(index), self.events, self.spec.num_samples)
 
 
@@ -336,46 +342,45 @@ ITEM_COLUMNS = (
     DataColumn(
         "captions",
         [TEXT],
-        "one for each clip: true of it and false of the others",
+        "one caption per clip: true of this clip and false of the others",
         least=2,
         filled=True,
     ),
-    DataColumn("events", [[captioned.EVENT]], f"of each clip: {captioned.EVENTS_MEANING}", per="captions"),
-    DataColumn(
-        "swapped", TEXT, "difference of the first two clips: `order`, or attributes with a plus sign between them"
-    ),
+    DataColumn("events", [[captioned.EVENT]], f"for each clip: {captioned.EVENTS_MEANING}", per="captions"),
+    DataColumn("swapped", TEXT, "difference of the first two clips: `order`, or attributes joined by plus signs"),
     DataColumn(
         "mention",
         TEXT,
-        "for order, whether the first sound is mentioned first (`forward`) or last (`reverse`); else empty",
+        "for order: whether the first sound is mentioned first (`forward`) or last (`reverse`); else empty",
         choices=get_args(Mention),
     ),
     DataColumn("template", TEXT, "name of the template of the first two captions"),
     DataColumn(
         "subset",
         TEXT,
-        "`seen`: the two labels meet in the training rows; `novel`: they never do; empty where they are of one kind",
+        "`seen`: the two labels occur together in the training rows; `novel`: they never do; empty if they are "
+        "of one kind",
         choices=(*captioned.SUBSETS, ""),
     ),
-    DataColumn("pair", TEXT, "the two labels, whichever is first: items of one pair are no independent samples"),
-    DataColumn("origin", TEXT, "`synthetic`, of tones, or `recordings`", choices=ORIGINS),
+    DataColumn("pair", TEXT, "the two labels in any order; items with the same pair are not independent samples"),
+    DataColumn("origin", TEXT, "`synthetic` (tones) or `recordings`", choices=ORIGINS),
     DataColumn("writer", TEXT, "writer of the captions: `template`", choices=WRITERS),
     DataColumn("domain", TEXT, "domain of the sounds"),
-    DataColumn("gap", NUMBER, "seconds of silence between the two events in the first two clips"),
-    DataColumn("overlap", NUMBER, "seconds of both at once in the first two clips"),
-    DataColumn("distance", NUMBER, "classes between the exchanged values; 0 where none are"),
+    DataColumn("gap", NUMBER, "silence between the two events in the first two clips, in seconds"),
+    DataColumn("overlap", NUMBER, "overlap of the two events in the first two clips, in seconds"),
+    DataColumn("distance", NUMBER, "distance of the exchanged values in classes; 0 if none are exchanged"),
 )
 
 
 class ItemRecipe(CaptionedRecipe[AnySpec]):
-    """A recipe of items: two or three clips with a caption each, true of its own clip and false of the others."""
+    """A recipe of items: two or three clips with one caption each, true of its own clip and false of the others."""
 
     def columns(self, spec: AnySpec) -> Sequence[DataColumn]:
-        """The columns of items."""
+        """Return the columns of items."""
         return ITEM_COLUMNS
 
     def row(self, scene: CaptionedScene, events: Sequence[Sequence[Row]], rendering: CaptionedRendering) -> Row:
-        """The columns of an item."""
+        """Return the columns of an item."""
         spec = rendering.spec
         one, other = sorted(events[0], key=lambda event: float(event["start"]))
         between = round((other["start"] - min(one["stop"], other["stop"])) * spec.sample_rate) / spec.sample_rate
@@ -393,7 +398,7 @@ class ItemRecipe(CaptionedRecipe[AnySpec]):
         }
 
     def render_validation(self, scenes: Any, items: int) -> CaptionedRendering:
-        """Items of the validation split that sound like other scenes; see `ValidatedRecipe`."""
+        """Draw items of the validation split that sound like the given scenes; see `ValidatedRecipe`."""
         if not isinstance(scenes, CaptionedSpec):
             raise InputError(f"{self.name} makes no items like scenes of {type(scenes).__name__}")
         kind: Any = type(next(iter(self.presets.values())))
@@ -402,7 +407,7 @@ class ItemRecipe(CaptionedRecipe[AnySpec]):
         return CaptionedRendering.of_recipe(self, kind(**{**suiting, **shared, "items": items}), ("validation",))
 
     def check_row(self, row: Row) -> None:
-        """Refuse a row without the captions, events, tags or dials of an item.
+        """Raise an error if a row lacks the captions, events, tags or values of an item.
 
         Raises:
             DatasetError: names the row and what is wrong.
@@ -410,13 +415,15 @@ class ItemRecipe(CaptionedRecipe[AnySpec]):
         super().check_row(row)
         captions = row["captions"]
         if len(captions) > 3 or len(set(captions)) < len(captions):
-            raise DatasetError(f"row {row['id']}: captions are {captions!r}; an item has two or three, all different")
+            raise DatasetError(
+                f"row {row['id']}: captions are {captions!r}; an item must have two or three different ones"
+            )
         for of_clip in row["events"]:
             check_events(row["id"], of_clip)
 
 
 def check_events(row_id: str, events: Sequence[Row]) -> None:
-    """Refuse events that do not begin before they end.
+    """Raise an error if an event does not begin before it ends.
 
     Raises:
         DatasetError: names the row and what is wrong.
@@ -426,5 +433,5 @@ def check_events(row_id: str, events: Sequence[Row]) -> None:
             HeardEvent.of(event)
         except InputError as error:
             raise DatasetError(
-                f"row {row_id}: an event is {event!r}; it has a label, attributes, and start < stop in seconds"
+                f"row {row_id}: an event is {event!r}; it must have a label, attributes, and start < stop in seconds"
             ) from error

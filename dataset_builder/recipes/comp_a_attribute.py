@@ -23,27 +23,27 @@ if TYPE_CHECKING:
     import numpy as np
 
 _ITEMS, _PAIRS, _TEMPLATES, _SWAPPED = 35, 36, 37, 38
-"""The random streams."""
+"""Random streams."""
 
 _DRAWS = 1_000
-"""Draws of twins for one pair of labels."""
+"""Draws of sounds for one pair of labels."""
 
 _BOTH = Leaf("") * Leaf("")
-"""The tree of a clip."""
+"""Structure of a clip."""
 
 Pairs = Mapping[str, Mapping[str, Sequence[tuple[str, str]]]]
 """Pairs of names by subset and by the exchanged attributes."""
 
 
 class AttributeSpec(CaptionedSpec):
-    """Everything that decides the items and their samples. Defaults are the sizes of the preset ``full``."""
+    """Everything that determines the items and their samples. Defaults are the sizes of the preset ``full``."""
 
-    items: int = Field(400, ge=1, le=20_000, description="How many, half of them of pairs of labels that are novel.")
+    items: int = Field(400, ge=1, le=20_000, description="Number of items; half of them have novel pairs of labels.")
     swapped: tuple[str, ...] = Field(
         ("pitch", "rate", "amplitude", "pitch+rate"),
         description=(
-            "What the twins exchange, each equally often: attributes, or several with a plus sign between them; where "
-            "none is named, each attribute that sounds have words of."
+            "Attributes that the two sounds exchange, each equally often; join several with plus signs. If "
+            "none is given, every attribute for which sounds have words."
         ),
     )
 
@@ -52,7 +52,7 @@ class AttributeSpec(CaptionedSpec):
         kinds = [frozenset(swapped.split("+")) for swapped in self.swapped]
         twice = len(set(kinds)) < len(kinds)
         if twice or any(len(kind) <= swapped.count("+") for kind, swapped in zip(kinds, self.swapped, strict=True)):
-            raise InputError(f"swapped is {', '.join(self.swapped)}; it names different attributes, each way once")
+            raise InputError(f"swapped is {', '.join(self.swapped)}; give different attributes, each combination once")
         return self
 
 
@@ -66,19 +66,20 @@ class _Attribute(ItemRecipe[AttributeSpec]):
 
     @cached_property
     def presets(self) -> Mapping[str, AttributeSpec]:
-        """Specs by the name of a preset; those of ``paper-`` are the same, since the paper has no such clips."""
+        """Return the settings of each preset, by name; ``paper-`` presets do not differ, since the paper has no "
+        "such clips."""
         mini, full = AttributeSpec(items=100), AttributeSpec()
         return {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}
 
     def scenes(self, spec: AttributeSpec, palette: Palette, split: str) -> Iterator[CaptionedScene]:
         """See `CaptionedRecipe.scenes`.
 
-        Subsets, exchanged attributes, pairs of labels and templates are used equally often; which clip is first is
+        Subsets, exchanged attributes, pairs of labels and templates are used equally often; which clip comes first is
         drawn.
 
         Raises:
-            InputError: there are not as many different items.
-            DatasetError: no two labels have sounds of all four combinations of two words.
+            InputError: there are not enough different items.
+            DatasetError: no two labels have sounds with all four combinations of two words.
         """
         options = pairs_by_exchange(spec, palette, split)
         drawn: set[frozenset[int]] = set()
@@ -95,7 +96,7 @@ class _Attribute(ItemRecipe[AttributeSpec]):
             exchanged = swapped.split("+")
             further = [one for one in palette.attributes if one not in (*exchanged, ACTION)]
             mentioned = [*exchanged, *(rng.choice(further, 1) if further and rng.random() < 0.5 else ()), ACTION]
-            # Where a pair has no more twins, the next pair may have some, or this one twins with no other attribute
+            # If a pair has no sounds left, the next pair may have some, or this pair with no other attribute
             # mentioned.
             said, alone = mentioned, [*exchanged, ACTION]
             for mentioned, pair in product((said, alone), (*pairs[first:], *pairs[:first])):
@@ -130,11 +131,11 @@ class _Attribute(ItemRecipe[AttributeSpec]):
 
 
 def pairs_by_exchange(spec: AttributeSpec, palette: Palette, split: str) -> Pairs:
-    """Pairs of names that both have two words of each exchanged attribute.
+    """Return pairs of names that both have two words of each exchanged attribute.
 
     Raises:
-        InputError: the tones have no words of an attribute.
-        DatasetError: the sounds have none, or there is no such pair.
+        InputError: tones have no words for an attribute.
+        DatasetError: the sounds have none, or there is no pair of this kind.
     """
     for name in (name for swapped in spec.swapped for name in swapped.split("+")):
         if name not in palette.attributes:
@@ -149,14 +150,15 @@ def pairs_by_exchange(spec: AttributeSpec, palette: Palette, split: str) -> Pair
                 options.setdefault(subset, {}).setdefault(swapped, []).append(pair)
     if not options:
         raise DatasetError(
-            f"{palette.source} has no recordings of two who make two sounds each, in all four combinations: labels "
-            "such as 'man speaking', 'man singing', 'woman speaking', 'woman singing', or words in a table"
+            f"{palette.source} has no recordings of two sources that make two sounds each, in all four "
+            "combinations. Give labels "
+            "like 'man speaking', 'man singing', 'woman speaking', 'woman singing', or words in a table"
         )
     return {subset: options[subset] for subset in sorted(options, reverse=True)}
 
 
 def _common(palette: Palette, split: str, names: Sequence[str], attribute: str) -> tuple[str, ...]:
-    """The words of an attribute that sounds of both names have."""
+    """Return the words of an attribute that sounds of both names have."""
     first, second = (palette.said(split, name, attribute) for name in names)
     return tuple(word for word in first if word in second)
 
@@ -170,7 +172,7 @@ def _draw_twins(
     seconds: float,
     rng: np.random.Generator,
 ) -> tuple[tuple[int, int], tuple[int, int]] | None:
-    """The sounds of two clips; the second's are the first's with some attributes exchanged, whose words differ."""
+    """Draw the sounds of two clips; the second clip's sounds have some attributes of the first's exchanged."""
     words = [palette.draw_words(split, name, mentioned, rng) for name in names]
     for attribute in exchanged:
         common = _common(palette, split, names, attribute)

@@ -23,20 +23,20 @@ from .captioned_items import (
 )
 
 _ITEMS, _PAIRS, _TEMPLATES, _OVERLAYS = 31, 32, 33, 34
-"""The random streams."""
+"""Random streams."""
 
 MENTIONS = ("forward", "reverse")
 
 _TWO, _BOTH = Leaf("") + Leaf(""), Leaf("") * Leaf("")
-"""The trees of clips."""
+"""Structure of each clip."""
 
 
 class OrderSpec(SequenceSpec):
-    """Everything that decides the items and their samples. Defaults are the sizes of the preset ``full``."""
+    """Everything that determines the items and their samples. Defaults are the sizes of the preset ``full``."""
 
-    items: int = Field(800, ge=1, le=20_000, description="How many, half of them of pairs of labels that are novel.")
+    items: int = Field(800, ge=1, le=20_000, description="Number of items; half of them have novel pairs of labels.")
     triplets: float = Field(
-        0.25, ge=0, le=1, description="Share of the items with a third clip, in which both sound at the same time."
+        0.25, ge=0, le=1, description="Share of items with a third clip, in which both sounds are simultaneous."
     )
 
 
@@ -49,22 +49,25 @@ class _Order(ItemRecipe[OrderSpec]):
 
     @cached_property
     def presets(self) -> Mapping[str, OrderSpec]:
-        """Specs by the name of a preset; those of ``paper-`` are the same, since the paper has no such clips."""
+        """Return the settings of each preset, by name; ``paper-`` presets do not differ, since the paper has no "
+        "such clips."""
         mini, full = OrderSpec(items=100), OrderSpec()
         return {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}
 
     def scenes(self, spec: OrderSpec, palette: Palette, split: str) -> Iterator[CaptionedScene]:
         """See `CaptionedRecipe.scenes`.
 
-        Subsets, mentions, pairs of labels and templates are used equally often; which sound is first is drawn.
+        Subsets, mentions, pairs of labels and templates are used equally often; which sound comes first is drawn.
 
         Raises:
-            InputError: there are not as many different items.
-            DatasetError: no two labels can meet.
+            InputError: there are not enough different items.
+            DatasetError: no two labels can occur together.
         """
         pairs = palette.pairs(split)
         if not pairs:
-            raise DatasetError(f"{palette.source} has no two labels of different kinds of sounds; order needs two")
+            raise DatasetError(
+                f"{palette.source} has no two labels of different kinds of sounds; the order task needs two"
+            )
         drawn: set[frozenset[int]] = set()
         for number in range(spec.items):
             turn, half = divmod(number, len(pairs))
@@ -92,7 +95,7 @@ class _Order(ItemRecipe[OrderSpec]):
             wordings = [CaptionWording(sequence=template)] * 2
             late = spec.draw_late(2, rng)
             together = one * other if rng.random() < 0.5 else other * one
-            # As many of either mention.
+            # As many items with either mention.
             before, after = (int((turn // 2 + later) * spec.triplets) for later in (0, 1))
             if after > before:
                 template = dealt(templates_for("together", split), before, spec.seed, _OVERLAYS, half, turn % 2)

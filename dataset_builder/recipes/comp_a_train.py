@@ -1,4 +1,5 @@
-"""Captioned scenes for training, with true captions of their parts and false near ones (arXiv 2310.08753)."""
+"""Captioned scenes for training, with true captions of their parts and false captions that differ slightly
+(arXiv 2310.08753)."""
 
 from __future__ import annotations
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 _SCENES, _TEXTS = 39, 40
-"""The random streams."""
+"""Random streams."""
 
 _SPLITS = ("train", "validation")
 
@@ -45,13 +46,15 @@ _COLUMNS = (
     DataColumn(
         "captions",
         [TEXT],
-        f"up to {_CAPTIONS} that say the same; of sequences, half name the first heard last",
+        f"up to {_CAPTIONS} equivalent captions; for sequences, half mention the first sound last",
         least=1,
         filled=True,
     ),
     DataColumn("parts", [TEXT], f"captions of parts, up to {MOST_POSITIVES}", filled=True),
     DataColumn(
-        "negatives", [{"text": TEXT, "kind": TEXT}], f"up to {_NEGATIVES} near the first caption, each of a `kind`"
+        "negatives",
+        [{"text": TEXT, "kind": TEXT}],
+        f"up to {_NEGATIVES} false captions close to the first caption, each with its `kind`",
     ),
     DataColumn("events", [captioned.EVENT], captioned.EVENTS_MEANING),
     DataColumn("expression", TEXT, "meaning of the captions, equal for rows of the same meaning"),
@@ -59,30 +62,30 @@ _COLUMNS = (
 
 
 class TrainingSpec(SequenceSpec):
-    """Everything that decides the rows and their samples. Defaults are the sizes of the preset ``full``."""
+    """Everything that determines the rows and their samples. Defaults are the sizes of the preset ``full``."""
 
     train_rows: int = Field(20_000, ge=1, le=1_000_000, description="Rows of the split `train`.")
     validation_rows: int = Field(
-        1_000, ge=0, le=100_000, description="Rows of the split `validation`; none where its labels cannot meet."
+        1_000, ge=0, le=100_000, description="Rows of the split `validation`; none if its labels cannot occur together."
     )
-    single: float = Field(0.1, ge=0, le=1, description="Share of rows of one event.")
-    three: float = Field(0.2, ge=0, le=1, description="Share of rows of three events.")
-    four: float = Field(0.0, ge=0, le=1, description="Share of rows of four events; what is left have two.")
+    single: float = Field(0.1, ge=0, le=1, description="Share of rows with one event.")
+    three: float = Field(0.2, ge=0, le=1, description="Share of rows with three events.")
+    four: float = Field(0.0, ge=0, le=1, description="Share of rows with four events; the rest have two.")
 
     @model_validator(mode="after")
     def _check_shares(self) -> Self:
         if self.single + self.three + self.four > 1:
             total = self.single + self.three + self.four
-            raise InputError(f"single + three + four is {total:g}; they are shares, of 1 at most")
+            raise InputError(f"single + three + four is {total:g}; the shares must add up to 1 at most")
         return self
 
     @property
     def most_parts(self) -> int:
-        """Most parts of a sequence."""
+        """Return the largest number of parts of a sequence."""
         return 4 if self.four else 3
 
     def draw_size(self, rng: np.random.Generator) -> int:
-        """The number of events of a row."""
+        """Draw the number of events of a row."""
         place = rng.random()
         for size, share in ((1, self.single), (3, self.three), (4, self.four)):
             if place < share:
@@ -97,44 +100,45 @@ class _Training(CaptionedRecipe[TrainingSpec]):
     name = "comp_a_train"
     version = 3
     splits = _SPLITS
-    # The share of clips with each number of events is that of the authors' release.
+    # The share of clips with each number of events, as in the authors' release.
     suiting = MappingProxyType({"different_kinds": True, "repeats": True, "single": 0.0, "three": 0.6, "four": 0.1})
 
     @cached_property
     def presets(self) -> Mapping[str, TrainingSpec]:
-        """Specs by the name of a preset; those of ``paper-`` are the same, since the paper has no such clips."""
+        """Return the settings of each preset, by name; ``paper-`` presets do not differ, since the paper has no "
+        "such clips."""
         mini, full = TrainingSpec(train_rows=4_000, validation_rows=200), TrainingSpec()
         return {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}
 
     def columns(self, spec: TrainingSpec) -> Sequence[DataColumn]:
-        """The columns of a row: its clip, its true texts and its false ones."""
+        """Return the columns of a row: its clip, its true texts and its false ones."""
         return _COLUMNS
 
     def scenes(self, spec: TrainingSpec, palette: captioned.Palette, split: str) -> Iterator[CaptionedScene]:
-        """See `CaptionedRecipe.scenes`: no two state the same of the same sounds, and none has labels of a novel pair.
+        """Yield scenes; no two say the same about the same sounds, and none has labels of a novel pair.
 
         Raises:
-            InputError: there are not as many different scenes.
-            DatasetError: no two labels can meet.
+            InputError: there are not enough different scenes.
+            DatasetError: no two labels can occur together.
         """
         setting, count = f"{split}_rows", getattr(spec, f"{split}_rows")
         labels = list(palette.by_split[split])
         if not any(map(palette.can_train, combinations(labels, 2))):
             if split == _SPLITS[0]:
-                raise DatasetError(f"{palette.source} has no two labels for training that can meet in a clip")
+                raise DatasetError(f"{palette.source} has no two training labels that can occur together in a clip")
             return
         drawn: set[Any] = set()
         for number in range(count):
             rng = random_generator(spec.seed, _SCENES, _SPLITS.index(split), number)
             size = spec.draw_size(rng)
-            # Fewer, where not as many labels can meet.
+            # Fewer events if not enough labels can occur together.
             while size > 2 and palette.draw_meeting(size, labels, rng) is None:
                 size -= 1
             tree = draw_tree(size, rng)
             gap = spec.draw_gap(rng)
             spans = captioned.draw_spans(tree, spec.num_samples, gap, rng)
             late = spec.draw_late(size, rng) if captioned.is_overlay(tree) else ()
-            # A simultaneous sound begins a little after the common start.
+            # A simultaneous sound begins shortly after the common start.
             latest = captioned.LATEST_START if captioned.is_overlay(tree) else 0.0
             seconds = [(stop - start) / spec.sample_rate - latest for start, stop in spans]
             for attempt in range(captioned.MOST_DRAWS):
@@ -151,7 +155,7 @@ class _Training(CaptionedRecipe[TrainingSpec]):
             yield CaptionedScene(split, number, (clip,), (said,), gap=gap, late=late)
 
     def row(self, scene: CaptionedScene, events: Sequence[Sequence[Row]], rendering: CaptionedRendering) -> Row:
-        """The columns of a row, whose texts are tested against its events."""
+        """Return the columns of a row, after testing its texts against its events."""
         (rows,), (expression,) = events, scene.said
         palette = rendering.palette
         rng = random_generator(rendering.spec.seed, _TEXTS, _SPLITS.index(scene.split), scene.number)
@@ -172,7 +176,7 @@ class _Training(CaptionedRecipe[TrainingSpec]):
         }
 
     def check_row(self, row: Row) -> None:
-        """Refuse a row without captions, negatives with their kind, and events.
+        """Raise an error if a row lacks captions, negatives with their kind, or events.
 
         Raises:
             DatasetError: names the row and what is wrong.
@@ -181,7 +185,9 @@ class _Training(CaptionedRecipe[TrainingSpec]):
         for negative in row["negatives"]:
             if negative["kind"] not in get_args(NegativeKind):
                 kinds = ", ".join(map(repr, get_args(NegativeKind)))
-                raise DatasetError(f"row {row['id']}: a negative is {negative!r}; it has a text and a kind: {kinds}")
+                raise DatasetError(
+                    f"row {row['id']}: a negative is {negative!r}; it must have a text and a kind: {kinds}"
+                )
         check_events(row["id"], row["events"])
 
 

@@ -1,10 +1,9 @@
-"""Composed queries: a source clip and a change in words, and candidates that hold every single-aspect shortcut.
+"""Composed queries: a source clip, a change in words, and candidates that include every single-aspect shortcut.
 
-Nothing in the clips of a row tells the target from the candidates beside it: these are all combinations of right and
-wrong aspects, and each is the target equally often. So trivial baselines are exact. A reader of the source alone is
-left with the candidates that keep it (1/4, 1/3, 1/2 in the order of `KINDS`), a reader of the text alone with those
-that it is true of (1/2, 1/3, 1/2), a reader of both without order or binding with two where a sound is added or
-changed.
+The candidates of a row are all combinations of right and wrong aspects, and each is the target equally often, so the
+clips alone do not reveal the target and trivial baselines are exact. A model that uses only the source is left with the
+candidates that keep it (1/4, 1/3, 1/2 in the order of `KINDS`); one that uses only the text, with the candidates that
+it is true of (1/2, 1/3, 1/2); one that uses both without order or binding, with two if a sound is added or changed.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ from .base import Drawn, Recipe
 KINDS = ("then", "without", "attribute")
 
 TARGET = "target"
-"""The role of the right candidate; the others name their wrong aspects."""
+"""The role of the right candidate; the roles of others name their wrong aspects."""
 
 TEXTS: Mapping[str, tuple[str, str]] = {
-    # The same words in another order: sorted, they do not tell a sound added last from one added first.
+    # The same words in another order: sorted, they do not distinguish a sound added last from one added first.
     "last": ("the same, then {0}", "{0} after the same"),
     "first": ("{0}, then the same", "the same after {0}"),
     "without": ("the same without {0}", "the same, but no {0}"),
@@ -39,36 +38,36 @@ TEXTS: Mapping[str, tuple[str, str]] = {
 """Two wordings of each change: {0} is a label, {1} a word."""
 
 ROUND = 144
-"""Queries in succession that share their labels, so that a change comes again and its step can be learnt."""
+"""Number of successive queries that share their labels, so that a change recurs and its direction can be learnt."""
 
 FEWEST_LABELS = 6
-"""Labels of a round, at least."""
+"""Least number of labels of a round."""
 
 Cells = Mapping[str, Sequence[tuple[Sequence[int], Sequence[int]]]]
-"""For each label, sounds with the first of two words and sounds with the second, alike in all other words."""
+"""For each label, sounds with the first of two words and sounds with the second that agree in all other words."""
 
 
 class ComposedSpec(SlotSpec):
-    """Everything that decides the queries and their samples."""
+    """Everything that determines the queries and their samples."""
 
-    items: int = Field(576, ge=1, le=20_000, description="How many queries.")
+    items: int = Field(576, ge=1, le=20_000, description="Number of queries.")
 
     @property
     def num_samples(self) -> int:
-        """Samples of a clip, that of three sounds."""
+        """Return the number of samples of a clip, which has three sounds."""
         return self.samples_of(3)
 
 
 def _draw_labels(pool: SlotPool, first: Use, others: Use, count: int, rng: np.random.Generator) -> list[str]:
-    """So many labels: the first, whose sound is changed, evenly in a use of its own, the others in that of the kind."""
+    """Draw `count` labels: the first, whose sound is changed, and the others are each used evenly in their own role."""
     changed = pool.draw_names(1, first, rng)
     return [*changed, *rng.permutation(pool.draw_names(count - 1, others, rng, changed)).tolist()]
 
 
 def _contrast(pool: SlotPool) -> tuple[tuple[str, str], Cells]:
-    """Two words of an attribute, and the sounds that have them: of the most labels, then the first by alphabet.
+    """Return two words of an attribute and the sounds that have them: shared by most labels, then first by alphabet.
 
-    Words for loudness are left out, since all sounds are equally loud. Without words there are no labels.
+    Words for loudness are left out, because all sounds are equally loud. Without words there are no labels.
     """
     by_pair: dict[tuple[str, str, str], dict[str, list[tuple[list[int], list[int]]]]] = {}
     for label, numbers in pool.by_label.items():
@@ -86,40 +85,41 @@ def _contrast(pool: SlotPool) -> tuple[tuple[str, str], Cells]:
 
 
 def _role(**wrong: bool) -> str:
-    """The role of a candidate by its wrong aspects."""
+    """Return the role of a candidate, given its wrong aspects."""
     return ", ".join(f"other {name}" for name, is_wrong in wrong.items() if is_wrong) or TARGET
 
 
 class ComposedQueries(Recipe[ComposedSpec]):
-    """A source clip, a change in words, and candidates among which one is the source with this change."""
+    """A source clip, a change in words, and candidates; one of them is the source with this change."""
 
     name = "composed_retrieval"
     suiting = SUITING
 
     @cached_property
     def presets(self) -> Mapping[str, ComposedSpec]:
-        """Specs by the name of a preset."""
+        """Return the settings of each preset, by name."""
         return {"mini": ComposedSpec(items=144), "full": ComposedSpec()}
 
     def columns(self, spec: ComposedSpec) -> Sequence[DataColumn]:
-        """The source, the candidates with their roles, and the change."""
+        """Return the columns: the source, the candidates with their roles, and the change."""
         return (
             DataColumn("id", TEXT, "name of the row"),
             DataColumn("source", AUDIO, "the source clip"),
             DataColumn("candidates", [AUDIO], "the candidates", per="roles"),
             DataColumn("change", TEXT, "the change in words"),
-            DataColumn("roles", [TEXT], f"of each candidate its wrong aspects; of the right one `{TARGET}`", least=2),
-            DataColumn("kind", TEXT, "of the change", choices=KINDS),
+            DataColumn("roles", [TEXT], f"wrong aspects of each candidate; `{TARGET}` for the right one", least=2),
+            DataColumn("kind", TEXT, "kind of change", choices=KINDS),
             DataColumn("key", TEXT, "the change, independent of source and wording"),
-            DataColumn("pair", TEXT, "the labels of the source; rows that share them are of the same sources"),
+            DataColumn("pair", TEXT, "the labels of the source; rows with the same labels have the same sources"),
             EVENTS_COLUMN,
             DataColumn("domain", TEXT, "domain of the sounds"),
         )
 
     def draw(self, spec: ComposedSpec, sounds: Sounds) -> Iterator[Drawn]:
-        """Kinds by turns; without attributes where fewer than four labels have sounds with either of two words.
+        """Yield rows, alternating between kinds; `attribute` is left out if fewer than four labels have sounds with
+        both words.
 
-        Labels are used evenly by their role, and sounds evenly in all.
+        Labels are used evenly in each role, and sounds evenly overall.
         """
         every, in_rounds = SlotPool(sounds), Use()
         for number in range(spec.items):
@@ -147,7 +147,7 @@ class ComposedQueries(Recipe[ComposedSpec]):
                     for pair, added, position in product(((x, y), (u, v)), (z, w), ("last", "first"))
                 ]
             elif kind == "without":
-                # A sound left out, the gap closed: all pairs of the source's three sounds and a foreign one.
+                # A sound left out and the gap closed: all pairs of the source's three sounds and a foreign one.
                 wording = kind
                 labels = _draw_labels(pool, uses[kind], uses["beside"], 4, rng)
                 z, foreign, x, y = pool.draw_recordings(labels, uses["sounds"], rng)
@@ -157,7 +157,7 @@ class ComposedQueries(Recipe[ComposedSpec]):
                     (_role(source=foreign in pair, removal=z in pair), pair) for pair in combinations(line, 2)
                 ]
             else:
-                # Another word of one of two sounds that shared one: each sound kept or replaced, the word at either.
+                # Another word for one of two sounds that shared one: each sound kept or replaced, the word at either.
                 wording = kind
                 before_and_after = []
                 for label in _draw_labels(pool.of_labels(cells), uses[words[turn % 2]], uses[kind], 4, rng):
@@ -190,10 +190,10 @@ class ComposedQueries(Recipe[ComposedSpec]):
             yield Drawn(row, clips)
 
     def check_row(self, row: Row) -> None:
-        """Refuse a row without exactly one target."""
+        """Raise an error if a row does not have exactly one target."""
         super().check_row(row)
         if row["roles"].count(TARGET) != 1:
-            raise DatasetError(f"row {row['id']}: roles is {row['roles']!r}; exactly one is {TARGET!r}")
+            raise DatasetError(f"row {row['id']}: roles is {row['roles']!r}; exactly one must be {TARGET!r}")
 
 
 RECIPE = ComposedQueries()

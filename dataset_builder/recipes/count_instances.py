@@ -1,9 +1,10 @@
-"""Ladders: clips in which the same sound is heard one to five times; what else grows with the count is held by turns.
+"""Ladders: clips with one to five repetitions of the same sound; one property that grows with the count is held
+constant.
 
-Four things tell the count by themselves: the energy of a clip, its span (seconds from the first onset to the last), the
-density of onsets (one over the seconds between two), and the activity, the time for which the sound is heard. One of
-them is held in each ladder. It is drawn for each clip alone, whatever the count, from a narrow range: equal up to
-rounding, it would leave a trace to a reader that amplifies.
+Four properties alone reveal the count: the energy of a clip, its span (seconds from the first onset to the last), the
+density of onsets (one over the interval between two), and the activity (total time for which the sound is heard). Each
+ladder holds one of them. Its value is drawn for each clip, independently of the count, from a narrow range: values that
+are equal up to rounding would leave a trace that a model could amplify.
 
 | held | drawn for each clip | grows with the count |
 |---|---|---|
@@ -36,36 +37,36 @@ from ..sounds.entries import Sounds
 from .base import Drawn, Recipe
 
 HELD = ("energy", "span", "density", "activity")
-"""What is held, in the order in which ladders take turns."""
+"""What is held constant, in the order in which ladders alternate."""
 
 NUMBERS = ("one", "two", "three", "four", "five")
-"""Words of the counts."""
+"""Counts in words."""
 
 MOST = len(NUMBERS)
 
 _NEVER = 10**9
-"""Draws of a sound that is not drawn again while there is another of its label."""
+"""Draws of a sound during which no other sound of its label is repeated."""
 
 SHORTEST = 0.1
-"""Seconds of a sound at least: a third of it still has a beginning and an end of 10 ms."""
+"""Least seconds of a sound: a third of it still has a beginning and an end of 10 ms."""
 
 
 class CountSpec(SlotSpec):
-    """Everything that decides the ladders and their samples.
+    """Everything that determines the ladders and their samples.
 
     Raises:
         InputError: see `SlotSpec`; or five events do not fit into a clip.
     """
 
-    ladders: int = Field(600, ge=1, le=100_000, description="How many ladders.")
+    ladders: int = Field(600, ge=1, le=100_000, description="Number of ladders.")
     duration: float = Field(4.0, gt=0, le=LONGEST_DURATION, description="Seconds of a clip.")
     held_ratio: float = Field(
         1.25,
         gt=1,
         lt=(MOST - 1) / (MOST - 2),
-        description="Longest span, interval or activity, relative to the shortest.",
+        description="Ratio of the longest span, interval or activity to the shortest.",
     )
-    held_db: float = Field(1.5, ge=0.1, le=6, description="Largest distance of a held energy from its middle, in dB.")
+    held_db: float = Field(1.5, ge=0.1, le=6, description="Largest deviation of a held energy from its centre, in dB.")
 
     @model_validator(mode="after")
     def _check_room(self) -> Self:
@@ -79,14 +80,14 @@ class CountSpec(SlotSpec):
 
     @property
     def num_samples(self) -> int:
-        """Samples of a clip."""
+        """Return the number of samples of a clip."""
         return round(self.duration * self.sample_rate)
 
 
 def _clip(
     events: EventSounds, entry: int, once: int, count: int, held: str, spec: CountSpec, rng: np.random.Generator
 ) -> Clip:
-    """The events of a clip; the same numbers are drawn for every count and whatever is held."""
+    """Draw the events of a clip; the same number of random values is drawn for every count and held property."""
     share, activity, level, start = rng.uniform(1 / spec.held_ratio, 1), *rng.uniform(0, 1, 3)
     widest = spec.num_samples - once
     span = widest * share if held in ("span", "activity") else (count - 1) * widest * share / (MOST - 1)
@@ -102,7 +103,7 @@ def _clip(
 
 
 def _energy(events: EventSounds, entry: int, length: int) -> float:
-    """The energy of an event of a gain of 1."""
+    """Return the energy of an event with a gain of 1."""
     return float(np.square(events.samples(Event(entry, 0, length)), dtype=np.float64).sum())
 
 
@@ -114,30 +115,33 @@ class CountInstances(Recipe[CountSpec]):
 
     @cached_property
     def presets(self) -> Mapping[str, CountSpec]:
-        """Specs by the name of a preset."""
+        """Return the settings of each preset, by name."""
         return {"mini": CountSpec(ladders=120), "full": CountSpec()}
 
     def columns(self, spec: CountSpec) -> Sequence[DataColumn]:
-        """The clips of a ladder by their counts, and what is held."""
+        """Return the columns: the clips of a ladder by their counts, and what is held constant."""
         return (
             DataColumn("id", TEXT, "name of the row"),
             DataColumn("audio", [AUDIO], "the clips, in the order of `counts`", per="counts"),
-            DataColumn("counts", [WHOLE], "how often the sound is heard in each, ascending", least=2),
-            DataColumn("captions", [TEXT], "a caption of each clip", per="counts", filled=True),
-            DataColumn("held", TEXT, "what tells nothing of the count", choices=HELD),
+            DataColumn("counts", [WHOLE], "number of times that the sound is heard in each clip, ascending", least=2),
+            DataColumn("captions", [TEXT], "one caption per clip", per="counts", filled=True),
+            DataColumn(
+                "held", TEXT, "the property that is held constant, and so does not depend on the count", choices=HELD
+            ),
             DataColumn("label", TEXT, "label of the sound"),
-            DataColumn("pair", TEXT, "name of the sound: rows that share it are not independent"),
+            DataColumn("pair", TEXT, "name of the sound; rows with the same sound are not independent"),
             DataColumn("domain", TEXT, "domain of the sounds"),
             EVENTS_COLUMN,
         )
 
     def draw(self, spec: CountSpec, sounds: Sounds) -> Iterator[Drawn]:
-        """The ladders with their clips; labels and sounds are used as evenly as they can be for each of `HELD`.
+        """Yield the ladders with their clips; labels and sounds are used as evenly as possible for each of `HELD`.
 
-        A single event has no density and no span, so that counts are 1 to 5 where energy is held, and 2 to 5 elsewhere.
+        A single event has neither density nor span, so counts are 1 to 5 if energy is held, and 2 to 5 otherwise.
 
         Raises:
-            DatasetError: a sound is silent, or all of a label are shorter than `SHORTEST`; others are left out.
+            DatasetError: a sound is silent, or all sounds of a label are shorter than `SHORTEST`; single short ones are
+                skipped.
         """
         pool, events = SlotPool(sounds), EventSounds(sounds, spec.sample_rate)
         uses = {held: Use() for held in HELD}
@@ -147,15 +151,15 @@ class CountInstances(Recipe[CountSpec]):
             labels = pool.draw_names(1, uses[held], rng)
             while True:
                 (entry,) = pool.draw_recordings(labels, uses[held], rng)
-                # An event is no longer than the sound once, or one period of a loop.
+                # An event is no longer than the sound itself, or one period of a loop.
                 once = min(spec.event_samples, events.period(entry), events.length(entry) or spec.event_samples)
                 if once >= SHORTEST * spec.sample_rate:
                     break
                 waveform, rate = sounds.waveform(entry)
                 why = (
                     f"{pool.source}: the sound in {pool.entries[entry].id!r} is {once / spec.sample_rate:.2f} s long "
-                    f"(recording: {len(waveform) / rate:.2f} s; trimmed at {events.silence:g} dB); a sound that is "
-                    f"counted lasts {SHORTEST:g} s or more"
+                    f"(recording: {len(waveform) / rate:.2f} s; trimmed at {events.silence:g} dB); a sound to be "
+                    f"counted must last {SHORTEST:g} s or more"
                 )
                 if entry in too_short:
                     raise DatasetError(f"{why}; its label has no other: leave it out")

@@ -1,4 +1,4 @@
-"""Questions of how often a sound is heard, about the clips of the ladders of `count_instances`."""
+"""Questions about how often a sound is heard in the clips of the ladders of `count_instances`."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ class CountQuestions(QuestionRecipe[CountSpec]):
 
     @cached_property
     def presets(self) -> Mapping[str, CountSpec]:
-        """Specs by the name of a preset: of a ladder four or five questions."""
+        """Return the settings of each preset, by name; each ladder has four or five questions."""
         return {"mini": CountSpec(ladders=40), "full": CountSpec(ladders=240)}
 
     def draw(self, spec: CountSpec, sounds: Sounds) -> Iterator[Drawn]:
-        """The questions; options are the counts of a ladder in ascending order, each right once."""
+        """Yield the questions; options are the counts of a ladder in ascending order, and each is right once."""
         events = EventSounds(sounds, spec.sample_rate)
         for number, ladder in enumerate(COUNTED.draw(spec, sounds)):
             of_ladder, clips = ladder.row, cast(Sequence[Clip], ladder.clips)
             counts = [str(count) for count in of_ladder["counts"]]
-            # In a drawn order, so that neither the place in the table nor a name tells the count.
+            # In random order, so that neither the position in the table nor a name reveals the count.
             for place, n in enumerate(self.random(spec, number).permutation(len(counts))):
                 row = asked_row(
                     f"{of_ladder['id']}-{place}",

@@ -19,32 +19,32 @@ from ..sounds.tones import ATTRIBUTES
 from .base import Drawn, Recipe
 
 _LEVELS = 10
-"""The random stream."""
+"""Random stream."""
 
 NEAREST, FARTHEST = 1 / 6, 1 / 3
-"""Distance of a draw's levels from the centres of the bins, in widths of a bin."""
+"""Distance of a draw's levels from the centres of the bins, as a fraction of a bin."""
 
 
 class FactorSpec(sources.SceneSpec):
-    """Everything that decides the clips and their samples. Defaults are the sizes of the preset ``full``.
+    """Everything that determines the clips and their samples. Defaults are the sizes of the preset ``full``.
 
-    With the seed 0, that of the presets, levels are the centres of their bins. Any other seed moves all levels of the
-    pitch, of the rate and of the amplitude by one step each. So no single source of the crossed part, which has all
-    combinations, is one of the presets'; levels stay in their bins, and as evenly spaced. Voices stay.
+    With seed 0, as in the presets, levels are the centres of their bins. Any other seed moves all levels of pitch, rate
+    and amplitude by one step each. Then no single source in the crossed part, which has all combinations, occurs in the
+    presets; levels stay in their bins and as evenly spaced. Voices do not change.
 
     Raises:
         InputError: see `SceneSpec`.
     """
 
     max_sources: int = Field(
-        3, ge=2, description="N, most sources of a star: a target and up to N - 1 others behind it."
+        3, ge=2, description="N, most sources of a star: a target and up to N - 1 background sources."
     )
-    stars: int = Field(300, ge=1, description="How many stars there are.")
+    stars: int = Field(300, ge=1, description="Number of stars.")
     crossed_levels: tuple[int, int, int, int] = Field(
         (8, 8, 8, 8),
         description=(
-            "How many classes of timbre, pitch, rate and amplitude the crossed part keeps at most, spread as evenly as "
-            "they can be, the first and the last among them."
+            "Most classes of timbre, pitch, rate and amplitude in the crossed part, spread as evenly as "
+            "possible, including the first and the last."
         ),
     )
 
@@ -54,7 +54,9 @@ class FactorSpec(sources.SceneSpec):
         versions = 1 + len(ATTRIBUTES) * (self.num_classes - 1)
         for name, most in (("max_sources", 1 + sources - versions), ("stars", sources)):
             if getattr(self, name) > most:
-                raise InputError(f"{name} is {getattr(self, name)}; K = {self.num_classes} classes allow {most:,}")
+                raise InputError(
+                    f"{name} is {getattr(self, name)}; with K = {self.num_classes} classes it may be at most {most:,}"
+                )
         for attribute, count in zip(ATTRIBUTES, self.crossed_levels, strict=True):
             if not 2 <= count <= 49:
                 raise InputError(f"crossed_levels of {attribute} is {count}; it must be from 2 to 49")
@@ -62,8 +64,11 @@ class FactorSpec(sources.SceneSpec):
 
     @cached_property
     def moves(self) -> tuple[int, float, float]:
-        """Distance of this draw's levels from the centres of their bins: semitones, and shares of a bin of the rate and
-        of the amplitude. 0, 0, 0 with the seed 0; no semitone where a bin has fewer than three."""
+        """Return the distance of this draw's levels from the centres of their bins.
+
+        In semitones for pitch, and in fractions of a bin for rate and amplitude. 0, 0, 0 with seed 0; 0 semitones if a
+        bin has fewer than three.
+        """
         if self.seed == 0:
             return 0, 0.0, 0.0
         rng = sources.random_generator(self.seed, _LEVELS)
@@ -74,33 +79,33 @@ class FactorSpec(sources.SceneSpec):
 
     @cached_property
     def pitches(self) -> tuple[int, ...]:
-        """MIDI note of each class of pitch."""
+        """Return the MIDI note of each pitch class."""
         return tuple(pitch + self.moves[0] for pitch in super().pitches)
 
     @cached_property
     def rates(self) -> tuple[float, ...]:
-        """Repetitions a second of each class of rate."""
+        """Return the repetitions per second of each rate class."""
         low, high = self.rate_range
         step = (high / low) ** (self.moves[1] / self.num_classes)
         return tuple(rate * step for rate in super().rates)
 
     @cached_property
     def decibels(self) -> tuple[float, ...]:
-        """Gain in dB of each class of amplitude."""
+        """Return the gain in dB of each amplitude class."""
         low, high = self.amplitude_range
         step = self.moves[2] * (high - low) / self.num_classes
         return tuple(level + step for level in super().decibels)
 
     @property
     def crossed_classes(self) -> dict[str, tuple[int, ...]]:
-        """The classes of each attribute that the crossed part keeps, in increasing order."""
+        """Return the classes of each attribute in the crossed part, in increasing order."""
         return {
             attribute: sources.spread(self.num_classes, min(count, self.num_classes))
             for attribute, count in zip(ATTRIBUTES, self.crossed_levels, strict=True)
         }
 
     def values(self) -> dict[str, Any]:
-        """The values as JSON, the moves among them where there are some."""
+        """Return the values as JSON, including the moves if there are any."""
         return {**super().values(), **({"moves": list(self.moves)} if self.seed else {})}
 
 
@@ -111,12 +116,14 @@ class Factors(Recipe[FactorSpec]):
 
     @cached_property
     def presets(self) -> Mapping[str, FactorSpec]:
-        """Specs by the name of a preset; those of ``paper-`` are the same, since the paper has no such clips."""
+        """Return the settings of each preset, by name; ``paper-`` presets do not differ, since the paper has no "
+        "such clips."""
         mini, full = FactorSpec(stars=32, crossed_levels=(8, 4, 4, 4)), FactorSpec()
         return {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}
 
     def columns(self, spec: FactorSpec) -> Sequence[DataColumn]:
-        """``metadata`` and ``gains`` as in the other recipes of scenes; onsets are shares of a period."""
+        """Return the columns; ``metadata`` and ``gains`` as in other recipes with scenes; onsets are shares of a "
+        "period."""
         factors = ("", *ATTRIBUTES, sources.ONSET)
         changed = (
             "factor that differs from the star's base: `timbre`, `pitch`, `rate`, `amplitude`, `onset`; "
@@ -126,11 +133,13 @@ class Factors(Recipe[FactorSpec]):
             DataColumn("id", TEXT, "name of the row"),
             DataColumn("audio", AUDIO, "the clip"),
             DataColumn("kind", TEXT, "`star` or `crossed`", choices=sources.KINDS),
-            DataColumn("block", TEXT, "the star that the clip is of; empty for a crossed clip"),
+            DataColumn("block", TEXT, "the star that the clip belongs to; empty for a crossed clip"),
             DataColumn("factor", TEXT, changed, choices=factors),
             DataColumn("levels", sources.LEVELS, "class of each factor of the target, from 0"),
             DataColumn(
-                "values", sources.VALUES, "of the target: `pitch` as a MIDI note, `rate` in Hz, `amplitude` in dB"
+                "values",
+                sources.VALUES,
+                "values of the target: `pitch` as a MIDI note, `rate` in Hz, `amplitude` in dB",
             ),
             DataColumn("metadata", sources.SOURCES, f"the sources, the target first: {sources.SOURCE_LABELS}", least=1),
             DataColumn("onsets", [NUMBER], "onset of each source as a share of its period"),
@@ -139,10 +148,10 @@ class Factors(Recipe[FactorSpec]):
         )
 
     def draw(self, spec: FactorSpec, sounds: Sounds) -> Iterator[Drawn]:
-        """Star by star, then the crossed clips; the gain of a star is 1 / max(1, largest peak of its clips).
+        """Yield the clips star by star, then the crossed clips; a star's gain is 1 / max(1, largest peak of its clips).
 
-        The target and its background are rounded to 16 bits before they are added: two clips of a star that differ in
-        the target differ by the same samples as the two targets alone.
+        The target and its background are rounded to 16 bits before they are added: if two clips of a star differ in the
+        target, they differ by the same samples as the two targets alone.
         """
         bank = sources.ToneBank(spec)
         drawn = (*sources.draw_stars(spec, spec.stars), *sources.draw_crossed(spec, spec.crossed_classes))
@@ -166,16 +175,18 @@ class Factors(Recipe[FactorSpec]):
                 yield Drawn(row, partial(bank.clips, layers, [(0, 1)], gain))
 
     def check_row(self, row: Row) -> None:
-        """Refuse a row without its target, or without its star and the factor that was changed."""
+        """Raise an error if a row lacks its target, or its star and the changed factor."""
         super().check_row(row)
         name, is_star = row["id"], row["kind"] == sources.STAR
         if row["factor"] and not is_star:
-            raise DatasetError(f"row {name}: factor is {row['factor']!r}; that of a crossed clip is ''")
+            raise DatasetError(f"row {name}: factor is {row['factor']!r}; it must be '' for a crossed clip")
         if bool(row["block"]) != is_star:
-            raise DatasetError(f"row {name}: block is {row['block']!r}; it is a star's name, empty for a crossed clip")
+            raise DatasetError(
+                f"row {name}: block is {row['block']!r}; it must be a star's name, or empty for a crossed clip"
+            )
 
     def card(self, spec: FactorSpec) -> Mapping[str, Any]:
-        """The number of clips."""
+        """Return the number of clips."""
         in_star = 2 + len(ATTRIBUTES) * (spec.num_classes - 1)
         return {"in_star": in_star, "crossed": math.prod(map(len, spec.crossed_classes.values()))}
 

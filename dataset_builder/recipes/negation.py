@@ -1,4 +1,4 @@
-"""Two clips, and two captions that differ in one word: what is denied, and how often something is heard."""
+"""Two clips, and two captions that differ in one word: a negation, or a number."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SLOTS = 5
 """Slots of a clip."""
 
 NEITHER = -1
-"""The place of the denying caption where there is none."""
+"""Index of the negating caption if there is none."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +28,8 @@ class OneWord:
     """Two captions that differ in one word.
 
     Attributes:
-        name: of the template.
-        denying: true of the first clip and false of the second; of numbers, the smaller one.
+        name: name of the template.
+        denying: true of the first clip and false of the second; for numbers, the smaller one.
         affirming: true of the second and false of the first.
     """
 
@@ -55,26 +55,28 @@ WORDINGS: Mapping[str, Sequence[tuple[OneWord, OneWord]]] = {
     "number": ((_TIMES, _TIMES), (_THAN, _THAN)),
     "order": ((_NOT_BEFORE, _NOT_BEFORE), (_NOT_AFTER, _NOT_AFTER)),
 }
-"""The templates of each kind, each with that of the mirror item: the captions that deny what the others affirm, of the
-same two clips."""
+"""The templates of each kind, each with the template of its mirror item: captions about the same two clips that deny
+what the other item affirms."""
 
 
 class NegationSpec(SlotSpec):
-    """Everything that decides the items and their samples. Defaults are the sizes of the preset ``full``."""
+    """Everything that determines the items and their samples. Defaults are the sizes of the preset ``full``."""
 
-    items: int = Field(800, ge=1, le=20_000, description="How many; two in succession are about the same two clips.")
+    items: int = Field(
+        800, ge=1, le=20_000, description="Number of items; two successive items are about the same two clips."
+    )
 
     @property
     def num_samples(self) -> int:
-        """Samples of a clip."""
+        """Return the number of samples of a clip."""
         return self.samples_of(SLOTS)
 
 
 class Negations(Recipe[NegationSpec]):
-    """Two clips and two captions that differ in one word, each true of one clip and false of the other.
+    """Two clips and two captions that differ in one word; each caption is true of one clip and false of the other.
 
-    Items come in mirrors, two about the same clips: the second denies of the second clip what the first denies of the
-    first, so that a liking of a word for a clip is right in one of them and wrong in the other.
+    Items come in mirrored pairs about the same clips: the second denies of the second clip what the first denies of the
+    first clip. A model's preference for a word with a clip is therefore right in one of them and wrong in the other.
     """
 
     name = "negation"
@@ -82,11 +84,11 @@ class Negations(Recipe[NegationSpec]):
 
     @cached_property
     def presets(self) -> Mapping[str, NegationSpec]:
-        """Specs by the name of a preset."""
+        """Return the settings of each preset, by name."""
         return {"mini": NegationSpec(items=160), "full": NegationSpec()}
 
     def columns(self, spec: NegationSpec) -> Sequence[DataColumn]:
-        """The columns of an item."""
+        """Return the columns of an item."""
         return (
             DataColumn("id", TEXT, "name of the row"),
             DataColumn("audio", [AUDIO], "the clips", per="captions"),
@@ -94,14 +96,16 @@ class Negations(Recipe[NegationSpec]):
             EVENTS_COLUMN,
             DataColumn("kind", TEXT, "kind of the item", choices=tuple(WORDINGS)),
             DataColumn("template", TEXT, "name of the template of the captions"),
-            DataColumn("negated", WHOLE, "place of the caption that denies; −1 of numbers", choices=(NEITHER, 0, 1)),
-            DataColumn("pair", TEXT, "the labels of both clips: items that share them are no independent samples"),
+            DataColumn("negated", WHOLE, "index of the negated caption; −1 for numbers", choices=(NEITHER, 0, 1)),
+            DataColumn(
+                "pair", TEXT, "the labels of both clips; items with the same labels are not independent samples"
+            ),
             DataColumn("domain", TEXT, "domain of the sounds"),
-            DataColumn("origin", TEXT, "`synthetic`, of tones, or `recordings`", choices=ORIGINS[:2]),
+            DataColumn("origin", TEXT, "`synthetic` (tones) or `recordings`", choices=ORIGINS[:2]),
         )
 
     def draw(self, spec: NegationSpec, sounds: Sounds) -> Iterator[Drawn]:
-        """Kinds, templates, labels and sounds are used equally often, by turns.
+        """Yield the items; kinds, templates, labels and sounds are used equally often, in turn.
 
         Raises:
             DatasetError: there are too few labels.
@@ -113,20 +117,21 @@ class Negations(Recipe[NegationSpec]):
             turn, place = divmod(number // 2, len(WORDINGS))
             kind = list(WORDINGS)[place]
             use = uses[kind]
-            # In an order of their own: of the least-drawn labels the first would have one role too often.
+            # Shuffle: otherwise the first of the least-used labels would have one role too often.
             labels = rng.permutation(pool.draw_names(3 if kind == "absence" else 2, use, rng)).tolist()
             x, *rest = pool.draw_recordings([labels[0], *labels] if kind == "only" else labels, use, rng)
             start = int(rng.integers(SLOTS - 1))
-            # The captions deny something of the first clip.
+            # The captions deny something about the first clip.
             if kind == "number":
-                # One sound between the first and the last differs, so that neither of these says anything.
+                # The clips differ in one sound between the first and the last, so that these two do not reveal the
+                # number.
                 changed, (y,), start = int(rng.integers(1, SLOTS - 1)), rest, 0
                 kept = [(x, y)[n % 2] for n in rng.permutation(SLOTS - 1)]
                 numbers = [[*kept[:changed], one, *kept[changed:]] for one in (y, x)]
             elif kind == "order":
                 numbers = [[rest[0], x], [x, rest[0]]]
             else:
-                # What is common to both clips is in the same slot of each.
+                # What both clips have in common is in the same slot of each.
                 way = 1 if rng.integers(2) else -1
                 numbers = [[x, one][::way] for one in rest]
             spoken = {pool.entries[one].label: pool.said(one) for one in (x, *rest)}
@@ -135,7 +140,7 @@ class Negations(Recipe[NegationSpec]):
             turned = int(rng.integers(2))
             clips = [in_slots(of_clip, spec, start) for of_clip in (numbers[::-1] if turned else numbers)]
             for mirror, wording in enumerate(wordings[: spec.items - number]):
-                # The mirror is about the other clip: where both have the same sound, by other words.
+                # The mirrored item is about the other clip; if both have the same sound, with other words.
                 said = names if not mirror or kind == "only" else [*names[:-2], names[-1], names[-2]]
                 words = {"x": said[0], "z": said[-1]}
                 captions = [wording.denying.format(**words), wording.affirming.format(**words)]
@@ -154,10 +159,12 @@ class Negations(Recipe[NegationSpec]):
                 yield Drawn(row, clips)
 
     def check_row(self, row: Row) -> None:
-        """Refuse a row whose captions are one, or with impossible events; see `Recipe.check_row`."""
+        """Raise an error if the two captions are equal, or events are impossible; see `Recipe.check_row`."""
         super().check_row(row)
         if row["captions"][0] == row["captions"][1]:
-            raise DatasetError(f"row {row['id']}: both captions are {row['captions'][0]!r}; they differ in one word")
+            raise DatasetError(
+                f"row {row['id']}: both captions are {row['captions'][0]!r}; they must differ in one word"
+            )
         for of_clip in row["events"]:
             check_events(row["id"], of_clip)
 

@@ -1,4 +1,4 @@
-"""Which of two captions that differ in one word is true of a sound? A question about either clip of each item."""
+"""Which of two captions that differ in one word is true of a sound? A question about each clip of each item."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ QUESTION = "Which description is true of the sound?"
 
 
 class NegationQuestions(QuestionRecipe[NegationSpec]):
-    """Two questions of the same words an item, one about each clip: what is right of one is wrong of the other.
+    """Two questions with the same words per item, one about each clip: the right option of one is wrong for the other.
 
-    The options of both stand in one order, so that the words of a question tell nothing: whoever only reads is right in
-    exactly one of the two. The questions about the same two clips, of an item and its mirror, are a group.
+    Both list their options in the same order, so a text-only model is right in exactly one of the two. The questions
+    about the same two clips, of an item and its mirrored item, form a group.
     """
 
     name = "negation_questions"
@@ -30,18 +30,18 @@ class NegationQuestions(QuestionRecipe[NegationSpec]):
 
     @cached_property
     def presets(self) -> Mapping[str, NegationSpec]:
-        """Those of the items."""
+        """Return the presets of the items."""
         return ITEMS.presets
 
     def draw(self, spec: NegationSpec, sounds: Sounds) -> Iterator[Drawn]:
-        """The questions of the items, which are the same as those with captions; see `Recipe.draw`."""
+        """Yield the questions of the items, which are the same items as with captions; see `Recipe.draw`."""
         events = EventSounds(sounds, spec.sample_rate)
         for first, mirrors in groupby(enumerate(ITEMS.draw(spec, sounds)), lambda numbered: numbered[0] // 2):
             asked = []
             for number, item in mirrors:
                 options = [item.row["captions"][n] for n in self.random(spec, number).permutation(2)]
                 asked += [(item.row, cast(Sequence[Clip], item.clips), options, place) for place in range(2)]
-            # In a drawn order, so that the place in the table tells nothing.
+            # In random order, so that the position in the table does not reveal the answer.
             for turn, n in enumerate(self.random(spec, first, 1).permutation(len(asked))):
                 item, clips, options, place = asked[n]
                 row = asked_row(

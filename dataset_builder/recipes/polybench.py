@@ -23,12 +23,12 @@ _NEEDS = {NO_TIME: "neither", SIMULTANEITY: "simultaneity", ORDER: "temporal ord
 
 
 class TwinRecipe(Recipe[Any]):
-    """A recipe of twins, of tones or of a user's sounds.
+    """A recipe of groups of twin clips, from tones or a user's sounds.
 
     Attributes:
-        kinds: of groups, one of each in a set.
-        clips_of_set, questions_of_set: their number in a set.
-        test_sets: of the preset ``mini``.
+        kinds: kinds of groups; a set has one group of each.
+        clips_of_set, questions_of_set: number of clips and questions in a set.
+        test_sets: test sets of the preset ``mini``.
     """
 
     splits = SPLITS
@@ -39,15 +39,15 @@ class TwinRecipe(Recipe[Any]):
 
     @cached_property
     def presets(self) -> Mapping[str, PolyphonySpec]:
-        """Specs by the name of a preset."""
+        """Return the settings of each preset, by name."""
         return {"mini": PolyphonySpec(test_sets=self.test_sets), "full": PolyphonySpec()}
 
     def columns(self, spec: Any) -> Sequence[DataColumn]:
-        """See `question_columns`."""
+        """Return the columns; see `question_columns`."""
         return question_columns(tasks=tuple(dict.fromkeys(kind.task.partition("/")[0] for kind in self.kinds)))
 
     def draw(self, spec: Any, sounds: Sounds) -> Iterator[Drawn]:
-        """The questions of the training split, then those of the test split; see `Cast.asked`."""
+        """Yield the questions of the training split, then the questions of the test split; see `Cast.asked`."""
         pool = TwinPool(sounds, spec)
         pool.check_enough(FEWEST_LABELS)
         sets = {"train": spec.train_sets, "test": spec.test_sets}
@@ -57,22 +57,22 @@ class TwinRecipe(Recipe[Any]):
                 yield Drawn(self.row(asked), [asked.clip], pool.mixed)
 
     def row(self, asked: AskedClip) -> Row:
-        """The row of a question."""
+        """Return the row of a question."""
         question, annotation, group = asked.question, asked.annotation, asked.group
         gap = gap_of(question, annotation)
         return row_of(question, annotation, group.split, gap=gap, level_difference=group.level_difference)
 
     def render(self, spec: Any) -> Rendering:
-        """Draw the rows; nothing is written."""
+        """Draw the rows without writing anything."""
         rendering: Rendering = spec.rendering(self)
         return rendering
 
     def check_row(self, row: Row) -> None:
-        """Refuse a row that is not a question of this recipe."""
+        """Raise an error if a row is not a question of this recipe."""
         check_question_row(row, self.columns(None))
 
     def card(self, spec: Any) -> Mapping[str, Any]:
-        """The values of the spec, and the numbers of clips and questions in a set."""
+        """Return the values of the spec, and the numbers of clips and questions in a set."""
         return {"clips_of_set": self.clips_of_set, "questions_of_set": self.questions_of_set, **spec.card()}
 
 
@@ -81,22 +81,22 @@ class _Questions(TwinRecipe):
 
     name = "polybench"
     version = 3
-    # Annotated recordings are asked about as they are.
+    # Questions about annotated recordings use them unchanged.
     one_length = False
     kinds = OVERLAPPING
     clips_of_set, questions_of_set = 23, 25
     test_sets = 12
 
     def of_annotated(self, recordings: AnnotatedRecordings, requested: Mapping[str, Any]) -> AnnotatedSpec:
-        """Questions about recordings with strong labels; see `AnnotatedRecipe`."""
+        """Return a spec for questions about recordings with strong labels; see `AnnotatedRecipe`."""
         return AnnotatedSpec(recordings=recordings, **requested)
 
     def columns(self, spec: AnySpec | None) -> Sequence[DataColumn]:
-        """The columns of any questions: kinds of installed packages can be asked about annotated recordings."""
+        """Return columns for any question: annotated recordings can have kinds from installed packages."""
         return question_columns()
 
     def card(self, spec: AnySpec) -> Mapping[str, Any]:
-        """The base's values, and the kinds with the temporal information that each needs."""
+        """Return the base's values, and the temporal information that each kind needs."""
         needs = {kind.task: _NEEDS[kind_named(kind.task).time] for kind in self.kinds}
         return {**super().card(spec), "needs": needs}
 

@@ -1,4 +1,4 @@
-"""Questions about polyphonic scenes, and about the same sounds one after the other."""
+"""Questions about polyphonic scenes, and about the same sounds one after another."""
 
 from __future__ import annotations
 
@@ -30,19 +30,20 @@ class _ApartQuestions(TwinRecipe):
     clips_of_set = questions_of_set = 14
 
     def columns(self, spec: Any) -> Sequence[DataColumn]:
-        """The columns of a question, with its arrangement and its pair: the name that the same question has in both."""
+        """Return the columns of a question, with its arrangement and the name of its pair, shared by both "
+        "arrangements."""
         return question_columns(tasks=[kind.task for kind in self.kinds], polarities=("",), further=_FURTHER)
 
     def row(self, asked: AskedClip) -> Row:
-        """The row of a question."""
+        """Return the row of a question."""
         group, clip = asked.group, asked.question.recording.rpartition("-")[2]
         return {**super().row(asked), "arrangement": group.arrangement, "pair": f"{group.pair}-{clip}"}
 
     def check_row(self, row: Row) -> None:
-        """Refuse a row that is not a question of a pair."""
+        """Raise an error if a row is not a question of a pair."""
         super().check_row(row)
         if not row["pair"]:
-            raise DatasetError(f"row {row['id']}: pair is ''; it names what is asked in both arrangements")
+            raise DatasetError(f"row {row['id']}: pair is ''; it must name the question that both arrangements share")
 
 
 RECIPE = _ApartQuestions()

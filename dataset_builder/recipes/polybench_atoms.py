@@ -21,16 +21,16 @@ class _AtomicQuestions(TwinRecipe):
     clips_of_set, questions_of_set = 4, 8
 
     def columns(self, spec: Any) -> Sequence[DataColumn]:
-        """The columns of a question; its polarity is a state of its atom."""
+        """Return the columns of a question; its polarity is a state of its atom."""
         polarities = [state for states in STATES.values() for state in states]
         return question_columns(tasks=ATOMS, polarities=polarities)
 
     def check_row(self, row: Row) -> None:
-        """Refuse a row that is no atomic question."""
+        """Raise an error if a row is not an atomic question."""
         super().check_row(row)
         states = STATES[row["task"]]
         if row["polarity"] not in states:
-            raise DatasetError(f"row {row['id']}: polarity is {row['polarity']!r}; it is {' or '.join(states)}")
+            raise DatasetError(f"row {row['id']}: polarity is {row['polarity']!r}; it must be {' or '.join(states)}")
 
 
 RECIPE = _AtomicQuestions()

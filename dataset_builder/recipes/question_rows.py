@@ -1,4 +1,4 @@
-"""Rows of drawn multiple-choice questions about one or several clips: the columns of a table of questions."""
+"""Rows of drawn multiple-choice questions about one or several clips, with the columns of a table of questions."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ QUESTION_COLUMNS = (
     DataColumn("question", TEXT, "the question, on one line"),
     DataColumn("options", [TEXT], "the options, without letters", least=FEWEST_OPTIONS, filled=True),
     DataColumn("answer", TEXT, "the right option"),
-    DataColumn("kind", TEXT, "kind of the question; empty where the table has none"),
-    DataColumn("group", TEXT, "not independent within a group; by default those about the same clips"),
+    DataColumn("kind", TEXT, "kind of the question; empty if the table has none"),
+    DataColumn("group", TEXT, "questions of one group are not independent; by default questions about the same clips"),
     DataColumn(
-        "pair", TEXT, "shared by groups that are not independent either, such as the labels; else none", optional=True
+        "pair", TEXT, "shared by groups that are not independent either, e.g. their labels; else none", optional=True
     ),
     DataColumn("files", [TEXT], "names of the clips in the table", least=1, filled=True),
-    DataColumn("duration", NUMBER, "seconds of all clips together, where known", optional=True),
+    DataColumn("duration", NUMBER, "total length of all clips in seconds, if known", optional=True),
     DataColumn(
         "events",
         [{"onset": NUMBER, "offset": NUMBER, "label": TEXT}],
-        "onset and offset in seconds and label of each sound, where the table has labels",
+        "onset and offset in seconds and label of each sound, if the table has labels",
         optional=True,
     ),
 )
@@ -38,11 +38,11 @@ class QuestionRecipe(Recipe[AnySpec]):
     """A recipe of questions with options about one or several clips."""
 
     def columns(self, spec: AnySpec) -> Sequence[DataColumn]:
-        """The columns of a question."""
+        """Return the columns of a question."""
         return QUESTION_COLUMNS
 
     def check_row(self, row: Row) -> None:
-        """Refuse a row that is not a question with one right option; see `Recipe.check_row`."""
+        """Raise an error if a row is not a question with one right option; see `Recipe.check_row`."""
         super().check_row(row)
         fault = fault_of(row["question"], row["options"], row["answer"])
         if fault is not None:
@@ -61,19 +61,19 @@ def asked_row(
     clips: Sequence[Sequence[Mapping[str, Any]]],
     seconds: float,
 ) -> Row:
-    """The row of a question.
+    """Return the row of a question.
 
     Args:
         id: unique among the rows.
         question: one line.
-        options: in the order in which they are shown.
+        options: in the order in which they are presented.
         answer: one of them.
-        kind: of the question.
-        group: name that questions of the same words share.
-        pair: what groups share that are not independent, such as their labels.
-        clips: the events of each clip that is asked about, with ``label``, ``start`` and ``stop`` in seconds; clips
-            are heard one behind the other, `PAUSE` apart.
-        seconds: of a clip.
+        kind: kind of question.
+        group: name shared by questions with the same words.
+        pair: shared by groups that are not independent, e.g. their labels.
+        clips: the events of each clip of the question, with ``label``, ``start`` and ``stop`` in seconds.
+            Clips are played one after the other, `PAUSE` apart.
+        seconds: length of a clip.
     """
     events = [
         {"onset": event["start"] + later, "offset": event["stop"] + later, "label": event["label"]}
@@ -97,13 +97,13 @@ def asked_row(
 
 
 def under_one_gain(clips: Sequence[Clip], sounds: EventSounds, length: int, *places: int) -> Mixed:
-    """A function that mixes some clips of a group under the gain of all, so that no level tells the answer.
+    """Return a function that mixes some clips of a group with the gain of all, so that levels do not reveal the answer.
 
     Args:
-        clips: of all questions of the group.
-        sounds: of the events.
+        clips: clips of all questions of the group.
+        sounds: sounds of the events.
         length: samples of a clip.
-        places: of the clips of one question among them; see `Drawn.mixed`.
+        places: indices of one question's clips; see `Drawn.mixed`.
     """
 
     def mixed(_: Sequence[Clip]) -> Sequence[Pcm16]:

@@ -1,4 +1,4 @@
-"""Two simultaneous sources that exchange their rates at equal loudness: who has which?"""
+"""Two simultaneous sources that exchange their rates at equal loudness: which source has which rate?"""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from ..sounds.tones import Voices, default_voices, steady_tone
 from .base import Drawn, Recipe
 
 _TONES, _PHASES = 78, 79
-"""The random streams."""
+"""Random streams."""
 
 LOW, HIGH = REGISTERS = ("low", "high")
 
@@ -29,10 +29,10 @@ _PEAK = 0.9
 
 
 class RateBindingSpec(Spec):
-    """Everything that decides the clips and their samples. Defaults are those of the preset ``mini``.
+    """Everything that determines the clips and their samples. Defaults are the settings of the preset ``mini``.
 
     Raises:
-        InputError: a value out of its range.
+        InputError: a value is out of range.
     """
 
     seed: int = Field(0, ge=0, le=2**63 - 1, description="Seed of every random choice.")
@@ -41,12 +41,14 @@ class RateBindingSpec(Spec):
     velocity: int = Field(100, ge=1, le=127, description="MIDI velocity of every note.")
     low_notes: tuple[int, ...] = Field((57, 63), description="MIDI notes of the lower source.")
     high_notes: tuple[int, ...] = Field((75, 81), description="MIDI notes of the higher source.")
-    swells: tuple[int, ...] = Field((5, 10, 20, 40), description="How often a source swells in a clip, whole numbers.")
-    depth: float = Field(30.0, ge=1, le=60, description="dB between the loudest and the softest of a swell.")
+    swells: tuple[int, ...] = Field((5, 10, 20, 40), description="Swells of a source per clip; whole numbers.")
+    depth: float = Field(
+        30.0, ge=1, le=60, description="Difference between the loudest and the softest moment of a swell, in dB."
+    )
     voices: Voices = Field(
         default_factory=default_voices,
         repr=False,
-        description="Two a group: those of one group sound together, and no others.",
+        description="Voices, two per group; only voices of one group sound together.",
     )
 
     @model_validator(mode="after")
@@ -54,16 +56,17 @@ class RateBindingSpec(Spec):
         for name, least in (("low_notes", 1), ("high_notes", 1), ("swells", 2)):
             values = getattr(self, name)
             if len(values) < least or len(set(values)) < len(values) or min(values) < 1:
-                raise InputError(f"{name} is {values}; it has {least} or more different whole numbers from 1 on")
+                raise InputError(f"{name} is {values}; give {least} or more different whole numbers, 1 or more each")
         if max(self.low_notes) >= min(self.high_notes):
-            raise InputError(f"low_notes go up to {max(self.low_notes)}; all have to be below {min(self.high_notes)}")
+            raise InputError(f"low_notes go up to {max(self.low_notes)}; all must be below {min(self.high_notes)}")
         if len(self.voices) < 2:
             raise InputError(f"{len(self.voices)} voices; two or more are needed")
         return self
 
     @property
     def groups(self) -> tuple[tuple[int, ...], ...]:
-        """Numbers of the voices that sound together, in twos; of an odd number the last group has three."""
+        """Return the indices of the voices that sound together, in twos; if their number is odd, the last group "
+        "has three."""
         firsts = range(0, len(self.voices) - 1, 2)
         ends = [*firsts[1:], len(self.voices)]
         return tuple(tuple(range(first, end)) for first, end in zip(firsts, ends, strict=True))
@@ -76,14 +79,14 @@ def _clips(
     phases: Sequence[float],
     place: int,
 ) -> Sequence[Pcm16]:
-    """The first or the second clip of a pair, int16 [samples]; the two share one gain.
+    """Return the first or the second clip of a pair, int16 [samples]; the two share one gain.
 
     Args:
-        spec: of the clips.
-        tones: a second of the lower source and of the higher.
-        swells: rates of the slower source and of the faster.
-        phases: of these swells, as shares of a swell in [0, 1).
-        place: of the clip.
+        spec: settings of the clips.
+        tones: one second of the lower source and of the higher one.
+        swells: rates of the slower source and of the faster one.
+        phases: phases of these swells, as shares of a swell in [0, 1).
+        place: index of the clip.
     """
     samples = round(spec.duration * spec.sample_rate)
     shares = np.arange(samples) / samples
@@ -105,28 +108,29 @@ class RateBindings(Recipe[RateBindingSpec]):
 
     @cached_property
     def presets(self) -> Mapping[str, RateBindingSpec]:
-        """Specs by the name of a preset; those of ``paper-`` are the same, since the paper has no such clips."""
+        """Return the settings of each preset, by name; ``paper-`` presets do not differ, since the paper has no "
+        "such clips."""
         mini = RateBindingSpec()
         full = RateBindingSpec(low_notes=(55, 57, 60, 63), high_notes=(75, 78, 81, 84))
         return {"mini": mini, "full": full, "paper-mini": mini, "paper-full": full}
 
     def columns(self, spec: RateBindingSpec) -> Sequence[DataColumn]:
-        """Lists have the value of the lower source first, then that of the higher."""
+        """Return the columns; lists have the value of the lower source first, then the value of the higher one."""
         return (
-            DataColumn("id", TEXT, "name of the row; those of a pair differ in the last word"),
+            DataColumn("id", TEXT, "name of the row; names of a pair differ in the last word"),
             DataColumn("audio", AUDIO, "the clip"),
             DataColumn("faster", TEXT, "`low` or `high`", choices=REGISTERS),
             DataColumn("group", WHOLE, "number of the group of timbres"),
             DataColumn("timbres", [TEXT], "voices of the lower and the higher source", count=2),
             DataColumn("notes", [WHOLE], "their MIDI notes", per="timbres"),
-            DataColumn("rates", [NUMBER], "their swells a second", per="timbres"),
+            DataColumn("rates", [NUMBER], "their swells per second", per="timbres"),
             DataColumn("phases", [NUMBER], "phases of their swells at the onset, as shares", per="timbres"),
         )
 
     def draw(self, spec: RateBindingSpec, sounds: Sounds) -> Iterator[Drawn]:
-        """Pairs of clips: every two voices of a group in either register, at all notes, with every two rates.
+        """Yield pairs of clips: every two voices of a group in either register, at all notes, with every two rates.
 
-        In the first clip of a pair the higher source is the faster.
+        In the first clip of a pair, the higher source is faster.
         """
         tones = {
             (voice, note): steady_tone(
@@ -149,7 +153,7 @@ class RateBindings(Recipe[RateBindingSpec]):
             phases = random_generator(spec.seed, _PHASES, number).random(2).tolist()
             of_sources = [tones[key] for key in zip(voices, notes, strict=True)]
             for place, faster in enumerate((HIGH, LOW)):
-                # From the slower source to the faster: of the second clip, the higher source is the slower.
+                # From the slower source to the faster one: in the second clip, the higher source is slower.
                 step = 1 if faster == HIGH else -1
                 row = {
                     "id": f"{self.name}-{number:05d}-{faster}",
@@ -163,7 +167,7 @@ class RateBindings(Recipe[RateBindingSpec]):
                 yield Drawn(row, partial(_clips, spec, of_sources, swells, phases, place))
 
     def card(self, spec: RateBindingSpec) -> Mapping[str, Any]:
-        """The voices that sound together, and the rates."""
+        """Return the voices that sound together, and the rates."""
         groups = [" and ".join(spec.voices[voice].name for voice in group) for group in spec.groups]
         return {"groups": groups, "rates": [count / spec.duration for count in spec.swells]}
 

@@ -1,4 +1,4 @@
-"""Clips and their copies after signal processing, by one number each (after arXiv 2505.06224)."""
+"""Clips and copies of them after signal processing with one known parameter (after arXiv 2505.06224)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .base import Drawn, Recipe
 
 
 class Transforms(Recipe[bases.TransformSpec]):
-    """Clips, their copies after transforms, and candidates to compare these with."""
+    """Clips, their copies after transforms, and candidates for comparison."""
 
     name = "transforms"
     version = 2
@@ -24,7 +24,8 @@ class Transforms(Recipe[bases.TransformSpec]):
 
     @cached_property
     def presets(self) -> Mapping[str, bases.TransformSpec]:
-        """Specs by the name of a preset; those of ``paper-`` have the paper's ranges and transforms."""
+        """Return the settings of each preset, by name; the ``paper-`` presets have the paper's ranges and "
+        "transforms."""
         paper: dict[str, Any] = {"transforms": ("noise", "reverb"), "ranges": bases.PAPER_RANGES}
         mini: dict[str, Any] = {"bases": 48, "untransformed": 112}
         return {
@@ -35,19 +36,19 @@ class Transforms(Recipe[bases.TransformSpec]):
         }
 
     def of_sounds(self, spec: bases.TransformSpec, sounds: Sounds, requested: Mapping[str, Any]) -> bases.TransformSpec:
-        """Sounds in place of scenes, with all transforms for which the preset states a range.
+        """Return a spec with sounds instead of scenes, and with all transforms for which the preset has a range.
 
-        The paper has four, of which scenes allow two.
+        The paper has four transforms; two of them can be applied to scenes.
         """
         usual = tuple(name for name, _ in spec.ranges) or spec.transforms
         return super().of_sounds(spec, sounds, {"transforms": usual, **requested})
 
     def columns(self, spec: bases.TransformSpec) -> Sequence[DataColumn]:
-        """The transform and the clip of each copy; null where there is none."""
+        """Return the columns: the transform and the clip of each copy; null if there is no transform."""
         return (
             DataColumn("id", TEXT, "name of the row"),
             DataColumn("audio", AUDIO, "the clip"),
-            DataColumn("base", TEXT, "name of the clip that was transformed; its own where there are no copies"),
+            DataColumn("base", TEXT, "name of the clip that was transformed; its own name if it has no copies"),
             DataColumn("transform", TEXT, "name of the transform; empty for a base and for candidates"),
             DataColumn(
                 "candidate",
@@ -58,7 +59,7 @@ class Transforms(Recipe[bases.TransformSpec]):
             DataColumn("parameter", NUMBER, "value of the parameter; null for the base", optional=True),
             DataColumn("unit", TEXT, "unit of the parameter"),
             DataColumn(
-                "scaled", NUMBER, "place of the parameter in its range, 0 to 1; null for the base", optional=True
+                "scaled", NUMBER, "position of the parameter in its range, 0 to 1; null for the base", optional=True
             ),
             DataColumn(
                 "quarter", WHOLE, "quarter of the range, 0 to 3; -1 for the base", choices=(-1, *range(bases.QUARTERS))
@@ -66,35 +67,35 @@ class Transforms(Recipe[bases.TransformSpec]):
             DataColumn(
                 "fold",
                 WHOLE,
-                f"0 to {FOLDS - 1}: a base and its copies are in one, and so are the recordings of a group",
+                f"0 to {FOLDS - 1}: a base and its copies are in the same fold, and so are the recordings of a group",
                 choices=tuple(range(FOLDS)),
             ),
-            DataColumn("recording", TEXT, "name of a recording; empty for scenes"),
-            DataColumn("label", TEXT, "label of a recording"),
-            DataColumn("number", NUMBER, "the label of a recording where labels are numbers, else null", optional=True),
-            DataColumn("group", TEXT, "group of a recording"),
+            DataColumn("recording", TEXT, "name of the recording; empty for scenes"),
+            DataColumn("label", TEXT, "label of the recording"),
+            DataColumn("number", NUMBER, "the label of the recording if labels are numbers, else null", optional=True),
+            DataColumn("group", TEXT, "group of the recording"),
             DataColumn("metadata", SOURCES, f"the sources: {SOURCE_LABELS}; empty for recordings"),
-            DataColumn("levels", LEVELS, "class of each factor, from 0, of a single source; else null", optional=True),
+            DataColumn("levels", LEVELS, "for a single source, class of each factor, from 0; else null", optional=True),
             DataColumn(
                 "values",
                 VALUES,
-                "`pitch` as a MIDI note, `rate` in Hz, `amplitude` in dB, of a single source; else null",
+                "`pitch` as a MIDI note, `rate` in Hz, `amplitude` in dB, for a single source; else null",
                 optional=True,
             ),
         )
 
     def render(self, spec: bases.TransformSpec) -> Rendering:
-        """Draw the rows; nothing is written.
+        """Draw the rows without writing anything.
 
         Raises:
-            InputError: a transform needs a package that is not there.
+            InputError: a transform needs a package that is not installed.
         """
         for transform, _ in spec.spans:
             transform.check_available()
         return super().render(spec)
 
     def draw(self, spec: bases.TransformSpec, sounds: Sounds) -> Iterator[Drawn]:
-        """Each base, its copies and its candidates, then the clips without copies."""
+        """Yield each base, its copies and its candidates, then the clips without copies."""
         recent = bases.RecentOrbits()
         for number, base in enumerate(bases.drawn_bases(spec)):
             original, *candidates = base.versions
@@ -127,19 +128,23 @@ class Transforms(Recipe[bases.TransformSpec]):
                 yield Drawn(row, partial(recent.clip, number, place, render))
 
     def check_row(self, row: Row) -> None:
-        """Refuse a row that does not state its clip and its transform."""
+        """Raise an error if a row does not describe its clip and its transform."""
         super().check_row(row)
         name, copy = row["id"], bool(row["transform"])
         if copy and row["candidate"]:
-            raise DatasetError(f"row {name}: candidate is {row['candidate']!r}; it is empty where there is a transform")
+            raise DatasetError(
+                f"row {name}: candidate is {row['candidate']!r}; it must be empty if there is a transform"
+            )
         for column in ("parameter", "scaled"):
             if (row.get(column) is not None) != copy:
-                raise DatasetError(f"row {name}: {column} is {row.get(column)!r}; a copy has a number, a base none")
+                raise DatasetError(
+                    f"row {name}: {column} is {row.get(column)!r}; it must be a number for a copy, and null for a base"
+                )
         if (row["quarter"] >= 0) != copy:
-            raise DatasetError(f"row {name}: quarter is {row['quarter']}; it is 0 to 3, and -1 for a base")
+            raise DatasetError(f"row {name}: quarter is {row['quarter']}; it must be 0 to 3, or -1 for a base")
 
     def card(self, spec: bases.TransformSpec) -> Mapping[str, Any]:
-        """The transforms with their ranges."""
+        """Return the transforms with their ranges."""
         spans = [(transform, _range_text(transform, span)) for transform, span in spec.spans]
         levelled = [f"`{transform.name}`" for transform, _ in spec.spans if transform.keeps_level]
         return {"spans": spans, "levelled": levelled, "draws": bases.QUARTERS * spec.per_quarter}

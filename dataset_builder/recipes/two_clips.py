@@ -1,4 +1,4 @@
-"""Questions about two clips that are heard one after the other: in which is it, and in what do they differ?"""
+"""Questions about two clips played one after the other: which one contains a sound, and in what do they differ?"""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .question_rows import QuestionRecipe, asked_row, under_one_gain
 PLAYED = "Two clips are played, one after the other."
 
 SLOTS = 3
-"""Slots of a clip, all of which are filled."""
+"""Slots of a clip; all are filled."""
 
 WHICH = ("the first clip", "the second clip", "both clips", "neither clip")
 
@@ -32,9 +32,9 @@ class _Asked:
     """The questions of a group.
 
     Attributes:
-        question: common to all, as are the options.
-        options: each of which is right once.
-        clips: the two clips of each question, by the answer.
+        question: the question, shared by all, as are the options.
+        options: each is right once.
+        clips: the two clips of each question, in the order of the options.
     """
 
     question: str
@@ -43,22 +43,22 @@ class _Asked:
 
 
 class TwoClipsSpec(SlotSpec):
-    """Everything that decides the questions and their samples. Defaults are the sizes of the preset ``full``."""
+    """Everything that determines the questions and their samples. Defaults are the sizes of the preset ``full``."""
 
-    comparisons: int = Field(240, ge=1, le=5_000, description="Groups of four questions of the same words.")
+    comparisons: int = Field(240, ge=1, le=5_000, description="Groups of four questions with the same words.")
 
     @property
     def num_samples(self) -> int:
-        """Samples of a clip."""
+        """Return the number of samples of a clip."""
         return self.samples_of(SLOTS)
 
 
 class TwoClips(QuestionRecipe[TwoClipsSpec]):
-    """Groups of four questions of the same words about two clips, each of the four options right once.
+    """Groups of four questions with the same words about two clips; each of the four options is right once.
 
-    Of the two clips of a group one has what is asked for, and they are heard as first and second, as second and first,
-    and each beside itself: one of the two does not suffice. Whoever only reads, has a habit, or hears one clip alone is
-    right in no entire group.
+    One of the two clips of a group has the property in question. They are played as first and second, as second and
+    first, and each twice, so one clip alone does not suffice: a model that uses only the text, always answers the same,
+    or uses one clip alone is right in no complete group.
     """
 
     name = "two_clips"
@@ -66,11 +66,11 @@ class TwoClips(QuestionRecipe[TwoClipsSpec]):
 
     @cached_property
     def presets(self) -> Mapping[str, TwoClipsSpec]:
-        """Specs by the name of a preset."""
+        """Return the settings of each preset, by name."""
         return {"mini": TwoClipsSpec(comparisons=60), "full": TwoClipsSpec()}
 
     def draw(self, spec: TwoClipsSpec, sounds: Sounds) -> Iterator[Drawn]:
-        """Kinds, labels and sounds are used equally often, by turns; see `Recipe.draw`."""
+        """Yield the questions; kinds, labels and sounds are used equally often, in turn; see `Recipe.draw`."""
         pool, events = SlotPool(sounds), EventSounds(sounds, spec.sample_rate)
         uses: dict[str, Use] = defaultdict(Use)
         for number in range(spec.comparisons):
@@ -81,7 +81,7 @@ class TwoClips(QuestionRecipe[TwoClipsSpec]):
             asked = KINDS[kind](sources, [pool.said(source) for source in sources], spec, rng)
             options = [asked.options[n] for n in rng.permutation(len(asked.options))]
             every = [clip for pair in asked.clips for clip in pair]
-            # In a drawn order, so that the place in the table tells nothing.
+            # In random order, so that the position in the table does not reveal the answer.
             for place, n in enumerate(rng.permutation(len(asked.options))):
                 clips = asked.clips[n]
                 row = asked_row(
@@ -99,12 +99,12 @@ class TwoClips(QuestionRecipe[TwoClipsSpec]):
 
 
 def _in_every_way(question: str, one: Clip, other: Clip) -> _Asked:
-    """In which of two clips is what the first alone has?"""
+    """Return four questions about which of two clips has something that only the first has."""
     return _Asked(question, WHICH, ((one, other), (other, one), (one, one), (other, other)))
 
 
 def _which_has(sources: tuple[int, ...], said: list[str], spec: TwoClipsSpec, rng: np.random.Generator) -> _Asked:
-    """One sound is another in the second clip, in the same slot."""
+    """Replace one sound in the second clip, in the same slot."""
     x, y, z = sources
     order = rng.permutation(SLOTS)
     one, other = (in_slots([(x, x, last)[n] for n in order], spec) for last in (z, y))
@@ -112,7 +112,7 @@ def _which_has(sources: tuple[int, ...], said: list[str], spec: TwoClipsSpec, rn
 
 
 def _which_order(sources: tuple[int, ...], said: list[str], spec: TwoClipsSpec, rng: np.random.Generator) -> _Asked:
-    """Two sounds have changed places, the third is anywhere."""
+    """Exchange two sounds in the second clip; the third is anywhere."""
     x, y, z = sources
     place = int(rng.integers(SLOTS))
     one, other = (in_slots([*pair[:place], z, *pair[place:]], spec) for pair in ((x, y), (y, x)))
@@ -120,7 +120,8 @@ def _which_order(sources: tuple[int, ...], said: list[str], spec: TwoClipsSpec, 
 
 
 def _what_differs(sources: tuple[int, ...], said: list[str], spec: TwoClipsSpec, rng: np.random.Generator) -> _Asked:
-    """A clip of two sounds, one of them twice, and four others: of another sound, order, or number, and itself."""
+    """Draw a clip with two sounds, one of them twice, and four variants: another sound, order or number, and the "
+    "same."""
     x, y, z = sources
     single = int(rng.integers(SLOTS))
     moved, added = ((single + n) % SLOTS for n in rng.permutation((1, 2)))
@@ -142,6 +143,6 @@ def _what_differs(sources: tuple[int, ...], said: list[str], spec: TwoClipsSpec,
 
 
 KINDS = {"which_has": _which_has, "which_order": _which_order, "what_differs": _what_differs}
-"""The questions of each kind, of the sounds x, y and z of a group."""
+"""The function that draws the questions of each kind, about sounds x, y and z."""
 
 RECIPE = TwoClips()

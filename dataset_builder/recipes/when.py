@@ -1,4 +1,4 @@
-"""When is one of three sounds heard: clips of the same three spans of time, over which three labels rotate."""
+"""When is one of three sounds heard? Groups of clips with the same three time spans, in which three labels rotate."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,8 +21,8 @@ from .base import Drawn, Recipe
 SOUNDS = 3
 
 FOLDS = 5
-"""Parts of the sounds of each label; a clip has sounds of one part, so that a probe is tested on sounds that it has not
-learnt. A label with fewer has all of them in every part."""
+"""Parts into which each label's sounds are divided; a clip uses one part, so that a probe is tested on sounds that it
+has not learnt. A label with fewer sounds has all of them in every part."""
 
 TEMPLATES = {
     "when": "When is {label} heard? Answer with its onset and offset in seconds.",
@@ -31,22 +31,26 @@ TEMPLATES = {
 }
 
 _ATTEMPTS = 100
-"""Draws of spans for the sounds of a group; a group of sounds that always fall apart is left out."""
+"""Draws of spans for a group's sounds; a group is left out if its sounds are always split into several events."""
 
 
 class WhenSpec(SlotSpec):
-    """Everything that decides the rows and their samples.
+    """Everything that determines the rows and their samples.
 
     Raises:
-        InputError: see `SlotSpec`; or spans that do not fit into a clip.
+        InputError: see `SlotSpec`; or the spans do not fit into a clip.
     """
 
     groups: int = Field(200, ge=FOLDS, le=10_000, description="Groups of three clips.")
     duration: float = Field(8.0, ge=2, le=60, description="Seconds of a clip.")
     shortest: float = Field(0.6, ge=0.1, le=20, description="Seconds of the shortest sound.")
     longest: float = Field(2.4, ge=0.1, le=20, description="Seconds of the longest sound.")
-    event: float = Field(0.36, ge=0.1, le=10, description="Seconds for which each sound is the only one, at least.")
-    gap: float = Field(0.12, ge=0, le=10, description="Seconds between two onsets and between two offsets, at least.")
+    event: float = Field(
+        0.36, ge=0.1, le=10, description="Least time in seconds during which each sound is the only one."
+    )
+    gap: float = Field(
+        0.12, ge=0, le=10, description="Least time in seconds between two onsets and between two offsets."
+    )
 
     @model_validator(mode="after")
     def _check_spans(self) -> "WhenSpec":
@@ -56,52 +60,54 @@ class WhenSpec(SlotSpec):
             )
         if SOUNDS * self.longest > self.duration:
             raise InputError(
-                f"longest is {self.longest:g}; three such sounds need {SOUNDS * self.longest:g} s, and duration is "
+                f"longest is {self.longest:g}; three sounds of this length need {SOUNDS * self.longest:g} s, but "
+                "duration is "
                 f"{self.duration:g}"
             )
         return self
 
     @property
     def num_samples(self) -> int:
-        """Samples of a clip."""
+        """Return the number of samples of a clip."""
         return round(self.duration * self.sample_rate)
 
 
 class WhenHeard(Recipe[WhenSpec]):
-    """Groups of three clips: the same three spans, three labels that rotate over them, a question about one label."""
+    """Groups of three clips with the same three spans, over which three labels rotate, and a question about one "
+    "label."""
 
     name = "when"
 
     @cached_property
     def presets(self) -> Mapping[str, WhenSpec]:
-        """Specs by the name of a preset."""
+        """Return the settings of each preset, by name."""
         return {"mini": WhenSpec(groups=40), "full": WhenSpec()}
 
     def columns(self, spec: WhenSpec) -> Sequence[DataColumn]:
-        """The clip, the question about one of its sounds, and the times of all."""
+        """Return the columns: the clip, the question about one of its sounds, and the times of all sounds."""
         return (
             DataColumn("id", TEXT, "name of the row"),
             DataColumn("audio", AUDIO, "the clip"),
-            DataColumn("question", TEXT, "the question, on one line; its answer is free"),
-            DataColumn("label", TEXT, "of the sound that is asked about"),
-            DataColumn("onset", NUMBER, "seconds at which it is first audible, measured"),
-            DataColumn("offset", NUMBER, "seconds at which it is last audible, measured"),
+            DataColumn("question", TEXT, "the question, on one line; to be answered in free text"),
+            DataColumn("label", TEXT, "label of the sound in question"),
+            DataColumn("onset", NUMBER, "time in seconds at which it is first audible, measured"),
+            DataColumn("offset", NUMBER, "time in seconds at which it is last audible, measured"),
             DataColumn(
                 "events",
                 [{"onset": NUMBER, "offset": NUMBER, "label": TEXT}],
-                "onset and offset in seconds, measured, and label of each sound, in the order of the onsets",
+                "onset and offset in seconds, measured, and label of each sound, by onset",
                 count=SOUNDS,
             ),
-            DataColumn("duration", NUMBER, "seconds of the clip"),
-            DataColumn("group", TEXT, "shared by the three clips of the same spans and labels"),
-            DataColumn("fold", WHOLE, "part of the sounds of each label to which those of the clip belong"),
+            DataColumn("duration", NUMBER, "length of the clip in seconds"),
+            DataColumn("group", TEXT, "name of the group: three clips with the same spans and labels"),
+            DataColumn("fold", WHOLE, "part of each label's sounds that the clip uses"),
             DataColumn("template", TEXT, "wording of the question", choices=tuple(TEMPLATES)),
             DataColumn("domain", TEXT, "domain of the sounds"),
         )
 
     def draw(self, spec: WhenSpec, sounds: Sounds) -> Iterator[Drawn]:
-        """The groups, three rows each: in the n-th the first label is in the n-th span."""
-        # Of few labels, so that a probe of frames meets each often enough to learn it.
+        """Yield the groups, three rows each: in row n, the first label is in span n."""
+        # Few labels, so that a probe on frames sees each often enough to learn it.
         pool = SlotPool(sounds).some(SOUNDS, Use(), self.random(spec))
         use, measured = Use(), EventSounds(sounds, spec.sample_rate)
         asked, drawn = Counter[str](), 0
@@ -111,7 +117,7 @@ class WhenHeard(Recipe[WhenSpec]):
             asked[labels[0]] += 1
             entries = []
             for label in labels:
-                # Whole groups of sounds of the label; all of them where there are fewer groups than folds.
+                # Whole groups of the label's sounds; all sounds if there are fewer groups than folds.
                 every = pool.by_label[label]
                 groups = sorted({pool.group(entry) for entry in every})
                 part = [entry for entry in every if groups.index(pool.group(entry)) % FOLDS == fold]
@@ -138,24 +144,26 @@ class WhenHeard(Recipe[WhenSpec]):
                 yield Drawn(row, [clip])
         if not drawn:
             raise DatasetError(
-                f"{pool.source}: in every group a sound falls apart into several; longer or steadier sounds are needed"
+                f"{pool.source}: in every group, a sound is split into several events by silence; longer or "
+                "steadier sounds are needed"
             )
 
     def check_row(self, row: Row) -> None:
-        """Refuse a row whose times are not in its clip, or whose sound is not among its events."""
+        """Raise an error if times are outside of the clip, or the sound in question is not among the events."""
         super().check_row(row)
         asked = {name: row[name] for name in ("onset", "offset", "label")}
         times = [0.0, row["onset"], row["offset"], row["duration"]]
         if asked not in row["events"] or times != sorted(times) or row["onset"] == row["offset"]:
-            raise DatasetError(f"row {row['id']}: {asked} is none of its events, or not within its {times[-1]:g} s")
+            raise DatasetError(f"row {row['id']}: {asked} is not one of its events, or not within its {times[-1]:g} s")
 
 
 def _clips(
     spec: WhenSpec, measured: EventSounds, entries: Sequence[int], rng: np.random.Generator
 ) -> list[tuple[list[Event], list[tuple[float, float]]]]:
-    """The three clips with the measured times of each entry.
+    """Return the three clips with the measured times of each entry.
 
-    None where a sound is too little by itself, two begin or end together, or one falls apart.
+    Empty if a sound is the only one for too short a time, two begin or end together, or one is split into several
+    events.
     """
     length = round(STEPS * spec.duration)
     lengths = rng.integers(round(STEPS * spec.shortest), round(STEPS * spec.longest) + 1, SOUNDS)

@@ -1,4 +1,4 @@
-"""Recordings with labels, and prompts for each label: are the right ones nearest to the clip?"""
+"""Recordings with labels, and prompts for each label: is the clip closest to the prompts of its own labels?"""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from .whole_clips import WholeClipSpec, whole_columns, whole_rows
 
 
 class ZeroShotSpec(WholeClipSpec):
-    """Everything that decides the rows, their prompts and their samples.
+    """Everything that determines the rows, their prompts and their samples.
 
     Raises:
-        InputError: a value out of its range, or a template without ``{label}``.
+        InputError: a value is out of range, or a template lacks ``{label}``.
     """
 
     templates: Annotated[tuple[Any, ...], AfterValidator(check_templates)] = Field(
-        default_factory=load_templates, description="Templates of prompts, each with `{label}` in it."
+        default_factory=load_templates, description="Prompt templates, each containing `{label}`."
     )
 
 
 class LabelledClips(Recipe[ZeroShotSpec]):
-    """The sounds that have labels, one a row.
+    """The sounds that have labels, one per row.
 
-    The classes are the labels that occur. A row lists the prompts of its own labels alone: all rows together have those
-    of all classes, however many rows and classes there are, and whichever rows are left out.
+    The classes are all labels that occur. A row lists only the prompts of its own labels: together, the rows have the
+    prompts of all classes, however many rows and classes there are, and whichever rows are left out.
     """
 
     name = "zero_shot_audio"
@@ -40,23 +40,23 @@ class LabelledClips(Recipe[ZeroShotSpec]):
 
     @cached_property
     def presets(self) -> Mapping[str, ZeroShotSpec]:
-        """Specs by the name of a preset, of tones of the project's own voices."""
+        """Return the settings of each preset, by name, for tones of the project's own voices."""
         return {"mini": ZeroShotSpec(clips=200), "full": ZeroShotSpec()}
 
     def columns(self, spec: ZeroShotSpec) -> Sequence[DataColumn]:
-        """A clip, its labels, and the prompts of each of them."""
-        prompts = "of each of these labels the prompts; those of all rows are those of all classes"
+        """Return the columns: a clip, its labels, and the prompts of each label."""
+        prompts = "prompts of each of these labels; all rows together contain the prompts of all classes"
         return whole_columns(
             DataColumn("labels", [TEXT], "its classes, one or several", least=1),
             DataColumn("prompts", [[TEXT]], prompts, per="labels"),
         )
 
     def draw(self, spec: ZeroShotSpec, sounds: Sounds) -> Iterator[Drawn]:
-        """The sounds that have labels; rows of a class share the list of its prompts.
+        """Yield the sounds that have labels; rows of one class share the list of its prompts.
 
         Raises:
-            UnlabelledError: no sound has a class.
-            DatasetError: there are no two classes.
+            UnlabelledError: no sound has a label.
+            DatasetError: there are fewer than two classes.
         """
         if not any(entry.all_labels and entry.number is None for entry in sounds.entries):
             raise UnlabelledError(sounds, "prompts are made")
@@ -70,17 +70,17 @@ class LabelledClips(Recipe[ZeroShotSpec]):
         drawn = list(whole_rows(self.name, spec, sounds, said, "labels that are names of classes"))
         classes = {label for one in drawn for label in one.row["labels"]}
         if len(classes) < 2:
-            raise DatasetError(f"{sounds.source} has one class, {min(classes)!r}; 2 are the least")
+            raise DatasetError(f"{sounds.source} has one class, {min(classes)!r}; at least 2 are needed")
         return iter(drawn)
 
     def check_row(self, row: Row) -> None:
-        """Refuse a row in which a label has no prompts."""
+        """Raise an error if a label of a row has no prompts."""
         super().check_row(row)
         if not all(row["prompts"]):
-            raise DatasetError(f"row {row['id']}: prompts is {row['prompts']!r}; each label has one or more")
+            raise DatasetError(f"row {row['id']}: prompts is {row['prompts']!r}; each label must have one or more")
 
     def card(self, spec: ZeroShotSpec) -> Mapping[str, Any]:
-        """The numbers of rows and classes."""
+        """Return the numbers of rows and classes."""
         rows = self.render(spec).rows
         return {"rows": rows, "classes": {label for row in rows for label in row["labels"]}}
 

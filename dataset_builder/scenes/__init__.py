@@ -1,1 +1,1 @@
-"""Mixtures: events on a time line and their sound; the recipes decide which rows there are."""
+"""Mixtures: events on a time line and their sound; recipes decide which rows exist."""

@@ -1,4 +1,4 @@
-"""Clips for transforms, and the candidates to which their copies are compared: tones or any sounds, in one way."""
+"""Clips for transforms, and the candidates with which their copies are compared, from tones or any sounds."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ from .sources import (
 )
 
 _SINGLES, _TOGETHER, _ONSETS = 10, 11, 12
-"""The random streams."""
+"""Random streams."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class BaseScene:
 
     Attributes:
         sources: one or more.
-        onsets: first sample of each.
+        onsets: first sample of each source.
         fold: 0 to 4, equally frequent among single sources and mixtures.
     """
 
@@ -58,10 +58,10 @@ class BaseScene:
 
 
 def draw_bases(spec: SceneSpec, total: int, further: int = 0) -> Iterator[BaseScene]:
-    """So many scenes, no two of the same sources: single sources at even places, 2 to N sources at odd ones.
+    """Yield `total` scenes, no two with the same sources: single sources at even indices, 2 to N sources at odd ones.
 
-    Then `further` single sources. A scene depends on the seed and on earlier scenes alone: a longer list begins with
-    the shorter one.
+    Then yield `further` single sources. A scene depends only on the seed and on earlier scenes: a longer list begins
+    with the shorter one.
     """
     singles, together = _draw_singles(spec), _draw_together(spec)
     for number in range(total + further):
@@ -73,7 +73,7 @@ def draw_bases(spec: SceneSpec, total: int, further: int = 0) -> Iterator[BaseSc
 
 
 def _draw_singles(spec: SceneSpec) -> Iterator[tuple[Source, ...]]:
-    """Single sources, K at a time, among which each class of each attribute occurs once."""
+    """Yield single sources, K at a time, in which each class of each attribute occurs once."""
     drawn: set[Source] = set()
     for block in count():
         rng = random_generator(spec.seed, _SINGLES, block)
@@ -87,7 +87,7 @@ def _draw_singles(spec: SceneSpec) -> Iterator[tuple[Source, ...]]:
 
 
 def _draw_together(spec: SceneSpec) -> Iterator[tuple[Source, ...]]:
-    """Sets of 2 to N sources, all sizes equally frequent on average, each source uniform on the K^4."""
+    """Yield sets of 2 to N sources, all sizes equally frequent on average, each source uniform on the K^4."""
     drawn: set[frozenset[Source]] = set()
     for number in count():
         rng = random_generator(spec.seed, _TOGETHER, number)
@@ -102,11 +102,11 @@ def _draw_together(spec: SceneSpec) -> Iterator[tuple[Source, ...]]:
 
 
 SAME = "same"
-"""The candidate of the base's own sources."""
+"""The candidate with the base's own sources."""
 
 DIFFERING = ("timbre", "pitch", "rate")
-"""Factors of the other candidate of a scene, in turn; not amplitude: at equal level, a softer source would be the same
-again."""
+"""Factors of the other candidate of a scene, in turn; not amplitude, since at equal level a softer source would be the
+same."""
 
 RECORDING = "recording"
 """The factor of the other candidate of a recording: another recording."""
@@ -114,7 +114,7 @@ RECORDING = "recording"
 CANDIDATES = (SAME, *DIFFERING, RECORDING)
 
 _DIFFERENT, _ONSETS_CANDIDATES = 14, 15
-"""The random streams."""
+"""Random streams."""
 
 
 QUARTERS = 4
@@ -130,46 +130,47 @@ PAPER_RANGES = (
 
 
 class TransformSpec(SceneSpec):
-    """Everything that decides the clips and their samples. Defaults are the sizes of the preset ``full``.
+    """Everything that determines the clips and their samples. Defaults are the sizes of the preset ``full``.
 
     Raises:
-        InputError: see `SceneSpec`; also an unknown transform, or one that does not suit the sounds.
+        InputError: see `SceneSpec`; also if a transform is unknown, or does not suit the sounds.
     """
 
     of_tones: ClassVar[frozenset[str]] = SceneSpec.of_tones | {"max_sources", "onset"}
 
     max_sources: int = Field(3, ge=2, le=16, description="N, most sources of a base that is a scene.")
-    bases: int = Field(400, description="Clips to transform; of recordings, at most this many.")
+    bases: int = Field(400, description="Clips to transform; with recordings, at most this many.")
     untransformed: int = Field(
         800,
         description=(
-            "Further clips without copies, for probes to learn from: single sources, or at most this many recordings."
+            "Further clips without copies, for training probes: single sources, or at most this many recordings."
         ),
     )
     per_quarter: int = Field(
-        1, ge=1, le=100, description="How many parameters of a transform are drawn in each quarter of its range."
+        1, ge=1, le=100, description="Number of parameters of a transform drawn in each quarter of its range."
     )
     transforms: tuple[str, ...] = Field(("gain", "noise", "lowpass", "reverb"), description="Names of the transforms.")
     ranges: tuple[tuple[str, InstanceOf[ParameterRange]], ...] = Field(
-        (), description="Ranges of parameters by the name of a transform; by default its own."
+        (), description="Parameter ranges by the name of a transform; by default the transform's own range."
     )
     headroom: float = Field(
         12.0,
         ge=0,
         le=60,
-        # No single source of the preset `full` needs more than 10.0, none can need more than 16; 3 of 200 scenes of
-        # several need more than 12.
+        # No single source of the preset `full` needs more than 10.0 dB, none can need more than 16; 3 of 200 scenes
+        # with several sources need more than 12.
         description=(
-            "dB by which all clips are lowered, so that hardly any passes full scale. It is the same for all bases: "
-            "the level of a clip still tells the amplitude of its source."
+            "dB by which all clips are lowered, so that hardly any exceeds full scale; equal for all bases, since "
+            "the level of a clip reveals the amplitude of its source."
         ),
     )
     sounds: SoundsField = Field(
         None,
         repr=False,
         description=(
-            "Sounds to transform in place of scenes. They keep their rate where all have one; a clip is the middle of "
-            "its sound, of `duration` at most."
+            "Sounds to transform instead of scenes. They keep their sample rate if all have the same; a clip is "
+            "the middle of "
+            "its sound, at most `duration` long."
         ),
     )
 
@@ -177,7 +178,7 @@ class TransformSpec(SceneSpec):
     def _check_bases(self) -> Self:
         least, most_bases, most_further = FOLDS, 10**6, 10**6
         if self.is_of_tones:
-            # K at a time, with a few hundred tries for the last of them: at most half of all single sources.
+            # K at a time, with a few hundred attempts for the last ones: at most half of all single sources.
             singles = int(self.num_classes ** len(ATTRIBUTES) * min(0.5, 1 - 2 ** (-8 / self.num_classes)))
             least, most_bases, most_further = 2 * FOLDS, 2 * singles, singles - (self.bases + 1) // 2
         for name, low, high in (("bases", least, most_bases), ("untransformed", 0, most_further)):
@@ -190,30 +191,32 @@ class TransformSpec(SceneSpec):
         natural = not self.is_of_tones
         valid = [name for name in list_transforms() if natural or not load_transform(name).natural_only]
         if not self.transforms or len(set(self.transforms)) < len(self.transforms):
-            raise InputError(f"transforms is {self.transforms}; it names some of {', '.join(valid)}, each once")
+            raise InputError(f"transforms is {self.transforms}; give some of {', '.join(valid)}, each once")
         for name in self.transforms:
             if load_transform(name).natural_only and not natural:
                 raise InputError(f"the transform {name!r} is for recordings, not for scenes; {nearest(name, valid)}")
         for name, span in self.ranges:
             load_transform(name)
             if not (span.low < span.high and (span.scale == "linear" or span.low > 0)):
-                raise InputError(f"the range of {name} is {span}; low is below high, and positive on the scale log")
+                raise InputError(
+                    f"the range of {name} is {span}; low must be below high, and positive on the scale log"
+                )
         for transform, span in self.spans:
             if not span.low < span.high:
                 raise InputError(
-                    f"clips of {self.clip_rate:,} Hz allow no {transform.name} from {span.low:g} {transform.unit} on; "
+                    f"clips at {self.clip_rate:,} Hz permit no {transform.name} from {span.low:g} {transform.unit}; "
                     "leave it out"
                 )
         return self
 
     @property
     def clip_rate(self) -> int:
-        """Hz of every clip."""
+        """Return the sample rate of every clip in Hz."""
         return self.sample_rate if self.is_of_tones else self.heard.sample_rate or self.sample_rate
 
     @cached_property
     def spans(self) -> tuple[tuple[Transform, ParameterRange], ...]:
-        """The transforms, each with the range of its parameters."""
+        """Return the transforms, each with its range of parameters."""
         stated = dict(self.ranges)
         spans = []
         for transform in map(load_transform, self.transforms):
@@ -222,7 +225,7 @@ class TransformSpec(SceneSpec):
         return tuple(spans)
 
     def values(self) -> dict[str, Any]:
-        """The values as JSON, with everything of the transforms that decides a copy."""
+        """Return the values as JSON, with everything about the transforms that determines a copy."""
         transforms = [
             [transform.name, transform.version, float(span.low), float(span.high), span.scale]
             for transform, span in self.spans
@@ -234,12 +237,12 @@ class TransformSpec(SceneSpec):
 
 @dataclass(frozen=True)
 class Version:
-    """A sound whose middle is a clip: a base, or a candidate to which the copies of a base are compared.
+    """A sound whose middle is a clip: a base, or a candidate with which the copies of a base are compared.
 
     Attributes:
-        candidate: of `CANDIDATES`; empty for a base.
-        said: the columns of its content.
-        sound: makes the sound, at the rate of the clips.
+        candidate: one of `CANDIDATES`; empty for a base.
+        said: the columns that describe it.
+        sound: returns the sound, at the rate of the clips.
     """
 
     candidate: str
@@ -252,11 +255,11 @@ class Base:
     """A clip before any transform.
 
     Attributes:
-        name: ``transforms-00012``.
-        key: of the random numbers of its copies.
+        name: e.g. ``transforms-00012``.
+        key: key of the random numbers of its copies.
         fold: 0 to 4.
-        title: for messages.
-        versions: the base, and the candidates for its copies, which a clip without copies has not.
+        title: name for messages.
+        versions: the base, and the candidates for its copies if it has copies.
     """
 
     name: str
@@ -268,19 +271,19 @@ class Base:
 
 _SOUNDLESS: Row = {"recording": "", "label": "", "number": None, "group": ""}
 _TONELESS: Row = {"metadata": [], "levels": None, "values": None}
-"""The columns of recordings in rows of scenes, and those of tones in rows of recordings."""
+"""The columns of recordings in rows of scenes, and the columns of tones in rows of recordings."""
 
 
 def drawn_bases(spec: TransformSpec) -> Iterator[Base]:
-    """The clips of a spec: first those with copies, then the further ones."""
+    """Return the clips of a spec: first clips with copies, then the further ones."""
     return _scenes_of(spec) if spec.is_of_tones else _sounds_of(spec)
 
 
 def _scenes_of(spec: TransformSpec) -> Iterator[Base]:
-    """Scenes; the candidates are the scene with other onsets, and a scene that differs in one factor of a source.
+    """Yield scenes; the candidates are the scene with other onsets, and a scene that differs in one factor of a source.
 
-    The factors take turns, for single sources and mixtures alike. The other class is drawn uniformly, without a
-    repeated source where possible.
+    The factors alternate, for single sources and mixtures alike. The other class is drawn uniformly, without a repeated
+    source if possible.
     """
     bank = ToneBank(spec)
     for number, scene in enumerate(draw_bases(spec, spec.bases, spec.untransformed)):
@@ -312,7 +315,7 @@ def _scenes_of(spec: TransformSpec) -> Iterator[Base]:
 
 
 def _sounds_of(spec: TransformSpec) -> Iterator[Base]:
-    """Whole sounds, drawn over their labels as evenly as possible; the candidates are the sound itself and another."""
+    """Yield whole sounds, drawn evenly over their labels; the candidates are the sound itself and another one."""
     sounds = spec.heard
     entries = sounds.entries
     transformed = select_recordings(entries, spec.bases, spec.seed)
@@ -338,17 +341,17 @@ def _heard(sounds: Sounds, index: int, rate: int) -> Signal:
 
 
 SHORTEST = 0.1
-"""Seconds of a clip: a model can detect nothing in a shorter one."""
+"""Least seconds of a clip: a model can detect nothing in a shorter one."""
 
 FULL_UP_TO, HIGHEST = 6_500.0, 7_200.0
 """Hz: candidates keep everything below the first and nothing above the second; resampling to 16 kHz, the lowest rate of
-any encoder here, leaves all of that."""
+any encoder here, preserves all of that."""
 
 _COPIES = 13
-"""The random stream."""
+"""Random stream."""
 
 _KEPT = 3
-"""Orbits that are kept: a build needs the clips of two or three at once."""
+"""Number of orbits that are cached: a build needs the clips of two or three at once."""
 
 
 @dataclass(frozen=True)
@@ -356,11 +359,11 @@ class Copy:
     """One application of a transform.
 
     Attributes:
-        transform: of the copy.
-        parameter: in its unit.
-        rng: the random numbers of this copy after its parameter, the same each time.
-        number: of the copy among those of this transform, quarter by quarter.
-        scaled: place of the parameter in its range, from 0 to 1.
+        transform: the transform.
+        parameter: its parameter, in its unit.
+        rng: returns the random generator of this copy after its parameter was drawn, the same each time.
+        number: index among the copies by this transform, quarter by quarter.
+        scaled: position of the parameter in its range, from 0 to 1.
     """
 
     transform: Transform
@@ -371,42 +374,43 @@ class Copy:
 
 
 def base_length(source: Signal, sample_rate: int, duration: float, reach: float) -> int:
-    """Signal of a clip from a longer sound: at most `duration` seconds; `reach` times as many must be there.
+    """Return the samples of a clip from a longer sound: at most `duration` seconds, with `reach` times as many
+    available.
 
     Raises:
-        DatasetError: the clip would be too short to hear.
+        DatasetError: the clip would be too short.
     """
     available = len(source) if reach == 1 else math.floor((len(source) - 2) / reach)
     length = min(round(duration * sample_rate), available)
     if length < SHORTEST * sample_rate:
         needed = f"it needs {SHORTEST * reach:g} s"
-        raise DatasetError(f"lasts {len(source) / sample_rate:.3f} s; {needed}: leave it out")
+        raise DatasetError(f"lasts {len(source) / sample_rate:.3f} s; {needed}; leave it out")
     return length
 
 
 def render_orbit(source: Signal, length: int, sample_rate: int, copies: Sequence[Copy], headroom: float) -> list[Pcm16]:
-    """The middle of a sound as a clip, then its copies, all under one gain.
+    """Return the middle of a sound as a clip, then its copies, all with one gain.
 
-    The gain is `headroom` decibels below 1, lower only where a clip would pass full scale. A copy by a transform that
+    The gain is `headroom` decibels below 1, or lower if a clip would exceed full scale. A copy by a transform that
     keeps the level has the root mean square of the clip.
 
     Args:
         source: float64 [samples], at least `length` of them.
         length: samples of each clip.
         sample_rate: Hz.
-        copies: of the clip, in this order.
+        copies: copies of the clip, in this order.
         headroom: in decibels.
 
     Returns:
         1 + copies clips, each int16 [length].
 
     Raises:
-        DatasetError: the clip is silent, or a copy is.
+        DatasetError: the clip or a copy is silent.
     """
     base = middle_of(source, length)
     own_level = root_mean_square(base)
     if not own_level > 0:
-        raise DatasetError("is silent in its middle, which is the clip: leave it out")
+        raise DatasetError("is silent in its middle, which would be the clip; leave it out")
     clips = [base]
     for copy in copies:
         share = copy.transform.reading(copy.parameter)
@@ -414,7 +418,7 @@ def render_orbit(source: Signal, length: int, sample_rate: int, copies: Sequence
         clip = copy.transform.apply(read, sample_rate, copy.parameter, copy.rng())[:length]
         if copy.transform.keeps_level:
             if not root_mean_square(clip) > 0:
-                raise DatasetError(f"{copy.transform.name} at {copy.parameter:g} leaves nothing of it: leave it out")
+                raise DatasetError(f"{copy.transform.name} at {copy.parameter:g} makes it silent; leave it out")
             clip = clip * (own_level / root_mean_square(clip))
         clips.append(clip)
     peak = max(float(np.abs(clip).max()) for clip in clips)
@@ -423,21 +427,21 @@ def render_orbit(source: Signal, length: int, sample_rate: int, copies: Sequence
 
 
 def reach_of(transforms: Sequence[tuple[Transform, ParameterRange]]) -> float:
-    """Most seconds of sound in a second of any copy, at least 1."""
+    """Return the most seconds of sound in a second of any copy, at least 1."""
     return max([1.0, *(transform.reading(end) for transform, span in transforms for end in (span.low, span.high))])
 
 
 def render_candidates(clips: Sequence[Signal], sample_rate: int, base: Pcm16, *, inverted: bool) -> list[Pcm16]:
-    """Clips [samples] of one length, all with exactly the root mean square of a base (int16).
+    """Return clips [samples] of one length, all with exactly the root mean square of a base (int16).
 
-    All are equally softer where one would pass full scale. `with_energy` defines "exactly". Frequencies above
-    `HIGHEST` are removed first: clips that are equally loud at one rate would not be at a lower one.
+    All are equally softer if one would exceed full scale. `with_energy` defines "exactly". Frequencies above `HIGHEST`
+    are removed first: otherwise clips that are equally loud at one rate would not be at a lower one.
 
     Raises:
         DatasetError: a clip is silent.
     """
     if not all(root_mean_square(clip) > 0 for clip in clips):
-        raise DatasetError("is to be compared with a clip that is silent: leave it out")
+        raise DatasetError("would be compared with a silent clip; leave it out")
     # A raised cosine; at a low rate nothing changes.
     share = (np.fft.rfftfreq(len(clips[0]), 1 / sample_rate) - FULL_UP_TO) / (HIGHEST - FULL_UP_TO)
     twice = 1 + np.cos(np.pi * np.clip(share, 0.0, 1.0))
@@ -451,11 +455,11 @@ def render_candidates(clips: Sequence[Signal], sample_rate: int, base: Pcm16, *,
 
 
 def with_energy(samples: NDArray[np.int64], energy: int) -> NDArray[np.int64]:
-    """Signal whose squares sum up to `energy`, each changed by at most 1.
+    """Return samples whose squares add up to `energy`, each changed by at most 1.
 
-    Rounding to 16 bits leaves soft clips with levels that differ by some 1e-5: enough for a level meter to tell clips
-    apart. The loudest samples are changed first: towards 0 until the sum is not too large, then away from 0 until it is
-    not too small. A rest smaller than the step of any remaining sample stays: where none is near 0, a few units.
+    Rounding to 16 bits leaves soft clips with levels that differ by about 1e-5: enough for a level meter to distinguish
+    clips. The loudest samples are changed first: towards 0 until the sum is not too large, then away from 0 until it is
+    not too small. A rest smaller than the step of any remaining sample is left: a few units, if no sample is near 0.
 
     >>> adjusted = with_energy(np.array([3, -5, 0, 1]), 47)
     >>> adjusted.tolist(), int((adjusted**2).sum())
@@ -466,7 +470,7 @@ def with_energy(samples: NDArray[np.int64], energy: int) -> NDArray[np.int64]:
     sizes = np.abs(samples)[order]
     missing, end = energy - int(np.square(samples).sum()), len(samples)
     while missing and end > 0:
-        # A step away from 0 adds 2|s| + 1, and one towards 0 takes 2|s| − 1 away.
+        # A step away from 0 adds 2|s| + 1, and a step towards 0 subtracts 2|s| − 1.
         fits = end if missing < 0 else int(np.searchsorted(sizes[:end], (missing - 1) // 2, "right"))
         if not fits:
             break
@@ -478,9 +482,9 @@ def with_energy(samples: NDArray[np.int64], energy: int) -> NDArray[np.int64]:
 
 
 def draw_copies(base: Base, spec: TransformSpec) -> Iterator[Copy]:
-    """The copies of a base that has candidates: one in each quarter of the range of each transform, uniformly.
+    """Yield the copies of a base that has candidates: one in each quarter of the range of each transform, uniformly.
 
-    The random numbers of a copy depend on the seed, its base, transform and number alone.
+    The random numbers of a copy depend only on the seed, its base, transform and number.
     """
     for transform, span in spec.spans if len(base.versions) > 1 else ():
         key = int(hashlib.sha256(transform.name.encode()).hexdigest()[:8], 16)
@@ -497,12 +501,12 @@ def _after_parameter(generator: Callable[[], np.random.Generator]) -> np.random.
 
 
 def render_base(number: int, base: Base, spec: TransformSpec) -> list[Pcm16]:
-    """The clips of a base, its copies (see `draw_copies`) and its candidates.
+    """Return the clips of a base, its copies (see `draw_copies`) and its candidates.
 
-    The candidates of half of the bases have inverted polarity, of single sources and mixtures alike.
+    The candidates of half of the bases have inverted polarity, for single sources and mixtures alike.
 
     Raises:
-        DatasetError: one is silent, or too short: names the base.
+        DatasetError: a clip is silent or too short; names the base.
     """
     rate, reach = spec.clip_rate, reach_of(spec.spans)
     try:
@@ -512,7 +516,7 @@ def render_base(number: int, base: Base, spec: TransformSpec) -> list[Pcm16]:
         clips = render_orbit(sounds[0], lengths[0], rate, copies, spec.headroom)
         if not copies:
             return clips
-        # Two sounds are cut to the shorter length, which would otherwise tell them apart.
+        # Two sounds are cut to the shorter length; otherwise their lengths would distinguish them.
         candidates = [middle_of(sound, min(lengths[1:])) for sound in sounds[1:]]
         return clips + render_candidates(candidates, rate, clips[0], inverted=number // 2 % 2 == 1)
     except DatasetError as error:
@@ -520,15 +524,15 @@ def render_base(number: int, base: Base, spec: TransformSpec) -> list[Pcm16]:
 
 
 class RecentOrbits:
-    """The clips of the last few bases, rendered once even where several threads ask for clips one by one."""
+    """The clips of the last few bases, rendered once even if several threads ask for single clips."""
 
     def __init__(self) -> None:
-        """Nothing is rendered yet."""
+        """Render nothing yet."""
         self._orbits: OrderedDict[int, Future[list[Pcm16]]] = OrderedDict()
         self._lock = threading.Lock()
 
     def clip(self, number: int, place: int, render: Callable[[], list[Pcm16]]) -> Sequence[Pcm16]:
-        """One of the clips of a base, which are rendered unless they are there, or another thread renders them."""
+        """Return one of the clips of a base, rendering them unless another thread does or has done so."""
         with self._lock:
             orbit = self._orbits.get(number)
             is_new = orbit is None

@@ -1,9 +1,9 @@
-"""Captioned scenes: expressions of events, their clips, and the palettes that events are drawn from.
+"""Captioned scenes: expressions of events, their clips, and the palettes from which events are drawn.
 
-A leaf of an expression is one kind of event; `Then` puts parts one after the other, `Together` at one time. ``x + y``
-is x and then y, ``x * y`` is x and y at the same time, as in arXiv 2310.08753, section 3.4. An expression is both the
-plan of a scene and the meaning of a caption; `truth` decides whether it is true of a clip. A palette has sounds by
-label and words, the labels that may meet, and those that never do in training.
+A leaf of an expression is one kind of event; `Then` puts parts one after the other, `Together` at the same time. ``x +
+y`` is x and then y, ``x * y`` is x and y at the same time, as in arXiv 2310.08753, section 3.4. An expression is both
+the plan of a scene and the meaning of a caption; `truth` decides whether it is true of a clip. A palette contains
+sounds by label and words, the labels that may occur together, and the labels that never do in training.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class Leaf(_Combining):
     """One kind of event.
 
     Attributes:
-        label: of the sound: the noun of a timbre (``bell``), or a label of recordings (``dog``).
-        attributes: its words, in reading order; may be empty.
+        label: label of the sound: the noun of a timbre (``bell``), or a label of recordings (``dog``).
+        attributes: words for its attributes, in reading order; may be empty.
     """
 
     label: str
@@ -54,14 +54,14 @@ class Leaf(_Combining):
 
 @dataclass(frozen=True)
 class _Joint(_Combining):
-    """Two or more parts, none of which is a joint of the same kind."""
+    """Two or more parts; none is a joint of the same kind."""
 
     operands: tuple[Expression, ...]
 
     def __post_init__(self) -> None:
         name = type(self).__name__
         if len(self.operands) < 2:
-            raise InputError(f"{name} has {len(self.operands)} operands; it has two or more")
+            raise InputError(f"{name} has {len(self.operands)} operands; it must have two or more")
         if any(type(operand) is type(self) for operand in self.operands):
             raise InputError(
                 f"an operand of {name} is a {name}; give its operands instead, or join them by an operator"
@@ -69,21 +69,21 @@ class _Joint(_Combining):
 
 
 class Then(_Joint):
-    """Two or more parts, one after the other, none of which is a `Then` itself."""
+    """Two or more parts, one after the other; none is a `Then` itself."""
 
 
 class Together(_Joint):
-    """Two or more parts at the same time, none of which is a `Together` itself; their order means nothing."""
+    """Two or more parts at the same time, in any order; none is a `Together` itself."""
 
 
 Expression = Leaf | Then | Together
 
 
 def joined(kind: type[Then] | type[Together], operands: Iterable[Expression]) -> Expression:
-    """Parts joined to one expression without a `Then` directly within a `Then`; a single part is itself.
+    """Join parts to one expression without a `Then` directly within a `Then`; a single part is returned unchanged.
 
     Raises:
-        InputError: there is none.
+        InputError: there are no parts.
     """
     parts: list[Expression] = []
     for operand in operands:
@@ -92,14 +92,14 @@ def joined(kind: type[Then] | type[Together], operands: Iterable[Expression]) ->
 
 
 def leaves(expression: Expression) -> tuple[Leaf, ...]:
-    """The leaves, in reading order."""
+    """Return the leaves, in reading order."""
     if isinstance(expression, Leaf):
         return (expression,)
     return tuple(leaf for operand in expression.operands for leaf in leaves(operand))
 
 
 def canonical(expression: Expression) -> Expression:
-    """The same expression with the operands of every `Together` sorted: equal for equivalent ones."""
+    """Return the expression with the operands of every `Together` sorted: equal for equivalent expressions."""
     if isinstance(expression, Leaf):
         return expression
     operands = [canonical(operand) for operand in expression.operands]
@@ -107,7 +107,7 @@ def canonical(expression: Expression) -> Expression:
 
 
 def formula(expression: Expression) -> str:
-    """An expression with ``+``, ``*`` and parentheses, equal for equivalent ones."""
+    """Return an expression with ``+``, ``*`` and parentheses, equal for equivalent expressions."""
     return _formula(canonical(expression))
 
 
@@ -121,15 +121,15 @@ def _formula(expression: Expression) -> str:
 def time_line(
     expression: Expression, span: tuple[int, int], gap: int, shares: Callable[[Then], Sequence[float]]
 ) -> list[tuple[int, int]]:
-    """The time of each leaf where an expression fills a span: start and stop, in the order of `leaves`.
+    """Return the time of each leaf if an expression fills a span: start and stop, in the order of `leaves`.
 
     A `Then` divides its span among its parts, a `Together` gives it to each.
 
     Args:
         expression: any.
         span: start and stop, in samples.
-        gap: samples of silence between two parts of a `Then`; negative where they overlap.
-        shares: positive numbers, in proportion to which the parts of a `Then` divide the rest of their span.
+        gap: samples of silence between two parts of a `Then`; negative if they overlap.
+        shares: returns positive numbers, in proportion to which the parts of a `Then` divide the rest of their span.
     """
     if isinstance(expression, Leaf):
         return [span]
@@ -148,9 +148,9 @@ def time_line(
 
 
 def parts(expression: Expression) -> tuple[Expression, ...]:
-    """Every expression that is left after some but not all leaves are removed, the largest first.
+    """Return every expression that remains after removing some but not all leaves, the largest first.
 
-    They are its sub-trees, its single leaves, and also ``x * z`` and ``y * z`` of ``(x + y) * z``.
+    They are its subtrees, its single leaves, and also ``x * z`` and ``y * z`` of ``(x + y) * z``.
     """
     every = leaves(expression)
     found: dict[Expression, None] = {}
@@ -163,7 +163,7 @@ def parts(expression: Expression) -> tuple[Expression, ...]:
 
 
 def replaced(expression: Expression, new: Sequence[Leaf]) -> Expression:
-    """The same tree over other leaves, as many as it has."""
+    """Return the same tree over other leaves, as many as it has."""
     tree = _rebuilt(expression, iter(new)) if len(new) == len(leaves(expression)) else None
     if tree is None:
         raise InputError(f"{len(new)} leaves for an expression of {len(leaves(expression))}")
@@ -171,7 +171,7 @@ def replaced(expression: Expression, new: Sequence[Leaf]) -> Expression:
 
 
 def _rebuilt(expression: Expression, new: Iterator[Leaf | None]) -> Expression | None:
-    """The tree over new leaves, of which some may be None; None where all are."""
+    """Return the tree over new leaves; leaves can be None; None if all are."""
     if isinstance(expression, Leaf):
         return next(new)
     operands = [_rebuilt(operand, new) for operand in expression.operands]
@@ -183,22 +183,22 @@ SILENCE = -60.0
 """Decibels below the loudest frame: softer ends of a sound are cut off."""
 
 CROSSFADE = 0.1
-"""As a share of the shortest sound of a row."""
+"""Length of a crossfade as a share of the shortest sound of a row."""
 
 SHORTEST = 1.2
-"""Seconds of a sound; a shorter one is repeated. Without half a crossfade at each end, more than one second is left."""
+"""Seconds; a shorter sound is repeated. Without half a crossfade at each end, more than one second is left."""
 
 LATEST_START = 0.5
 """Seconds within which simultaneous sounds begin, at different times."""
 
 LEVEL = 0.1
-"""Root mean square of a sound whose level is 0 dB, of full scale; less where a clip would pass full scale."""
+"""Root mean square of a sound whose level is 0 dB, as a share of full scale; less if a clip would exceed it."""
 
 PAIR_SHARES, MOST_RATIO = (0.4, 0.6), 1.15
-"""Shares of two parts in the time of a sequence; of more parts, the ratio of the largest to the smallest."""
+"""Shares of two parts in the time of a sequence; for more parts, the ratio of the largest to the smallest."""
 
 _WINDOWS, _QUIET = 5, 10.0
-"""Draws of a part of a long sound, until one is not this many decibels softer than the whole."""
+"""Draws of an excerpt of a long sound, until one is less than this many decibels softer than the whole."""
 
 
 @dataclass(frozen=True)
@@ -206,9 +206,9 @@ class TimedClip:
     """A drawn clip, before the lengths of its sounds are known.
 
     Attributes:
-        tree: of its sounds, each a leaf.
-        entries: number of the sound of each leaf.
-        spans: of each leaf, if all sounds filled their share of the clip: first sample and the one after the last.
+        tree: the expression of its sounds, each a leaf.
+        entries: index of the sound of each leaf.
+        spans: first sample of each leaf and the one after the last, if all sounds filled their share of the clip.
     """
 
     tree: Expression
@@ -221,25 +221,26 @@ class TimedRow:
     """The clips of a row on their time line.
 
     Attributes:
-        clips: the events of each, in the order of its leaves.
-        fade: samples of the rise and of the fall of each event.
+        clips: the events of each clip, in the order of its leaves.
+        fade: samples of the fade-in and of the fade-out of each event.
     """
 
     clips: tuple[tuple[Event, ...], ...]
     fade: int
 
     def heard(self, event: Event) -> tuple[int, int]:
-        """The first sample of an event that counts, and the one after the last: half of each crossfade."""
+        """Return the first sample of an event that counts, and the one after the last: half of each crossfade "
+        "counts."""
         return event.start + self.fade // 2, event.stop - self.fade // 2
 
 
 def least_share(count: int) -> float:
-    """The least share of one of `count` parts of a sequence."""
+    """Return the least share of one of `count` parts of a sequence."""
     return PAIR_SHARES[0] if count == 2 else 1 / (1 + (count - 1) * MOST_RATIO)
 
 
 def draw_shares(count: int, rng: np.random.Generator) -> list[float]:
-    """The shares of parts in the time of a sequence: two parts at 40 to 60 %, more of them more nearly equal."""
+    """Draw the shares of parts in the time of a sequence: two parts at 40 to 60 %, more parts more nearly equal."""
     if count == 2:
         cut = float(rng.uniform(*PAIR_SHARES))
         return [cut, 1 - cut]
@@ -247,26 +248,26 @@ def draw_shares(count: int, rng: np.random.Generator) -> list[float]:
 
 
 def draw_spans(tree: Expression, length: int, gap: int, rng: np.random.Generator) -> tuple[tuple[int, int], ...]:
-    """The span of each leaf of a tree if it fills its share of a clip of so many samples."""
+    """Draw the span of each leaf of a tree that fills a clip of `length` samples."""
     return tuple(time_line(tree, (0, length), gap, lambda then: draw_shares(len(then.operands), rng)))
 
 
 def is_overlay(tree: Expression) -> bool:
-    """Whether all leaves are simultaneous."""
+    """Return whether all leaves are simultaneous."""
     return isinstance(tree, Together) and all(isinstance(part, Leaf) for part in tree.operands)
 
 
 def timed(
     clips: Sequence[TimedClip], gap: int, late: Sequence[float], sounds: EventSounds, rng: np.random.Generator
 ) -> TimedRow:
-    """The clips of a row, all equally long.
+    """Return the clips of a row, all equally long, with the times of their sounds.
 
     Args:
-        clips: of the row; a sound in several clips is the same part of it in each.
+        clips: clips of the row; a sound in several clips is the same excerpt in each.
         gap: samples of silence between two consecutive loops.
-        late: of each leaf of an overlay, the share of `LATEST_START` after which it begins.
-        sounds: of the clips.
-        rng: draws parts of long sounds.
+        late: for each leaf of an overlay, the share of `LATEST_START` after which it begins.
+        sounds: sounds of the clips.
+        rng: draws excerpts of long sounds.
     """
     shortest = round(SHORTEST * sounds.sample_rate)
     parts: dict[int, Event] = {}
@@ -301,7 +302,7 @@ def timed(
 
 
 def _own_length(tree: Expression, lengths: Mapping[Leaf, int], joint: int) -> int:
-    """Samples of a tree whose leaves have these lengths; a `Together` is as long as the longest of its parts."""
+    """Return the samples of a tree whose leaves have these lengths; a `Together` is as long as its longest part."""
     if isinstance(tree, Leaf):
         return lengths[tree]
     every = [_own_length(part, lengths, joint) for part in tree.operands]
@@ -309,7 +310,8 @@ def _own_length(tree: Expression, lengths: Mapping[Leaf, int], joint: int) -> in
 
 
 def _part(entry: int, most: int, shortest: int, sounds: EventSounds, rng: np.random.Generator) -> Event:
-    """A sound by itself: a loop fills its share; of a sound longer than its share, a part that is not too soft."""
+    """Return a sound alone: a loop fills its share; for a sound longer than its share, an excerpt that is not too "
+    "soft."""
     length = sounds.length(entry)
     if length is None:
         return Event(entry, 0, most)
@@ -326,7 +328,7 @@ def _part(entry: int, most: int, shortest: int, sounds: EventSounds, rng: np.ran
 
 
 def mixed(row: TimedRow, sounds: EventSounds, length: int) -> list[Pcm16]:
-    """The clips of a row, int16 [length], under one gain, which is below 1 only where one would pass full scale."""
+    """Return the clips of a row, int16 [length], with one gain, below 1 only if a clip would exceed full scale."""
     rise = np.sin(np.pi / 2 * (np.arange(row.fade) + 0.5) / max(row.fade, 1)).astype(np.float32)
 
     def samples_of(event: Event) -> Waveform:
@@ -340,19 +342,19 @@ def mixed(row: TimedRow, sounds: EventSounds, length: int) -> list[Pcm16]:
 
 
 SHARES: Mapping[str, float] = MappingProxyType({"test": 0.4, "validation": 0.15, "train": 0.45})
-"""Shares of the sounds of each label, in whole groups: for test items, validation items and training rows."""
+"""Shares of the sounds of each label, in whole groups, for test items, validation items and training rows."""
 
 SUBSETS = ("seen", "novel")
-"""Pairs of labels that meet in training, and others."""
+"""Pairs of labels that occur together in training, and pairs that do not."""
 
 NOVEL_SHARE = 6 / 28
-"""Share of the pairs of labels."""
+"""Share of the pairs of labels that never occur together in training."""
 
 SECOND_TONE = 0.25
 """Fewest audible seconds of the second period of a loop."""
 
 ACTION = "action"
-"""The attribute of a word for the action that makes a sound: ``speaking``."""
+"""The attribute of words for the action that makes a sound: ``speaking``."""
 
 EVENT: Mapping[str, Kind] = {
     "label": TEXT,
@@ -362,10 +364,10 @@ EVENT: Mapping[str, Kind] = {
     "stop": NUMBER,
     "entry": TEXT,
 }
-"""An event of a row: its true words, the attribute of each, start and stop in seconds, and the id of its sound."""
+"""An event of a row: words that are true of it, the attribute of each, start and stop in seconds, id of its sound."""
 
 EVENTS_MEANING = (
-    "`label`, `attributes` (all words that are true of it), `dimensions` (what these are words of), `start`, `stop` "
+    "`label`, `attributes` (all words that are true of it), `dimensions` (the attribute of each word), `start`, `stop` "
     "(seconds), `entry` (the id of its sound)"
 )
 
@@ -376,17 +378,17 @@ Words = Mapping[str, str]
 class Palette:
     """Sounds by split, name and words; see `Sounds`.
 
-    A sound's name is its label as it is spoken, or with `by_noun` the agent in the label: ``man`` of "man speaking";
-    the action is then a word of the sound, of the attribute `ACTION`.
+    A sound's name is its label as it is spoken, or with `by_noun` the agent in the label: ``man`` in "man speaking";
+    the action is then a word of the sound, for the attribute `ACTION`.
     """
 
     def __init__(self, sounds: Sounds, *, by_noun: bool = False, different_kinds: bool = False) -> None:
-        """Nothing is read.
+        """Read nothing yet.
 
         Args:
-            sounds: with labels.
+            sounds: sounds with labels.
             by_noun: see `Palette`.
-            different_kinds: whether labels that meet are of different kinds of sounds, see `category_of`.
+            different_kinds: whether labels in one clip must be different kinds of sounds, see `category_of`.
         """
         self.sounds = sounds
         self.source = sounds.source
@@ -398,7 +400,7 @@ class Palette:
 
     @cached_property
     def by_split(self) -> Mapping[str, Mapping[str, tuple[int, ...]]]:
-        """Numbers of sounds by name, in each split; without labels of a single sound or group.
+        """Return the indices of sounds by name, in each split; without labels of a single sound or group.
 
         Raises:
             UnlabelledError: no sound has a class.
@@ -413,53 +415,56 @@ class Palette:
         labels = {spoken(self.entries[number].label) for number in usable}
         if len(labels) < 2:
             raise DatasetError(
-                f"{self.source} has {len(labels)} labels of two recordings or more (of different groups); scenes need "
+                f"{self.source} has {len(labels)} labels with two or more recordings (of different groups); "
+                "scenes need "
                 "2: LABEL/file.wav"
             )
         splits = split_of_sounds([self.entries[number] for number in usable], SHARES)
         return by_split_and_name(zip(splits, map(self.name, usable), usable, strict=True), tuple(SHARES))
 
     def name(self, number: int) -> str:
-        """The name of a sound."""
+        """Return the name of a sound."""
         label = self.entries[number].label
         return self.noun(spoken(label)) if self.by_noun else spoken(label)
 
     @staticmethod
     def noun(label: str) -> str:
-        """The agent of a label; the label itself where it names no action."""
+        """Return the agent of a label, or the label itself if it names no action."""
         who = noun_of(label)
         return label if who is None else who[0]
 
     def words(self, number: int) -> Words:
-        """The words of a sound, by attribute, in reading order."""
+        """Return the words of a sound, by attribute, in reading order."""
         entry = self.entries[number]
         who = noun_of(entry.label) if self.by_noun else None
         return entry.words if who is None else {**entry.words, ACTION: who[1]}
 
     @cached_property
     def attributes(self) -> tuple[str, ...]:
-        """The attributes of which sounds have words."""
+        """Return the attributes for which sounds have words."""
         every = (number for of_split in self.by_split.values() for numbers in of_split.values() for number in numbers)
         return tuple(sorted({attribute for number in every for attribute in self.words(number)}))
 
     @cached_property
     def novel(self) -> frozenset[frozenset[str]]:
-        """The pairs of nouns that never meet in training."""
+        """Return the pairs of nouns that never occur together in training."""
         return novel_pairs(self.noun(name) for of_split in self.by_split.values() for name in of_split)
 
     def subset(self, names: Sequence[str]) -> str:
-        """``seen`` if two names can meet in training, ``novel`` if they never do; empty if they are of one kind."""
+        """Return ``seen`` if two names can occur together in training, "
+        "``novel`` if not, and "" if they are of one kind."""
         if not self.can_meet(names):
             return ""
         return SUBSETS[frozenset(map(self.noun, names)) in self.novel]
 
     def can_meet(self, names: Sequence[str]) -> bool:
-        """Whether names may be in one clip."""
+        """Return whether names may be in one clip."""
         kinds = set(map(category_of, names)) if self.different_kinds else set(names)
         return len(kinds) == len(names)
 
     def pairs(self, split: str) -> Mapping[str, list[tuple[str, str]]]:
-        """Pairs of names of a split that can meet, by subset; of the validation split, none that are novel."""
+        """Return the pairs of names of a split that may occur together, by subset; no novel pairs in the "
+        "validation split."""
         by_subset: dict[str, list[tuple[str, str]]] = {subset: [] for subset in subsets_of(split)}
         for pair in combinations(self.by_split[split], 2):
             subset = self.subset(pair)
@@ -468,11 +473,11 @@ class Palette:
         return {subset: pairs for subset, pairs in by_subset.items() if pairs}
 
     def can_train(self, names: Sequence[str]) -> bool:
-        """Whether names may be in one clip for training."""
+        """Return whether names may be in one training clip."""
         return all(self.subset(pair) == "seen" for pair in combinations(names, 2))
 
     def draw_meeting(self, count: int, names: Sequence[str], rng: np.random.Generator) -> tuple[str, ...] | None:
-        """`count` of the names that may share a training clip; None after `FEW_DRAWS` draws without success."""
+        """Draw `count` of the names that may share a training clip; None after `FEW_DRAWS` draws without success."""
         for _ in range(FEW_DRAWS):
             drawn = tuple(names[place] for place in rng.permutation(len(names))[:count])
             if len(drawn) == count and self.can_train(drawn):
@@ -480,7 +485,7 @@ class Palette:
         return None
 
     def said(self, split: str, name: str, attribute: str) -> tuple[str, ...]:
-        """The words of an attribute among the sounds of a name in a split."""
+        """Return the words for an attribute among the sounds of a name in a split."""
         key = (split, name, attribute)
         if key not in self._said:
             words = (self.words(number).get(attribute) for number in self.by_split[split][name])
@@ -488,20 +493,20 @@ class Palette:
         return self._said[key]
 
     def draw_words(self, split: str, name: str, mentioned: Iterable[str], rng: np.random.Generator) -> dict[str, str]:
-        """A word of each mentioned attribute, where sounds of a name have any."""
+        """Draw a word for each mentioned attribute for which sounds of a name have words."""
         options = {attribute: self.said(split, name, attribute) for attribute in mentioned}
         return {attribute: words[int(rng.integers(len(words)))] for attribute, words in options.items() if words}
 
     def numbers(self, split: str, name: str, words: Words, seconds: float | None = None) -> NDArray[np.intp]:
-        """The sounds of a name for which words are true.
+        """Return the indices of the sounds of a name for which words are true.
 
         A sound whose level is not mentioned is one of the louder half, so that nothing masks a sound not called quiet.
 
         Args:
-            split: of the sounds.
-            name: of the sounds.
+            split: split of the sounds.
+            name: name of the sounds.
             words: by attribute.
-            seconds: of the event: a loop that is not repeated in them is left out; by default none is.
+            seconds: length of the event: loops that would not repeat within it are left out; by default none.
         """
         key = (split, name, *sorted(words.items()))
         if key not in self._cells:
@@ -522,18 +527,18 @@ class Palette:
         return (min(levels) + max(levels)) / 2
 
     def leaf(self, number: int, mentioned: Iterable[str]) -> Leaf:
-        """The description of a sound: its name, and its words of some attributes."""
+        """Return the description of a sound: its name, and its words for some attributes."""
         of_leaf = {*mentioned, ACTION}
         return Leaf(self.name(number), tuple(word for one, word in self.words(number).items() if one in of_leaf))
 
     def exchanged(self, split: str, first: int, second: int, exchanged: Sequence[str], words: Words) -> list[int]:
-        """The sounds of the first one's name that have the second one's words of some attributes, and else its own.
+        """Return sounds of the first one's name that have the second one's words for some attributes, and else its own.
 
         Args:
-            split: of all.
+            split: split of all sounds.
             first, second: two sounds.
             exchanged: attributes.
-            words: true of both.
+            words: words that are true of both.
         """
         one, other = self.entries[first].values, self.entries[second].values
         values = {attribute: (other if attribute in exchanged else one)[attribute] for attribute in one}
@@ -548,15 +553,15 @@ class Palette:
             if words.items() <= self.words(number).items()
             and all(self._unexchanged(number, exchanged).get(name) == kept.get(name) for name in LOUDNESS)
         ]
-        # There may be no sounds that differ in nothing else, but their level never tells them apart.
+        # There may be no sounds that differ in nothing else, but their level never distinguishes them.
         return [number for number in serving if self._unexchanged(number, exchanged) == kept] or serving
 
     def _unexchanged(self, number: int, exchanged: Collection[str]) -> dict[str, str]:
-        """The words of a sound without those of some attributes."""
+        """Return the words of a sound, except for some attributes."""
         return {attribute: word for attribute, word in self.words(number).items() if attribute not in exchanged}
 
     def distance(self, first: int, second: int, exchanged: Iterable[str]) -> float:
-        """Rank difference of two sounds' values, the largest over some attributes; 0 of sounds without values."""
+        """Return the difference in rank of two sounds' values, the largest over some attributes; 0 without values."""
         one, other = self.entries[first].values, self.entries[second].values
         steps = [
             abs(self._ranks[name][one[name]] - self._ranks[name][other[name]]) for name in exchanged if name in one
@@ -572,7 +577,7 @@ class Palette:
         return {name: {value: rank for rank, value in enumerate(sorted(every))} for name, every in values.items()}
 
     def of_entry(self, number: int) -> dict[str, Any]:
-        """A row's columns of a sound: its name, its words, their attributes, and its id."""
+        """Return a row's columns for a sound: its name, its words, their attributes, and its id."""
         words = self.words(number)
         return {
             "label": self.name(number),
@@ -583,14 +588,15 @@ class Palette:
 
 
 def subsets_of(split: str) -> tuple[str, ...]:
-    """The subsets of items of a split: the validation split, by which training selects models, has no novel pair."""
+    """Return the subsets of items of a split; the validation split, with which training selects models, has no "
+    "novel pair."""
     return SUBSETS if split == "test" else SUBSETS[:1]
 
 
 def novel_pairs(names: Iterable[str]) -> frozenset[frozenset[str]]:
-    """The pairs of names that never meet in training: 6 of 28, among which each name is about equally frequent.
+    """Return the pairs of names that never occur together in training: 6 of 28, with each name about equally frequent.
 
-    They depend on the names alone: they are new to a model, whatever seed it was trained with.
+    They depend only on the names, so they are new to a model whatever seed it was trained with.
     """
     every = sorted(set(names))
     # In the order of their digests.
@@ -612,7 +618,7 @@ def novel_pairs(names: Iterable[str]) -> frozenset[frozenset[str]]:
 
 
 MOST_DRAWS = 20_000
-"""Draws of the sounds of an item; after so many refused ones, none or hardly any are left."""
+"""Draws of the sounds of an item; after this many refused draws, hardly any are left."""
 
 FEW_DRAWS = 50
-"""Refused draws after which an item may repeat the sounds of an earlier one, where that is allowed."""
+"""Refused draws after which an item may repeat the sounds of an earlier one, if permitted."""

@@ -1,4 +1,4 @@
-"""The transforms of a clip, by one number each; the recipe decides on clips and numbers."""
+"""The transforms of a clip, each with one parameter; the recipe decides on clips and parameters."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Scale = Literal["linear", "log"]
 
 
 def root_mean_square(waveform: Floats) -> float:
-    """The level of a clip."""
+    """Return the root mean square of a clip."""
     return float(np.sqrt(np.mean(np.square(waveform), dtype=np.float64)))
 
 
@@ -34,7 +34,7 @@ class ParameterRange:
 
     Attributes:
         low, high: ends, in the unit of the parameter.
-        scale: ``linear``, or ``log`` where equal ratios are equal steps.
+        scale: ``linear``, or ``log``, on which equal ratios are equal steps.
     """
 
     low: float
@@ -42,7 +42,7 @@ class ParameterRange:
     scale: Scale = "linear"
 
     def value(self, scaled: float) -> float:
-        """The parameter at a share of the range, from 0 (`low`) to 1 (`high`)."""
+        """Return the parameter at a share of the range, from 0 (`low`) to 1 (`high`)."""
         if self.scale == "log":
             return float(self.low * math.exp(scaled * math.log(self.high / self.low)))
         return float(self.low + scaled * (self.high - self.low))
@@ -53,24 +53,23 @@ Change = Callable[[Signal, int, float, np.random.Generator], Signal]
 
 @dataclass(frozen=True, kw_only=True)
 class Transform:
-    """A transform: one of the table below, or an entry point of an installed package.
+    """A transform: one in the table below, or an entry point of an installed package.
 
     Attributes:
         name: letters and digits.
-        unit: of the parameter; empty for a ratio.
-        meaning: its effect, for the card; begins with a small letter.
+        unit: unit of the parameter; empty for a ratio.
+        meaning: its effect, for the card; begins with a lower-case letter.
         low, high, scale: see `ParameterRange`.
-        apply: the transformed clip, from a clip, its rate in Hz, the parameter and a source of random numbers. Takes
-            float64 [samples], not silent, and leaves it unchanged; returns float64 [samples / ``reading(parameter)``],
-            to the next whole number below or above.
-        limits: cuts a range of parameters to the possible ones at a rate in Hz.
-        reading: seconds of sound in a second of the result, by parameter.
-        check_available: raises InputError with the way to install it where a package is missing.
-        natural_only: whether it is for whole sounds alone, since it analyses and resynthesises sound.
-        keeps_level: whether the result is brought to the level of the clip, so that its level does not reveal the
-            parameter.
-        alters: factors of a source whose labels are wrong afterwards.
-        version: of the code; it rises with any change that alters a sample.
+        apply: returns the transformed clip, given a clip, its rate in Hz, the parameter and a random generator. The
+            clip is float64 [samples], not silent, and not changed; the result is float64 [samples /
+            ``reading(parameter)``], rounded up or down.
+        limits: restricts a range of parameters to the possible ones at a rate in Hz.
+        reading: returns the seconds of sound per second of the result, given the parameter.
+        check_available: raises InputError that says how to install a missing package.
+        natural_only: whether it is for whole sounds only, since it analyses and resynthesises sound.
+        keeps_level: whether the result gets the level of the clip, so that its level does not reveal the parameter.
+        alters: attributes of a source whose labels are wrong afterwards.
+        version: version of the code; raised with any change that alters a sample.
     """
 
     name: str
@@ -90,26 +89,26 @@ class Transform:
 
 
 def _gain(waveform: Signal, sample_rate: int, decibels: float, rng: np.random.Generator) -> Signal:
-    """Every sample times one number."""
+    """Multiply every sample by one number."""
     return waveform * 10 ** (decibels / 20)
 
 
 _ORDER = 4
 
 _HIGHEST_CUTOFF = 0.45
-"""Largest cutoff, as a share of the sample rate: below half of it, where the filter would do nothing; 7,200 Hz at
+"""Largest cutoff as a share of the sample rate: below half of it, where the filter would have no effect; 7,200 Hz at
 16 kHz."""
 
 
 def _low_pass(waveform: Signal, sample_rate: int, cutoff: float, rng: np.random.Generator) -> Signal:
-    """A Butterworth filter, 3 dB down at the cutoff in Hz, as second-order sections, from silence on."""
+    """Apply a Butterworth filter, 3 dB down at the cutoff in Hz, as second-order sections, starting from silence."""
     from scipy.signal import butter, sosfilt
 
     return np.asarray(sosfilt(butter(_ORDER, cutoff, output="sos", fs=sample_rate), waveform))
 
 
 def _noise(waveform: Signal, sample_rate: int, ratio: float, rng: np.random.Generator) -> Signal:
-    """White Gaussian noise is added, whose power is exactly so many dB below that of the whole clip.
+    """Add white Gaussian noise with a power exactly `ratio` dB below the power of the whole clip.
 
     It is drawn for every sample: a short, repeated piece would be a tone.
     """
@@ -118,10 +117,10 @@ def _noise(waveform: Signal, sample_rate: int, ratio: float, rng: np.random.Gene
 
 
 def _reverb(waveform: Signal, sample_rate: int, seconds: float, rng: np.random.Generator) -> Signal:
-    """The clip plus, equally loud, its convolution with a tail of noise; sound after the clip's end is cut off.
+    """Add to the clip, equally loud, its convolution with a tail of noise; sound after the clip's end is cut off.
 
-    The impulse response is a direct path of 1 and a tail of Gaussian noise that decays by 60 dB in so many seconds,
-    with the same energy.
+    The impulse response is a direct path of 1 and a tail of Gaussian noise with the same energy, which decays by 60 dB
+    in `seconds`.
     """
     from scipy.signal import fftconvolve
 
@@ -132,20 +131,20 @@ def _reverb(waveform: Signal, sample_rate: int, seconds: float, rng: np.random.G
 
 
 def _pitch(waveform: Signal, sample_rate: int, semitones: float, rng: np.random.Generator) -> Signal:
-    """All frequencies times 2^(semitones / 12), formants among them."""
+    """Multiply all frequencies by 2^(semitones / 12), including formants."""
     return _resynthesised(waveform, sample_rate, rng, semitones=semitones)
 
 
 def _stretch(waveform: Signal, sample_rate: int, speed: float, rng: np.random.Generator) -> Signal:
-    """The same sound in 1 / speed of its time: 2 is twice as fast."""
+    """Play the same sound in 1 / speed of its time: 2 is twice as fast."""
     return _resynthesised(waveform, sample_rate, rng, speed=speed)
 
 
 def _resynthesised(
     waveform: Signal, sample_rate: int, rng: np.random.Generator, *, semitones: float = 0.0, speed: float = 1.0
 ) -> Signal:
-    """Sound with another pitch or speed, float64 [samples / speed]; the package computes in float32."""
-    # The seed decides phases; without one it is drawn from the clock.
+    """Return sound with another pitch or speed, float64 [samples / speed]; the package computes in float32."""
+    # The seed determines phases; without a seed it is drawn from the clock.
     stretch = _vocoder()(int(rng.integers(2**31)))
     stretch.preset(1, float(sample_rate))
     stretch.setTransposeSemitones(semitones)
@@ -154,7 +153,7 @@ def _resynthesised(
 
 
 def _vocoder() -> type[Stretch]:
-    """Signalsmith Stretch, by the package python-stretch."""
+    """Return Signalsmith Stretch, from the package python-stretch."""
     try:
         from python_stretch.Signalsmith import Stretch
     except ImportError as error:
@@ -168,7 +167,7 @@ _TABLE = (
     Transform(
         name="gain",
         unit="dB",
-        meaning="every sample times one number",
+        meaning="multiplies every sample by one number",
         low=-24,
         high=0,
         apply=_gain,
@@ -178,7 +177,7 @@ _TABLE = (
     Transform(
         name="lowpass",
         unit="Hz",
-        meaning="a Butterworth low-pass of order 4; the number is its cutoff (−3 dB)",
+        meaning="a Butterworth low-pass of order 4; the parameter is its cutoff (−3 dB)",
         low=500,
         high=8_000,
         scale="log",
@@ -188,7 +187,7 @@ _TABLE = (
     Transform(
         name="noise",
         unit="dB",
-        meaning="white Gaussian noise is added; the number is the signal-to-noise ratio over the whole clip",
+        meaning="adds white Gaussian noise; the parameter is the signal-to-noise ratio over the whole clip",
         low=-10,
         high=40,
         apply=_noise,
@@ -197,7 +196,7 @@ _TABLE = (
     Transform(
         name="pitch",
         unit="semitones",
-        meaning="all frequencies times one number, at the same speed, by a vocoder (Signalsmith Stretch)",
+        meaning="multiplies all frequencies by one number, at the same speed, by a vocoder (Signalsmith Stretch)",
         low=-12,
         high=12,
         apply=_pitch,
@@ -209,8 +208,9 @@ _TABLE = (
         name="reverb",
         unit="s",
         meaning=(
-            "the direct path and as much energy in a tail of Gaussian noise; the number is the time in which the tail "
-            "decays by 60 dB (RT60), and it is cut at the clip's end"
+            "the direct path, and a tail of Gaussian noise with the same energy; the parameter is the time in "
+            "which the tail "
+            "decays by 60 dB (RT60); sound after the clip's end is cut off"
         ),
         low=0.1,
         high=3,
@@ -220,8 +220,9 @@ _TABLE = (
         name="stretch",
         unit="",
         meaning=(
-            "faster (above 1) or slower at the same pitch, by a vocoder (Signalsmith Stretch); so much of the "
-            "recording is read that the clip keeps its length"
+            "faster (above 1) or slower at the same pitch, by a vocoder (Signalsmith Stretch); the clip keeps "
+            "its length, "
+            "because as much of the recording is read as needed"
         ),
         low=0.5,
         high=2,
@@ -241,15 +242,15 @@ _registry: Registry[Transform] = Registry(
 
 
 def list_transforms() -> tuple[str, ...]:
-    """Names of all transforms: of the table, of installed packages, and registered ones."""
+    """Return the names of all transforms: in the table, in installed packages, and registered ones."""
     return tuple(_registry.all())
 
 
 def load_transform(name: str) -> Transform:
-    """The transform of a name.
+    """Return a transform by name.
 
     Raises:
-        InputError: there is none.
+        InputError: there is no transform of this name.
     """
     transform = _registry.find(name)
     if transform is None:
@@ -258,5 +259,5 @@ def load_transform(name: str) -> Transform:
 
 
 def register_transform(transform: Transform) -> None:
-    """Make a transform known in this process; it takes the place of another of its name."""
+    """Make a transform known in this process; it replaces any transform of the same name."""
     _registry.add(transform)

@@ -1,9 +1,9 @@
 """The renderer: sounds as events of clips, the measured times at which each is audible, and clips in exact 16 bits.
 
-An event is an entry of some `Sounds` from one sample of a clip to another. The clips of a row are mixed under one gain,
-and each event is rounded to 16 bits before it is added: so clips that share events differ by whole events, sample by
-sample. The frames of 10 ms in which a sound is audible are measured once; an event that repeats it is audible in the
-same ones, so that the activity of a clip is known before it is mixed.
+An event is an entry of some `Sounds` from one sample of a clip to another. The clips of a row are mixed with one gain,
+and each event is rounded to 16 bits before it is added, so that clips that share events differ by whole events, sample
+by sample. The 10 ms frames in which a sound is audible are measured once; an event that repeats the sound is audible in
+the same frames, so that the activity of a clip is known before it is mixed.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
 
 
 SHORTEST_PERIOD = 0.3
-"""Seconds after which a sound is repeated, at least: a shorter one is padded with silence, too little to split it."""
+"""Least seconds after which a sound is repeated: a shorter one is padded with silence, too short to split it."""
 
 MERGE_GAP = 20
-"""Frames of silence that split no event; see `Rules.merge_gap`."""
+"""Most frames of silence that do not split an event; see `Rules.merge_gap`."""
 
 PEAK = 0.98
-"""Largest sample of the clips that share a gain, of full scale."""
+"""Largest sample of the clips that share a gain, as a share of full scale."""
 
 _SILENT = 1e-6
 """Largest sample of silence: a constant offset is removed no better than this."""
 
 _KEPT = 64
-"""Number of sounds whose samples are kept."""
+"""Number of sounds whose samples are cached."""
 
 
 @dataclass(frozen=True)
@@ -53,11 +53,11 @@ class Event:
     """An entry of some sounds from one sample of a clip to another.
 
     Attributes:
-        entry: its number among the sounds.
+        entry: its index among the sounds.
         start: its first sample.
         stop: the sample after the last.
         gain: its root mean square, relative to other events.
-        offset: samples of the repeated sound before the event's first.
+        offset: samples of the repeated sound before the first sample of the event.
 
     Raises:
         InputError: it does not end after it starts, or starts before the clip does.
@@ -72,7 +72,7 @@ class Event:
     def __post_init__(self) -> None:
         if not 0 <= self.start < self.stop:
             raise InputError(
-                f"an event is from sample {self.start} to {self.stop}; start is less than stop, and not negative"
+                f"an event is from sample {self.start} to {self.stop}; start must be less than stop, and not negative"
             )
 
     @property
@@ -81,12 +81,12 @@ class Event:
         return self.stop - self.start
 
     def moved(self, start: int) -> Event:
-        """The same event, of the same length, from another sample on."""
+        """Return the same event, of the same length, starting at another sample."""
         return replace(self, start=start, stop=start + self.length)
 
 
 Clip = Sequence[Event]
-"""The events of a clip; none: silence."""
+"""The events of a clip; if empty, silence."""
 
 
 @dataclass(frozen=True)
@@ -94,9 +94,9 @@ class _Cycle:
     """A sound as it is repeated.
 
     Attributes:
-        samples: one period, float32; where a sound is no loop, its end is faded into its beginning.
+        samples: one period, float32; unless the sound is a loop, its end is crossfaded into its beginning.
         head: its first frame before the fade.
-        length: samples between the silences at both ends; None of a loop.
+        length: samples between the silences at both ends; None for a loop.
         level: root mean square of the period.
     """
 
@@ -108,13 +108,13 @@ class _Cycle:
 
 @dataclass(frozen=True)
 class _Measured:
-    """The measurements of a cycle, which are kept for all of them.
+    """The measurements of a cycle, which are kept for all cycles.
 
     Attributes:
-        energy: cumulative, of the period up to each step, from 0.
-        step: samples of a step, a divisor of a frame and of the period.
+        energy: cumulative energy of the period up to each step, from 0.
+        step: samples per step, a divisor of a frame and of the period.
         head: energy of `_Cycle.head`.
-        peak: largest sample, at a root mean square of 1 of the period.
+        peak: largest sample if the period's root mean square is 1.
         length: see `_Cycle`.
     """
 
@@ -134,38 +134,38 @@ def check_whole_steps(sample_rate: int) -> None:
     """Check that a hundredth of a second is a whole number of samples.
 
     Args:
-        sample_rate: of clips, in Hz.
+        sample_rate: sample rate of clips in Hz.
 
     Raises:
-        InputError: it is not.
+        InputError: it is not a whole number.
     """
     if sample_rate % STEPS:
-        raise InputError(f"sample_rate is {sample_rate:,}; it must be a multiple of {STEPS}, as 44,100 is")
+        raise InputError(f"sample_rate is {sample_rate:,}; it must be a multiple of {STEPS}, e.g. 44,100")
 
 
 class EventSounds:
-    """Some sounds as events: trimmed, repeated, all equally loud, and measured.
+    """Sounds as events: trimmed, repeated, equally loud, and measured.
 
-    A loop plays unchanged from its start. Any other sound is trimmed of the silence at both ends, around zero, and
-    repeated after `SHORTEST_PERIOD` or more; its end is faded into its beginning over 10 ms.
+    A loop is played unchanged from its start. Any other sound is trimmed of the silence at both ends, centred around
+    zero, and repeated after `SHORTEST_PERIOD` or more; its end is crossfaded into its beginning over 10 ms.
 
     Attributes:
         sounds: the sounds.
-        sample_rate: of clips, in Hz; a multiple of 100.
+        sample_rate: sample rate of clips in Hz; a multiple of 100.
         silence: decibels below the loudest frame of a sound; softer frames are silent.
     """
 
     def __init__(self, sounds: Sounds, sample_rate: int, silence: float = -35.0, *, levels: bool = False) -> None:
-        """Nothing is read.
+        """Read nothing yet.
 
         Args:
             sounds: see above.
             sample_rate: see above.
             silence: see above.
-            levels: whether sounds keep the levels of their entries; else all are equally loud.
+            levels: whether sounds keep the levels of their entries; otherwise all are equally loud.
 
         Raises:
-            InputError: frames of 10 ms are no whole number of samples.
+            InputError: frames of 10 ms are not a whole number of samples.
         """
         check_whole_steps(sample_rate)
         self.sounds = sounds
@@ -176,25 +176,25 @@ class EventSounds:
         self._by_entry: dict[int, _Measured] = {}
 
     def length(self, entry: int) -> int | None:
-        """Samples of a sound between the silences at both ends; None of a loop, which has no end.
+        """Return the samples of a sound between the silences at both ends; None for a loop, which has no end.
 
         Raises:
-            DatasetError: it is silent; as of all that follow.
+            DatasetError: the sound is silent; also raised by the methods that follow.
         """
         return None if self.sounds.entries[entry].loop else self._measured(entry).length
 
     def period(self, entry: int) -> int:
-        """Samples after which a sound is repeated."""
+        """Return the number of samples after which a sound is repeated."""
         return self._measured(entry).period
 
     def samples(self, event: Event) -> Waveform:
-        """An event by itself, float32 [length].
+        """Return the samples of an event alone, float32 [length].
 
-        Its root mean square is its `loudness`; of a loop, that of each whole period. A sound rises and falls over
-        10 ms, by half a cosine; a loop only where it is cut.
+        Its root mean square is its `loudness`; for a loop, in each whole period. A sound rises and falls over 10 ms by
+        half a cosine; a loop does so only where it is cut.
 
         Raises:
-            DatasetError: the sound is silent there.
+            DatasetError: the sound is silent in this part.
         """
         cycle, hop = self._cycle(event.entry), self._hop
         start = event.offset % len(cycle.samples)
@@ -209,19 +209,19 @@ class EventSounds:
             samples[len(samples) - len(rise) :] *= rise[::-1]
         loud = cycle.level if is_loop else root_mean_square(samples)
         if not loud > 0:
-            raise DatasetError(f"{self._name(event.entry)} is silent in the part that is used; leave it out")
+            raise DatasetError(f"{self._name(event.entry)} is silent in the part that would be used; leave it out")
         samples *= np.float32(self.loudness(event) / loud)
         return np.asarray(samples)
 
     def loudness(self, event: Event) -> float:
-        """The root mean square of an event: its gain, where levels count times that of its entry."""
+        """Return the root mean square of an event: its gain, times its entry's level if levels are kept."""
         return event.gain * 10 ** (self.sounds.entries[event.entry].level / 20) if self._levels else event.gain
 
     def powers(self, event: Event) -> NDArray[np.float64]:
-        """The mean power of each frame of an event, float64 [frames], of the unfaded sound.
+        """Return the mean power of each frame of an event, float64 [frames], of the sound without fades.
 
         Args:
-            event: whose offset is a whole number of frames; a partial last frame counts as a whole one.
+            event: its offset must be a whole number of frames; a partial last frame counts as a whole one.
         """
         measured, hop = self._measured(event.entry), self._hop
         places = np.arange(-(-event.length // hop) + 1) * hop
@@ -233,7 +233,7 @@ class EventSounds:
         return powers
 
     def heard(self, event: Event, behind: float = 0.0) -> NDArray[np.bool_]:
-        """The frames in which an event is audible: those not below `silence`, relative to its loudest frame.
+        """Return the frames in which an event is audible: not below `silence`, relative to its loudest frame.
 
         Args:
             event: see `powers`.
@@ -246,10 +246,10 @@ class EventSounds:
         return np.asarray(powers >= least, np.bool_)
 
     def activity(self, events: Iterable[Event], behind: float = 0.0) -> Activity:
-        """The times at which one of some events is audible: intervals in frames; gaps up to `MERGE_GAP` are closed.
+        """Return when one of several events is audible: intervals in frames; gaps up to `MERGE_GAP` are closed.
 
         Args:
-            events: for example those of one label; see `powers`.
+            events: e.g. all events of one label; see `powers`.
             behind: see `heard`.
         """
         intervals = []
@@ -261,7 +261,8 @@ class EventSounds:
 
     @cached_property
     def _spans(self) -> Callable[[int, int, float, int, float], Activity]:
-        """The audible spans of an event, from its start on, gaps left open: one event is in several clips of a row."""
+        """Return a cached function for an event's audible spans from its start, with gaps: clips of a row share "
+        "events."""
 
         def spans(entry: int, length: int, gain: float, offset: int, behind: float) -> Activity:
             mask = self.heard(Event(entry, 0, length, gain, offset), behind)
@@ -271,7 +272,7 @@ class EventSounds:
         return lru_cache(maxsize=_KEPT)(spans)
 
     def peak(self, event: Event) -> float:
-        """An upper bound of the samples of an event, but for fades."""
+        """Return an upper bound of the samples of an event, ignoring fades."""
         measured, loudness = self._measured(event.entry), self.loudness(event)
         if measured.length is None:
             return measured.peak * loudness
@@ -293,7 +294,8 @@ class EventSounds:
 
     @cached_property
     def _cycle(self) -> Callable[[int], _Cycle]:
-        """The cycle of an entry, cached: clips are mixed on several threads, most of one row after the other."""
+        """Return a function from an entry to its cycle, cached: clips are mixed on several threads, mostly row by "
+        "row."""
         return lru_cache(maxsize=_KEPT)(self._read)
 
     def _read(self, entry: int) -> _Cycle:
@@ -309,14 +311,15 @@ class EventSounds:
         return _Cycle(cycle.astype(np.float32), head.astype(np.float32), length, root_mean_square(cycle))
 
     def _repeatable(self, samples: Signal) -> tuple[Signal, Signal, int]:
-        """A period of a trimmed sound, its first frame, and its length; in whole frames."""
+        """Return a period of a trimmed sound, its first frame, and its length, in whole frames."""
         hop = self._hop
         padded = np.zeros(max(1, -(-len(samples) // hop)) * hop)
         padded[: len(samples)] = samples
         powers = np.square(padded).reshape(-1, hop).mean(axis=1)
         loud = np.flatnonzero(powers >= powers.max() * 10 ** (self.silence / 10))
         part = padded[int(loud[0]) * hop : (int(loud[-1]) + 1) * hop]
-        # One frame shorter than the sound: its last frame is faded into the first, so that both powers add up to one.
+        # One frame shorter than the sound: its last frame is crossfaded into the first, so that both powers add up to
+        # one.
         period = max(len(part) // hop, round(SHORTEST_PERIOD * STEPS)) - 1
         once = np.zeros((period + 1) * hop)
         once[: len(part)] = part
@@ -327,7 +330,7 @@ class EventSounds:
 
 
 def resampled(waveform: Signal, rate: int, sample_rate: int) -> Signal:
-    """Samples at another rate."""
+    """Return samples at another rate."""
     if rate == sample_rate:
         return waveform
     import soxr
@@ -336,7 +339,7 @@ def resampled(waveform: Signal, rate: int, sample_rate: int) -> Signal:
 
 
 def middle_of(source: Signal, length: int) -> Signal:
-    """The middle of a sound, `length` samples."""
+    """Return the middle `length` samples of a sound."""
     start = (len(source) - length) // 2
     return source[start : start + length]
 
@@ -350,22 +353,22 @@ def mix(
     most: float | None = None,
     peak: float = PEAK,
 ) -> list[Pcm16]:
-    """The clips of a row under one gain, which brings their largest sample to a peak.
+    """Return the clips of a row with one gain that brings their largest sample to a peak.
 
-    An event is rounded to 16 bits once, then placed and added in every clip that has it.
+    An event is rounded to 16 bits once, then added to every clip that has it.
 
     Args:
-        clips: the events of each.
-        samples_of: an event by itself, [its length], independent of its place, with the loudness of its gain: nothing
-            here changes it for one event alone. It is scaled in place.
+        clips: the events of each clip.
+        samples_of: returns the samples of an event alone, [its length], independent of its position, with the loudness
+            of its gain; nothing here changes the loudness of a single event. The samples are scaled in place.
         length: samples of each clip.
-        level: root mean square to which the loudest clip is brought instead, as far as its peak allows; the gain is
+        level: root mean square of the loudest clip, used instead of the peak as far as the peak permits; the gain is
             then a whole number of thousandths of a decibel.
-        most: largest gain, so that it lowers clips that would pass the peak, and leaves others unchanged.
-        peak: of full scale.
+        most: largest gain, so that clips that would exceed the peak are lowered, and others unchanged.
+        peak: largest sample, as a share of full scale.
 
     Returns:
-        int16 [length] each.
+        int16 [length] for each clip.
 
     Raises:
         InputError: an event ends after the clip.
@@ -386,7 +389,7 @@ def mix(
         return [np.zeros(length, np.int16) for _ in clips]
     gain = peak * 2**15 / largest
     if level is not None:
-        # So the last bits of a processor's sums reach no sample.
+        # Round so that the last bits of a processor's sums do not affect any sample.
         gain = 10 ** (math.floor(20_000 * math.log10(min(gain, level * 2**15 / loudest))) / 20_000)
     if most is not None:
         gain = min(gain, most * 2**15)
@@ -397,12 +400,12 @@ def mix(
 
 
 def _sound(event: Event) -> Event:
-    """An event without its place: equal ones have the same samples."""
+    """Return an event without its position: events that are equal then have the same samples."""
     return event.moved(0) if event.start else event
 
 
 def _add(clip: Floats, events: Sequence[tuple[int, Event]], sounds: Mapping[Event, Floats]) -> Floats:
-    """Make a clip the sum of events placed at their first samples; exact for rounded events."""
+    """Set a clip to the sum of events placed at their first samples; exact for rounded events."""
     clip[:] = 0
     for start, key in events:
         clip[start : start + key.length] += sounds[key]
@@ -410,14 +413,14 @@ def _add(clip: Floats, events: Sequence[tuple[int, Event]], sounds: Mapping[Even
 
 
 def exact_clips(layers: Sequence[Signal], clips: Sequence[Sequence[int]]) -> list[Pcm16]:
-    """Clips that are sums of layers of the clip's length; see `mix`.
+    """Return clips that are sums of layers of the clip's length; see `mix`.
 
     Args:
         layers: float64 [samples] each.
-        clips: numbers of the layers of each clip.
+        clips: indices of the layers of each clip.
 
     Returns:
-        int16 [samples] each.
+        int16 [samples] for each clip.
     """
     length = len(layers[0])
     events = [[Event(place, 0, length) for place in clip] for clip in clips]
@@ -430,18 +433,18 @@ class DrawnRendering(Rendering):
     _renderings: ClassVar[WeakValueDictionary[Any, Any]] = WeakValueDictionary()
 
     _latest: ClassVar[deque[Any]] = deque(maxlen=4)
-    """Stay in use: the next model, the comparison and the report ask for the same data."""
+    """Keeps renderings in use: the next model, the comparison and the report ask for the same data."""
 
     @classmethod
     def of_recipe(cls, recipe: Recipe[Any], spec: Any, splits: tuple[str, ...] = ()) -> Self:
-        """The rendering of a spec, drawn once: equal specs share it while it is in use or among the latest.
+        """Return the rendering of a spec, drawn once: equal specs share it while it is in use or recent.
 
         Args:
-            recipe: that draws the rows.
-            spec: of the rows.
-            splits: of the rows; by default those of the recipe.
+            recipe: the recipe that draws the rows.
+            spec: settings of the rows.
+            splits: splits of the rows; by default the recipe's splits.
         """
-        # In a notebook a recipe may change under its name.
+        # In a notebook, the recipe with a name may change.
         key = (recipe.name, recipe.version, type(recipe), type(recipe).draw, spec, splits)
         rendering: Self = cls._renderings.setdefault(key, cls(recipe, spec, splits))
         if rendering not in cls._latest:
@@ -449,19 +452,19 @@ class DrawnRendering(Rendering):
         return rendering
 
     def __init__(self, recipe: Recipe[Any], spec: Any, splits: tuple[str, ...] = ()) -> None:
-        """Nothing is drawn until it is needed."""
+        """Draw nothing until it is needed."""
         self._recipe, self.spec, self._splits = recipe, spec, splits or recipe.splits
         rate = recipe.sample_rate(spec)
         self.sample_rate = spec.sample_rate if rate is None else rate
 
     @cached_property
     def sounds(self) -> Sounds:
-        """The sounds of the clips: tones, or a user's."""
+        """Return the sounds of the clips: tones, or a user's sounds."""
         return self.spec.heard if isinstance(self.spec, HeardSpec) else default_timbres()
 
     @cached_property
     def drawn(self) -> tuple[Drawn, ...]:
-        """The rows with their events; an impossible sample rate is refused before any clip is mixed."""
+        """Return the rows with their events; an impossible sample rate is refused before any clip is mixed."""
         drawn = tuple(self._recipe.draw(self.spec, self.sounds))
         if not all(callable(one.clips) for one in drawn):
             _ = self._events
@@ -469,7 +472,7 @@ class DrawnRendering(Rendering):
 
     @cached_property
     def rows(self) -> Sequence[Row]:
-        """Rows without their audio."""
+        """Return the rows without their audio."""
         split = self._splits[-1]
         return tuple({"id": one.row["id"], "split": split, **one.row} for one in self.drawn)
 
@@ -478,16 +481,16 @@ class DrawnRendering(Rendering):
         return EventSounds(self.sounds, self.sample_rate)
 
     def plan(self, index: int) -> Any:
-        """The events of each clip of a row, or the function that makes its clips."""
+        """Return the events of each clip of a row, or the function that makes its clips."""
         return self.drawn[index].clips
 
     def clips(self, index: int) -> Sequence[Pcm16]:
-        """The clips of a row, each int16 [samples], under one gain."""
+        """Return the clips of a row, each int16 [samples], with one gain."""
         clips, mixed = self.drawn[index].clips, self.drawn[index].mixed
         if callable(clips):
             return clips()
         if mixed is not None:
             return mixed(clips)
-        # Where a spec does not state the length, clips last as long as the events of a row.
+        # If a spec does not give the length, clips last as long as the events of a row.
         last = max((event.stop for events in clips for event in events), default=0)
         return mix(clips, self._events.samples, getattr(self.spec, "num_samples", last))

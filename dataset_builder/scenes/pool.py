@@ -1,9 +1,9 @@
-"""Sounds as sources of clips: draws by label and condition that use all of them evenly, and their placement in a clip.
+"""Sounds as sources of clips: draws by label and condition that use all evenly, and their placement in a clip.
 
-A placed source lasts the whole clip, at one level, through a channel of its own, in exact 16 bits. It is a random
-window of its recording, repeated without end with a pause in between: any window where a clip holds a whole repetition,
-else one that contains the loudest part of the recording. So two sources of one recording never have the same samples,
-and its loudest part is always present. A whole clip is a sound with its own length, level and rate.
+A placed source lasts the whole clip, at one level, through its own filter, in exact 16 bits. It is a random window of
+its recording, which is repeated without end with a pause in between: any window if a clip contains a whole repetition,
+otherwise a window that contains the loudest part of the recording. So two sources from one recording never have the
+same samples, and its loudest part is always present. A whole clip is a sound with its own length, level and rate.
 """
 
 from __future__ import annotations
@@ -33,31 +33,33 @@ from .sources import LONGEST_DURATION, random_generator
 Item = TypeVar("Item")
 
 Cell = Mapping[str, Sequence[int]]
-"""Numbers of recordings by their label."""
+"""Indices of recordings by their label."""
 
 _MOST_PAIRS = 200
-"""Pairs of conditions to try where groups forbid one after the other."""
+"""Pairs of conditions to try if groups rule out one after another."""
 
 _ATTEMPTS = 5
 """Orders of labels to try with a pair."""
 
 
 class SoundsSpec(HeardSpec):
-    """The common part of specs of clips of any sounds."""
+    """Settings that all clips of any sounds have in common."""
 
     seed: int = Field(0, ge=0, le=2**63 - 1, description="Seed of every random choice.")
     domain: str = Field(
-        "", description="What the sounds are, in a word, for the rows: `words`; by default what they are called."
+        "", description="Domain of the sounds in one word, for the rows, e.g. `words`; by default given by the data."
     )
     duration: float = Field(2.5, ge=0.25, le=LONGEST_DURATION, description="Seconds of a clip.")
-    sample_rate: int = Field(16_000, ge=8_000, le=192_000, description="Hz of every clip; sounds are brought to it.")
+    sample_rate: int = Field(
+        16_000, ge=8_000, le=192_000, description="Sample rate of every clip in Hz; sounds are resampled to it."
+    )
     sounds: SoundsField = Field(
         None, repr=False, description="Sounds of the clips; by default tones of the project's own voices."
     )
 
     @property
     def num_samples(self) -> int:
-        """Signal of a clip."""
+        """Return the number of samples of a clip."""
         return round(self.duration * self.sample_rate)
 
 
@@ -66,10 +68,10 @@ class Use:
     """Counts of earlier draws.
 
     Attributes:
-        labels: in the counted role.
-        recordings: by number.
-        conditions: by name.
-        pairs: of conditions, unordered.
+        labels: draws of each label in the counted role.
+        recordings: draws of each recording, by index.
+        conditions: draws of each condition, by name.
+        pairs: draws of unordered pairs of conditions.
     """
 
     labels: Counter[str] = field(default_factory=Counter)
@@ -82,20 +84,20 @@ class SoundPool:
     """Sounds that have a class: a label that is not a number.
 
     Attributes:
-        sounds: all of them.
-        source: the data that they were opened from.
-        entries: all of them, also those without a class.
-        by_label: numbers of the recordings of each label, labels in alphabetical order.
+        sounds: all sounds.
+        source: what the data were opened from.
+        entries: all entries, including entries without a class.
+        by_label: indices of the recordings of each label, labels in alphabetical order.
         has_conditions: whether any recording has one.
-        by_condition: the same within each condition, without recordings that have none; where no recording has a
-            condition, all of them under the empty name.
+        by_condition: the same within each condition, without recordings that have none; if no recording has a
+            condition, all recordings under the empty name.
     """
 
     def __init__(self, sounds: Sounds) -> None:
-        """Sort the sounds; nothing is read.
+        """Sort the sounds without reading any.
 
         Raises:
-            UnlabelledError: none has a class.
+            UnlabelledError: no sound has a class.
         """
         self.sounds, self.source, self.entries = sounds, sounds.source, sounds.entries
         classes = [(self.entries[number].label, number) for number in classified(sounds, "scenes are mixed")]
@@ -112,17 +114,17 @@ class SoundPool:
 
     @property
     def labels(self) -> list[str]:
-        """All labels, in alphabetical order."""
+        """Return all labels, in alphabetical order."""
         return list(self.by_label)
 
     def group(self, number: int) -> str:
-        """The group of a recording; the recording itself where it has none."""
+        """Return the group of a recording, or the recording itself if it has none."""
         entry = self.entries[number]
         return f"group {entry.group}" if entry.group else f"recording {number}"
 
     @cached_property
     def _shared(self) -> tuple[list[str], NDArray[np.float32]]:
-        """The conditions, and the labels of each as a 0/1 matrix [conditions, labels]."""
+        """Return the conditions, and the labels of each as a 0/1 matrix [conditions, labels]."""
         conditions, places = list(self.by_condition), {label: place for place, label in enumerate(self.labels)}
         table = np.zeros((len(conditions), len(places)), np.float32)
         for row, condition in zip(table, conditions, strict=True):
@@ -130,12 +132,12 @@ class SoundPool:
         return conditions, table
 
     def pairs(self, least: int, use: Use, rng: np.random.Generator, *, unrelated: bool) -> Iterator[tuple[str, str]]:
-        """Two different conditions that share labels, least-drawn first; two empty ones where there are no conditions.
+        """Yield pairs of different conditions that share labels, least-drawn first; two empty ones without conditions.
 
         Args:
-            least: fewest labels that they share.
+            least: least number of shared labels.
             use: counts of earlier draws.
-            rng: breaks ties between pairs drawn equally often.
+            rng: breaks ties between equally often drawn pairs.
             unrelated: whether they must not be `related`.
         """
         if not self.has_conditions:
@@ -152,7 +154,8 @@ class SoundPool:
                     yield (first, second)
 
     def best_pair(self, *, unrelated: bool) -> tuple[int, tuple[str, str] | None]:
-        """The most labels that two different conditions share, and these conditions; None where there are no two."""
+        """Return the largest number of labels shared by two different conditions, and these conditions; None "
+        "without two."""
         conditions, table = self._shared
         best: tuple[int, tuple[str, str] | None] = (-1, None)
         for place, first in enumerate(conditions):
@@ -167,14 +170,14 @@ class SoundPool:
     def draw_sides(
         self, count: int, use: Use, rng: np.random.Generator, *, unrelated: bool
     ) -> tuple[tuple[str, str], dict[str, tuple[int, int]]] | None:
-        """Two recordings of each of `count` labels: one under either of two conditions, or in two groups.
+        """Draw two recordings of each of `count` labels: one for each of two conditions, or from two groups.
 
         No group is on both sides. Least-drawn pairs of conditions come first, then labels, then recordings; `use`
         counts the draw.
 
         Returns:
-            the conditions, empty where recordings have none, and the two recordings by label; None where there are no
-            such recordings.
+            The conditions, empty if recordings have none, and the two recordings by label; None if no such recordings
+                exist.
         """
         for number, conditions in enumerate(self.pairs(count, use, rng, unrelated=unrelated)):
             if number == _MOST_PAIRS:
@@ -206,13 +209,13 @@ class SoundPool:
     def draw_recordings(
         self, labels: Sequence[str], use: Use, rng: np.random.Generator, conditions: Sequence[str] = ()
     ) -> tuple[int, ...]:
-        """A recording of each label, least-drawn ones first; `use` counts them.
+        """Draw a recording of each label, least-drawn first; `use` counts them.
 
         Args:
-            labels: of the recordings.
+            labels: labels of the recordings.
             use: counts of earlier draws.
-            rng: breaks ties between recordings drawn equally often.
-            conditions: of each recording; by default any.
+            rng: breaks ties between equally often drawn recordings.
+            conditions: condition of each recording; by default any.
         """
         cells = [self.by_condition[name] for name in conditions] or [self.by_label] * len(labels)
         drawn = tuple(least_drawn(cell[label], use.recordings, rng) for cell, label in zip(cells, labels, strict=True))
@@ -222,31 +225,31 @@ class SoundPool:
     def draw_labels(
         self, count: int, without: Sequence[str], use: Counter[str], rng: np.random.Generator
     ) -> tuple[str, ...]:
-        """So many labels that are not excluded, least-drawn ones first; `use` counts them.
+        """Draw `count` labels that are not excluded, least-drawn first; `use` counts them.
 
         Raises:
-            DatasetError: there are fewer.
+            DatasetError: there are too few.
         """
         allowed = [label for label in self.by_label if label not in without]
         if len(allowed) < count:
             raise DatasetError(
                 f"{self.source} has {len(self.by_label)} labels; {count} are needed"
-                f"{f' beside {listed(without)}' if without else ''}"
+                f"{f' in addition to {listed(without)}' if without else ''}"
             )
         drawn = tuple(evenly(allowed, use, rng)[:count])
         use.update(drawn)
         return drawn
 
     def ids(self, numbers: Sequence[int]) -> list[str]:
-        """The names of sounds."""
+        """Return the names of sounds."""
         return [self.entries[number].id for number in numbers]
 
     def labels_of(self, numbers: Sequence[int]) -> list[str]:
-        """The labels of sounds."""
+        """Return the labels of sounds."""
         return [self.entries[number].label for number in numbers]
 
     def why_no_sides(self, count: int, *, unrelated: bool) -> str:
-        """The reason why there are no two conditions or groups with `count` classes, and the nearest count that works.
+        """Return why no two conditions or groups have `count` classes, and the nearest count that works.
 
         Args:
             count: number of classes.
@@ -258,7 +261,7 @@ class SoundPool:
             text = f"{self.source}: {count} classes need labels with two recordings each, of different groups; "
             if serving >= count:
                 nearest = f"--set classes={max(2, count - 1)}"
-                return f"{text}the groups of these recordings do not allow that: {nearest}, or other groups"
+                return f"{text}the groups of these recordings do not permit this: {nearest}, or other groups"
             names = f"{listed([repr(label) for label in single])} {'has' if len(single) == 1 else 'have'} one only"
             nearest = f": --set classes={serving}" if serving >= 2 else ""
             return f"{text}{serving} of {len(self.by_label)} have them, {names}{nearest}"
@@ -266,34 +269,34 @@ class SoundPool:
         if best >= count:
             return (
                 f"{self.source}: {count} classes need recordings under two conditions, and no group under both; the "
-                f"groups of these recordings do not allow that: --set classes={max(2, count - 1)}, or other groups"
+                f"groups of these recordings do not permit this: --set classes={max(2, count - 1)}, or other groups"
             )
         if pair is not None:
             names = " and ".join(map(repr, pair))
             nearest = f": --set classes={best}" if best >= 2 else ""
             text = (
                 f"{self.source} has no two {'unrelated ' if unrelated else ''}conditions that share {count} labels; "
-                f"{names} share most, {best}{nearest}"
+                f"{names} share the most labels, {best}{nearest}"
             )
-            return f"{text}; or leave conditions out: LABEL/file" if best < 2 else text
+            return f"{text}; or omit conditions: LABEL/file" if best < 2 else text
         names = listed([repr(name) for name in self.by_condition])
         if unrelated and len(self.by_condition) > 1:
             return (
                 f"{self.source} has {len(self.by_condition)} conditions, all related ({names}): the two sides of a "
-                "block need two that have nothing in common, such as another engine; --set unrelated=false allows "
+                "block need two that have nothing in common, e.g. another engine; --set unrelated=false permits "
                 "related ones"
             )
         return f"{self.source} has one condition ({names}); two are needed"
 
 
 def evenly(items: Sequence[Item], use: Counter[Item], rng: np.random.Generator) -> list[Item]:
-    """Items in the order of drawing: the least-drawn first, ties at random."""
+    """Return items by the number of draws, least-drawn first, ties in random order."""
     shuffled = [items[place] for place in rng.permutation(len(items))]
     return sorted(shuffled, key=lambda item: use[item])
 
 
 def least_drawn(items: Sequence[Item], use: Counter[Item], rng: np.random.Generator) -> Item:
-    """One of the least-drawn items, at random."""
+    """Return one of the least-drawn items, at random."""
     counts = [use[item] for item in items]
     least = min(counts)
     places = [place for place, count in enumerate(counts) if count == least]
@@ -305,43 +308,43 @@ PAUSES = (0.15, 0.45)
 
 KNOTS = 8
 LOWEST, HIGHEST = 60.0, 8_000.0
-"""Knots of the random filter, evenly on the logarithm of frequency, in Hz."""
+"""Knots of the random filter, evenly spaced on the logarithm of frequency; lowest and highest in Hz."""
 
 PLACED_COLUMNS = (
-    DataColumn("eq_db", NUMBER, "standard deviation of the filters at their knots"),
+    DataColumn("eq_db", NUMBER, "standard deviation of the filters at their knots, in dB"),
     DataColumn("domain", TEXT, "domain of the recordings"),
 )
-"""The last columns of rows of placed sounds."""
+"""The last columns of rows with placed sounds."""
 
 SILENT = 1e-4
-"""Root mean square of an excerpt, -80 dB; softer ones are the rounding of their file."""
+"""Root mean square of an excerpt, -80 dB; softer ones consist of their file's rounding."""
 
 _NEAR = 0.99
-"""Share of the loudest part's energy from which another part counts as loud. The first such part is taken: of the
-periods of a tone, which are equal but for rounding, it is the same on every machine."""
+"""Share of the loudest part's energy above which another part counts as loud. The first such part is used: the periods
+of a tone are equal except for rounding, so this choice is the same on every machine."""
 
 _TAIL = 0.1
 """Seconds of silence appended while a clip is filtered, so that its end does not wrap around to its beginning."""
 
 
 class PlacedSpec(SoundsSpec):
-    """The common part of specs of clips in which every source lasts the whole clip."""
+    """Settings that clips have in common in which every source lasts the whole clip."""
 
     eq_db: float = Field(
         4.0,
         ge=0,
         le=20,
-        description="Standard deviation, in dB, of the random smooth filter that each source passes, at its knots.",
+        description="Standard deviation in dB, at its knots, of the random smooth filter for each source.",
     )
 
     @property
     def placing(self) -> Mapping[str, Any]:
-        """The values of the card's template ``placing.md``."""
+        """Return the values of the card's template ``placing.md``."""
         return {"pauses": PAUSES, "knots": KNOTS, "lowest": LOWEST, "highest": HIGHEST}
 
     @property
     def of_row(self) -> Mapping[str, Any]:
-        """A row's values of `PLACED_COLUMNS`."""
+        """Return a row's values of `PLACED_COLUMNS`."""
         return {"eq_db": self.eq_db, "domain": self.domain_name}
 
 
@@ -349,24 +352,24 @@ class PlacedSounds(SoundPool):
     """Sounds that have a class, as sources of the clips of a spec.
 
     Attributes:
-        spec: of the clips.
+        spec: settings of the clips.
     """
 
     def __init__(self, spec: PlacedSpec, sounds: Sounds) -> None:
-        """Sort the sounds; nothing is read."""
+        """Sort the sounds without reading any."""
         super().__init__(sounds)
         self.spec = spec
 
     def placed(self, number: int, stream: int, *place: int) -> Signal:
-        """A sound as a source over a clip, float64 [samples], at a level of 1.
+        """Return a sound as a source that lasts a clip, float64 [samples], at a level of 1.
 
         Args:
-            number: of the sound.
-            stream: of random numbers; see `random_generator`.
-            place: of the source, which has random numbers of its own.
+            number: index of the sound.
+            stream: random stream; see `random_generator`.
+            place: identifies the source, which has its own random numbers.
 
         Raises:
-            DatasetError: it is silent.
+            DatasetError: the sound is silent.
         """
         spec = self.spec
         waveform, rate = self.sounds.waveform(number)
@@ -377,40 +380,39 @@ class PlacedSounds(SoundPool):
             raise DatasetError(f"{self.source}: recording {self.entries[number].id!r} {error}") from error
 
     def together(self, numbers: Sequence[int], stream: int, *place: int) -> Signal:
-        """Sounds together, at a level of 1: the n-th has the random numbers of `place` and n.
+        """Return several sounds together, at a level of 1; the n-th has the random numbers of `place` and n.
 
         Raises:
-            DatasetError: one is silent, or they cancel each other.
+            DatasetError: a sound is silent, or they cancel each other.
         """
         clip = np.sum([self.placed(number, stream, *place, n) for n, number in enumerate(numbers)], axis=0)
         loudness = root_mean_square(clip)
         if not loudness > SILENT:
-            raise DatasetError(f"{self.source}: {', '.join(self.ids(numbers))} cancel each other: leave one out")
+            raise DatasetError(f"{self.source}: {', '.join(self.ids(numbers))} cancel each other; leave one out")
         return np.asarray(clip / loudness, np.float64)
 
 
 def place_recording(
     waveform: Signal, rate: int, length: int, sample_rate: int, eq_db: float, rng: np.random.Generator
 ) -> Signal:
-    """A recording as a source of a clip: a window, a random smooth filter, one gain to a level of 1, a random polarity.
+    """Return a recording as a source of a clip: a window, a random smooth filter, a level of 1, a random polarity.
 
-    Polarity is inaudible. A random one puts a linear encoder, which tells two instances of a class apart by their
-    samples alone, at chance: any common part of two waveforms, such as an offset of FM tones, is of either sign equally
-    often.
+    Polarity is inaudible. Random polarity puts a linear encoder that distinguishes two instances of a class by their
+    samples at chance: any common part of two waveforms, e.g. the offset of FM tones, has either sign equally often.
 
     Args:
         waveform: float64 [samples].
-        rate: of the recording, in Hz.
+        rate: sample rate of the recording in Hz.
         length: samples of the clip.
-        sample_rate: of the clip, in Hz.
+        sample_rate: sample rate of the clip in Hz.
         eq_db: standard deviation of the filter's gain at a knot, in decibels.
-        rng: draws pause, phase, filter and polarity: the same count of numbers for every recording.
+        rng: draws pause, phase, filter and polarity: the same number of values for every recording.
 
     Returns:
-        float64 [length], whose root mean square is 1.
+        float64 [length] with a root mean square of 1.
 
     Raises:
-        DatasetError: the recording is silent where it is loudest; the message ends a sentence that begins with its
+        DatasetError: the recording is silent even at its loudest; the message completes a sentence that begins with its
             name.
     """
     pause, phase = float(rng.uniform(*PAUSES)), float(rng.random())
@@ -420,20 +422,20 @@ def place_recording(
     loudness = root_mean_square(clip)
     if not loudness > SILENT:
         heard = f"{-20 * math.log10(loudness):.0f} dB below full scale" if loudness > 0 else "no sound at all"
-        raise DatasetError(f"is silent where it is loudest ({heard}): leave it out")
+        raise DatasetError(f"is silent even at its loudest ({heard}); leave it out")
     clip = equalise(clip, sample_rate, gains)
     return clip * (polarity / root_mean_square(clip))
 
 
 def lay_out(waveform: Signal, length: int, pause: int, phase: float) -> Signal:
-    """A window of a recording that is repeated without end.
+    """Return a window of a recording that is repeated without end.
 
     Args:
-        waveform: float64 [samples], at the rate of the clip.
+        waveform: float64 [samples], at the clip's rate.
         length: samples of the window.
         pause: samples of silence between two repetitions.
-        phase: place of the window among the usable ones, from 0 to 1: all of a period where a period is no longer than
-            a window, else those that contain the whole loudest part, which is at most half a window long.
+        phase: position of the window among the possible ones, from 0 to 1. If a period is no longer than a window, all
+            are possible; otherwise those that contain the whole loudest part, which is at most half a window long.
 
     Returns:
         float64 [length].
@@ -452,13 +454,13 @@ def lay_out(waveform: Signal, length: int, pause: int, phase: float) -> Signal:
 
 
 def equalise(clip: Signal, sample_rate: int, gains: Signal) -> Signal:
-    """A clip after a zero-phase filter whose gain in decibels runs smoothly through knots.
+    """Return a clip after a zero-phase filter whose gain in decibels runs smoothly through knots.
 
     Args:
         clip: float64 [samples].
         sample_rate: Hz.
-        gains: decibels at frequencies that are evenly spaced from `LOWEST` to `HIGHEST` on a logarithmic scale;
-            between them half a cosine, beyond them the last.
+        gains: decibels at frequencies that are evenly spaced from `LOWEST` to `HIGHEST` on a logarithmic scale; between
+            them half a cosine, beyond them the last value.
     """
     if not gains.any():
         return clip
@@ -474,9 +476,9 @@ def equalise(clip: Signal, sample_rate: int, gains: Signal) -> Signal:
 
 
 def whole_clip(samples: Signal, length: int) -> Pcm16:
-    """Unchanged samples in 16 bits: the middle of more than `length`; scaled down where they would pass full scale."""
+    """Return samples in 16 bits: the middle if longer than `length`; scaled down only if they exceed full scale."""
     if len(samples) > length:
         samples = middle_of(samples, length)
     peak = max(1.0, float(np.abs(samples).max()))
-    # Signal that were 16-bit before stay the same.
+    # Samples that were 16-bit before do not change.
     return np.clip(np.rint(samples / peak * 2**15), -(2**15), 2**15 - 1).astype(np.int16)

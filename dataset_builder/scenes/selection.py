@@ -1,9 +1,9 @@
 """Candidates, their diversity, and the selection of a balanced subset (arXiv 2603.13685, sections 4.1 and 4.2).
 
 Candidates are drawn as codes of sources. The selection is Entrofy (Huppenkothen et al., 2020, "Entrofy your cohort"):
-choose k candidates so that in every attribute the bins are filled near their targets, by greedy maximisation of
-Σ w min(target, count)^0.5. All candidates with the same bins are interchangeable, so the greedy step looks at one group
-a bin signature instead of at every candidate.
+choose k candidates so that the bins of every attribute are filled close to their targets, by greedy maximisation of
+Σ w min(target, count)^0.5. All candidates with the same bins are interchangeable, so the greedy step examines one group
+per combination of bins rather than every candidate.
 """
 
 from __future__ import annotations
@@ -26,26 +26,26 @@ values that are nearly the same share a bin."""
 
 
 def count_scenes(num_classes: int, max_sources: int) -> int:
-    """Number of different scenes of 1 to ``max_sources`` of the K^4 sources: Σ C(K^4, n)."""
+    """Return the number of different scenes of 1 to ``max_sources`` of the K^4 sources: Σ C(K^4, n)."""
     return sum(math.comb(num_classes ** len(ATTRIBUTES), n) for n in range(1, max_sources + 1))
 
 
 def sample_scenes(rng: np.random.Generator, count: int, num_classes: int, max_sources: int) -> Codes:
     """Draw ``count`` different candidate scenes (paper, section 4.1).
 
-    The number of sources is uniform on 1..max_sources, a source uniform on the K^4; a scene with a repeated
-    source and a scene that was drawn before are drawn again. There are only K^4 scenes of one source (4,096
-    for K = 8), so a pool of 150,000 exhausts them: practically all are in it (2.7 % of the pool), and what they
-    leave of their quarter goes to the other sizes in equal parts (32.4 % each).
+    The number of sources is uniform on 1..max_sources, and each source uniform on the K^4. Scenes with a repeated
+    source and scenes that were drawn before are drawn again. There are only K^4 scenes with one source (4,096 for K =
+    8), so a pool of 150,000 exhausts them: practically all are in it (2.7 % of the pool), and the rest of their quarter
+    goes to the other sizes in equal parts (32.4 % each).
 
     Returns int32 codes [count, max_sources], rows in increasing order padded with EMPTY.
-    Raises InputError where fewer than twice ``count`` scenes exist.
+    Raises InputError if fewer than twice ``count`` scenes exist.
     """
     available = count_scenes(num_classes, max_sources)
     if 2 * count > available:
         raise InputError(
-            f"{count:,} candidate scenes were asked for, but K = {num_classes} classes and up to {max_sources} "
-            f"sources make {available:,} scenes; a pool may hold at most half of them"
+            f"{count:,} candidate scenes were requested, but K = {num_classes} classes and up to {max_sources} "
+            f"sources give {available:,} scenes; a pool may contain at most half of them"
         )
 
     def draw(n: int) -> Codes:
@@ -64,13 +64,13 @@ def sample_quadruples(rng: np.random.Generator, count: int, num_classes: int, ma
     (C, A, T) compare the same two steps and count as the same.
 
     Returns int32 codes [count, 3, max_sources - 1], the sets A, C, T in this order.
-    Raises InputError where the pool could not plausibly be filled.
+    Raises InputError if the pool could not plausibly be filled.
     """
     available = count_scenes(num_classes, max_sources) ** 2
     if 100 * count > available:
         raise InputError(
-            f"{count:,} candidate quadruples were asked for, but K = {num_classes} classes and up to "
-            f"{max_sources} sources make about {available:,}; a pool may hold at most a hundredth of them"
+            f"{count:,} candidate quadruples were requested, but K = {num_classes} classes and up to "
+            f"{max_sources} sources give about {available:,}; a pool may contain at most a hundredth of them"
         )
     width = max_sources - 1
 
@@ -89,7 +89,7 @@ def sample_quadruples(rng: np.random.Generator, count: int, num_classes: int, ma
         return sets.reshape(n, 3 * width)
 
     candidates = _distinct(draw, count).reshape(count, 3, width)
-    # The order of A and C was fixed only to recognise repeats: give it back its chance.
+    # The order of A and C was fixed only to recognise repeats: make it random again.
     swap = rng.random(count) < 0.5
     candidates[swap] = candidates[swap][:, [1, 0, 2]]
     return candidates
@@ -112,14 +112,14 @@ def _share(x: Codes, y: Codes) -> NDArray[np.bool_]:
 
 
 def _lexicographically_after(x: Codes, y: Codes) -> NDArray[np.bool_]:
-    """Whether row x comes after row y in lexicographic order."""
+    """Return whether row x comes after row y in lexicographic order."""
     first = (x != y).argmax(axis=1)
     rows = np.arange(len(x))
     return np.asarray(x[rows, first] > y[rows, first])
 
 
 def _distinct(draw: Callable[[int], Codes], count: int) -> Codes:
-    """The first ``count`` different rows of repeated draws; rows that start with EMPTY are refused draws."""
+    """Return the first ``count`` different rows of repeated draws; rows that begin with EMPTY are discarded draws."""
     rows = draw(count)
     while True:
         rows = rows[rows[:, 0] != EMPTY]
@@ -131,17 +131,18 @@ def _distinct(draw: Callable[[int], Codes], count: int) -> Codes:
 
 
 def attribute_classes(codes: Codes, num_classes: int) -> NDArray[np.int32]:
-    """Class of every attribute of every source: codes [..., width] -> [..., width, 4], EMPTY where there is none."""
+    """Return the class of every attribute of every source: codes [..., width] -> [..., width, 4], EMPTY for no "
+    "source."""
     radix = num_classes ** np.arange(len(ATTRIBUTES) - 1, -1, -1)
     classes = codes[..., None] // radix % num_classes
     return np.where(codes[..., None] == EMPTY, EMPTY, classes).astype(np.int32)
 
 
 def scene_entropy(codes: Codes, num_classes: int) -> NDArray[np.float64]:
-    """Normalised entropy of the classes of each attribute in each scene (paper, section 4.2).
+    """Return the normalised entropy of the classes of each attribute in each scene (paper, section 4.2).
 
-    H = -Σ_k p_k log p_k / log K, where p_k is the share of the scene's sources that have class k: 0 where all
-    sources agree, log n / log K where n sources all differ.
+    H = -Σ_k p_k log p_k / log K, where p_k is the share of the scene's sources that have class k: 0 if all sources
+    agree, log n / log K if n sources all differ.
 
     Args:
         codes: [scenes, width] source codes, padded with EMPTY.
@@ -161,13 +162,13 @@ def scene_entropy(codes: Codes, num_classes: int) -> NDArray[np.float64]:
 
 
 def quadruple_entropy(codes: Codes, num_classes: int) -> NDArray[np.float64]:
-    """H(A) + H(C) + H(T) of each attribute: codes [quadruples, 3, width] -> float64 [quadruples, 4] (section 4.2)."""
+    """Return H(A) + H(C) + H(T) of each attribute: codes [quadruples, 3, width] -> [quadruples, 4] (section 4.2)."""
     count, parts, width = codes.shape
     return np.asarray(scene_entropy(codes.reshape(-1, width), num_classes).reshape(count, parts, -1).sum(axis=1))
 
 
 def entropy_bins(entropy: NDArray[np.float64]) -> NDArray[np.int64]:
-    """Bin of each entropy, NUM_BINS of equal width from 0 to the largest that occurs: [n, 4] -> [n, 4]."""
+    """Return the bin of each entropy: NUM_BINS of equal width from 0 to the largest value; [n, 4] -> [n, 4]."""
     top = entropy.max()
     if top == 0:
         return np.zeros(entropy.shape, np.int64)
@@ -175,18 +176,18 @@ def entropy_bins(entropy: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def objective(bins: NDArray[np.int64], targets: Sequence[NDArray[np.int64]]) -> float:
-    """Entrofy's objective of a chosen subset: Σ over attributes and bins of min(target, count)^0.5, weights 1.
+    """Return Entrofy's objective for a subset: Σ over attributes and bins of min(target, count)^0.5, weights 1.
 
     Args:
         bins: [chosen, attributes] bin of each chosen candidate.
-        targets: for each attribute the wanted count of each bin.
+        targets: the wanted count of each bin, for each attribute.
     """
     counts = [np.bincount(column, minlength=len(target)) for column, target in zip(bins.T, targets, strict=True)]
     return float(sum(np.sqrt(np.minimum(t, c)).sum() for t, c in zip(targets, counts, strict=True)))
 
 
 def uniform_targets(bins: NDArray[np.int64], count: int) -> list[NDArray[np.int64]]:
-    """Wanted counts for ``count`` choices: the same in every bin that any candidate falls in, 0 in the others."""
+    """Return wanted counts for ``count`` choices: equal in every bin that any candidate is in, 0 in the others."""
     targets = []
     for column in bins.T:
         occupied = np.bincount(column) > 0
@@ -197,10 +198,10 @@ def uniform_targets(bins: NDArray[np.int64], count: int) -> list[NDArray[np.int6
 def select_balanced(bins: NDArray[np.int64], count: int, rng: np.random.Generator) -> NDArray[np.int64]:
     """Choose ``count`` candidates with near-uniform bins in every attribute by Entrofy's greedy, group by group.
 
-    Each step adds one candidate of the group with the largest gain in the objective; among groups that tie, the one
-    that comes first in an order drawn by ``rng``. Then, as long as that raises the objective, one choice is exchanged
-    for one of another group: Entrofy takes the best of 15 random runs instead. Which members of a group are chosen is
-    drawn by ``rng``.
+    Each step adds one candidate from the group with the largest gain in the objective; among ties, the group that comes
+    first in an order drawn by ``rng``. Then, as long as that raises the objective, one choice is exchanged for a choice
+    from another group; Entrofy instead takes the best of 15 random runs. Which members of a group are chosen is drawn
+    by ``rng``.
 
     Args:
         bins: [candidates, attributes] bin of each candidate.
@@ -211,10 +212,10 @@ def select_balanced(bins: NDArray[np.int64], count: int, rng: np.random.Generato
         int64 [count] indices into the candidates, in increasing order.
 
     Raises:
-        InputError: more choices than candidates, or none.
+        InputError: more choices than candidates were requested, or none.
     """
     if not 1 <= count <= len(bins):
-        raise InputError(f"{count} of {len(bins)} candidates cannot be chosen; choose 1 to {len(bins)}")
+        raise InputError(f"{count} of {len(bins)} candidates cannot be chosen; choose from 1 to {len(bins)}")
     signatures, group_of = np.unique(bins, axis=0, return_inverse=True)
     group_of = group_of.reshape(-1)
     sizes = np.bincount(group_of)
@@ -237,7 +238,7 @@ def select_balanced(bins: NDArray[np.int64], count: int, rng: np.random.Generato
 def _greedy(
     cells: NDArray[np.intp], sizes: NDArray[np.int64], targets: Sequence[NDArray[np.int64]], count: int
 ) -> NDArray[np.int64]:
-    """Counts by group of the greedy choices; ``cells`` [groups, attributes] index the joined targets."""
+    """Return the number of greedy choices in each group; ``cells`` [groups, attributes] index the joined targets."""
     target = np.concatenate(targets)
     filled = np.zeros(len(target), np.int64)
     gain = np.where(target > 0, 1.0, 0.0)
@@ -259,7 +260,8 @@ def _greedy(
 def _exchange(
     cells: NDArray[np.intp], sizes: NDArray[np.int64], target: NDArray[np.int64], taken: NDArray[np.int64]
 ) -> NDArray[np.int64]:
-    """Exchange single choices between groups while that raises the objective; returns how many of each group."""
+    """Exchange single choices between groups while this raises the objective; return the number chosen in each "
+    "group."""
     taken = taken.copy()
     filled = np.bincount(cells.ravel(), np.repeat(taken, cells.shape[1]), minlength=len(target)).astype(np.int64)
     same = cells[:, None, :] == cells[None, :, :]
@@ -269,7 +271,7 @@ def _exchange(
 
     while True:
         gain, loss = value(filled + 1) - value(filled), value(filled) - value(filled - 1)
-        # [from, to]: an attribute in which both groups have the same bin keeps its count.
+        # [from, to]: if both groups have the same bin in an attribute, its count does not change.
         change = np.where(same, 0.0, gain[cells][None, :, :] - loss[cells][:, None, :]).sum(axis=2)
         change[taken == 0] = -np.inf
         change[:, taken == sizes] = -np.inf
@@ -285,8 +287,8 @@ def _exchange(
 def split_balanced(bins: NDArray[np.int64], sizes: Sequence[int], rng: np.random.Generator) -> list[NDArray[np.int64]]:
     """Divide rows into splits of the given sizes so that each split has the bins in the same proportions.
 
-    Rows are put in order of their bins and assigned along it at the splits' rates (systematic sampling), so any run of
-    equal bins is divided in proportion, to within one row.
+    Rows are sorted by their bins and assigned in this order at the splits' rates (systematic sampling), so that any run
+    of equal bins is divided proportionally, to within one row.
 
     Args:
         bins: [rows, attributes] bin of each row.
@@ -294,11 +296,11 @@ def split_balanced(bins: NDArray[np.int64], sizes: Sequence[int], rng: np.random
         rng: source of the order within equal bins.
 
     Returns:
-        for each split the int64 indices of its rows, in random order.
+        For each split, the int64 indices of its rows in random order.
     """
     total = len(bins)
     if sum(sizes) != total:
-        raise InputError(f"splits of {list(sizes)} rows do not add up to the {total} rows that there are")
+        raise InputError(f"splits of {list(sizes)} rows do not add up to the {total} rows")
     shuffled = rng.permutation(total)
     ordered = shuffled[np.lexsort(bins[shuffled].T[::-1])]
     # Row i belongs to the split whose quota lags furthest behind at i: the k-th row of a split of size s is due at

@@ -1,6 +1,6 @@
-"""Sounds in slots: equally long and equally loud events, one after the other, of tones or of a user's sounds.
+"""Sounds in slots: equally long and equally loud events, one after the other, from tones or a user's sounds.
 
-Clips that hold the same number of events therefore differ in nothing but which sounds there are and in which order.
+Clips with the same number of events therefore differ only in which sounds they have and in which order.
 """
 
 from __future__ import annotations
@@ -23,31 +23,31 @@ from .captioned import EVENT, EVENTS_MEANING
 from .mixing import Clip, Event, check_whole_steps
 from .pool import SoundPool, Use, evenly
 
-EVENTS_COLUMN = DataColumn("events", [[EVENT]], f"of each clip: {EVENTS_MEANING}")
-"""The column of the events of all clips of a row, see `SlotPool.heard`."""
+EVENTS_COLUMN = DataColumn("events", [[EVENT]], f"for each clip: {EVENTS_MEANING}")
+"""The column with the events of all clips of a row, see `SlotPool.heard`."""
 
 SUITING = MappingProxyType({"event": 0.6})
 """Defaults of recipes for a user's sounds: a word of two or three syllables lasts longer than a stroke."""
 
 MOST_LABELS = 8
-"""Labels of `SlotPool.some`: as many as there are tones."""
+"""Most labels of `SlotPool.some`: as many as there are tones."""
 
 
 class SlotSpec(ToneSpec):
-    """The common part of specs of clips of sounds in slots.
+    """Settings that all clips of sounds in slots have in common.
 
-    Its tones are all timbres at all pitches, at the fastest rate: an event has one stroke.
+    Tones are all timbres at all pitches, at the fastest rate; an event has one stroke.
 
     Raises:
-        InputError: see `ToneSpec`; or an event that is longer than the period of a tone.
+        InputError: see `ToneSpec`; or an event is longer than the period of a tone.
     """
 
     seed: int = Field(0, ge=0, le=2**63 - 1, description="Seed of every random choice.")
-    domain: str = Field("", description="Domain of the sounds in a word, for the rows.")
-    sample_rate: int = Field(16_000, ge=8_000, le=192_000, description="Hz of every clip.")
+    domain: str = Field("", description="Domain of the sounds in one word, for the rows.")
+    sample_rate: int = Field(16_000, ge=8_000, le=192_000, description="Sample rate of every clip in Hz.")
     event: float = Field(0.36, ge=0.1, le=10, description="Seconds of a sound; a longer one is cut.")
     gap: float = Field(0.12, ge=0, le=10, description="Seconds of silence between two sounds.")
-    sounds: SoundsField = Field(None, repr=False, description="Sounds in place of the tones.")
+    sounds: SoundsField = Field(None, repr=False, description="Sounds to use instead of tones.")
 
     @model_validator(mode="after")
     def _check_slots(self) -> Self:
@@ -59,43 +59,44 @@ class SlotSpec(ToneSpec):
         period = self.periods[-1] / self.sample_rate
         if self.event > period:
             raise InputError(
-                f"event is {self.event:g}, and a tone of the fastest rate is struck again after {period:.3f} s: make "
+                f"event is {self.event:g}, but a tone at the fastest rate repeats after {period:.3f} s. Make "
                 f"event at most {period:.2f}, or rate_range slower"
             )
         return self
 
     @property
     def tones(self) -> Sounds:
-        """Every timbre at every pitch, at the fastest rate and loudest."""
+        """Return every timbre at every pitch, at the fastest rate and the highest level."""
         last = (self.num_classes - 1,)
         return ToneSounds(self, rates=last, amplitudes=last)
 
     @property
     def event_samples(self) -> int:
-        """Samples of an event."""
+        """Return the number of samples of an event."""
         return round(self.event * self.sample_rate)
 
     @property
     def slot_samples(self) -> int:
-        """Samples from one event to the next."""
+        """Return the number of samples from one event to the next."""
         return self.event_samples + round(self.gap * self.sample_rate)
 
     def samples_of(self, slots: int) -> int:
-        """Samples of a clip of so many slots: from the first event to the end of the last."""
+        """Return the number of samples of a clip with `slots` slots, from the first event to the end of the last."""
         return (slots - 1) * self.slot_samples + self.event_samples
 
 
 class SlotPool(SoundPool):
-    """Sounds whose labels can be told apart in words; see `SoundPool`."""
+    """Sounds whose labels differ in words; see `SoundPool`."""
 
     def draw_names(
         self, count: int, use: Use, rng: np.random.Generator, without: Sequence[str] = ()
     ) -> tuple[str, ...]:
-        """So many labels, least-drawn first, none of which has all words of another or of an excluded one, as ``dog
-        barking`` has of ``dog``; `use` counts them.
+        """Draw `count` labels, least-drawn first; `use` counts them.
+
+        No label has all words of another or of an excluded one, as ``dog barking`` has of ``dog``.
 
         Raises:
-            DatasetError: there are fewer.
+            DatasetError: there are too few.
         """
         taken, drawn = list(without), list[str]()
         for label in evenly(self.labels, use.labels, rng):
@@ -103,19 +104,19 @@ class SlotPool(SoundPool):
                 taken.append(label)
                 drawn.append(label)
         if len(drawn) < count:
-            beside = f" beside {listed(list(without))}" if without else ""
+            beside = f" in addition to {listed(list(without))}" if without else ""
             raise DatasetError(
-                f"{self.source} has {counted(len(self.labels), 'label')}; {count}{beside} are needed, none of which "
-                "has all words of another"
+                f"{self.source} has {counted(len(self.labels), 'label')}; {count}{beside} are needed; none may have "
+                "all words of another"
             )
         use.labels.update(drawn)
         return tuple(drawn)
 
     def some(self, least: int, use: Use, rng: np.random.Generator) -> Self:
-        """The sounds of at most `MOST_LABELS` labels, least-drawn first, for what has to meet each label often.
+        """Return the sounds of at most `MOST_LABELS` labels, least-drawn first, if each label must be seen often.
 
         Raises:
-            DatasetError: there are fewer than `least`.
+            DatasetError: there are fewer than `least` labels.
         """
         for count in range(MOST_LABELS, least, -1):
             try:
@@ -128,17 +129,17 @@ class SlotPool(SoundPool):
         return self.of_labels(names)
 
     def of_labels(self, labels: Collection[str]) -> Self:
-        """The sounds of some of its labels."""
+        """Return the sounds of some of its labels."""
         some = copy(self)
         some.by_label = {label: numbers for label, numbers in self.by_label.items() if label in labels}
         return some
 
     def said(self, number: int) -> str:
-        """The label of a sound as it is spoken."""
+        """Return the label of a sound as it is spoken."""
         return spoken(self.entries[number].label)
 
     def heard(self, clip: Clip, sample_rate: int) -> list[Row]:
-        """The events of a clip in the order of their onsets, as rows of `EVENT`."""
+        """Return the events of a clip in the order of their onsets, as rows of `EVENT`."""
         return [
             {
                 "label": self.said(event.entry),
@@ -153,12 +154,12 @@ class SlotPool(SoundPool):
 
 
 def _is_within(label: str, other: str) -> bool:
-    """Whether one of two labels has all words of the other."""
+    """Return whether one of two labels has all words of the other."""
     words, more = set(spoken(label).split()), set(spoken(other).split())
     return words <= more or more <= words
 
 
 def in_slots(entries: Sequence[int], spec: SlotSpec, first: int = 0) -> tuple[Event, ...]:
-    """One event after the other, from the slot of a number on."""
+    """Return one event after another, beginning with slot number `first`."""
     length, step = spec.event_samples, spec.slot_samples
     return tuple(Event(entry, step * slot, step * slot + length) for slot, entry in enumerate(entries, first))

@@ -1,9 +1,8 @@
 """Sources of scenes (arXiv 2603.13685, section 3.1), their tones, stars of scenes, and their columns in rows.
 
-A source is one class of each attribute. For arithmetic on many candidates it has a *code*, the mixed-radix
-number ``((timbre * K + pitch) * K + rate) * K + amplitude``; a set of sources is a row of codes in increasing
-order, padded with ``EMPTY`` at its end. The clips of a star differ from its base in one factor of one
-source.
+A source has one class of each attribute. For computing with many candidates it has a *code*, the mixed-radix number
+``((timbre * K + pitch) * K + rate) * K + amplitude``; a set of sources is a row of codes in increasing order, padded
+with ``EMPTY`` at its end. The clips of a star differ from its base in one factor of one source.
 """
 
 from __future__ import annotations
@@ -48,11 +47,11 @@ class Source:
         for attribute in fields(self):
             value = getattr(self, attribute.name)
             if value < 0:
-                raise InputError(f"{attribute.name} is {value}; a class is an integer from 0 to K-1")
+                raise InputError(f"{attribute.name} is {value}; it must be an integer from 0 to K-1")
 
     @classmethod
     def from_code(cls, code: int, num_classes: int) -> Source:
-        """The source whose code is ``code`` when each attribute has ``num_classes`` classes."""
+        """Return the source whose code is ``code`` if each attribute has ``num_classes`` classes."""
         if not 0 <= code < num_classes ** len(ATTRIBUTES):
             raise InputError(f"code is {code}; with K = {num_classes} codes run from 0 to K^4-1")
         digits = []
@@ -62,9 +61,9 @@ class Source:
         return cls(*digits[::-1])
 
     def code(self, num_classes: int) -> int:
-        """The source's code when each attribute has ``num_classes`` classes."""
+        """Return the source's code if each attribute has ``num_classes`` classes."""
         code = 0
-        # `astuple` would take longer than the rest: drawing items computes the codes of many sources.
+        # `astuple` would take longer than the rest; drawing items computes the codes of many sources.
         for digit in (self.timbre, self.pitch, self.rate, self.amplitude):
             if digit >= num_classes:
                 raise InputError(f"{self} has a class of {num_classes} or more; classes run from 0 to K-1")
@@ -79,10 +78,10 @@ Onset = Literal["random", "locked"]
 
 
 class SceneSpec(ToneSpec):
-    """Everything that decides how scenes sound. Defaults are the paper's (arXiv 2603.13685) where it gives a value.
+    """Everything that determines how scenes sound. Defaults are the paper's (arXiv 2603.13685) if it gives a value.
 
     Raises:
-        InputError: a value out of its range, or K classes that are not distinct.
+        InputError: a value is out of range, or K classes are not distinct.
     """
 
     seed: int = Field(0, ge=0, le=2**63 - 1, description="Seed of every random choice.")
@@ -91,8 +90,8 @@ class SceneSpec(ToneSpec):
     onset: Onset = Field(
         "random",
         description=(
-            "`random`, each source starts at a random time within its period; `locked`, all start at 0, the paper's "
-            "literal text, which makes the waveform a function of the metadata."
+            "`random`: each source starts at a random time within its period; `locked`: all start at 0, as the paper "
+            "literally says, which makes the waveform a function of the metadata."
         ),
     )
 
@@ -107,12 +106,12 @@ class SceneSpec(ToneSpec):
 
     @property
     def num_samples(self) -> int:
-        """Samples of a clip."""
+        """Return the number of samples of a clip."""
         return round(self.duration * self.sample_rate)
 
     @cached_property
     def gains(self) -> tuple[float, ...]:
-        """Linear gain of each class of amplitude."""
+        """Return the linear gain of each amplitude class."""
         return tuple(float(10 ** (decibel / 20)) for decibel in self.decibels)
 
 
@@ -122,48 +121,49 @@ SOURCES = [dict.fromkeys(LABELS, TEXT)]
 """Kind of a column with the labels of a set of sources."""
 
 SOURCE_LABELS = ", ".join(f"`{label}`" for label in LABELS)
-"""The labels of each source of such a column, for cards."""
+"""The labels of each source in a `SOURCES` column, for cards."""
 
 METADATA = DataColumn("metadata", SOURCES, f"the sources, each with {SOURCE_LABELS}", least=1)
 """The column of a scene."""
 
 ENTROPY = dict.fromkeys(ATTRIBUTES, NUMBER)
-"""Kind of a column with a number of each attribute."""
+"""Kind of a column with one number per attribute."""
 
 LEVELS, VALUES = dict.fromkeys(ATTRIBUTES, WHOLE), dict.fromkeys(VALUED, NUMBER)
 """Kinds of the columns ``levels`` and ``values`` of a source."""
 
 
 def random_generator(seed: int, stream: int, *place: int) -> np.random.Generator:
-    """The random numbers of one use of a seed: a change to one use leaves the others alone.
+    """Return the random generator of one use of a seed, independent of all other uses.
 
     Args:
-        seed: of the spec.
-        stream: number of the use; no two recipes have one in common.
-        place: of an item that has random numbers of its own within the use; whole numbers from 0.
+        seed: seed of the spec.
+        stream: number of the use; no two recipes share one.
+        place: identifies an item that has its own random numbers within the use; whole numbers from 0.
     """
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence([seed, stream], spawn_key=place)))
 
 
 def dealt(options: Sequence[Any], number: int, seed: int, stream: int, *place: int) -> Any:
-    """The option of an item, in turn: all options come once before one comes again, each time in a newly drawn order.
+    """Return the option of an item, in turn: all options are used once before one is repeated, each time in a new
+    order.
 
     Args:
         options: to choose from.
-        number: of the item, from 0.
-        seed, stream, place: of the random numbers, as of `random_generator`.
+        number: number of the item, from 0.
+        seed, stream, place: as for `random_generator`.
     """
     turn, position = divmod(number, len(options))
     return options[int(random_generator(seed, stream, *place, turn).permutation(len(options))[position])]
 
 
 def sources_of(codes: Codes, spec: SceneSpec) -> tuple[Source, ...]:
-    """The sources of a padded row of codes, int32 [width]."""
+    """Return the sources of a padded row of codes, int32 [width]."""
     return tuple(Source.from_code(int(code), spec.num_classes) for code in codes if code != EMPTY)
 
 
 def draw_onsets(sources: Sequence[Source], spec: SceneSpec, rng: np.random.Generator) -> tuple[int, ...]:
-    """Samples before each source's first tone, uniform within its period; 0 where onsets are locked."""
+    """Draw the samples before each source's first tone, uniform within its period; 0 if onsets are locked."""
     draws = rng.random(len(sources))
     if spec.onset == "locked":
         return (0,) * len(sources)
@@ -171,7 +171,7 @@ def draw_onsets(sources: Sequence[Source], spec: SceneSpec, rng: np.random.Gener
 
 
 def labels_of(sources: Sequence[Source], spec: SceneSpec) -> list[dict[str, str]]:
-    """The column ``metadata`` of a set of sources: a label of each attribute of each source."""
+    """Return the column ``metadata`` of a set of sources: the label of each attribute of each source."""
     return [
         {f"{attribute}_label": spec.labels[attribute][getattr(source, attribute)] for attribute in ATTRIBUTES}
         for source in sources
@@ -179,17 +179,17 @@ def labels_of(sources: Sequence[Source], spec: SceneSpec) -> list[dict[str, str]
 
 
 def gains_of(sources: Sequence[Source], spec: SceneSpec) -> list[float]:
-    """The column ``gains`` of a set of sources: the linear gain of each, before the gain of the whole clip."""
+    """Return the column ``gains`` of a set of sources: the linear gain of each, before the gain of the whole clip."""
     return [spec.gains[source.amplitude] for source in sources]
 
 
 def levels_of(source: Source) -> dict[str, int]:
-    """The column ``levels`` of a source: its class of each attribute."""
+    """Return the column ``levels`` of a source: its class of each attribute."""
     return {attribute: getattr(source, attribute) for attribute in ATTRIBUTES}
 
 
 def values_of(source: Source, spec: SceneSpec) -> dict[str, float]:
-    """The column ``values`` of a source: the numbers of its classes of the attributes in `VALUED`."""
+    """Return the column ``values`` of a source: the numbers of its classes of the attributes in `VALUED`."""
     return {
         "pitch": float(spec.pitches[source.pitch]),
         "rate": spec.rates[source.rate],
@@ -218,14 +218,14 @@ class ToneBank:
     """All K^3 tones of a spec, and how clips are mixed from them.
 
     Attributes:
-        spec: of the scenes.
+        spec: settings of the scenes.
     """
 
     spec: SceneSpec
 
     @cached_property
     def tones(self) -> Tones:
-        """Rendered on first use, on all cores; banks of equal sound share them while they are in use.
+        """Return the tones, rendered on first use on all cores; banks with equal sound share them while in use.
 
         Raises:
             DatasetError: a voice makes no sound at one of the notes.
@@ -243,7 +243,7 @@ class ToneBank:
         return tones
 
     def mix(self, sources: Sequence[Source], onsets: Sequence[int]) -> Waveform:
-        """The sum of sources, float32 [num_samples], before any common gain."""
+        """Return the sum of sources, float32 [num_samples], before any common gain."""
         clip = np.zeros(self.spec.num_samples, np.float32)
         for source, onset in zip(sources, onsets, strict=True):
             tone = self.tones[source.timbre, source.pitch, source.rate]
@@ -261,17 +261,17 @@ class ToneBank:
         *,
         shared_gain: bool = True,
     ) -> list[Pcm16]:
-        """Clips that are sums of layers, int16 [num_samples] each.
+        """Return clips that are sums of layers, int16 [num_samples] each.
 
-        All have one gain, and each layer is rounded to 16 bits before it is added: so two clips with a common layer
-        differ by the samples of the others alone. (Rounding sums instead costs an encoder that keeps little of
-        the common layer's energy up to 0.003 in the mean similarity of steps.)
+        All have one gain, and each layer is rounded to 16 bits before it is added, so that two clips with a common
+        layer differ by the samples of the other layers only. (Rounding sums instead costs an encoder that keeps little
+        of the common layer's energy up to 0.003 in the mean similarity of steps.)
 
         Args:
-            layers: sources and their onsets, of each.
-            scenes: numbers of the layers of each clip.
-            gain: of all; by default 1 / max(1, largest peak of a clip).
-            shared_gain: otherwise each clip has such a gain of its own, and its sum is rounded.
+            layers: sources and their onsets, for each layer.
+            scenes: indices of the layers of each clip.
+            gain: gain of all clips; by default 1 / max(1, largest peak of a clip).
+            shared_gain: otherwise each clip has its own default gain, and its sum is rounded.
         """
         mixed = [self.mix(*layer) for layer in layers]
         if gain is None:
@@ -285,7 +285,7 @@ class ToneBank:
 
 
 def peak(clip: Waveform) -> float:
-    """The largest magnitude of a clip."""
+    """Return the largest magnitude of a clip."""
     return max(float(clip.max()), -float(clip.min()))
 
 
@@ -297,10 +297,10 @@ def _quantise(clip: Waveform, gain: float) -> Pcm16:
 STAR, CROSSED = KINDS = ("star", "crossed")
 
 ONSET = "onset"
-"""The factor of the clip whose onsets were redrawn."""
+"""The factor of the clip with redrawn onsets."""
 
 _TARGETS, _STARS, _CROSSED = 7, 8, 9
-"""The random streams."""
+"""Random streams."""
 
 
 @dataclass(frozen=True)
@@ -308,10 +308,10 @@ class FactorClip:
     """A drawn clip.
 
     Attributes:
-        id: of its row, after the name of the recipe.
+        id: id of its row, after the name of the recipe.
         block: name of its star; empty for a crossed clip.
         factor: the factor that differs from the star's base: an attribute of the target, or `ONSET`; empty for the
-            base itself.
+            base.
         sources: the target and its background.
         shares: onset of each source as a share of its period, in [0, 1).
     """
@@ -323,16 +323,16 @@ class FactorClip:
     shares: tuple[float, ...]
 
     def onsets(self, spec: SceneSpec) -> tuple[int, ...]:
-        """First sample of each source."""
+        """Return the first sample of each source."""
         return tuple(
             int(share * spec.periods[source.rate]) for share, source in zip(self.shares, self.sources, strict=True)
         )
 
 
 def draw_stars(spec: SceneSpec, stars: int) -> Iterator[FactorClip]:
-    """The clips of all stars: the base, every other class of each factor of the target, onsets redrawn.
+    """Yield the clips of all stars: the base, every other class of each factor of the target, and redrawn onsets.
 
-    Targets differ from star to star. A star is the same in specs that differ in the number of stars alone.
+    Targets differ between stars. A star does not depend on the number of stars.
     """
     classes = spec.num_classes
     codes = random_generator(spec.seed, _TARGETS).permutation(classes ** len(ATTRIBUTES))
@@ -364,13 +364,14 @@ def draw_stars(spec: SceneSpec, stars: int) -> Iterator[FactorClip]:
 
 
 def spread(classes: int, count: int) -> tuple[int, ...]:
-    """`count` of the classes 0..classes-1, with both ends, as evenly spaced as possible; halves are rounded up."""
+    """Return `count` of the classes 0..classes-1, with both ends, as evenly spaced as possible; halves are "
+    "rounded up."""
     gaps = count - 1
     return tuple((2 * number * (classes - 1) + gaps) // (2 * gaps) for number in range(count))
 
 
 def draw_crossed(spec: SceneSpec, kept: Mapping[str, Sequence[int]]) -> Iterator[FactorClip]:
-    """Single sources of all combinations of the kept classes of each attribute.
+    """Yield single sources with all combinations of the kept classes of each attribute.
 
     The onset of a source does not depend on the other sources.
     """

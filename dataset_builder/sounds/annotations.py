@@ -1,8 +1,8 @@
 """Events of a recording: their labels and times, and intervals of them in whole steps.
 
-Intervals count in hundredths of a second: a label is active in the hundredths whose middle lies in one of its events.
-So they are whole numbers, merged, joined and cut exactly, and a frame-by-frame algorithm can arrive at the same
-result.
+Intervals are counted in hundredths of a second: a label is active in the hundredths whose middle is in one of its
+events. They are therefore whole numbers, merged, joined and cut exactly, and a frame-by-frame algorithm can reach the
+same result.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from typing import Literal
 from ..data import DatasetError
 
 LEAST_CONFIDENCE = 0.3
-"""A less certain event is absent."""
+"""An event with less confidence is absent."""
 
 
 THRESHOLD = 0.5
-"""An event at least this certain counts as present."""
+"""An event with at least this confidence counts as present."""
 
 
 SURE = 0.7
-"""A more certain event is present beyond doubt; from `LEAST_CONFIDENCE` to here its presence is uncertain."""
+"""An event with more confidence is present beyond doubt; from `LEAST_CONFIDENCE` to here, its presence is uncertain."""
 
 
 ROUNDING = 0.1
@@ -33,7 +33,7 @@ ROUNDING = 0.1
 
 
 class AnnotationError(DatasetError):
-    """Unusable labels: states file and line, the problem, and the rule."""
+    """Unusable labels; the message names file and line, the problem, and the rule."""
 
 
 @dataclass(frozen=True)
@@ -41,10 +41,10 @@ class LabelledEvent:
     """A labelled event.
 
     Attributes:
-        onset, offset: seconds from the beginning; onset < offset.
-        label: of the sound, as the labels spell it.
-        source: of the sound, where the labels distinguish sources of one label.
-        confidence: certainty, 0–1; None where the labels do not state it: certain.
+        onset, offset: seconds from the beginning of the recording; onset < offset.
+        label: label of the sound, as spelled in the labels.
+        source: source of the sound, if labels distinguish sources with the same label.
+        confidence: certainty, 0–1; None if the labels do not give it: certain.
     """
 
     onset: float
@@ -56,10 +56,10 @@ class LabelledEvent:
     def __post_init__(self) -> None:
         if not 0 <= self.onset < self.offset < math.inf:
             raise AnnotationError(
-                f"{self.label!r} lasts from {self.onset} to {self.offset} s; expected is 0 ≤ onset < offset"
+                f"{self.label!r} lasts from {self.onset} to {self.offset} s; 0 ≤ onset < offset must hold"
             )
         if self.confidence is not None and not 0 <= self.confidence <= 1:
-            raise AnnotationError(f"the confidence of {self.label!r} is {self.confidence}; expected is 0 to 1")
+            raise AnnotationError(f"the confidence of {self.label!r} is {self.confidence}; it must be from 0 to 1")
         if not self.label:
             raise AnnotationError(f"the event from {self.onset} to {self.offset} s has no label")
 
@@ -69,14 +69,14 @@ class Annotation:
     """A recording, or a part of one, and its events.
 
     Attributes:
-        recording: its name, without folder and ending.
+        recording: its name, without folder and suffix.
         duration: seconds.
-        events: by onset; of soft labels also the uncertain ones.
-        resolution: seconds, of the times in the labels; 0 where they are as exact as a listener.
-        source_name: of the data set or the format.
-        start: seconds of the recording at which this part begins.
-        group: of recordings that must be on one side of a split; the recording where it is empty.
-        negative: whether it stands only for the absence of overlap, see `audiotime_negatives`.
+        events: by onset; for soft labels, including uncertain ones.
+        resolution: resolution of the times in seconds; 0 if they are as exact as a listener.
+        source_name: name of the data set or format.
+        start: time in the recording at which this part begins, in seconds.
+        group: recordings with the same group must be on one side of a split; empty if each is its own group.
+        negative: whether it is only used for the absence of overlap, see `audiotime_negatives`.
     """
 
     recording: str
@@ -90,9 +90,9 @@ class Annotation:
 
     def __post_init__(self) -> None:
         if not 0 < self.duration < math.inf:
-            raise AnnotationError(f"{self.recording!r} lasts {self.duration} s; expected is more than 0")
+            raise AnnotationError(f"{self.recording!r} lasts {self.duration} s; it must be more than 0")
         if not 0 <= self.resolution < math.inf:
-            raise AnnotationError(f"the resolution of {self.recording!r} is {self.resolution} s; expected is 0 or more")
+            raise AnnotationError(f"the resolution of {self.recording!r} is {self.resolution} s; it must be 0 or more")
         for event in self.events:
             if event.offset > self.duration:
                 raise AnnotationError(
@@ -102,27 +102,27 @@ class Annotation:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """All labels, in alphabetical order."""
+        """Return all labels, in alphabetical order."""
         return tuple(sorted({event.label for event in self.events}))
 
     @property
     def key(self) -> tuple[str, float]:
-        """Recording and start, which identify the annotation."""
+        """Return recording and start, which identify the annotation."""
         return self.recording, self.start
 
     @property
     def split_group(self) -> str:
-        """The group that has to stay on one side of a split."""
+        """Return the group that has to stay on one side of a split."""
         return self.group or self.recording
 
 
 def event_order(event: LabelledEvent) -> tuple[float, float, str, str]:
-    """The sort key of events: onset, offset, label, source."""
+    """Return the sort key of events: onset, offset, label, source."""
     return event.onset, event.offset, event.label, event.source or ""
 
 
 def joined_events(events: Iterable[LabelledEvent]) -> list[LabelledEvent]:
-    """Events, with those of one label, source and confidence joined where they meet or overlap."""
+    """Return events, joined if they have the same label, source and confidence and touch or overlap."""
     alike: dict[tuple[str, str, float], list[LabelledEvent]] = defaultdict(list)
     for event in sorted(events, key=event_order):
         confidence = -1.0 if event.confidence is None else event.confidence
@@ -137,10 +137,10 @@ def joined_events(events: Iterable[LabelledEvent]) -> list[LabelledEvent]:
 
 
 STEPS = 100
-"""Steps of a second."""
+"""Steps per second."""
 
 _UNITS = 1_000_000
-"""Units of a second, to which times are rounded before they are counted in steps."""
+"""Units per second, to which times are rounded before they are counted in steps."""
 
 Interval = tuple[int, int]
 """First step, and the step after the last."""
@@ -153,15 +153,15 @@ Relation = Literal["overlap", "apart", "ambiguous"]
 
 @dataclass(frozen=True)
 class Rules:
-    """The rules of comparison at a resolution of the labels, in steps.
+    """The rules for comparing labels at a given resolution, in steps.
 
     Attributes:
-        merge_gap: longest silence of a label that splits no event.
-        guard: margin added on both sides of a sound that has to be apart from another.
-        min_overlap: shortest uninterrupted overlap of two sounds that counts as one.
-        min_event: shortest total duration of a label that is asked about.
-        min_margin: least excess of the longest over the next.
-        min_onset: earliest beginning that is asked about.
+        merge_gap: longest silence of a label that does not split an event.
+        guard: margin added on both sides of a sound that must be apart from another.
+        min_overlap: shortest uninterrupted overlap of two sounds that counts.
+        min_event: shortest total duration of a label in question.
+        min_margin: least difference between the longest and the next.
+        min_onset: earliest beginning in question.
     """
 
     merge_gap: int
@@ -173,7 +173,7 @@ class Rules:
 
     @classmethod
     def of(cls, annotation: Annotation) -> Rules:
-        """The rules of an annotation's resolution."""
+        """Return the rules for an annotation's resolution."""
         resolution = steps_of(annotation.resolution)
         return cls(
             merge_gap=max(20, resolution),
@@ -186,14 +186,14 @@ class Rules:
 
 
 def steps_of(seconds: float) -> int:
-    """The first step whose middle is not before a time."""
+    """Return the first step whose middle is not before a time."""
     units = round(seconds * _UNITS)
     step = _UNITS // STEPS
     return -((step // 2 - units) // step)
 
 
 def union(intervals: Iterable[Interval], gap: int = 0) -> Activity:
-    """Intervals joined where they overlap, touch, or are no more than `gap` steps apart; empty ones are left out."""
+    """Return intervals, joined if they overlap, touch, or are at most `gap` steps apart; empty ones are left out."""
     joined: list[Interval] = []
     for start, stop in sorted(intervals):
         if start >= stop:
@@ -206,29 +206,29 @@ def union(intervals: Iterable[Interval], gap: int = 0) -> Activity:
 
 
 def intersection(one: Activity, other: Activity) -> Activity:
-    """The intersection of two activities."""
+    """Return the intersection of two activities."""
     return union((max(a[0], b[0]), min(a[1], b[1])) for a in one for b in other)
 
 
 def widened(activity: Activity, by: int) -> Activity:
-    """An activity extended on both sides."""
+    """Return an activity extended on both sides."""
     return union((start - by, stop + by) for start, stop in activity)
 
 
 def total(activity: Activity) -> int:
-    """Steps of an activity."""
+    """Return the number of steps of an activity."""
     return sum(stop - start for start, stop in activity)
 
 
 def longest(activity: Activity) -> int:
-    """Steps of the longest interval; 0 where there is none."""
+    """Return the steps of the longest interval; 0 if there is none."""
     return max((stop - start for start, stop in activity), default=0)
 
 
 def activities(annotation: Annotation) -> dict[str, Activity]:
-    """The activity of each label; silences of at most `Rules.merge_gap` are closed.
+    """Return the activity of each label; silences of at most `Rules.merge_gap` are closed.
 
-    A label whose events are all too short for a step has an empty activity.
+    If all events of a label are too short for a step, its activity is empty.
     """
     gap = Rules.of(annotation).merge_gap
     spans: dict[str, list[Interval]] = {label: [] for label in annotation.labels}
@@ -238,10 +238,10 @@ def activities(annotation: Annotation) -> dict[str, Activity]:
 
 
 def relation(one: Activity, other: Activity, rules: Rules) -> Relation:
-    """The relation of two sounds; between overlapping and apart it is ambiguous.
+    """Return the relation of two sounds; between overlapping and apart, it is ambiguous.
 
     They overlap if both are active for `Rules.min_overlap` without interruption. They are apart if, both widened by
-    `Rules.guard`, they have no step in common.
+    `Rules.guard`, they share no step.
     """
     if longest(intersection(one, other)) >= rules.min_overlap:
         return "overlap"
@@ -251,13 +251,13 @@ def relation(one: Activity, other: Activity, rules: Rules) -> Relation:
 
 
 def relations(annotation: Annotation) -> dict[frozenset[str], Relation]:
-    """The relation of each two labels."""
+    """Return the relation of each two labels."""
     rules, heard = Rules.of(annotation), activities(annotation)
     return {frozenset(pair): relation(heard[pair[0]], heard[pair[1]], rules) for pair in combinations(heard, 2)}
 
 
 def together(heard: Iterable[Activity], least: int = 2) -> Activity:
-    """The steps in which at least `least` of some activities coincide."""
+    """Return the steps in which at least `least` of some activities coincide."""
     changes = sorted(change for activity in heard for start, stop in activity for change in ((start, 1), (stop, -1)))
     intervals: list[Interval] = []
     count = 0
@@ -269,21 +269,21 @@ def together(heard: Iterable[Activity], least: int = 2) -> Activity:
 
 
 def polyphony(annotation: Annotation) -> int:
-    """Most labels that are active at the same time."""
+    """Return the largest number of labels that are active at the same time."""
     heard = tuple(activities(annotation).values())
     return next((count for count in range(len(heard), 0, -1) if together(heard, count)), 0)
 
 
 def overlap_seconds(annotation: Annotation) -> float:
-    """Seconds in which two labels are active at the same time."""
+    """Return the seconds in which two labels are active at the same time."""
     return total(together(activities(annotation).values())) / STEPS
 
 
 def overlap_regions(heard: Mapping[str, Activity], rules: Rules) -> Activity | None:
-    """The times of certain polyphony: two or more labels overlap undisputedly; None where an overlap is disputed.
+    """Return when two or more labels overlap undisputedly; None if an overlap is disputed.
 
-    Each region is long enough from its beginning on: two labels begin to overlap there, and go on for
-    `Rules.min_overlap`. No two labels come as close as `Rules.guard` allows outside these regions.
+    Each region is long enough from its beginning: two labels begin to overlap there, and continue for
+    `Rules.min_overlap`. Outside these regions, no two labels come closer than `Rules.guard` permits.
     """
     regions = together(heard.values())
     if any(not begins_plainly(region, heard, rules) for region in regions):
@@ -293,7 +293,7 @@ def overlap_regions(heard: Mapping[str, Activity], rules: Rules) -> Activity | N
 
 
 def begins_plainly(region: Interval, heard: Mapping[str, Activity], rules: Rules) -> bool:
-    """Whether two labels overlap from the beginning of a region on, for long enough."""
+    """Return whether two labels overlap from the beginning of a region, for long enough."""
     return any(
         start == region[0] and stop - start >= rules.min_overlap
         for one, other in combinations(heard.values(), 2)
@@ -302,9 +302,9 @@ def begins_plainly(region: Interval, heard: Mapping[str, Activity], rules: Rules
 
 
 def first_overlap(heard: Mapping[str, Activity], rules: Rules) -> int | None:
-    """The step at which two labels first overlap; None where there is none, or it is disputed.
+    """Return the step at which two labels first overlap; None if there is no overlap, or it is disputed.
 
-    It is disputed if the overlap is shorter than `Rules.min_overlap`, if it lies before `Rules.min_onset`, or if two
+    It is disputed if the overlap is shorter than `Rules.min_overlap`, if it is before `Rules.min_onset`, or if two
     labels nearly met before.
     """
     regions = together(heard.values())
@@ -315,11 +315,11 @@ def first_overlap(heard: Mapping[str, Activity], rules: Rules) -> int | None:
 
 
 def readings(annotation: Annotation) -> tuple[Annotation, ...]:
-    """The possible readings of soft labels, the plain one first; of certain labels, the annotation alone.
+    """Return the possible readings of soft labels, the plain one first; for certain labels, the annotation alone.
 
-    The plain reading has the events that are certain to `THRESHOLD` or more. Of the others, one has no uncertain event,
-    one has all of them, and for each label one has its uncertain events and no others, and one the others alone. A
-    question with the same answer in all readings does not depend on uncertain events.
+    The plain reading has the events with a confidence of at least `THRESHOLD`. Of the other readings, one has no
+    uncertain event, one has all of them, and for each label one has only its uncertain events, and one has all others.
+    A question with the same answer in all readings does not depend on uncertain events.
     """
     # Events that are not absent, with their certainty.
     events = [(event, 1.0 if event.confidence is None else event.confidence) for event in annotation.events]

@@ -9,10 +9,10 @@ they are done in plain additions and multiplications, compiled without reassocia
 Levels are octaves, 15.0 being an amplitude of 1; `steps` are 1/256 octave. All integer arithmetic of the envelope is
 exact, with ``>>`` a division by a power of two rounded down.
 
-The sound follows dexed-py 0.3.0, on which it was measured black-box, as were the start of an envelope at level 0, the
-order of events at a change of stage and the holds; the structure is that of the Yamaha DX7 manual and of the hardware
-measurements published with google/music-synthesizer-for-android (Apache-2.0), which are the source of the laws of
-envelopes, pitch envelope and LFO where a function does not say otherwise.
+The sound follows dexed-py 0.3.0, measured as a black box, including the start of an envelope at level 0, the order of
+events at a change of stage, and the holds. The structure follows the Yamaha DX7 manual and the hardware measurements
+published with google/music-synthesizer-for-android (Apache-2.0), which are also the source of the laws of envelopes,
+pitch envelope and LFO unless a function says otherwise.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ _E12 = _E11 * _LN2 / 12
 
 @njit(cache=True, nogil=True)
 def sine(cycles: float) -> float:
-    """sin(2 pi ``cycles``) with an error below 4e-11, exactly 0 at multiples of one half."""
+    """Return sin(2 pi ``cycles``) with an error below 4e-11, exactly 0 at multiples of one half."""
     t = cycles - float(np.rint(cycles))
     u = t * t
     v = u * u
@@ -67,7 +67,7 @@ def sine(cycles: float) -> float:
 
 @njit(cache=True, nogil=True)
 def power_of_two(exponent: float) -> float:
-    """2 to the power of ``exponent``, with a relative error below 1e-15."""
+    """Return 2 to the power of ``exponent``, with a relative error below 1e-15."""
     whole = np.rint(exponent)
     x = exponent - whole
     high = _E12
@@ -91,7 +91,7 @@ FULL_LEVEL = 15.0
 """Level in octaves at which an operator's amplitude is 1 (Android synthesizer)."""
 
 SILENT_LEVEL = 0.129
-"""An operator that stays below this level, in octaves, is not heard: -89.5 dB (Android synthesizer)."""
+"""An operator that stays below this level, in octaves, is inaudible: -89.5 dB (Android synthesizer)."""
 
 
 class Algorithm(NamedTuple):
@@ -245,12 +245,12 @@ _LOWEST_TARGET = 16
 
 
 def velocity_steps(sensitivity: int, velocity: int) -> int:
-    """Steps that a key velocity (0 to 127) adds to an operator of velocity sensitivity 0 to 7."""
+    """Return the steps that a key velocity (0 to 127) adds to an operator with velocity sensitivity 0 to 7."""
     return 16 * ((sensitivity * (VELOCITIES[velocity >> 1] - 239) + 7) >> 3)
 
 
 def keyboard_scaling(operator: Operator, key: int) -> int:
-    """What keyboard level scaling adds to the output level at a MIDI key, in units of 1/8 octave."""
+    """Return what keyboard level scaling adds to the output level at a MIDI key, in units of 1/8 octave."""
     distance = key - operator.break_point - 17
     if distance >= 0:
         depth, curve = operator.right_depth, operator.right_curve
@@ -265,12 +265,12 @@ def keyboard_scaling(operator: Operator, key: int) -> int:
 
 
 def rate_scaling(operator: Operator, key: int) -> int:
-    """What keyboard rate scaling adds to the envelope rates at a MIDI key."""
+    """Return what keyboard rate scaling adds to the envelope rates at a MIDI key."""
     return (operator.rate_scaling * min(max(key // 3 - 7, 0), 31)) >> 3
 
 
 def targets(operator: Operator, key: int, velocity: int) -> tuple[float, float, float, float]:
-    """Levels in octaves at which the four stages of the envelope end."""
+    """Return the levels in octaves at which the four stages of the envelope end."""
     scaled = min(_MAX_LEVEL, LEVELS[operator.output_level] + keyboard_scaling(operator, key))
     total = max(0, 32 * scaled + velocity_steps(operator.velocity_sensitivity, velocity))
     one, two, three, four = (
@@ -280,7 +280,7 @@ def targets(operator: Operator, key: int, velocity: int) -> tuple[float, float, 
 
 
 def steps(operator: Operator, key: int, sample_rate: int) -> tuple[float, float, float, float]:
-    """Octaves by which the level falls in a block in each of the four stages; a rise is a multiple of it."""
+    """Return the octaves per block by which the level falls in each of the four stages; a rise is a multiple of it."""
     scaling = rate_scaling(operator, key)
     unit = ENVELOPE_STEP * (CLOCK_RATE / sample_rate)  # a power of two at 44.1 kHz, so that no step is rounded there
     quarters = (min(63, (rate * 41 >> 6) + scaling) for rate in operator.rates)
@@ -289,7 +289,7 @@ def steps(operator: Operator, key: int, sample_rate: int) -> tuple[float, float,
 
 
 def holds(operator: Operator, key: int, sample_rate: int, clock: HoldClock) -> list[int]:
-    """Blocks after which stages 1 to 3 end when they hold; 0 means that they take one block, as any stage does.
+    """Return the blocks after which stages 1 to 3 end if they hold; 0: they take one block, as any stage does.
 
     Stages 2 and 3 hold when they start at their target, stage 1 holds when L1 is 0, and then for a twentieth of the
     time unless its rate is high. ``clock`` is as for `render`.
@@ -330,7 +330,8 @@ def amplitude_envelope(
 
 @njit(cache=True, nogil=True)
 def _next_stage(stage: int, level: float, targets: _Stages, holds: _Holds) -> tuple[int, bool, bool, int]:
-    """The stage after ``stage``: its index, whether it moves, whether upwards, and how many blocks it holds."""
+    """Return the stage after ``stage``: its index, whether it moves, whether upwards, and for how many blocks it "
+    "holds."""
     stage += 1
     if stage > 2:
         return stage, False, False, 0
@@ -379,12 +380,13 @@ _AMPLITUDE_EXPONENT = 4.474 * 1.4426950408889634
 
 
 def depth_of(value: int) -> int:
-    """Weight of an LFO depth 0 to 99, in 1/256."""
+    """Return the weight of an LFO depth 0 to 99, in 1/256."""
     return (value * 165) >> 6
 
 
 def pitch_envelope(voice: Voice, blocks: int, key_up: int, sample_rate: int) -> NDArray[np.float64]:
-    """Octaves [blocks] by which the pitch envelope shifts the pitch; ``key_up`` is the block of the release."""
+    """Return the octaves [blocks] by which the pitch envelope shifts the pitch; ``key_up``: the block of the "
+    "release."""
     unit = PITCH_RATE_UNIT * BLOCK / sample_rate
     levels = tuple(PITCH_LEVELS[level] / 32 for level in voice.pitch_levels)
     steps = tuple(PITCH_RATES[rate] * unit for rate in voice.pitch_rates)
@@ -394,7 +396,7 @@ def pitch_envelope(voice: Voice, blocks: int, key_up: int, sample_rate: int) -> 
 
 
 def lfo(voice: Voice, blocks: int, sample_rate: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Value of the LFO's wave, 0 to 1, and the depth that its delay lets through, 0 to 1, each [blocks].
+    """Return the LFO's wave, 0 to 1, and the depth after its delay, 0 to 1, each [blocks].
 
     Without LFO key sync the wave starts where the hardware's happens to be; here at its phase 0, as in dexed-py. The
     times of the delay and the phases: measured black-box on dexed-py 0.3.0.
@@ -415,14 +417,14 @@ def lfo(voice: Voice, blocks: int, sample_rate: int) -> tuple[NDArray[np.float64
 
 
 def pitch_modulation(voice: Voice, values: NDArray[np.float64], depths: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Octaves [blocks] by which the LFO shifts the pitch, from its ``values`` and ``depths``."""
+    """Return the octaves [blocks] by which the LFO shifts the pitch, from its ``values`` and ``depths``."""
     peak = depth_of(voice.pitch_mod_depth) * PITCH_SENSITIVITIES[voice.pitch_sensitivity] / 65536
     return peak * depths * (2 * values - 1)
 
 
 @njit(cache=True, nogil=True)
 def frequency_factors(octaves: NDArray[np.float64]) -> NDArray[np.float64]:
-    """2 to the power of ``octaves``, element by element."""
+    """Return 2 to the power of ``octaves``, element by element."""
     factors = np.empty_like(octaves)
     for block in range(len(octaves)):
         factors[block] = power_of_two(octaves[block])
@@ -512,7 +514,7 @@ def render(
     sample_rate: int = 32_000,
     hold_clock: HoldClock = "dexed",
 ) -> NDArray[np.float32]:
-    """The sound of one key, from all oscillators at phase 0.
+    """Return the sound of one key, starting with all oscillators at phase 0.
 
     The call releases the interpreter lock while it works and can be made from several threads at once. Partials
     above half the sample rate fold, as on the instrument, so the sound depends on the sample rate there.
@@ -578,7 +580,7 @@ def render(
 
 
 def frequency(operator: Operator, key: int) -> float:
-    """Frequency of an operator in Hz at a MIDI key, before pitch envelope and LFO.
+    """Return the frequency of an operator in Hz at a MIDI key, before pitch envelope and LFO.
 
     Multiples, powers of ten: Yamaha. Detune: least squares on dexed-py 0.3.0, in which a step is about 1.2 cents at
     middle C and less on higher keys, and acts on a fixed frequency upwards only.

@@ -56,7 +56,7 @@ _VOICE_RANGES = {
     "pitch_sensitivity": (0, 7),
     "transpose": (-24, 24),
 }
-"""The same for the fields that the six operators share."""
+"""Lowest and highest value of each field that the six operators share."""
 
 Quad = tuple[int, int, int, int]
 
@@ -79,7 +79,7 @@ def _check_fields(part: Operator | Voice, ranges: Mapping[str, tuple[int, int]])
 
 
 def _read_fields(data: bytes, ranges: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
-    """The fields in some bytes; a byte above its field's maximum is taken as the maximum."""
+    """Return the fields in some bytes; a byte above its field's maximum is read as the maximum."""
     values: dict[str, Any] = {}
     rest = iter(data)
     for name, (low, high) in ranges.items():
@@ -91,7 +91,7 @@ def _read_fields(data: bytes, ranges: Mapping[str, tuple[int, int]]) -> dict[str
 
 
 def _bytes_of(part: Operator | Voice, ranges: Mapping[str, tuple[int, int]]) -> bytes:
-    """The inverse of `_read_fields`."""
+    """Return the bytes of fields; the inverse of `_read_fields`."""
     values: list[int] = []
     for name, (low, _) in ranges.items():
         value = getattr(part, name)
@@ -200,10 +200,10 @@ class Voice:
 
     @classmethod
     def from_vced(cls, data: bytes) -> Voice:
-        """The voice in 155 bytes of VCED data (the data alone, without SysEx header and checksum).
+        """Return the voice in 155 bytes of VCED data (without SysEx header and checksum).
 
-        A byte above its field's maximum is taken as the maximum. In the name, bytes that are not printable ASCII
-        become blanks, and blanks at the end are left out.
+        A byte above its field's maximum is read as the maximum. In the name, bytes that are not printable ASCII
+        become blanks, and blanks at the end are removed.
 
         Raises:
             InputError: If ``data`` is not 155 bytes.
@@ -220,7 +220,7 @@ class Voice:
         )
 
     def to_vced(self) -> bytes:
-        """The voice as 155 bytes of VCED data, the inverse of `from_vced`; the name is filled up with blanks."""
+        """Return the voice as 155 bytes of VCED data, the inverse of `from_vced`; the name is padded with blanks."""
         operators = b"".join(_bytes_of(operator, _OPERATOR_RANGES) for operator in reversed(self.operators))
         return operators + _bytes_of(self, _VOICE_RANGES) + self.name.ljust(NAME_CHARACTERS).encode("ascii")
 
@@ -236,7 +236,7 @@ _END = 0xF7
 
 
 def load_bank(path: str | PathLike[str]) -> tuple[Voice, ...]:
-    """The 32 voices of a DX7 bank.
+    """Return the 32 voices of a DX7 bank.
 
     Args:
         path: A ``.syx`` file of 4104 bytes: ``F0 43 0n 09 20 00`` (n is the MIDI channel), 32 voices of 128 packed
@@ -268,7 +268,7 @@ def load_bank(path: str | PathLike[str]) -> tuple[Voice, ...]:
 
 
 def save_bank(path: str | PathLike[str], voices: Sequence[Voice]) -> None:
-    """Write a bank that `load_bank` reads, and a DX7 or its plug-ins.
+    """Write a bank that `load_bank`, a DX7 and its plug-ins can read.
 
     Args:
         path: The ``.syx`` file.
@@ -279,13 +279,13 @@ def save_bank(path: str | PathLike[str], voices: Sequence[Voice]) -> None:
         OSError: If the file cannot be written.
     """
     if len(voices) != VOICES:
-        raise InputError(f"a bank has {VOICES} voices; there are {len(voices)}")
+        raise InputError(f"a bank must have {VOICES} voices; there are {len(voices)}")
     data = b"".join(pack(voice.to_vced()) for voice in voices)
     Path(path).write_bytes(_HEADER + data + bytes((-sum(data) & 0x7F, _END)))
 
 
 def pack(vced: bytes) -> bytes:
-    """The 155 VCED bytes of a voice in 128 VMEM bytes; the inverse of `unpack`."""
+    """Return the 155 VCED bytes of a voice in 128 VMEM bytes; the inverse of `unpack`."""
     vmem = bytearray()
     for start in range(0, 6 * _OPERATOR_BYTES, _OPERATOR_BYTES):
         operator = vced[start : start + _OPERATOR_BYTES]
@@ -300,7 +300,7 @@ def pack(vced: bytes) -> bytes:
 
 
 def unpack(vmem: bytes) -> bytes:
-    """The 155 VCED bytes of a voice packed in 128 VMEM bytes."""
+    """Return the 155 VCED bytes of a voice packed in 128 VMEM bytes."""
     vced = bytearray()
     for start in range(0, 6 * _PACKED_OPERATOR_BYTES, _PACKED_OPERATOR_BYTES):
         operator = vmem[start : start + _PACKED_OPERATOR_BYTES]

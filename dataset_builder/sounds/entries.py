@@ -1,4 +1,4 @@
-"""Entries of sounds of any origin: their labels and facts, and the words for them."""
+"""Entries of sounds from any source: their labels and facts, and the words for them."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from audio_compositionality.support.errors import InputError
 from audio_compositionality.support.files import packaged_yaml, sha256_of_json
 
 LONGEST_RECORDING = 30
-"""Seconds of a recording that are read at most: the length of whole recordings with captions, and more than twice the
-longest clip of others, since a stretch by 2 reads that much."""
+"""Most seconds of a recording that are read: the length of whole recordings with captions, and more than twice the
+longest clip of others, since a stretch by 2 reads this much."""
 
 
 @dataclass(frozen=True)
 class Sound:
-    """The facts about one sound: an FM tone, a file, a row of a data set, a labelled stretch of a recording.
+    """Facts about one sound: an FM tone, a file, a row of a data set, a labelled stretch of a recording.
 
     Attributes:
-        id: unique among its `Sounds`: a path within the folder, a number within the data set.
-        label: its class; empty where there is none.
-        group: sounds of one group (a speaker, a session) are never on both sides of a fold; empty where it is a group
-            of its own.
-        sha256: hexadecimal, of its samples or of everything that decides them.
-        number: its label as a number, where labels are numbers and not classes.
-        condition: a property that it shares with sounds of other labels and that reveals nothing of its own label: the
-            voice that speaks a word, the pitch of an instrument; empty where there is none. See `related`.
+        id: unique among its `Sounds`: a path in the folder, a number in the data set.
+        label: its class; empty if there is none.
+        group: sounds of one group (a speaker, a session) are never on both sides of a fold; empty if the sound is its
+            own group.
+        sha256: hexadecimal digest of its samples, or of everything that determines them.
+        number: its label as a number, if labels are numbers and not classes.
+        condition: a property that it shares with sounds of other labels and that does not reveal its label: the voice
+            that speaks a word, the pitch of an instrument; empty if there is none. See `related`.
         captions: sentences about it.
-        labels: all labels, where there are several.
-        words: its words by attribute, such as ``{"pitch": "high", "rate": "slow"}``. A sound with one word changed is
+        labels: all labels, if there are several.
+        words: its words by attribute, e.g. ``{"pitch": "high", "rate": "slow"}``. A sound with one word changed is
             another entry of the same label.
-        values: the same in numbers, where there are any: ``{"pitch": 75.0}``. A sound with one of them exchanged is
+        values: the same as numbers, if there are any: ``{"pitch": 75.0}``. A sound with one of them exchanged is
             another entry as well.
-        loop: seconds of its samples, where these are one period of a sound without end: repeated as they are, without a
-            crossfade; 0 otherwise.
-        level: dB relative to other sounds; 0 where all are equally loud.
+        loop: seconds of its samples if these are one period of a sound without end, to be repeated without a crossfade;
+            otherwise 0.
+        level: dB relative to other sounds; 0 if all are equally loud.
     """
 
     id: str
@@ -61,20 +61,20 @@ class Sound:
 
     @property
     def all_labels(self) -> tuple[str, ...]:
-        """Its labels, one or several; empty where there are none."""
+        """Return its labels, one or several; empty if there are none."""
         return self.labels or ((self.label,) if self.label else ())
 
 
 def label_text(label: str) -> str:
-    """A label in words: underscores become blanks, and runs of blanks one."""
+    """Return a label in words: underscores become blanks, and runs of blanks a single one."""
     return " ".join(unicodedata.normalize("NFC", label).replace("_", " ").split())
 
 
 def related(condition: str, other: str) -> bool:
-    """Whether two conditions have more in common than two drawn at random: ``flite/awb`` and ``flite/slt``, one engine.
+    """Return whether two conditions are related more than by chance: ``flite/awb`` and ``flite/slt``, one engine.
 
-    They do where the first parts of their paths are equal; a condition without ``/`` is related to itself alone. The
-    empty condition, of recordings without one, is related to none.
+    They are related if the first parts of their paths are equal; a condition without ``/`` is related only to itself.
+    The empty condition, of recordings without one, is related to none.
     """
     first = condition.partition("/")[0]
     return bool(first) and first == other.partition("/")[0]
@@ -85,7 +85,7 @@ _FURTHER = ("captions", "labels", "words", "values", "loop", "level")
 
 
 def fingerprint_of_entries(entries: Sequence[Sound]) -> str:
-    """SHA-256 over the entries of recordings, in their order, without their ids: names and places are no content."""
+    """Return the SHA-256 of recordings' entries in order, without their ids: names and paths are not content."""
     content = [
         [
             entry.sha256,
@@ -93,7 +93,7 @@ def fingerprint_of_entries(entries: Sequence[Sound]) -> str:
             entry.number,
             entry.group,
             entry.condition,
-            # With their names, so that captions are not taken for labels.
+            # With the attributes' names, so that captions are not read as labels.
             *filter(None, [{name: value for name in _FURTHER if (value := getattr(entry, name))}]),
         ]
         for entry in entries
@@ -105,11 +105,11 @@ class Sounds(Protocol):
     """Sounds of one source: tones, a folder, a data set, stretches of recordings with strong labels.
 
     Attributes:
-        source: the data that they were opened from, for messages; a folder, a Hub id.
-        sample_rate: Hz, where all have one; None where they differ.
-        entries: of the sounds, in a fixed order.
-        fingerprint: of their samples, labels, groups, conditions and captions, independent of names and places.
-        suggested: defaults that suit them, by names of settings of recipes: ``domain``, ``classes`` …
+        source: what the data were opened from, for messages: a folder, a Hub id.
+        sample_rate: Hz if all sounds have the same rate; None if they differ.
+        entries: entries of the sounds, in a fixed order.
+        fingerprint: digest of their samples, labels, groups, conditions and captions, independent of names and paths.
+        suggested: defaults that suit them, by names of recipe settings: ``domain``, ``classes`` …
     """
 
     @property
@@ -128,14 +128,14 @@ class Sounds(Protocol):
     def suggested(self) -> Mapping[str, Any]: ...  # noqa: D102
 
     def waveform(self, index: int) -> tuple[NDArray[np.float64], int]:
-        """Samples [samples] in [-1, 1], mono, of at most `LONGEST_RECORDING` seconds, and their rate in Hz."""
+        """Return samples [samples] in [-1, 1], mono, of at most `LONGEST_RECORDING` seconds, and their rate in Hz."""
         ...
 
 
 SoundsField = Annotated[
     Sounds | None, SkipValidation(), PlainSerializer(lambda sounds: None if sounds is None else sounds.fingerprint)
 ]
-"""The type of a field of a `Spec` that takes a user's sounds; its value is their fingerprint."""
+"""Type of a `Spec` field for a user's sounds; its value is their fingerprint."""
 
 
 _PUNCTUATION = re.compile(r"[^\w\s'-]+")
@@ -144,7 +144,7 @@ READING_ORDER = ("amplitude", "rate", "pitch")
 """The reading order of the words of a tone: "a loud slow high bell"."""
 
 FEWEST_CLASSES = 6
-"""With fewer classes of an attribute, none is left between two words."""
+"""Fewest classes of an attribute: with fewer, there is none between two words."""
 
 
 LOUDNESS = ("amplitude", "dynamics", "loudness")
@@ -153,21 +153,21 @@ LOUDNESS = ("amplitude", "dynamics", "loudness")
 
 @cache
 def word_places() -> Mapping[str, Mapping[str, tuple[float, float]]]:
-    """The words of each attribute, each with both ends of its share of the range, from 0 to 1; from ``words.yaml``."""
+    """Return the words of each attribute with both ends of their share of the range, 0 to 1; from ``words.yaml``."""
     content = packaged_yaml(__package__, "words.yaml")
     return {attribute: {word: tuple(ends) for word, ends in words.items()} for attribute, words in content.items()}
 
 
 @cache
 def words_of_classes(attribute: str, num_classes: int) -> Mapping[str, tuple[int, ...]]:
-    """The classes that each word of an attribute names, from low to high.
+    """Return the classes that each word of an attribute names, from low to high.
 
     Args:
         attribute: pitch, rate or amplitude.
         num_classes: K.
 
     Raises:
-        InputError: K classes leave none between two words, or none to a word.
+        InputError: K classes leave none between two words, or none for a word.
     """
     words = {
         word: tuple(number for number in range(num_classes) if low < (number + 0.5) / num_classes < high)
@@ -184,12 +184,13 @@ def words_of_classes(attribute: str, num_classes: int) -> Mapping[str, tuple[int
 
 @cache
 def dimension_of(word: str) -> str:
-    """The attribute of a word for tones, empty for other words; two words of one attribute exclude each other."""
+    """Return the attribute of a word for tones, empty for other words; two words of one attribute exclude each "
+    "other."""
     return next((attribute for attribute, words in word_places().items() if word in words), "")
 
 
 def label_words(label: str) -> str:
-    """A label as words: ``dog_bark`` and ``Dog bark`` as ``dog bark``."""
+    """Return a label as words: ``dog_bark`` and ``Dog bark`` as ``dog bark``."""
     return " ".join(label.replace("_", " ").split()).lower()
 
 
@@ -199,19 +200,19 @@ def _tables() -> tuple[Mapping[str, Sequence[str]], Mapping[str, Sequence[str]]]
 
 @cache
 def tables_digest() -> str:
-    """SHA-256 of the tables, which decide the labels that meet and their names in captions."""
+    """Return the SHA-256 of the tables, which determine the labels that meet and their names in captions."""
     return sha256_of_json(_tables())
 
 
 @cache
 def spoken(label: str) -> str:
-    """A label as it is spoken: in lower case, without punctuation."""
+    """Return a label as it is spoken: in lower case, without punctuation."""
     return label_words(_PUNCTUATION.sub(" ", label))
 
 
 @cache
 def category_of(label: str) -> str:
-    """The kind of sounds of a label; its own words where the table has no kind for it."""
+    """Return the kind of sound of a label, or its own words if the table has no kind for it."""
     words = f" {spoken(label)} "
     for category, of_category in _tables()[0].items():
         if any(f" {word} " in words for word in of_category):
@@ -220,7 +221,7 @@ def category_of(label: str) -> str:
 
 
 def categories_in(text: str) -> tuple[str, ...]:
-    """The kinds of sounds that a text mentions, found by spelling; empty where the table has none."""
+    """Return the kinds of sounds that a text mentions, found by spelling; empty if the table has none."""
     words = f" {spoken(text)} "
     return tuple(
         sorted(name for name, of_name in _tables()[0].items() if any(f" {word} " in words for word in of_name))
@@ -229,7 +230,7 @@ def categories_in(text: str) -> tuple[str, ...]:
 
 @cache
 def noun_of(label: str) -> tuple[str, str] | None:
-    """The agent and the action of a label, ``("man", "speaking")``; None where it does not name both."""
+    """Return the agent and the action of a label, ``("man", "speaking")``; None if it does not name both."""
     words = spoken(label)
     entry = _tables()[1].get(words)
     if entry is not None:

@@ -1,4 +1,4 @@
-"""The files in a folder: sound that is read, and everything else with the reason why it is not."""
+"""The files in a folder: sound files that are read, and all other files with the reason why they are not."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from audio_compositionality.support.text import first_line, shown
 from .recordings import AUDIO_SUFFIXES, FOREIGN_SUFFIXES, SoundError, printable
 
 MOST_FILES = 2_000_000
-"""Files and folders that are looked at; links can lead to the same ones again and again."""
+"""Most files and folders that are examined; links can lead to the same ones again and again."""
 
 
 class FoundFiles:
     """The files in a folder and below it.
 
-    Symbolic links are followed where they lead to a place in the folder, or with `follow_links` to any place.
+    Symbolic links are followed if they lead to a path in the folder, or with `follow_links` to any path.
 
     Attributes:
         folder: the folder.
@@ -29,7 +29,7 @@ class FoundFiles:
     """
 
     def __init__(self, folder: str | Path, *, follow_links: bool = False) -> None:
-        """Nothing is looked at as yet; SoundError: there is no such folder."""
+        """Examine nothing yet; raise SoundError if the folder does not exist."""
         self.folder = Path(folder)
         check_folder(self.folder)
         self.follow_links = follow_links
@@ -37,10 +37,10 @@ class FoundFiles:
 
     @cached_property
     def _seen(self) -> tuple[list[Path], dict[str, str]]:
-        """The sound files, and the reason against every other file; none is opened."""
+        """Return the sound files, and the reason against every other file, without opening any."""
         sounds: list[Path] = []
         left_out: dict[str, str] = {}
-        # Folders that wait, each with the true places of those above it.
+        # Folders still to examine, each with the real paths of those above it.
         waiting: list[tuple[Path, tuple[Path, ...]]] = [(self.folder, (self._home,))]
         seen = 0
         read = read_suffixes()
@@ -67,16 +67,16 @@ class FoundFiles:
                         left_out[self.name(path)] = "is a link to nothing"
                         continue
                     if not self._is_inside(true):
-                        left_out[self.name(path)] = "is a link out of the folder; --set follow_links=true follows it"
+                        left_out[self.name(path)] = "is a link out of the folder; allow it with --set follow_links=true"
                         continue
                     if true in above:
-                        left_out[self.name(path)] = "is a link to a folder that it lies in"
+                        left_out[self.name(path)] = "is a link to a folder that contains it"
                         continue
                 mode = true.stat().st_mode if true.exists() else 0
                 if stat.S_ISDIR(mode):
                     waiting.append((path, (*above, true)))
                 elif not stat.S_ISREG(mode):
-                    left_out[self.name(path)] = "is no regular file"
+                    left_out[self.name(path)] = "is not a regular file"
                 elif path.suffix.lower() in read:
                     sounds.append(path)
                 else:
@@ -85,24 +85,24 @@ class FoundFiles:
 
     @property
     def sounds(self) -> list[Path]:
-        """The sound files, in the order of their paths; SoundError: there are too many files."""
+        """Return the sound files in the order of their paths; raise SoundError if there are too many files."""
         return self._seen[0]
 
     @property
     def left_out(self) -> Mapping[str, str]:
-        """Every other file, and every link that is not followed, by path below the folder, with the reason."""
+        """Return every other file, and every link that is not followed, by path in the folder, with the reason."""
         return self._seen[1]
 
     def _is_inside(self, true: Path) -> bool:
         return self.follow_links or true.is_relative_to(self._home)
 
     def name(self, path: Path) -> str:
-        """A path below the folder, as it can be printed."""
+        """Return a path in the folder in printable form."""
         return printable(path.relative_to(self.folder).as_posix())
 
     @cached_property
     def by_name(self) -> Mapping[str, list[Path]]:
-        """The sound files by their names, with and without ending."""
+        """Return the sound files by name, with and without suffix."""
         by_name: dict[str, list[Path]] = defaultdict(list)
         for path in self.sounds:
             for name in {path.name, path.stem, path.name.strip()}:
@@ -110,11 +110,13 @@ class FoundFiles:
         return by_name
 
     def named(self, name: str) -> Path:
-        """The file that a table names: at its path below the folder, at an end of that path, or the only one so called
-        in folders that the path does not contradict, with or without an ending or with that of another format.
+        """Return the file that a table names.
 
-        A table reaches no file outside the folder, by an absolute path, by ``..``, or by a link; links that lead out
-        are followed where those of the folder are.
+        It is at this path in the folder, or at an end of the path, or the only file of this name in folders that the
+        path does not contradict, with or without suffix or with another format's suffix.
+
+        A table cannot reach a file outside the folder by an absolute path, by ``..`` or by a link; links that lead out
+        are followed if the folder's links are.
 
         Raises:
             SoundError: there is no such file, or there are several.
@@ -125,7 +127,8 @@ class FoundFiles:
             true = (self.folder / path).resolve()
             if out and true.is_relative_to(self._home) and true.is_file():
                 return self.folder / true.relative_to(self._home)
-            # What leads out of the folder is not followed; the rest may lie below it. A name can have a backslash.
+            # Parts that lead out of the folder are not followed; the rest may be below it. A name can contain a
+            # backslash.
             parts = [part for part in path.parts if part not in (".", "..", "/")]
             for below in (*([name] if "\\" in name else []), *("/".join(parts[start:]) for start in range(len(parts)))):
                 there = self.folder / below
@@ -133,10 +136,10 @@ class FoundFiles:
                     return there
         except (OSError, ValueError, RuntimeError) as error:
             raise SoundError(f"cannot be read: {first_line(error)}") from error
-        # A set of .mp3 or .mp4 is often converted.
+        # A set of .mp3 or .mp4 files is often converted.
         is_sound = path.suffix.lower() in (*AUDIO_SUFFIXES, *FOREIGN_SUFFIXES)
         alike = self.by_name.get(path.name) or (self.by_name.get(path.stem, []) if is_sound else [])
-        # train/1.wav is not test/1.wav. Folders of another machine, or of a video, say nothing.
+        # train/1.wav is not test/1.wav. Folders on another machine, or of a video, are irrelevant.
         if not path.is_absolute() and not parts[0].endswith(":"):
             alike = [
                 one
@@ -151,23 +154,23 @@ class FoundFiles:
             raise SoundError(self.left_out[path.as_posix()])
         raise SoundError(
             f"is not in {printable(str(self.folder))}"
-            + ("; a table reaches files inside that folder alone: set it with --set audio=FOLDER" if out else "")
+            + ("; a table can only name files in that folder: give it with --set audio=FOLDER" if out else "")
         )
 
 
 def _ends_agree(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether one of two paths of folders ends with the other; an empty one is the end of any."""
+    """Return whether one of two folder paths ends with the other; an empty path is the end of any."""
     count = min(len(one), len(other))
     return not count or tuple(one[-count:]) == tuple(other[-count:])
 
 
 def read_suffixes() -> tuple[str, ...]:
-    """Endings of the sound files that are read here."""
+    """Return the suffixes of the sound files that can be read here."""
     return (*AUDIO_SUFFIXES, *(FOREIGN_SUFFIXES if shutil.which("ffmpeg") else ()))
 
 
 def walked(folder: Path) -> Iterator[Path]:
-    """All files in a folder and below it that are not hidden; links are followed, to each place once."""
+    """Yield all files in a folder and below it that are not hidden; links are followed, to each path once."""
     places: set[str] = set()
     for root, folders, names in os.walk(folder, followlinks=True):
         there = os.path.realpath(root)
@@ -180,18 +183,18 @@ def walked(folder: Path) -> Iterator[Path]:
 
 
 def _why_not_read(path: Path) -> str:
-    """Why a file that has none of `AUDIO_SUFFIXES` is not read."""
+    """Return why a file without one of `AUDIO_SUFFIXES` is not read."""
     suffix = printable(path.suffix.lower())
     if suffix in FOREIGN_SUFFIXES:
-        return f"ends in {suffix}, which is read where FFmpeg is installed"
-    return f"ends in {suffix}, which is no sound file that is read" if suffix else "has no ending"
+        return f"ends in {suffix}, which needs FFmpeg to be installed"
+    return f"ends in {suffix}, which is not a supported sound file" if suffix else "has no suffix"
 
 
 def sound_files(folder: str | Path) -> list[Path]:
-    """The sound files in a folder and below it, in the order of their paths; see `FoundFiles`.
+    """Return the sound files in a folder and below it, in the order of their paths; see `FoundFiles`.
 
     Raises:
-        SoundError: there is no such folder, or no sound file in it.
+        SoundError: the folder does not exist, or has no sound file.
     """
     found = FoundFiles(folder)
     check_sounds(found)
@@ -199,21 +202,20 @@ def sound_files(folder: str | Path) -> list[Path]:
 
 
 def check_sounds(found: FoundFiles) -> None:
-    """Refuse a folder without sound files: names what it holds.
+    """Raise an error if a folder has no sound files; names what it contains.
 
     Raises:
-        SoundError: there is none.
+        SoundError: there is no sound file.
     """
     if not found.sounds:
         held = "".join(f"; {name!r} {why}" for name, why in list(found.left_out.items())[:3])
         more = f"; and {len(found.left_out) - 3:,} more" if len(found.left_out) > 3 else ""
         raise SoundError(
-            f"{str(found.folder)!r} holds no sound file; looked for are {', '.join(AUDIO_SUFFIXES)}, at any depth"
-            f"{held}{more}"
+            f"{str(found.folder)!r} contains no sound file ({', '.join(AUDIO_SUFFIXES)}) at any depth{held}{more}"
         )
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse a path that is not a folder."""
+    """Raise an error if a path is not a folder."""
     if not folder.is_dir():
-        raise SoundError(f"{str(folder)!r} is not a folder; recordings are in one that holds sound files")
+        raise SoundError(f"{str(folder)!r} is not a folder; give a folder with sound files")

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 METADATA = "metadata.csv"
 
 SETTINGS = "sounds.yaml"
-"""A file beside the sounds with settings of recipes that suit them, such as ``domain: birds`` and ``classes: 6``."""
+"""A file next to the sounds with suitable settings of recipes, e.g. ``domain: birds`` and ``classes: 6``."""
 
 FILE = FILE_COLUMNS[0]
-"""Column of the table with the files: its preferred name."""
+"""Preferred name of the table's column with the files."""
 
 LABEL, GROUP, CONDITION = "label", "group", "condition"
 """Default names of the other columns."""
@@ -38,48 +38,48 @@ def folder_recordings(
     skip_invalid: bool = False,
     progress: bool = True,
 ) -> ReadRecordings:
-    """The recordings in a folder.
+    """Return the recordings in a folder.
 
     With ``metadata.csv``, its rows are the recordings: ``file_name``, or else the first of `FILE_COLUMNS` that it has,
-    is a path below the folder. Otherwise all sound files are, at any depth: the label of each is its top folder below
-    the given one, its condition the folders in between, such as ``flite/awb`` of ``dog/flite/awb/1.wav``, and its group
-    the same. ``sounds.yaml``, where there is one, has settings of recipes that suit them.
+    is a path in the folder. Otherwise all sound files are read, at any depth: the label of each is its top folder below
+    the given one; its condition is the folders in between, e.g. ``flite/awb`` for ``dog/flite/awb/1.wav``, and so is
+    its group. ``sounds.yaml``, if it exists, contains suitable settings of recipes.
 
     Args:
-        folder: with sound files.
-        spec: the columns of the table; by default ``label``, ``group`` and ``condition``, where there are any, and
-            those of `caption_columns` and `word_columns`.
-        table: that describes each file, where it is not the ``metadata.csv`` of the folder.
+        folder: folder with sound files.
+        spec: the columns of the table; by default ``label``, ``group`` and ``condition``, if they exist, and the
+            columns found by `caption_columns` and `word_columns`.
+        table: the table that describes each file, unless it is ``metadata.csv`` in the folder.
         skip_invalid: leave out unusable recordings.
         progress: show progress bars.
 
     Raises:
-        SoundError: the content is unusable: names the file and the reason.
+        SoundError: the content is unusable; names the file and the reason.
     """
     folder = Path(folder)
     check_folder(folder)
     if (folder / MANIFEST_NAME).is_file():
-        raise SoundError(f"{str(folder)!r} is a data set that was built, and no folder of recordings")
+        raise SoundError(f"{str(folder)!r} is a built data set, not a folder of recordings")
     files = FoundFiles(folder, follow_links=spec.follow_links)
     left_out: dict[str, str] = {}
     columns_used: dict[str, str] = {}
     others = dict(files.left_out)
-    labelling = f"put them into folders, LABEL/file.wav, or write a {METADATA} with the column {LABEL}"
+    labelling = f"put them into folders LABEL/file.wav, or write a {METADATA} with the column {LABEL}"
     file = folder / METADATA if table is None else Path(table)
     if file.is_file():
         rows = open_table(file, encoding=spec.encoding)
         if not rows.lines:
-            raise SoundError(f"{file.name} has no row below its first line, which names the columns: {FILE}, {LABEL}")
+            raise SoundError(f"{file.name} has no rows below its first line, which names the columns: {FILE}, {LABEL}")
         candidates, left_out, columns_used = _by_table(files, rows, spec)
         read = {candidate.id for candidate in candidates}
         others |= dict.fromkeys(map(files.name, files.sounds), f"has no row in {file.name}")
         others = {name: why for name, why in others.items() if name not in read and name not in left_out}
         columns = [printable(column) for column in rows.headings if column != _file_column(rows, spec)]
-        labelling = f"--set label=COLUMN names a column of {file.name}, which has {', '.join(columns)}"
+        labelling = f"give a column of {file.name} with --set label=COLUMN: {', '.join(columns)}"
     elif any(getattr(spec, name) is not None for name in labels.COLUMNS):
         raise SoundError(
-            f"{str(folder)!r} has no {METADATA}, whose columns label, group, condition, captions and words name; "
-            "without it the folders in it are the labels, and the folders in these the conditions"
+            f"{str(folder)!r} has no {METADATA}, to which label, group, condition, captions and words refer; "
+            "without it, its folders are the labels, and folders in them the conditions"
         )
     else:
         check_sounds(files)
@@ -87,8 +87,8 @@ def folder_recordings(
         beside = [place for place in places if len(place.parts) == 1]
         if beside and len(beside) < len(places):
             raise SoundError(
-                f"{str(folder)!r} holds sound files ({printable(beside[0].name)!r} and so on) beside folders with "
-                f"others: of which label are they? Put them into LABEL/, or write a {METADATA}"
+                f"{str(folder)!r} contains sound files ({printable(beside[0].name)!r} and so on) next to folders with "
+                f"others, so their label is unknown. Put them into LABEL/, or write a {METADATA}"
             )
         candidates = []
         for place in places:
@@ -115,11 +115,13 @@ def folder_recordings(
 def _by_table(
     files: FoundFiles, table: ReadTable, spec: DataSpec
 ) -> tuple[list[Candidate], dict[str, str], dict[str, str]]:
-    """The recordings of a table; the rows that are left out, with reasons; and the use of each column. A file that is
-    missing or outside the folder is reported when it is read."""
+    """Return the recordings of a table, the reasons why rows are left out, and the use of each column.
+
+    A file that is missing or outside the folder is reported when it is read.
+    """
     file_column = _file_column(table, spec)
     counted = labels.counted_column(table.name, spec.label, table.headings)
-    # The heading of each field: the stated one, or else the usual one where the table has it.
+    # The heading of each field: the given one, or else the usual one if the table has it.
     headings = {
         name: table.column(getattr(spec, name)) if getattr(spec, name) else heading_of(name, table.headings)
         for name in (LABEL, GROUP, CONDITION)
@@ -139,7 +141,7 @@ def _by_table(
     first = dict[str, str]()
     for name, line in zip(names, table.lines, strict=True):
         if first.setdefault(name, line.where) != line.where:
-            raise SoundError(f"{line.where} names {name!r}, as {first[name]} does; a recording has one line")
+            raise SoundError(f"{line.where} names {name!r}, as {first[name]} does; give each recording one line")
 
     def file(number: int) -> SoundFile:
         if number in missing:
@@ -153,11 +155,12 @@ def _by_table(
     if counted is not None:
         read = labels.counted_labels(table.name, counted, [row[counted] for row in rows], file)
     elif said and all(isinstance(value, list) for value in lists):
-        # As Label Studio exports the regions of a recording.
+        # Label Studio exports the regions of a recording like this.
         for line, name, value in zip(table.lines, names, lists, strict=True):
             if any(isinstance(one, dict) for one in value):
                 raise SoundError(
-                    f"{line.where}: the {headings[LABEL]} of {name!r} is {shortened(str(value), 60)!r}; a label is a "
+                    f"{line.where}: the {headings[LABEL]} of {name!r} is {shortened(str(value), 60)!r}; a label "
+                    "must be a "
                     "text, or texts in a list"
                 )
         each = [[str(label).strip() for label in value] for value in lists]
@@ -169,7 +172,8 @@ def _by_table(
     if counted is None and headings[LABEL] and not all(said):
         number = said.index("")
         raise SoundError(
-            f"{table.lines[number].where}: the {headings[LABEL]} of {names[number]!r} is empty; leave out what has none"
+            f"{table.lines[number].where}: the {headings[LABEL]} of {names[number]!r} is empty; leave out "
+            "recordings without one"
         )
     of_captions = labels.caption_columns(table.name, table.headings, spec.captions)
     captions = [[value_of(row[column]) for column in of_captions] for row in rows]
@@ -193,13 +197,13 @@ def _by_table(
 
 
 def _file_column(table: ReadTable, spec: DataSpec) -> str:
-    """The heading of the files."""
+    """Return the heading of the column with the files."""
     if spec.file is not None:
         return table.column(spec.file)
     column = first_heading(FILE_COLUMNS, table.headings)
     if column is None:
         raise SoundError(
             f"{table.name} has no column {FILE!r} with the files (nor {', '.join(FILE_COLUMNS[1:])}); "
-            f"{nearest(FILE, table.headings)}: name it, --set file=COLUMN{table.one_column()}"
+            f"{nearest(FILE, table.headings)}; give it with --set file=COLUMN{table.one_column()}"
         )
     return column

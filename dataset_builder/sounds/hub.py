@@ -1,4 +1,4 @@
-"""Sounds of a data set of `datasets`, by its Hub id, folder or short name; no script is ever run."""
+"""Sounds of a data set that `datasets` reads, by Hub id, folder or short name; no script is ever run."""
 
 from __future__ import annotations
 
@@ -35,36 +35,37 @@ _SUFFIX = ".yaml"
 
 
 class NamedSet(Spec):
-    """A data set: a YAML file of the folder ``named``, or a user's, with these fields as keys, all but the name."""
+    """A data set: a YAML file in the folder ``named``, or a user's, with these fields as keys, except the name."""
 
-    name: str = Field(description="Of the file, without its suffix.")
-    title: str = Field(description="The name that its authors gave it.")
-    dataset: str = Field(description="Hub id; in a user's file also a folder.")
-    split: str = Field(description="The split that is read.")
+    name: str = Field(description="Name of the file, without its suffix.")
+    title: str = Field(description="Name given by its authors.")
+    dataset: str = Field(description="Hub id; in a user's file, also a folder.")
+    split: str = Field(description="Split to read.")
     domain: str = Field(description="Kind of sounds, in a word or two.")
-    licence: str = Field(description="Of the recordings.")
+    licence: str = Field(description="Licence of the recordings.")
     url: str = Field(description="Page of its authors.")
-    citation: str = Field(description="Citation, in a sentence.")
-    label: str | None = Field(None, description="Column with labels, where there are some.")
+    citation: str = Field(description="Citation, in one sentence.")
+    label: str | None = Field(None, description="Column with labels, if any.")
     revision: str | None = Field(None, description="Branch, tag or commit.")
-    # Where the repository does not name them: its own script is not run.
+    # If the repository does not name them: its own script is not run.
     files: str | None = Field(None, description="Pattern of the Parquet files, with {config} and {split} in it.")
     config: str | None = Field(None, description="Configuration.")
-    audio: str | None = Field(None, description="Column with sound, where there are several or the files declare none.")
+    audio: str | None = Field(None, description="Column with sound, if there are several or the files declare none.")
     separator: str | None = Field(None, description="Separator between several labels of a recording.")
     captions: tuple[str, ...] | None = Field(None, description="Columns with captions.")
-    hierarchy: str | None = Field(None, description="Hierarchy of several labels, as of `DataSpec`.")
+    hierarchy: str | None = Field(None, description="Hierarchy of several labels, as in `DataSpec`.")
     caption_separator: str | None = Field(None, description="Separator between several captions in one text.")
     words: tuple[str, ...] | None = Field(None, description="Columns with words: ATTRIBUTE, or COLUMN=ATTRIBUTE.")
     condition: str | None = Field(
-        None, description="Column with a property that labels share, such as the speaker or the pitch."
+        None,
+        description="Column with a property that recordings of several labels share, e.g. the speaker or the pitch.",
     )
     group: str | None = Field(
         None,
-        description="Column with groups, such as speakers or source files, each of which is in one split or fold only.",
+        description="Column with groups, e.g. speakers or source files; each group is in one split or fold only.",
     )
-    without: tuple[str, ...] = Field((), description="Labels that are left out.")
-    settings: dict[str, bool | int | float | str] = Field({}, description="Settings of recipes that suit it.")
+    without: tuple[str, ...] = Field((), description="Labels to leave out.")
+    settings: dict[str, bool | int | float | str] = Field({}, description="Suitable settings of recipes.")
 
     @field_validator("*")
     @classmethod
@@ -89,30 +90,30 @@ class NamedSet(Spec):
             names = {value}
         if not names <= {None, "config", "split"} or (value or "").startswith("/"):
             raise InputError(
-                f"files is {value!r}; it is a pattern of files with {{config}} and {{split}}, such as "
+                f"files is {value!r}; give a file pattern with {{config}} and {{split}}, e.g. "
                 "'data/{split}/*.parquet'"
             )
         return value
 
     @property
     def suggested(self) -> dict[str, Any]:
-        """Settings of recipes that suit these recordings."""
+        """Return settings of recipes that suit these recordings."""
         return {"domain": self.domain, **self.settings}
 
     @property
     def terms(self) -> str:
-        """The terms of use for the user, in a sentence."""
+        """Return the terms of use for the user, in one sentence."""
         return f"{self.title} ({self.url}) is licensed {self.licence}; its authors ask to cite {self.citation}"
 
 
 def list_named_sets() -> tuple[str, ...]:
-    """Names of all described data sets."""
+    """Return the names of all described data sets."""
     names = (file.name for file in files(__package__).joinpath(_FOLDER).iterdir())
     return tuple(sorted(name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX)))
 
 
 def load_named_set(name: str) -> NamedSet:
-    """The data set of a name.
+    """Return a data set by name.
 
     Raises:
         SoundError: there is none, or its file does not describe one.
@@ -124,15 +125,15 @@ def load_named_set(name: str) -> NamedSet:
 
 
 def named_set_of(text: str) -> NamedSet | None:
-    """The data set of a name, or of a YAML file that describes it, with its place; None for others.
+    """Return the data set with a name, or described by a YAML file, with its location; None for other texts.
 
-    A user's file has the form of those in the folder ``named``; its `NamedSet.dataset` may be a folder beside it.
+    A user's file has the form of those in the folder ``named``; its `NamedSet.dataset` may be a folder next to it.
 
     Args:
-        text: ``NAME``, ``FILE.yaml``, or either with ``=FOLDER``, which holds a copy.
+        text: ``NAME``, ``FILE.yaml``, or either with ``=FOLDER``, a folder with a copy.
 
     Raises:
-        SoundError: the file does not describe a data set, and names the wrong key; or there is no such folder.
+        SoundError: the file does not describe a data set (names the wrong key), or the folder does not exist.
     """
     name, equals, folder = text.partition("=")
     path = Path(name)
@@ -146,15 +147,15 @@ def named_set_of(text: str) -> NamedSet | None:
         return None
     if equals and not (folder and Path(folder).is_dir()):
         what = f"{folder!r} is not a folder" if folder else "there is no folder after the ="
-        raise SoundError(f"the data set is {text!r}, and {what}: {name}=FOLDER reads a copy of {named.title}")
+        raise SoundError(f"the data set is {text!r}, but {what}; {name}=FOLDER reads a copy of {named.title}")
     return named.changed(dataset=folder) if equals else named
 
 
 def values_in_yaml(content: Path | str, file: str) -> dict[str, Any]:
-    """The values of a YAML file about sounds.
+    """Return the values of a YAML file about sounds.
 
     Args:
-        content: its path, or its text.
+        content: its path or its text.
         file: its name, for messages.
 
     Raises:
@@ -167,25 +168,25 @@ def values_in_yaml(content: Path | str, file: str) -> dict[str, Any]:
 
 
 def _described(name: str, content: Path | str) -> NamedSet:
-    """The data set that a file describes, by its path or its text; the name is not part of it."""
+    """Return the data set that a file describes, given its path or its text; the name is not in the file."""
     file = f"{name}{_SUFFIX}"
     values = values_in_yaml(content, file)
     if "name" in values:
-        raise SoundError(f"{file} has the key 'name'; the name of a data set is that of its file")
+        raise SoundError(f"{file} has the key 'name'; a data set is named after its file")
     try:
         return NamedSet(name=name, **values)
     except InputError as error:
-        raise SoundError(f"{file}: {error}; write a text such as 1.0, yes or no in quotes") from error
+        raise SoundError(f"{file}: {error}; put quotes around texts like 1.0, yes or no") from error
 
 
 READERS = ("parquet", "arrow", "audiofolder")
-"""The permitted readers of `datasets`: none of them runs code of a data set, or unpickles."""
+"""The permitted readers of `datasets`: none of them runs code from a data set, or unpickles."""
 
 LARGEST_DOWNLOAD = 100 * 10**9
 """Largest download, in bytes."""
 
 _NAME = r"\w+(?:\.\w+)*"
-"""A name of a split, as `datasets` allows it: LibriSpeech has a ``train.100``."""
+"""A name of a split, as `datasets` permits it; LibriSpeech has ``train.100``."""
 
 _SPLIT = re.compile(rf"\s*({_NAME})\s*(\[[^\]]*\])?\s*")
 
@@ -195,14 +196,14 @@ Answer = TypeVar("Answer")
 def hub_rows(
     place: Place, config: str | None, split: str | None, files: str | None = None, *, progress: bool = True
 ) -> datasets.Dataset:
-    """The rows of a split, downloaded and prepared in the cache of `datasets`.
+    """Return the rows of a split, downloaded and prepared in the cache of `datasets`.
 
     Args:
-        place: of the data set.
-        config: name of the configuration; not needed where there is one alone.
-        split: such as ``test``, ``train[:1000]`` or ``train+test``; not needed where there is one alone.
-        files: pattern of the Parquet files of a split, with ``{config}`` and ``{split}`` in it; other statements of the
-            data set are not read.
+        place: folder or repository of the data set.
+        config: name of the configuration; not needed if there is only one.
+        split: e.g. ``test``, ``train[:1000]`` or ``train+test``; not needed if there is only one.
+        files: pattern of the Parquet files of a split, with ``{config}`` and ``{split}`` in it; other information in
+            the data set is ignored.
         progress: show progress bars.
 
     Raises:
@@ -223,7 +224,7 @@ def hub_rows(
             )
             wanted = _checked_files(place, builder)
             every = builder.config.data_files or {}
-            # Of Parquet, only the files of the named splits are downloaded.
+            # Of Parquet, only the files of the requested splits are downloaded.
             is_parquet = type(builder).__module__.endswith(".parquet")
             if is_parquet and not is_local and names and set(names) <= set(every):
                 data_files = {name: [str(file) for file in every[name]] for name in names}
@@ -232,26 +233,24 @@ def hub_rows(
             root = place.source if is_local else f"hf://datasets/{place.source}@{place.revision}"
             data_files = {name: [f"{root}/{files.format(config=config or '', split=name)}"] for name in names}
         else:
-            raise SoundError(
-                f"{place.source}: the split is {printable(str(split))!r}; expected is one such as test[:1000]"
-            )
+            raise SoundError(f"{place.source}: the split is {printable(str(split))!r}; give e.g. test[:1000]")
         if data_files is not None:
             builder = _asked(
                 place, lambda: datasets.load_dataset_builder("parquet", data_files=data_files, features=features)
             )
             wanted = _checked_files(place, builder)
-        # By the sizes of the files, whatever the data set states about itself.
+        # By the sizes of the files, whatever the data set says about itself.
         size = 0 if isinstance(place, LocalFolder) else place.size_of(wanted)
         if size > LARGEST_DOWNLOAD:
             raise SoundError(
                 f"{place.source} has {size / 10**9:,.0f} GB to download, more than {LARGEST_DOWNLOAD / 10**9:,.0f}; "
-                "give another split or config, or a part of it in a folder"
+                "give another split or config, or part of it in a folder"
             )
         _asked(place, builder.download_and_prepare)
     splits = list(builder.info.splits or ())
     if split is None:
         if len(splits) > 1:
-            raise SoundError(f"{place.source} has the splits {', '.join(splits)}; name one with --set split=NAME")
+            raise SoundError(f"{place.source} has the splits {', '.join(splits)}; give one with --set split=NAME")
         split = splits[0]
     for name in splits_in(split) or (split,):
         if re.match(rf"(?:{_NAME})?", name).group() not in splits:  # type: ignore[union-attr]
@@ -261,13 +260,13 @@ def hub_rows(
 
 
 def splits_in(split: str | None) -> tuple[str, ...]:
-    """The splits in a text, whole or in part: two in ``train[:10]+test``; empty where it is not such a text."""
+    """Return the splits in a text, whole or in part: two in ``train[:10]+test``; empty if the text is not valid."""
     matches = [_SPLIT.fullmatch(part) for part in (split or "").split("+")]
     return tuple(dict.fromkeys(match[1] for match in matches if match)) if all(matches) else ()
 
 
 def _checked_files(place: Place, builder: datasets.DatasetBuilder) -> list[str]:
-    """Names of the files to read; data whose reader could run code, or whose files lie elsewhere, are refused."""
+    """Return the names of the files to read; refuse data whose reader could run code, or whose files are elsewhere."""
     package, _, reader = type(builder).__module__.rpartition(".")
     reader = reader if package.startswith("datasets.packaged_modules.") else ""
     if reader not in READERS:
@@ -280,7 +279,7 @@ def _checked_files(place: Place, builder: datasets.DatasetBuilder) -> list[str]:
 
 
 def _asked(place: Place, question: Callable[[], Answer]) -> Answer:
-    """The answer of `datasets`; with a stranger's files, it can fail in any way."""
+    """Return the answer of `datasets`, which can fail in any way with untrusted files."""
     try:
         return place.ask(question)
     except DatasetError:
@@ -292,8 +291,8 @@ def _asked(place: Place, question: Callable[[], Answer]) -> Answer:
 
 @contextmanager
 def _preparing(progress: bool) -> Iterator[None]:
-    """While `datasets` prepares data: with its own progress bars or without, and a folder of sound files without
-    torchcodec, which it requires there and does not use."""
+    """Set up `datasets` for preparing data: with or without its progress bars, and without torchcodec for a folder of
+    sound files, where `datasets` requires but does not use it."""
     import datasets
 
     def encode(self: datasets.Audio, value: Any) -> dict[str, Any]:
@@ -315,7 +314,7 @@ def _preparing(progress: bool) -> Iterator[None]:
 
 
 LARGEST_FILE = 256 * 2**20
-"""Bytes of an encoded recording."""
+"""Most bytes of an encoded recording."""
 
 
 def hub_recordings(
@@ -326,17 +325,18 @@ def hub_recordings(
     skip_invalid: bool = False,
     progress: bool = True,
 ) -> ReadRecordings:
-    """The recordings in a data set that `datasets` reads, of Parquet or Arrow files or a folder of sound files.
+    """Return the recordings in a data set that `datasets` reads, from Parquet or Arrow files or a folder of sound
+    files.
 
     Sound is decoded by soundfile: neither torchcodec nor FFmpeg is needed.
 
     Args:
         dataset: its Hub id, or a folder.
-        spec: split, configuration, revision and columns. The label can be names of classes, whole numbers, which are
-            classes too, or numbers with decimals; lists hold several a row, of which `specific_labels` takes one (see
-            `ReadRecordings.complete` for the others). Captions are texts, or lists of texts. Split and configuration
-            are not needed where there is one alone; of Parquet files, only those of the split are downloaded.
-        named: the description of the data set; it states the fields that `spec` leaves open.
+        spec: split, configuration, revision and columns. Labels can be class names, whole numbers, which are also
+            classes, or numbers with decimals; lists contain several labels per row, and `specific_labels` selects one
+            (see `ReadRecordings.complete` for the others). Captions are texts, or lists of texts. Split and
+            configuration are not needed if there is only one; of Parquet files, only the split's files are downloaded.
+        named: the description of the data set; it gives the fields that `spec` leaves open.
         skip_invalid: leave out unusable recordings.
         progress: show progress bars.
 
@@ -351,7 +351,7 @@ def hub_recordings(
         raise SoundError(f"the data set is {where!r}; give a Hub id, a folder (. is the current one) or a name")
     if not Path(where).is_dir() and not HUB_ID.fullmatch(where):
         raise SoundError(
-            f"no data set {printable(where)!r}: neither a folder nor a Hub id (ORG/NAME), nor the name of one; "
+            f"no data set {printable(where)!r}: not a folder, not a Hub id (ORG/NAME), and not a known name; "
             f"{nearest(where, list_named_sets())}"
         )
     source, files, audio, caption_separator = printable(where), None, None, None
@@ -360,7 +360,7 @@ def hub_recordings(
     if named is not None:
         source, suggested, files, audio = named.name, named.suggested, named.files, named.audio
         caption_separator = named.caption_separator if spec.captions is None else None
-        # Excluded labels and separators belong to the column that the data set states.
+        # Excluded labels and separators apply to the column that the data set describes.
         its_own = spec.label in (None, named.label)
         without = named.without if its_own else ()
         stated = [
@@ -386,8 +386,8 @@ def hub_recordings(
     spec = spec.changed(**headings)
     if count > MOST_RECORDINGS:
         raise SoundError(
-            f"{source} has {count:,} rows; the limit is {MOST_RECORDINGS:,}: give a part of "
-            "them, such as --set split=train[:10000]"
+            f"{source} has {count:,} rows; the limit is {MOST_RECORDINGS:,}; give a part of "
+            "them, e.g. --set split=train[:10000]"
         )
     if spec.label is None:
         of_rows = labels.Labels([""] * count)
@@ -419,7 +419,7 @@ def hub_recordings(
         source,
         candidates,
         suggested=suggested,
-        labelling=f"--set label=COLUMN names a column: {source} has {printable(', '.join(described))}",
+        labelling=f"give a column with --set label=COLUMN: {source} has {printable(', '.join(described))}",
         left_out=left_out,
         columns=labels.uses_of(columns, audio, headings, counted, said, attributes),
         skip_invalid=skip_invalid,
@@ -428,7 +428,7 @@ def hub_recordings(
 
 
 def check_copy(named: NamedSet, spec: DataSpec) -> None:
-    """Refuse a copy of a named data set in a folder whose files differ from those of the data set on the Hub.
+    """Raise an error if a folder with a copy of a named data set has other files than the data set on the Hub.
 
     Raises:
         SoundError: names the expected files, the present ones, and the setting that reads a folder of sound files.
@@ -446,8 +446,9 @@ def check_copy(named: NamedSet, spec: DataSpec) -> None:
     if missing:
         names = sorted(f"{path.name}/" if path.is_dir() else path.name for path in folder.iterdir())
         raise SoundError(
-            f"{named.name} is read from the files that it has on the Hub ({wanted}); {printable(str(folder))!r} holds "
-            f"{printable(shown(names) or 'nothing')}. A folder of LABEL/file.wav is data by itself"
+            f"{named.name} is read from the files that it has on the Hub ({wanted}); {printable(str(folder))!r} "
+            "contains "
+            f"{printable(shown(names) or 'nothing')}. Give a folder of LABEL/file.wav without the name"
         )
 
 
@@ -462,16 +463,16 @@ def _audio_column(place: Place, features: datasets.Features, audio: str | None) 
         or (name == audio and isinstance(feature, dict) and set(feature) == {"bytes", "path"})
     ]
     if not columns:
-        raise SoundError(f"{place.source} has no column of audio; its columns are {', '.join(features)}")
+        raise SoundError(f"{place.source} has no audio column; its columns are {', '.join(features)}")
     if audio is None and len(columns) > 1:
-        raise SoundError(f"{place.source} has audio in the columns {', '.join(columns)}; name one: audio=...")
+        raise SoundError(f"{place.source} has audio in the columns {', '.join(columns)}; choose one with audio=...")
     if audio is not None and audio not in columns:
-        raise SoundError(f"{place.source} has no audio in a column {audio!r}; {nearest(audio, columns)}")
+        raise SoundError(f"{place.source} has no audio column {audio!r}; {nearest(audio, columns)}")
     return audio or columns[0]
 
 
 class RowFiles:
-    """The encoded sound of rows; a row that names a file has to name one of the data set: no other is opened."""
+    """The encoded sound of rows; a row may only name a file of the data set: no other is opened."""
 
     def __init__(self, place: Place, rows: datasets.Dataset, column: str) -> None:
         import datasets
@@ -486,10 +487,10 @@ class RowFiles:
         self._roots = [Path(root).resolve() for root in (*folders, *caches)]
 
     def file(self, index: int) -> SoundFile:
-        """The file of a row, or its content.
+        """Return the file of a row, or its content.
 
         Raises:
-            SoundError: there is none, it lies elsewhere, or it is too large.
+            SoundError: there is none, it is elsewhere, or it is too large.
         """
         value = self._rows[index][self._column] or {}
         content, path = value.get("bytes"), value.get("path")
@@ -498,7 +499,7 @@ class RowFiles:
                 raise SoundError(f"has {len(content):,} bytes; the limit is {LARGEST_FILE:,}")
             return io.BytesIO(content)
         if not path:
-            raise SoundError("holds no audio")
+            raise SoundError("contains no audio")
         try:
             file = Path(path).resolve()
             if file.is_file() and any(file.is_relative_to(root) for root in self._roots):

@@ -22,38 +22,40 @@ if TYPE_CHECKING:
 
 
 COLUMNS = ("label", "group", "condition", "captions", "separator", "hierarchy", "words")
-"""Fields of a `DataSpec` that say what the columns of a table or data set hold."""
+"""Fields of a `DataSpec` that say what the columns of a table or data set contain."""
 
 SUPPORT = 10
-"""Fewest recordings of a label that show its place in the hierarchy: with fewer, labels can agree by chance."""
+"""Fewest recordings of a label that reveal its place in the hierarchy; with fewer, labels can agree by chance."""
 
 
 def split_labels(text: str, separator: str) -> tuple[str, ...]:
-    """The labels in a text, each once."""
+    """Return the labels in a text, without duplicates."""
     return tuple(dict.fromkeys(filter(None, (label.strip() for label in text.split(separator)))))
 
 
 OF_LABELS = "labels"
-"""The hierarchy that the labels of all recordings show; see `counted_hierarchy`."""
+"""The hierarchy derived from the labels of all recordings; see `counted_hierarchy`."""
 
 
 def _key(label: str) -> str:
-    """A label as hierarchies are compared: FSD50K writes ``Wind_instrument_and_woodwind_instrument``."""
+    """Return a label in the form in which hierarchies are compared; FSD50K has "
+    "``Wind_instrument_and_woodwind_instrument``."""
     return label_text(label).replace(", ", " and ").casefold()
 
 
 def specific_labels(labels_of_each: Sequence[Sequence[str]], hierarchy: str | None = None) -> list[str | None]:
-    """The label of each recording of a single thing, None for the others: its only label, or with a hierarchy the one
-    that all its others are above.
+    """Return the label of each recording of a single thing, None for the others.
 
-    That labels occur together does not make one of them more general: a hierarchy is stated.
+    It is the recording's only label or, with a hierarchy, the label that all its other labels are above.
+
+    Labels that occur together need not be more general than each other, so the hierarchy must be given.
 
     Args:
         labels_of_each: the labels of each recording.
         hierarchy: AudioSet's ontology, a file; or `OF_LABELS`.
 
     Raises:
-        DatasetError: the file is no ontology.
+        DatasetError: the file is not an ontology.
     """
     if hierarchy == OF_LABELS:
         return counted_hierarchy(labels_of_each)
@@ -72,11 +74,11 @@ def specific_labels(labels_of_each: Sequence[Sequence[str]], hierarchy: str | No
 
 
 def counted_hierarchy(labels_of_each: Sequence[Sequence[str]], support: int = SUPPORT) -> list[str | None]:
-    """As `specific_labels`, with the hierarchy that the labels themselves show.
+    """Return the result of `specific_labels` with the hierarchy derived from the labels themselves.
 
-    Where each recording also has the labels above its own (``Guitar,Plucked string instrument,Music``), a label is
-    above another where every recording of the other has it. A recording is of a single thing where one of its labels is
-    above none, and all its others are above that one.
+    If each recording also has the labels above its own (``Guitar,Plucked string instrument,Music``), a label is above
+    another if every recording of the other has it. A recording is of a single thing if one of its labels is above none,
+    and all its other labels are above that one.
 
     Args:
         labels_of_each: the labels of each recording.
@@ -99,7 +101,7 @@ def counted_hierarchy(labels_of_each: Sequence[Sequence[str]], support: int = SU
 
 
 _CAPTIONS = re.compile(r"captions?(?:_?(\d+))?", re.ASCII)
-"""The usual names of columns of captions."""
+"""Usual names of caption columns."""
 
 
 @dataclass(frozen=True)
@@ -107,11 +109,10 @@ class Labels:
     """The labels of rows.
 
     Attributes:
-        single: the one label of each row; None for a row that is left out; empty where several labels have no single
-            one.
-        numbers: the same as numbers, where they are numbers.
-        several: all labels of each row; empty where rows have one each.
-        left_out: the reason, by the number of a row that is left out.
+        single: the only label of each row; None for a row that is left out; empty if several labels have no single one.
+        numbers: the same as numbers, if they are numbers.
+        several: all labels of each row; empty if rows have one each.
+        left_out: the reason, by index of a row that is left out.
     """
 
     single: Sequence[str | None]
@@ -130,13 +131,13 @@ def candidates_of(
     captions: Sequence[tuple[str, ...]],
     words: Sequence[Mapping[str, str]],
 ) -> tuple[list[Candidate], dict[str, str]]:
-    """The rows of a table or a data set as recordings to be read, and the reasons against the others, by id.
+    """Return the rows of a table or a data set as recordings to read, and the reasons against the others, by id.
 
     Args:
-        ids: of the rows.
-        labels: of the rows, with the rows that are left out.
-        sound: gives the file of a row, or its content.
-        groups, conditions, captions, words: of the rows.
+        ids: ids of the rows.
+        labels: labels of the rows, with the rows that are left out.
+        sound: returns the file of a row, or its content.
+        groups, conditions, captions, words: as in `Candidate`, for each row.
     """
     candidates = [
         Candidate(
@@ -157,7 +158,7 @@ def candidates_of(
 
 
 def single_labels(texts: Sequence[str], without: Sequence[str] = ()) -> Labels:
-    """The labels of rows with one label each; rows whose label is in `without` are left out."""
+    """Return the labels of rows with one label each; rows whose label is in `without` are left out."""
     left_out = {row: _no_class((text,)) for row, text in enumerate(texts) if text in without}
     return Labels(
         [None if row in left_out else text for row, text in enumerate(texts)], numbers_of(texts), (), left_out
@@ -167,7 +168,7 @@ def single_labels(texts: Sequence[str], without: Sequence[str] = ()) -> Labels:
 def several_labels(
     labels: Sequence[Sequence[str]], without: Sequence[str] = (), hierarchy: str | None = None
 ) -> Labels:
-    """The labels of rows that have several each (see `specific_labels`); rows without any are left out."""
+    """Return the labels of rows that have several each (see `specific_labels`); rows without any are left out."""
     kept = [tuple(dict.fromkeys(label for label in of_row if label and label not in without)) for of_row in labels]
     single = [one or "" if of_row else None for one, of_row in zip(specific_labels(kept, hierarchy), kept, strict=True)]
     left_out = {row: _no_class(labels[row]) for row, of_row in enumerate(kept) if not of_row}
@@ -175,9 +176,9 @@ def several_labels(
 
 
 def _no_class(labels: Sequence[str]) -> str:
-    """The reason why a row with these labels and no others is left out."""
+    """Return the reason why a row with only these labels is left out."""
     names = [repr(label) for label in labels if label]
-    return f"is called {listed(names)}, which is not a class" if names else "has no label"
+    return f"has the label {listed(names)}, which is not a class" if names else "has no label"
 
 
 def labels_in(
@@ -188,7 +189,7 @@ def labels_in(
     without: Sequence[str],
     hierarchy: str | None = None,
 ) -> Labels:
-    """The labels in a column of a data set: one a row, or several, separated or in lists."""
+    """Return the labels in a column of a data set: one per row, or several, separated or in lists."""
     if is_list(rows.features[column]):
         return several_labels(lists_in(source, rows, column), without, hierarchy)
     texts = texts_in(source, rows, column)
@@ -196,21 +197,21 @@ def labels_in(
         return several_labels([split_labels(text, separator) for text in texts], without, hierarchy)
     empty = next((index for index, text in enumerate(texts) if not text), None)
     if empty is not None:
-        raise SoundError(f"{source}: row {empty} has no {column}; leave out what has none")
+        raise SoundError(f"{source}: row {empty} has no {column}; leave out rows without one")
     dtype = getattr(rows.features[column], "dtype", "")
     if not dtype.startswith(("float", "double")):
         return single_labels(texts, without)
     numbers = [float(text) for text in texts]
     wrong = next((index for index, number in enumerate(numbers) if not math.isfinite(number)), None)
     if wrong is not None:
-        raise SoundError(f"{source}: {column} of row {wrong} is {numbers[wrong]}; leave out what has none")
+        raise SoundError(f"{source}: {column} of row {wrong} is {numbers[wrong]}; leave out rows without one")
     return Labels(texts, numbers)
 
 
 def captions_in(
     source: str, rows: datasets.Dataset, columns: Sequence[str], separator: str | None
 ) -> list[tuple[str, ...]]:
-    """The captions in some columns of a data set: one text each, several with a separator between them, or lists."""
+    """Return the captions in some columns of a data set: one text each, several with a separator, or lists."""
     captions: list[list[str]] = [[] for _ in range(len(rows))]
     for column in columns:
         if is_list(rows.features[column]):
@@ -223,7 +224,7 @@ def captions_in(
 
 
 def heading_in(source: str, name: str, columns: Sequence[str]) -> str:
-    """The column that a name means; see `heading_of`."""
+    """Return the column that matches a name; see `heading_of`."""
     found = heading_of(name, columns)
     if found is None:
         raise SoundError(f"{source} has no column {name!r}; {nearest(name, columns)}")
@@ -238,10 +239,10 @@ def uses_of(
     captions: Iterable[str],
     attributes: Mapping[str, str],
 ) -> dict[str, str]:
-    """The field that each column is used as; empty where it is not used. See `Account.columns`.
+    """Return the field that each column is used as; empty if it is not used. See `Account.columns`.
 
     Args:
-        columns: of the table.
+        columns: columns of the table.
         file: the column with the sound.
         headings: the columns of label, group and condition.
         counted: the column in which words are counted.
@@ -255,17 +256,17 @@ def uses_of(
 
 
 def split_captions(text: str, separator: str | None) -> tuple[str, ...]:
-    """The captions in a text: without a separator, the text itself."""
+    """Return the captions in a text; without a separator, the text itself."""
     parts = (text,) if separator is None else text.split(separator)
     return tuple(part.strip() for part in parts if part.strip())
 
 
 def caption_columns(source: str, columns: Sequence[str], requested: Sequence[str] | None) -> tuple[str, ...]:
-    """The columns with captions: the requested ones, or those with the usual names: ``captions``, ``caption``,
+    """Return the columns with captions: the requested ones, or the usual names: ``captions``, ``caption``,
     ``caption_1`` …
 
     Raises:
-        SoundError: there is no such column.
+        SoundError: a requested column does not exist.
     """
     if requested is not None:
         return tuple(heading_in(source, name, columns) for name in requested)
@@ -281,15 +282,15 @@ WORD = "word:"
 
 
 def word_columns(source: str, columns: Sequence[str], requested: Sequence[str] | None) -> dict[str, str]:
-    """The attribute of each column with words: the requested columns, or those named ``word:ATTRIBUTE``.
+    """Return the attribute of each column with words: the requested columns, or those named ``word:ATTRIBUTE``.
 
     Args:
         source: name of the recordings, for messages.
-        columns: of the data.
+        columns: columns of the data.
         requested: ``COLUMN``, which is also the name of its attribute, or ``COLUMN=ATTRIBUTE``.
 
     Raises:
-        SoundError: there is no such column, or two are of one attribute.
+        SoundError: a column does not exist, or two have the same attribute.
     """
     if requested is None:
         pairs = [(name, name[len(WORD) :].strip()) for name in columns if folded_heading(name).startswith(WORD)]
@@ -302,14 +303,15 @@ def word_columns(source: str, columns: Sequence[str], requested: Sequence[str] |
         attribute = attribute or name.removeprefix(WORD).strip()
         if not attribute or attribute in attributes.values():
             raise SoundError(
-                f"{source}: the column {name!r} is of the attribute {attribute!r}; each column has its own"
+                f"{source}: the column {name!r} has the attribute {attribute!r}, like another column; give each "
+                "column its own"
             )
         attributes[name] = attribute
     return attributes
 
 
 def words_by_row(rows: Sequence[Sequence[str]], attributes: Collection[str]) -> list[dict[str, str]]:
-    """The words of each row by attribute, as they are spoken; an empty field gives none."""
+    """Return the words of each row by attribute, as they are spoken; empty fields give none."""
     return [
         {name: word for name, text in zip(attributes, row, strict=True) if (word := spoken(printable(text)))}
         for row in rows
@@ -317,14 +319,14 @@ def words_by_row(rows: Sequence[Sequence[str]], attributes: Collection[str]) -> 
 
 
 def is_list(feature: object) -> bool:
-    """Whether a column holds lists."""
+    """Return whether a column contains lists."""
     import datasets
 
     return isinstance(feature, (datasets.List, datasets.LargeList))
 
 
 def holds_texts(feature: object) -> bool:
-    """Whether a column holds texts, or lists of texts."""
+    """Return whether a column contains texts, or lists of texts."""
     import datasets
 
     inner = getattr(feature, "feature", feature) if is_list(feature) else feature
@@ -332,7 +334,7 @@ def holds_texts(feature: object) -> bool:
 
 
 def holds_labels(feature: object) -> bool:
-    """Whether a column can hold labels: names of classes, texts or numbers, or lists of names or texts."""
+    """Return whether a column can contain labels: class names, texts or numbers, or lists of names or texts."""
     import datasets
 
     # Lists of numbers are measurements of one thing, neither labels nor captions.
@@ -341,10 +343,10 @@ def holds_labels(feature: object) -> bool:
 
 
 def texts_in(source: str, rows: datasets.Dataset, column: str) -> list[str]:
-    """A column in words; null becomes an empty text.
+    """Return a column as texts; null becomes an empty text.
 
     Raises:
-        SoundError: it holds lists, or other values than classes, texts and numbers.
+        SoundError: it contains lists, or other values than classes, texts and numbers.
     """
     feature = rows.features[column]
     if is_list(feature):
@@ -353,10 +355,10 @@ def texts_in(source: str, rows: datasets.Dataset, column: str) -> list[str]:
 
 
 def lists_in(source: str, rows: datasets.Dataset, column: str) -> list[tuple[str, ...]]:
-    """A column of lists of texts or classes in words; an empty list for null.
+    """Return a column of lists of texts or classes as texts; an empty list for null.
 
     Raises:
-        SoundError: the lists hold other values.
+        SoundError: the lists contain other values.
     """
     values = _values(source, rows, column, rows.features[column].feature)
     return [tuple(_text(value) for value in of_row or ()) for of_row in values]
@@ -367,7 +369,7 @@ def _text(value: object) -> str:
 
 
 def _values(source: str, rows: datasets.Dataset, column: str, feature: Any) -> Sequence[Any]:
-    """The values of a column, with names of classes in place of their numbers; the same within lists."""
+    """Return the values of a column, with class names instead of their numbers, also within lists."""
     import datasets
 
     if not holds_labels(rows.features[column]):
@@ -386,7 +388,7 @@ def _values(source: str, rows: datasets.Dataset, column: str, feature: Any) -> S
 
 
 WORDS_PER_SECOND = "words_per_second"
-"""The label that is counted instead of read: ``words_per_second`` alone, or ``words_per_second=COLUMN``."""
+"""The label that is computed instead of read: ``words_per_second`` alone, or ``words_per_second=COLUMN``."""
 
 TRANSCRIPTS = ("text", "transcript", "transcription", "sentence", "words")
 """Default columns of transcripts."""
@@ -396,12 +398,12 @@ _SILENCES = ("", "<eps>", "sil", "sp")
 
 
 def counted_column(source: str, label: str | None, columns: Sequence[str]) -> str | None:
-    """The column in which words are counted; None where the label is a column itself, or there is none.
+    """Return the column in which words are counted; None if the label is a column itself, or there is none.
 
     Args:
         source: name of the recordings, for messages.
-        label: as requested.
-        columns: of the data.
+        label: the requested label.
+        columns: columns of the data.
 
     Raises:
         SoundError: there is no such column, or none with a usual name.
@@ -414,22 +416,22 @@ def counted_column(source: str, label: str | None, columns: Sequence[str]) -> st
     usual = first_heading(TRANSCRIPTS, columns)
     if usual is None:
         raise SoundError(
-            f"{source} has no column {', '.join(TRANSCRIPTS)} in which words can be counted; name one: "
+            f"{source} has no column {', '.join(TRANSCRIPTS)} in which words can be counted; give one with "
             f"--set label={WORDS_PER_SECOND}=COLUMN, of {', '.join(columns)}"
         )
     return usual
 
 
 def counted_labels(source: str, column: str, said: Sequence[Any], sound: Callable[[int], SoundFile]) -> Labels:
-    """Words a second of each recording, as numbers.
+    """Return the words per second of each recording, as numbers.
 
     Args:
         source: name of the recordings, for messages.
         column: column of `said`, for messages.
-        said: of each a transcript, whose words are counted over the seconds of the whole recording; or its words with
-            times in seconds, ``[{"word", "start", "end"}, …]`` or lists by these names, from the first word's start
-            to the last one's end. Recordings without words are left out.
-        sound: gives the file of a recording, or its content.
+        said: for each recording a transcript, whose words are counted over the seconds of the whole recording; or its
+            words with times in seconds, ``[{"word", "start", "end"}, …]`` or lists by these names, from the first
+            word's start to the last one's end. Recordings without words are left out.
+        sound: returns the file of a recording, or its content.
 
     Raises:
         SoundError: a value is neither a text nor words with times.
@@ -441,7 +443,7 @@ def counted_labels(source: str, column: str, said: Sequence[Any], sound: Callabl
         if of_row is None or isinstance(of_row, str):
             words = len((of_row or "").split())
             if words:
-                # Where the duration is unknown, reading the recording gives the reason.
+                # If the duration is unknown, reading the recording gives the reason.
                 with suppress(SoundError):
                     header = read_header(sound(row))
                     seconds = header.frames / header.rate

@@ -1,4 +1,4 @@
-"""Recordings as sounds: files found, decoded, checked and described."""
+"""Recordings as sounds: files are found, decoded, checked and described."""
 
 from __future__ import annotations
 
@@ -38,50 +38,50 @@ AUDIO_SUFFIXES = (
     *(".wav", ".flac", ".ogg", ".oga", ".opus", ".mp3"),
     *(".aif", ".aiff", ".aifc", ".au", ".caf", ".rf64", ".w64"),
 )
-"""Endings of sound files; other files are skipped."""
+"""Suffixes of sound files; other files are skipped."""
 
 FOREIGN_SUFFIXES = (".m4a", ".mp4", ".aac", ".webm", ".amr", ".gsm", ".wma", ".3gp", ".mka")
-"""Endings of files that libsndfile does not read, and FFmpeg does where it is installed."""
+"""Suffixes of files that libsndfile does not read, but FFmpeg does if it is installed."""
 
 FILE_COLUMNS = ("file_name", "file", "filename", "path", "audio", "slice_file_name", "fname")
-"""Headings of the files in a table of recordings, the first that a table has; two are UrbanSound8K's and FSD50K's."""
+"""Headings of the file column in a table of recordings, in order of preference; two are UrbanSound8K's and FSD50K's."""
 
 
 LONGEST_HOURS = 24
-"""Hours; a file that claims more counts as damaged."""
+"""Hours; a file that declares more counts as damaged."""
 
 MOST_CHANNELS = 16
-"""A file that claims more channels counts as damaged: their samples would fill the memory."""
+"""A file that declares more channels counts as damaged: its samples would fill the memory."""
 
 MOST_VALUES = 2**28
-"""Samples of all channels that are decoded at a time, 1 GiB: a small file can hold any number of equal ones."""
+"""Samples in all channels that are decoded at a time, 1 GiB: a small file can contain any number of equal samples."""
 
 _LOSSY = ("VORBIS", "OPUS", "MPEG")
-"""Beginnings of the names of formats whose samples differ by rounding from one decoder to the next."""
+"""Beginnings of the names of formats whose samples differ by rounding between decoders."""
 
 _CLAIMED = re.compile(r"^ *(?:data|FORM|SSND|Data Size|riff|Riff size) *: (\d+) \(should be (\d+)\)", re.MULTILINE)
-"""Lines of libsndfile's log about the bytes that a header claims and that there are: WAV, AIFF, AU, W64, RF64."""
+"""Lines of libsndfile's log with declared and actual numbers of bytes: WAV, AIFF, AU, W64, RF64."""
 
 _SLACK = 8
-"""Bytes by which a claim is wrong where a program counted the header itself."""
+"""Bytes by which a declared number is wrong if a program counted the header too."""
 
 _UNKNOWN = 0x7FFFF000
-"""Bytes from which on a claim stands for an unknown length."""
+"""Declared bytes from which on the length is unknown."""
 
 _LARGEST_PAGE = 27 + 255 + 255 * 255
-"""Bytes of a page of an Ogg file."""
+"""Bytes of a page in an Ogg file."""
 
 SoundFile = Path | io.BytesIO
 """A file, or the content of one."""
 
 
 class SoundError(DatasetError):
-    """Unusable recordings: names them, the problem, and the remedy."""
+    """Unusable recordings; the message names them, the problem, and the remedy."""
 
 
 @dataclass(frozen=True)
 class Header:
-    """The claims of a file about its content.
+    """What a file declares about its content.
 
     Attributes:
         rate: Hz.
@@ -95,57 +95,59 @@ class Header:
 
 
 def is_regular(path: Path) -> bool:
-    """Whether an existing path is a regular file: a link leads elsewhere, and opening a pipe waits for ever."""
+    """Return whether an existing path is a regular file: a link leads elsewhere, and opening a pipe waits for ever."""
     return stat.S_ISREG(path.lstat().st_mode)
 
 
 def printable(text: str) -> str:
-    """Text that can be printed and stored; names of files may hold control characters and invalid UTF-8."""
+    """Return text that can be printed and stored; file names may contain control characters and invalid UTF-8."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def read_header(file: SoundFile) -> Header:
-    """The claims of a file about its content.
+    """Return what a file declares about its content.
 
     Raises:
-        SoundError: it is not a sound file, or claims the impossible.
+        SoundError: it is not a sound file, or declares impossible values.
     """
     with _reasons("cannot be read"):
         info = soundfile.info(_opened(file))
-        # The log breaks off after 2 KiB, which long tags can fill.
+        # The log is cut off after 2 KiB, which long tags can fill.
         is_cut = info.format == "OGG" and not _ends_with_last_page(file)
     for claim, there in _CLAIMED.findall(info.extra_info):
-        # A program that writes into a pipe cannot know the length, and claims the most that a header holds.
+        # A program that writes into a pipe cannot know the length, and declares the largest possible value.
         if int(there) + _SLACK < int(claim) < _UNKNOWN:
             raise SoundError(
-                f"is damaged: it ends after {int(there):,} of {int(claim):,} bytes, as an interrupted download does"
+                f"is damaged: it ends after {int(there):,} of {int(claim):,} bytes, like an interrupted download"
             )
     if is_cut:
-        raise SoundError("is damaged: it ends before its last page, as an interrupted download does")
+        raise SoundError("is damaged: it ends before its last page, like an interrupted download")
     rate, frames, channels = int(info.samplerate), int(info.frames), int(info.channels)
     if rate < 1 or not 0 <= frames <= LONGEST_HOURS * 3_600 * rate:
-        raise SoundError(f"claims {frames:,} samples at {rate:,} Hz, more than {LONGEST_HOURS} hours; is it damaged?")
+        raise SoundError(
+            f"declares {frames:,} samples at {rate:,} Hz, more than {LONGEST_HOURS} hours; it may be damaged"
+        )
     if channels > MOST_CHANNELS:
-        raise SoundError(f"claims {channels:,} channels; the limit is {MOST_CHANNELS}")
+        raise SoundError(f"declares {channels:,} channels; the limit is {MOST_CHANNELS}")
     is_foreign = isinstance(file, Path) and file.suffix.lower() in FOREIGN_SUFFIXES
     return Header(rate, frames, is_foreign or info.subtype.startswith(_LOSSY))
 
 
 def _ends_with_last_page(file: SoundFile) -> bool:
-    """Whether the last page of an Ogg file is whole, and marked as the last one."""
+    """Return whether the last page of an Ogg file is complete, and marked as the last one."""
     with open_file(file) if isinstance(file, Path) else nullcontext(file) as stream:
         stream.seek(max(0, stream.seek(0, os.SEEK_END) - _LARGEST_PAGE))
         tail = stream.read()
     page = tail[max(0, tail.rfind(b"OggS")) :]
-    # Flags are at 5, the number of lacing values at 26; these sum up to the bytes behind them.
+    # Flags are at 5, the number of lacing values at 26; their sum is the number of bytes that follow.
     return len(page) > 26 and bool(page[5] & 4) and len(page) >= 27 + page[26] + sum(page[27 : 27 + page[26]])
 
 
 def read_samples(file: SoundFile, frames: int, start: int) -> NDArray[np.float32]:
-    """`frames` samples [frames] of a file from `start` on, the mean of its channels.
+    """Return `frames` samples [frames] of a file from `start`, the mean of its channels.
 
     Raises:
-        SoundError: they are missing, or not numbers.
+        SoundError: they are missing, or are not numbers.
     """
     with _reasons("cannot be decoded"), soundfile.SoundFile(_opened(file)) as sound:
         if frames * sound.channels > MOST_VALUES:
@@ -169,9 +171,9 @@ class Decoded:
     Attributes:
         samples: float32 [samples], the mean of the channels.
         rate: Hz.
-        sha256: its name in fingerprints: of a lossy format, whose samples differ by rounding from one decoder to the
-            next, the digest of the file and, of a part, its place; of any other format, that of the samples.
-        sound: the digest of the samples as decoded here: two files of a lossy format can hold one sound.
+        sha256: its name in fingerprints: for a lossy format, whose samples differ by rounding between decoders, the
+            digest of the file and, for a part, its position; for any other format, the digest of the samples.
+        sound: digest of the samples as decoded here: two files in a lossy format can contain the same sound.
     """
 
     samples: NDArray[np.float32]
@@ -181,17 +183,17 @@ class Decoded:
 
 
 def decoded(file: SoundFile, header: Header, start: int, frames: int, *, whole: bool) -> Decoded:
-    """Samples of a file and their names.
+    """Return samples of a file and their digests.
 
     Args:
-        file: the file, or its content.
-        header: of it.
+        file: the file or its content.
+        header: its header.
         start: first sample.
         frames: samples.
-        whole: whether they stand for the whole file.
+        whole: whether the samples represent the whole file.
 
     Raises:
-        SoundError: as `read_samples`.
+        SoundError: as for `read_samples`.
     """
     samples = read_samples(file, frames, start)
     sound = hashlib.sha256(b"%d " % header.rate + samples.astype("<f4").tobytes()).hexdigest()
@@ -205,7 +207,7 @@ def decoded(file: SoundFile, header: Header, start: int, frames: int, *, whole: 
 
 @contextmanager
 def _reasons(what: str) -> Iterator[None]:
-    """Errors of libsndfile and the system as SoundErrors that name the failed action."""
+    """Raise errors of libsndfile and the system as SoundErrors that name the failed action."""
     try:
         yield
     except (soundfile.SoundFileError, OSError, RuntimeError) as error:
@@ -218,7 +220,7 @@ def _opened(file: SoundFile) -> int | io.BytesIO:
     if isinstance(file, Path) and file.suffix.lower() in FOREIGN_SUFFIXES:
         return io.BytesIO(_transcoded(file))
     if isinstance(file, Path):
-        # A descriptor of its own, which libsndfile closes; a name need not be valid UTF-8.
+        # A separate descriptor, which libsndfile closes; a name need not be valid UTF-8.
         with open_file(file) as stream:
             return os.dup(stream.fileno())
     file.seek(0)
@@ -226,12 +228,13 @@ def _opened(file: SoundFile) -> int | io.BytesIO:
 
 
 def _transcoded(path: Path) -> bytes:
-    """The sound of a file that libsndfile does not read, as WAV; FFmpeg opens no other file and no network for it."""
+    """Return the sound of a file that libsndfile does not read, as WAV; FFmpeg opens no other file or network for "
+    "it."""
     program = shutil.which("ffmpeg")
     if program is None:
-        raise SoundError(f"ends in {path.suffix.lower()}, which is read where FFmpeg is installed")
+        raise SoundError(f"ends in {path.suffix.lower()}, which needs FFmpeg to be installed")
     open_file(path).close()
-    # Playlists, which lead to other files, are not among the formats, whatever a file is called.
+    # Playlists, which lead to other files, are not among the formats, whatever the file is called.
     allowed = ("-protocol_whitelist", "file,pipe", "-format_whitelist", _FORMATS)
     quiet: tuple[str | bytes, ...] = (program, "-nostdin", "-v", "error", "-xerror", *allowed)
     sound = ("-vn", "-map", "0:a:0", "-c:a", "pcm_f32le", "-fs", str(_LARGEST_SOUND), "-f", "wav", "pipe:1")
@@ -240,14 +243,14 @@ def _transcoded(path: Path) -> bytes:
         done = subprocess.run(command, capture_output=True, timeout=_LONGEST_WAIT, check=False)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise SoundError(f"cannot be decoded by FFmpeg: {type(error).__name__}") from error
-    # Of Matroska and WebM, FFmpeg plays what there is of a file that was cut.
+    # For Matroska and WebM, FFmpeg plays what is left of a truncated file.
     if done.returncode or b"ended prematurely" in done.stderr:
         reason = (done.stderr.decode("utf-8", "replace").strip().splitlines() or ["no reason"])[0]
-        # Before it stands a part of FFmpeg with its place in memory.
+        # It is preceded by the part of FFmpeg and its address in memory.
         reason = re.sub(r"^\[[^]]*\] *", "", reason)
         raise SoundError(f"cannot be decoded by FFmpeg: {printable(reason)}")
     if len(done.stdout) >= _LARGEST_SOUND - 2**16:
-        raise SoundError(f"has more than {_LARGEST_SOUND // 2**20} MiB of samples: convert it to WAV or FLAC")
+        raise SoundError(f"has more than {_LARGEST_SOUND // 2**20} MiB of samples; convert it to WAV or FLAC")
     return done.stdout
 
 
@@ -255,10 +258,10 @@ _FORMATS = "mov,mp4,m4a,3gp,3g2,mj2,aac,matroska,webm,amr,gsm,asf,mp3,wav,flac,o
 """FFmpeg's names of the formats that files with `FOREIGN_SUFFIXES` may have."""
 
 _LARGEST_SOUND = 2**30
-"""Bytes of the samples that FFmpeg may give."""
+"""Most bytes of samples that FFmpeg may return."""
 
 _LONGEST_WAIT = 300
-"""Seconds that FFmpeg may take for a file."""
+"""Most seconds that FFmpeg may take for a file."""
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -269,17 +272,17 @@ RATES = (1_000, 400_000)
 MOST_RECORDINGS = 100_000
 """Most recordings that are read: a part of a larger set is as informative."""
 
-_SEVERAL = "holds several sounds, or unknown ones: left out except where a clip may have several labels"
-"""The reason why a recording with several labels is skipped."""
+_SEVERAL = "contains several sounds, or unknown ones: left out unless a clip may have several labels"
+"""Reason why a recording with several labels is skipped."""
 
 _SHOWN = 3
-"""Recordings that an error names."""
+"""Most recordings that an error names."""
 
 _NUMBER = re.compile(r"\s*[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?\s*", re.ASCII)
 
 
 _HEARD = -35.0
-"""dB below the loudest 10 ms of a recording: softer ones do not count towards its level."""
+"""dB below the loudest 10 ms of a recording; softer frames do not count towards its level."""
 
 
 @dataclass(frozen=True)
@@ -289,10 +292,10 @@ class Candidate:
     Attributes:
         id: as `Sound.id`.
         label: its class, or its number in words.
-        number: its label where labels are numbers.
+        number: its label if labels are numbers.
         group: as `Sound.group`.
         condition: as `Sound.condition`.
-        sound: gives the file, or its content; raises SoundError where it must not be opened.
+        sound: returns the file or its content; raises SoundError if it must not be opened.
         captions: as `Sound.captions`.
         labels: as `Sound.labels`.
         words: as `Sound.words`.
@@ -313,8 +316,8 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Read:
-    """Facts about a recording that was read: rate in Hz, both digests of `Decoded`, and where its words describe
-    loudness, the root mean square in dB of the audible 10 ms; else minus infinity."""
+    """Facts about a recording that was read: rate in Hz and both digests of `Decoded`; if its words describe loudness,
+    the root mean square in dB of the audible 10 ms frames, else minus infinity."""
 
     rate: int
     digest: str
@@ -329,17 +332,17 @@ Usable = tuple[Candidate, Read]
 class ReadRecordings:
     """Usable recordings; see `Sounds`.
 
-    Their order is that of their content, independent of the names and places of files. Several copies of a recording,
-    each with another caption, are one recording with all captions.
+    They are ordered by content, independent of the names and paths of files. Several copies of a recording with
+    different captions become one recording with all captions.
 
     Attributes:
-        source: the data that they were opened from.
-        entries: of the recordings, without those that have several labels and no most specific one.
-        complete: the same recordings with those, for tasks that allow several labels.
-        skipped: the id of each recording that was left out, with the reason; also those that only `complete` has.
+        source: what the data were opened from.
+        entries: entries of the recordings, without those that have several labels and no most specific one.
+        complete: the same recordings and those, for tasks that permit several labels.
+        skipped: id of each recording that was left out, with the reason; also those that only `complete` has.
         suggested: settings of recipes that suit them.
-        labelling: the way to state labels where there are none, for messages.
-        account: what became of every file and row.
+        labelling: how to give labels if there are none, for messages.
+        account: what was done with every file and row.
     """
 
     def __init__(
@@ -355,25 +358,25 @@ class ReadRecordings:
         skip_invalid: bool = False,
         progress: bool = True,
     ) -> None:
-        """Read all, in several threads; samples are not kept.
+        """Read all recordings, in several threads; samples are not kept.
 
         Args:
-            source: the data that they were opened from.
-            candidates: all of them.
+            source: what the data were opened from.
+            candidates: all recordings to read.
             suggested: as `Sounds.suggested`.
             labelling: see above.
-            left_out: the id of each recording that is no candidate, with the reason: `skipped` begins with them.
-            beside: files that are no recordings, with the reason; see `Account`.
-            columns: of the table; see `Account`.
+            left_out: id of each recording that is not a candidate, with the reason; `skipped` begins with these.
+            beside: files that are not recordings, with the reason; see `Account`.
+            columns: columns of the table; see `Account`.
             skip_invalid: leave out unusable recordings.
             progress: show a progress bar.
 
         Raises:
-            SoundError: one is unusable and `skip_invalid` is not given, or all are.
+            SoundError: a recording is unusable and `skip_invalid` is false, or all are unusable.
         """
         if len(candidates) > MOST_RECORDINGS:
             raise SoundError(
-                f"{source} has {len(candidates):,} recordings; the limit is {MOST_RECORDINGS:,}: give a part of them"
+                f"{source} has {len(candidates):,} recordings; the limit is {MOST_RECORDINGS:,}; give a part of them"
             )
         self.source = source
         self.suggested: Mapping[str, Any] = dict(suggested or {})
@@ -390,7 +393,7 @@ class ReadRecordings:
         if problems and not skip_invalid:
             raise SoundError(f"{source}: {first_of(problems)}; --skip-invalid leaves them out")
         usable = _contrasted(source, [pair for pair in usable if pair[0].id not in problems])
-        # Copies with other captions are read too, as one recording.
+        # Copies with other captions are also read, as one recording.
         kept = tuple(one.id for one, read in pairs if not isinstance(read, str) and one.id not in problems)
         classes = [] if any(one.number is not None for one, _ in usable) else [one for one, _ in usable]
         groups: dict[str, set[str]] = defaultdict(set)
@@ -409,7 +412,7 @@ class ReadRecordings:
             one_group=tuple(sorted(label for label, of_label in groups.items() if label and len(of_label) == 1)),
         )
         if not usable:
-            raise SoundError(f"{source} has no recording that can be used: {first_of(dict(self.skipped))}")
+            raise SoundError(f"{source} has no usable recording: {first_of(dict(self.skipped))}")
         self._hold(usable)
         self.complete = self
         several = {candidate.id for candidate, _ in usable if candidate.labels and not candidate.label}
@@ -420,13 +423,13 @@ class ReadRecordings:
             none_taken = [(candidate.id, _SEVERAL) for candidate in candidates if candidate.id in several]
             self.skipped = (*left_out.items(), *none_taken, *problems.items())
             if len(several) == len(usable):
-                self.labelling = "each recording has several labels, and none of them is chosen"
+                self.labelling = "each recording has several labels, and none of them is selected"
 
     def _hold(self, usable: Sequence[Usable]) -> None:
-        """Set the attributes to those of usable recordings."""
+        """Set the attributes for usable recordings."""
         self._candidates = [candidate for candidate, _ in usable]
-        # Levels count beside those of the same label alone, whose words say loudness, too: recordings of different
-        # labels have different gains.
+        # Levels are compared only within a label whose words also describe loudness: recordings of different labels
+        # have different gains.
         loudest: dict[str, float] = defaultdict(lambda: -math.inf)
         for one, read in usable:
             if _says_loudness(one):
@@ -451,7 +454,7 @@ class ReadRecordings:
         self.fingerprint = fingerprint_of_entries(self.entries)
 
     def waveform(self, index: int) -> tuple[NDArray[np.float64], int]:
-        """Samples and rate of a recording; see `Sounds.waveform`.
+        """Return samples and rate of a recording; see `Sounds.waveform`.
 
         Raises:
             SoundError: the recording has changed.
@@ -467,12 +470,12 @@ class ReadRecordings:
 
 
 def with_all_labels(recordings: Sounds) -> Sounds:
-    """The same recordings, with those that have several labels and no most specific one."""
+    """Return the same recordings, including those that have several labels and no most specific one."""
     return recordings.complete if isinstance(recordings, ReadRecordings) else recordings
 
 
 def numbers_of(labels: Sequence[str]) -> list[float] | None:
-    """Labels as numbers, where all are numbers and one has a decimal point: whole numbers are names of classes."""
+    """Return labels as numbers if all are numbers and one has a decimal point; whole numbers are class names."""
     if not labels or not all(_NUMBER.fullmatch(label) for label in labels):
         return None
     numbers = [*map(number_of, labels)]
@@ -484,7 +487,7 @@ def numbers_of(labels: Sequence[str]) -> list[float] | None:
 
 
 def first_of(problems: Mapping[str, str]) -> str:
-    """The first few unusable recordings, with reasons."""
+    """Return the first few unusable recordings, with reasons."""
     first = "; ".join(f"{id!r} {reason}" for id, reason in list(problems.items())[:_SHOWN])
     more = f"; and {len(problems) - _SHOWN:,} more" if len(problems) > _SHOWN else ""
     return f"{first}{more}"
@@ -493,7 +496,7 @@ def first_of(problems: Mapping[str, str]) -> str:
 def each_read(
     read: Callable[[Item], Answer], items: Sequence[Item], *, progress: bool, unit: str = "file"
 ) -> list[Answer]:
-    """The result of reading each item, in several threads, with a progress bar."""
+    """Return the result of reading each item, in several threads, with a progress bar."""
     with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
         answers = pool.map(read, items)
         return list(tqdm(answers, "recordings", len(items), unit=unit, disable=None if progress else True))
@@ -504,7 +507,7 @@ def _says_loudness(candidate: Candidate) -> bool:
 
 
 def _examine(candidate: Candidate) -> Read | str:
-    """The facts about a recording, or the reason why it is unusable."""
+    """Return the facts about a recording, or the reason why it is unusable."""
     try:
         read = _read(candidate)
     except SoundError as error:
@@ -520,7 +523,7 @@ def _examine(candidate: Candidate) -> Read | str:
 
 
 def _read(candidate: Candidate) -> Decoded:
-    """The middle of a recording, at most `LONGEST_RECORDING` seconds."""
+    """Return the middle of a recording, at most `LONGEST_RECORDING` seconds."""
     file = candidate.sound()
     header = read_header(file)
     if not RATES[0] <= header.rate <= RATES[1]:
@@ -537,7 +540,7 @@ def _read(candidate: Candidate) -> Decoded:
 
 
 def _contrasted(source: str, usable: Sequence[Usable]) -> list[Usable]:
-    """Recordings, without the words of loudness of labels that have a single one: it contrasts with no other.
+    """Return recordings without the loudness words of labels that have only one such word, and so no contrast.
 
     Without another word there is no level to keep, and the sound would be as loud as those without words.
     """
@@ -549,7 +552,7 @@ def _contrasted(source: str, usable: Sequence[Usable]) -> list[Usable]:
     if alone:
         first = shown([f"{words.copy().pop()!r} of {label!r}" for (label, _), words in alone.items()], _SHOWN)
         warnings.warn(
-            f"{source}: words of loudness that are not beside another of their label are left out: {first}",
+            f"{source}: loudness words are ignored if their label has only one: {first}",
             stacklevel=2,
         )
     return [
@@ -559,7 +562,7 @@ def _contrasted(source: str, usable: Sequence[Usable]) -> list[Usable]:
 
 
 def _merged(usable: Sequence[Usable]) -> list[Usable]:
-    """Copies of a recording that all have captions and differ in nothing else, merged into one with all captions."""
+    """Merge copies of a recording that all have captions and differ in nothing else into one with all captions."""
     merged: dict[Hashable, Usable] = {}
     for one, read in usable:
         words, alone = tuple(sorted(one.words.items())), None if one.captions else one.id
@@ -570,7 +573,8 @@ def _merged(usable: Sequence[Usable]) -> list[Usable]:
 
 
 def duplicates(usable: Sequence[Usable]) -> dict[str, str]:
-    """Copies of another recording that could come to stand on the other side, or contradict it, with the reason."""
+    """Return copies of another recording that could be on the other side of a split, or contradict it, with the "
+    "reason."""
     problems = {}
     for pairs in copies_of(usable, lambda pair: pair[1].sound):
         copies = [candidate for candidate, _ in pairs]
@@ -580,10 +584,10 @@ def duplicates(usable: Sequence[Usable]) -> dict[str, str]:
             others = [copy for copy in copies if (copy.label, copy.labels, copy.words) != called]
             # Numbers can be two judgements of one recording.
             if others and candidate.number is None:
-                # It is unknown which of them is right, so none is kept.
+                # It is unknown which of them is right, so neither is kept.
                 twin = others[0]
                 name = ", ".join((twin.label or ", ".join(twin.labels), *twin.words.values()))
-                reason = f"{twin.id!r}, which is called {name!r}; leave both out"
+                reason = f"{twin.id!r}, which has the label {name!r}; leave both out"
             elif candidate is first:
                 continue
             elif any(candidate.condition != copy.condition for copy in copies):

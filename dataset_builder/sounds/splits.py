@@ -1,4 +1,4 @@
-"""Usable sounds and their sides: checks, splits and folds; a group of sounds is never on two sides."""
+"""Checks, splits and folds of sounds; a group of sounds is never on two sides."""
 
 from __future__ import annotations
 
@@ -22,42 +22,42 @@ if TYPE_CHECKING:
 Item = TypeVar("Item")
 
 SHORTEST_RECORDING = 0.25
-"""Seconds: half of it, where a transform reads twice the length of a clip, is the shortest possible clip."""
+"""Seconds; if a transform reads twice the length of a clip, half of this is the shortest possible clip."""
 
 SOFTEST = -60.0
-"""Root mean square in dB below full scale of the middle of a recording; of a softer one, 16 bits hold little more than
-their rounding."""
+"""Root mean square, in dB below full scale, of the middle of a recording; for a softer one, 16 bits contain little more
+than their rounding."""
 
 MIDDLE = 10
-"""Seconds of the middle, which has to be audible."""
+"""Seconds of the middle, which must be audible."""
 
 _FULL_SCALE = 2**15
 
 
 class UnlabelledError(DatasetError):
-    """No sound has a class: the caller that opened them can name the source of classes."""
+    """No sound has a class; the caller that opened the sounds can say how to give classes."""
 
     def __init__(self, sounds: Sounds, use: str) -> None:
-        """State what the sounds have in place of classes.
+        """State what the sounds have instead of classes.
 
         Args:
-            sounds: without any classes.
-            use: purpose of classes.
+            sounds: sounds without classes.
+            use: what classes are needed for.
         """
         number = next((entry.label for entry in sounds.entries if entry.number is not None), None)
-        what = "no labels" if number is None else f"numbers as labels, such as {number}, which are no classes"
-        super().__init__(f"{sounds.source} has {what}; {use} of classes: names or whole numbers")
+        what = "no labels" if number is None else f"numbers as labels, e.g. {number}, which are not classes"
+        super().__init__(f"{sounds.source} has {what}; {use} from classes: names or whole numbers")
 
 
 def classified(sounds: Sounds, use: str) -> list[int]:
-    """The numbers of the sounds that have a class: one label, which is not a number.
+    """Return the indices of the sounds that have a class: one label, which is not a number.
 
     Args:
         sounds: of any kind.
-        use: purpose of classes, for the message.
+        use: what classes are needed for, for the message.
 
     Raises:
-        UnlabelledError: none has.
+        UnlabelledError: no sound has one.
     """
     numbers = [number for number, entry in enumerate(sounds.entries) if entry.label and entry.number is None]
     if not numbers:
@@ -66,26 +66,26 @@ def classified(sounds: Sounds, use: str) -> list[int]:
 
 
 def sound_fault(recording: Decoded) -> str | None:
-    """The reason why a sound is unusable: too short, or nearly silent in its middle; None where it is usable."""
+    """Return why a sound is unusable (too short, or nearly silent in its middle); None if it is usable."""
     samples, rate = recording.samples, recording.rate
     if len(samples) < SHORTEST_RECORDING * rate:
-        return f"lasts {len(samples) / rate:.3f} s; {SHORTEST_RECORDING:g} s are the least"
+        return f"lasts {len(samples) / rate:.3f} s; the minimum is {SHORTEST_RECORDING:g} s"
     length = min(len(samples), MIDDLE * rate)
     start = (len(samples) - length) // 2
     power = float(np.mean(samples[start : start + length].astype(np.float64) ** 2))
     if power < 10 ** (SOFTEST / 10):
         loud = f"{10 * math.log10(power):.0f} dB" if power else "no sound at all"
-        return f"is nearly silent in its middle ({loud}; {SOFTEST:.0f} dB below full scale are the least)"
+        return f"is nearly silent in its middle ({loud}; the minimum is {SOFTEST:.0f} dB relative to full scale)"
     return None
 
 
 def is_silent(samples: NDArray[np.float32]) -> bool:
-    """Whether some samples are all 0 in 16 bits."""
+    """Return whether some samples are all 0 in 16 bits."""
     return not np.any(np.abs(samples) * _FULL_SCALE > 0.5)
 
 
 def copies_of(items: Iterable[Item], content: Callable[[Item], Hashable]) -> list[list[Item]]:
-    """Groups of two or more items of the same content, in their order."""
+    """Return groups of two or more items with the same content, in their order."""
     by_content: dict[Hashable, list[Item]] = defaultdict(list)
     for item in items:
         by_content[content(item)].append(item)
@@ -93,7 +93,7 @@ def copies_of(items: Iterable[Item], content: Callable[[Item], Hashable]) -> lis
 
 
 def check_apart(entries: Sequence[Sound], sides: Sequence[Hashable], what: str) -> None:
-    """Refuse one sound on two sides.
+    """Raise an error if the same sound is on two sides.
 
     Args:
         entries: the sounds.
@@ -113,11 +113,11 @@ def check_apart(entries: Sequence[Sound], sides: Sequence[Hashable], what: str) 
 
 
 def alike(labels: Iterable[str], read: Callable[[str], str]) -> tuple[str, str] | None:
-    """Two different labels that read alike; None where there are none.
+    """Return two different labels that read alike; None if there are none.
 
     Args:
-        labels: in the order of appearance.
-        read: the spoken form of a label.
+        labels: labels in the order of appearance.
+        read: returns the spoken form of a label.
     """
     first: dict[str, str] = {}
     return next(
@@ -129,24 +129,24 @@ FOLDS = 5
 
 
 def split_of_sounds(entries: Sequence[Sound], shares: Mapping[str, float], *, seed: int | None = None) -> list[str]:
-    """The split of each sound: whole groups, in shares of each label, drawn by content alone.
+    """Return the split of each sound: whole groups, with given shares of each label, drawn by content alone.
 
-    Where no group has sounds of several labels, the groups of each label are divided; else all together, as speakers
-    who say all words: each is on one side with all of them. Every split has a group of each label with as many groups
-    as there are splits; a label of fewer is in the splits of the largest shares, and labels of a single group take the
-    splits in turn.
+    If no group has sounds of several labels, the groups of each label are divided separately; otherwise all together,
+    e.g. speakers who say all words: each is on one side with all of them. Every split has a group of each label that
+    has as many groups as there are splits; a label with fewer is in the splits with the largest shares, and labels with
+    a single group are assigned to the splits in turn.
 
     Args:
-        entries: the sounds; those without a group are each a group of their own.
-        shares: of the groups, by name of the split; together 1. Splits take turns in this order.
-        seed: another seed gives another draw; None for the one draw without a seed.
+        entries: the sounds; sounds without a group are each a separate group.
+        shares: share of the groups, by name of the split; they add up to 1. Splits alternate in this order.
+        seed: another seed gives another draw; None for the single draw without a seed.
 
     Returns:
         The name of the split of each entry.
 
     Raises:
-        InputError: a share is not more than 0, or they are not 1 together.
-        DatasetError: one sound is in two groups, of two splits.
+        InputError: a share is not positive, or they do not add up to 1.
+        DatasetError: one sound is in two groups, in two splits.
     """
     check_shares(shares)
     units = [entry.group or entry.sha256 for entry in entries]
@@ -174,10 +174,10 @@ def split_of_sounds(entries: Sequence[Sound], shares: Mapping[str, float], *, se
 def by_split_and_name(
     placed: Iterable[tuple[str, str, int]], splits: Sequence[str]
 ) -> dict[str, dict[str, tuple[int, ...]]]:
-    """Numbers of sounds by name in each split, names in alphabetical order.
+    """Return indices of sounds by name in each split, names in alphabetical order.
 
     Args:
-        placed: split, name and number of each sound.
+        placed: split, name and index of each sound.
         splits: all names.
     """
     numbers: dict[str, dict[str, list[int]]] = {split: defaultdict(list) for split in splits}
@@ -187,15 +187,15 @@ def by_split_and_name(
 
 
 def split_of_groups(groups: Iterable[str], shares: Mapping[str, float], *, seed: int) -> dict[str, str]:
-    """The split of each group by its name: groups that come or go move no more than the borders.
+    """Return the split of each group by its name: adding or removing groups only moves the borders.
 
     Args:
-        groups: their names.
-        shares: of the groups, by name of the split; together 1.
+        groups: names of the groups.
+        shares: share of the groups, by name of the split; they add up to 1.
         seed: another seed gives another draw.
 
     Raises:
-        InputError: a share is not more than 0, or they are not 1 together.
+        InputError: a share is not positive, or they do not add up to 1.
     """
     check_shares(shares)
     ordered = sorted(set(groups), key=lambda group: _draw(group, seed))
@@ -203,18 +203,18 @@ def split_of_groups(groups: Iterable[str], shares: Mapping[str, float], *, seed:
 
 
 def check_shares(shares: Mapping[str, float]) -> None:
-    """Refuse shares that are not all positive or do not sum to 1."""
+    """Raise an error if shares are not all positive, or do not add up to 1."""
     if not shares or min(shares.values()) <= 0 or not math.isclose(sum(shares.values()), 1):
         raise InputError(f"shares are {dict(shares)}; each must be above 0, and their sum 1")
 
 
 def _dealt(ordered: Sequence[str], shares: Mapping[str, float], *, fills_all: bool = False) -> dict[str, str]:
-    """The split of each item: the borders between splits are rounded.
+    """Return the split of each item; the borders between splits are rounded.
 
     Args:
         ordered: the items.
         shares: by name of the split.
-        fills_all: each split gets one item or more; fewer items than splits go to the splits of the largest shares.
+        fills_all: each split gets at least one item; fewer items than splits go to the splits with the largest shares.
     """
     count = len(ordered)
     if fills_all and count < len(shares):
@@ -233,14 +233,14 @@ def _dealt(ordered: Sequence[str], shares: Mapping[str, float], *, fills_all: bo
 
 
 def _draw(text: str, seed: int | None) -> str:
-    """The sort key of a random order of groups that depends on their names alone."""
+    """Return the sort key of a random order of groups that depends only on their names."""
     return hashlib.sha256((text if seed is None else f"{seed}:{text}").encode()).hexdigest()
 
 
 def select_recordings(entries: Sequence[Sound], count: int, seed: int) -> list[int]:
-    """Numbers of at most `count` recordings, in increasing order, as evenly over the labels as possible.
+    """Return indices of at most `count` recordings, in increasing order, as evenly over the labels as possible.
 
-    Which of two recordings of a label is drawn first depends on the two and on the seed alone.
+    Which of two recordings of a label is drawn first depends only on the two and on the seed.
     """
     of_label: dict[str, list[int]] = defaultdict(list)
     for index, entry in enumerate(entries):
@@ -255,15 +255,15 @@ def select_recordings(entries: Sequence[Sound], count: int, seed: int) -> list[i
 
 
 def folds_of(entries: Sequence[Sound], seed: int, transformed: Collection[int] = ()) -> list[int]:
-    """Fold of each recording, 0 to 4: whole groups, largest first, so that labels and sizes are even.
+    """Return the fold of each recording, 0 to 4: whole groups, largest first, so that labels and sizes are even.
 
     Args:
         entries: the recordings.
-        seed: of the order of groups of one size.
-        transformed: numbers of recordings that are also spread evenly among themselves.
+        seed: seed of the order of groups of equal size.
+        transformed: indices of recordings that are also spread evenly among themselves.
 
     Raises:
-        DatasetError: fewer groups than folds, or two folds with the same recording.
+        DatasetError: there are fewer groups than folds, or two folds with the same recording.
     """
     groups: dict[str, list[int]] = defaultdict(list)
     for index, entry in enumerate(entries):
@@ -299,14 +299,15 @@ def folds_of(entries: Sequence[Sound], seed: int, transformed: Collection[int] =
 
 
 def other_recording(entries: Sequence[Sound], index: int, among: Sequence[int], seed: int) -> int:
-    """Number of another recording, drawn by the two and the seed alone: of another label where there is one, else of
-    another group, else any with other content.
+    """Return the index of another recording, drawn by the two and the seed alone.
+
+    It has another label if possible, otherwise another group, otherwise any other content.
 
     Args:
         entries: the recordings.
-        index: number of the recording that gets another.
-        among: numbers of the candidates.
-        seed: of the draw.
+        index: index of the recording that gets another one.
+        among: indices of the candidates.
+        seed: seed of the draw.
 
     Raises:
         DatasetError: there is no other one.
@@ -314,7 +315,7 @@ def other_recording(entries: Sequence[Sound], index: int, among: Sequence[int], 
     entry = entries[index]
     pool = [number for number in among if entries[number].sha256 != entry.sha256]
     if not pool:
-        raise DatasetError(f"there is no other recording than {entry.id}, to distinguish it from")
+        raise DatasetError(f"there is no recording to compare with {entry.id}")
     of_label = [number for number in pool if entries[number].label != entry.label]
     of_group = [number for number in pool if not entry.group or entries[number].group != entry.group]
     return min(
@@ -324,5 +325,5 @@ def other_recording(entries: Sequence[Sound], index: int, among: Sequence[int], 
 
 
 def _order(seed: int, text: str) -> str:
-    """The sort key of a random order of texts that depends on them alone."""
+    """Return the sort key of a random order of texts that depends only on them."""
     return hashlib.sha256(f"{seed} {text}".encode()).hexdigest()

@@ -1,7 +1,7 @@
-"""Recordings with strong labels of any format: their isolated sounds, and the recordings as they are.
+"""Recordings with strong labels in any format: their isolated sounds, and the recordings as they are.
 
-Every stretch in which one label is present alone is a sound of its own (`strong_recordings`). Questions are asked about
-recordings as they are, or windows of them (`open_annotated`).
+Every stretch with exactly one label is a separate sound (`strong_recordings`). Questions are about recordings as they
+are, or windows of them (`open_annotated`).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from .splits import SHORTEST_RECORDING, copies_of, is_silent
 _APART = 0.1
 """Seconds for which another label may overlap an isolated sound."""
 
-_ABSENT = "is in the labels, and has no file in the folder"
+_ABSENT = "is in the labels, but has no file in the folder"
 
 
 def strong_recordings(
@@ -54,30 +54,30 @@ def strong_recordings(
     skip_invalid: bool = False,
     progress: bool = True,
 ) -> ReadRecordings:
-    """The stretches of recordings in which one label is present alone, as sounds of that label.
+    """Return the stretches of recordings with exactly one label, as sounds of that label.
 
-    Stretches of one recording, or of one video of AudioSet, are one group. A labelled recording without a file in the
-    folder, as of a deleted video, is left out; `ReadRecordings.skipped` lists it.
+    Stretches of one recording, or of one AudioSet video, form a group. A labelled recording without a file in the
+    folder, e.g. of a deleted video, is left out; `ReadRecordings.skipped` lists it.
 
     Args:
-        folder: with sound files, at any depth, named as in the labels, with or without ending.
+        folder: folder with sound files, at any depth, named as in the labels, with or without suffix.
         labels: files or folders of labels, all in one format.
-        format: of the labels, see `open_annotated`.
-        options: facts that the files leave open.
+        format: format of the labels, see `open_annotated`.
+        options: facts that the files do not determine.
         follow_links: see `FoundFiles`.
         skip_invalid: leave out recordings with unusable labels or sound.
         progress: show progress bars.
 
     Raises:
-        InputError: there is no such format.
-        DatasetError: the labels are unusable, or no label is present alone in a file of the folder.
+        InputError: the format does not exist.
+        DatasetError: the labels are unusable, or no file in the folder has a stretch with exactly one label.
     """
     folder = Path(folder)
     found = FoundFiles(folder, follow_links=follow_links)
     read = read_labels(labels, found, format, options, leave_out=True)
     files = files_by_name(found)
     absent = {name: _ABSENT for name in read.names if not files_of(name, read.format, files)}
-    # The stated length of a recording does not matter here, but all its events have to lie in the file.
+    # The given length of a recording does not matter here, but all its events must be within the file.
     ends = [replace(one, duration=max(event.offset for event in one.events)) for one in read.heard]
     left_out = {name: why for name, why in read.left_out.items() if name not in absent}
     paths = sound_paths([one for one in ends if one.recording not in absent], found, left_out)
@@ -96,7 +96,9 @@ def strong_recordings(
     source = printable(f"{folder} with {read.format} labels")
     if not candidates:
         missing = f"; not in the folder are {shown(sorted(map(printable, absent)))}" if absent else ""
-        raise SoundError(f"{source}: no label is present alone in any of {len(read.names):,} recordings{missing}")
+        raise SoundError(
+            f"{source}: no stretch with exactly one label in any of {len(read.names):,} recordings{missing}"
+        )
     recordings = ReadRecordings(
         source,
         candidates,
@@ -107,7 +109,7 @@ def strong_recordings(
     stretches = recordings.account
     names = {name.rpartition("@")[0] for name in stretches.read}
     used = {path for path in paths.values() if found.name(path) in names}
-    why = {**dict.fromkeys(paths, "has no stretch with one label alone that can be used"), **left_out}
+    why = {**dict.fromkeys(paths, "has no usable stretch with exactly one label"), **left_out}
     files_told = account_of(source, found, read, labels, used, why)
     recordings.account = replace(files_told, labels=stretches.labels, one_group=stretches.one_group)
     return recordings
@@ -121,13 +123,13 @@ def account_of(
     used: Collection[Path],
     why: Mapping[str, str],
 ) -> Account:
-    """What became of the files in a folder with strong labels, and of the recordings without a file.
+    """Return what was done with the files in a folder with strong labels, and with recordings without a file.
 
     Args:
         source: the data.
         found: the files.
         read: the labels.
-        labels: the files of labels.
+        labels: the label files.
         used: the sound files that are used.
         why: the reason against each other recording, by name.
     """
@@ -147,16 +149,16 @@ def account_of(
     for path in map(Path, [labels] if isinstance(labels, str | Path) else labels):
         for file in files_in(path, SUFFIXES, follow_links=found.follow_links):
             if file.is_relative_to(found.folder) and found.name(file) in left_out:
-                left_out[found.name(file)] = "holds the labels"
+                left_out[found.name(file)] = "contains the labels"
     kept = tuple(found.name(path) for path in found.sounds if path in used)
     counts = counts_of(label for one in read.heard for label in one.labels)
     return Account(source, len(found.sounds) + len(found.left_out) + missing, kept, left_out, counts)
 
 
 def isolated(annotation: Annotation) -> list[LabelledEvent]:
-    """The stretches in which one label is certain, and no other is possible for longer than 0.1 s.
+    """Return the stretches in which one label is certain, and no other is possible for longer than 0.1 s.
 
-    Adjacent events of a label are one stretch. Where times have a coarser resolution, another label may begin that much
+    Adjacent events of a label are one stretch. If times have a coarser resolution, another label may begin that much
     earlier and end that much later than stated.
     """
     plain = [replace(event, source=None, confidence=None) for event in annotation.events]
@@ -183,10 +185,10 @@ class ReadLabels:
     """Labels that were read.
 
     Attributes:
-        format: of the labels.
+        format: format of the labels.
         heard: the recordings with events.
-        names: of all recordings.
-        left_out: recordings with unusable labels, by name with the reason; empty where they are refused.
+        names: names of all recordings.
+        left_out: recordings with unusable labels, by name with the reason; empty if they are refused.
         related: for each label, its more general and more specific ones.
     """
 
@@ -210,18 +212,18 @@ def read_labels(
     Args:
         labels: files or folders, all in one format.
         found: the files of the folder with the sound.
-        format: of the labels; by default recognised from the files, see `format_of`.
-        options: facts that the files leave open. Where nothing states the duration of a recording, its sound does.
+        format: format of the labels; by default detected from the files, see `format_of`.
+        options: facts that the files do not determine. If nothing gives the duration of a recording, its sound does.
             ``names`` may be AudioSet's ontology, for any format: it then gives more general and more specific labels.
         leave_out: leave out recordings with wrong labels.
 
     Raises:
-        InputError: no path, or no such format.
-        AnnotationError: labels are unusable; all places are listed.
+        InputError: there is no path, or the format does not exist.
+        AnnotationError: labels are unusable; all problems are listed.
     """
     paths = [Path(labels)] if isinstance(labels, str | Path) else [Path(path) for path in labels]
     if not paths:
-        raise InputError("there are no files of labels")
+        raise InputError("there are no label files")
     if format is not None:
         check_format(format)
     options = replace(options or ReadOptions(), follow_links=found.follow_links)
@@ -231,10 +233,10 @@ def read_labels(
         else [format_of(path, options.encoding, follow_links=found.follow_links) for path in paths]
     )
     if len(formats) > 1:
-        raise AnnotationError(f"the files of labels are in several formats: {', '.join(map(str, formats))}; give one")
+        raise AnnotationError(f"the label files are in several formats: {', '.join(map(str, formats))}; give one")
     name = str(next(iter(formats)))
     lengths = durations_in(found)
-    # Files of AudioSet may have a Y before their name.
+    # AudioSet's files may have a Y before their name.
     sounds = {**{stem[1:]: s for stem, s in lengths.items() if stem.startswith("Y")}, **lengths}
     left_out: dict[str, str] = {}
     options = replace(options, sounds=sounds, left_out=left_out if leave_out else None)
@@ -249,7 +251,7 @@ def read_labels(
         origin |= {annotation.key: path for annotation in of_path}
         annotations += of_path
     heard = tuple(annotation for annotation in annotations if annotation.events)
-    # The ontology is given, or lies beside AudioSet's labels.
+    # The ontology is given, or is next to AudioSet's labels.
     if options.names is None:
         ontologies = [path.with_name(ONTOLOGY) for path in paths if name == AUDIOSET]
         ontologies = [path for path in ontologies if path.is_file()]
@@ -264,10 +266,10 @@ def read_labels(
 
 
 def durations_in(found: FoundFiles) -> dict[str, float]:
-    """Seconds of each sound file in a folder and below it, by its name without ending; unreadable files are left out.
+    """Return the seconds of each sound file in a folder, by name without suffix; unreadable files are left out.
 
     Raises:
-        SoundError: there is no such folder, or no sound in it.
+        SoundError: the folder does not exist, or has no sound.
     """
     durations = {}
     check_sounds(found)
@@ -282,7 +284,7 @@ def durations_in(found: FoundFiles) -> dict[str, float]:
 
 
 def files_by_name(found: FoundFiles) -> Mapping[str, list[Path]]:
-    """The sound files in a folder and below it, by their names without ending."""
+    """Return the sound files in a folder and below it, by name without suffix."""
     by_stem: dict[str, list[Path]] = defaultdict(list)
     check_sounds(found)
     for path in found.sounds:
@@ -291,12 +293,12 @@ def files_by_name(found: FoundFiles) -> Mapping[str, list[Path]]:
 
 
 def files_of(recording: str, format: str, files: Mapping[str, list[Path]]) -> list[Path]:
-    """The files of a recording.
+    """Return the files of a recording.
 
     Args:
-        recording: its name; its file may have a ``Y`` before it, as those of AudioSet have.
-        format: of the labels; of a segment of AudioSet the file may have the name of the video.
-        files: as `files_by_name` has them.
+        recording: its name; its file may have a ``Y`` before it, as AudioSet's files do.
+        format: format of the labels; for an AudioSet segment, the file may be named after the video.
+        files: result of `files_by_name`.
     """
     names = [recording, f"Y{recording}"]
     if format == AUDIOSET:
@@ -307,16 +309,17 @@ def files_of(recording: str, format: str, files: Mapping[str, list[Path]]) -> li
 def sound_paths(
     annotations: Iterable[Annotation], found: FoundFiles, left_out: dict[str, str] | None = None
 ) -> dict[str, Path]:
-    """The sound file of each recording, found by its name without ending.
+    """Return the sound file of each recording, found by its name without suffix.
 
     Args:
-        annotations: of recordings; files of AudioSet may have a ``Y`` before their name, or the name of their video.
+        annotations: annotations of recordings; AudioSet's files may have a ``Y`` before their name, or the video's
+            name.
         found: the files of the folder with the sound.
-        left_out: gets the recordings with unusable sound, with the reason; None: they are an error.
+        left_out: receives the recordings with unusable sound, with the reason; None: they are an error.
 
     Raises:
-        SoundError: there is no such folder, or no sound in it.
-        AnnotationError: files are missing, empty, shorter than their labels by more than 0.1 s, or there are two of one
+        SoundError: the folder does not exist, or has no sound.
+        AnnotationError: files are missing, empty, shorter than their labels by more than 0.1 s, or two have the same
             name; all are listed.
     """
     folder = found.folder
@@ -359,24 +362,24 @@ def sound_paths(
 
 
 SECONDS = 25.0
-"""Length of a window (arXiv 2603.05128)."""
+"""Length of a window in seconds (arXiv 2603.05128)."""
 
 
 def windows(annotations: Iterable[Annotation], seconds: float = SECONDS) -> tuple[Annotation, ...]:
-    """Long recordings cut into parts of one length that do not overlap; recordings no longer than a part stay whole.
+    """Return long recordings cut into parts of one length that do not overlap; shorter recordings stay whole.
 
-    A remainder shorter than a part is left out. The parts keep the name of the recording and its group, so that they
-    stay on one side of a split.
+    A remainder shorter than a part is left out. The parts keep the recording's name and group, so that they stay on one
+    side of a split.
 
     Args:
-        annotations: of recordings.
-        seconds: of a part.
+        annotations: annotations of recordings.
+        seconds: length of a part.
 
     Raises:
-        InputError: `seconds` is not more than 0.
+        InputError: `seconds` is not positive.
     """
     if not seconds > 0:
-        raise InputError(f"windows last {seconds} s; expected is more than 0")
+        raise InputError(f"windows last {seconds} s; they must last more than 0")
     parts: list[Annotation] = []
     for annotation in annotations:
         if annotation.duration <= seconds + ROUNDING:
@@ -393,31 +396,31 @@ def windows(annotations: Iterable[Annotation], seconds: float = SECONDS) -> tupl
 AUDIOTIME = "audiotime"
 
 WARNING = (
-    "what does not overlap is asked about clips of AudioTime alone, after the mixed set of arXiv 2603.05128: "
-    "recognising the data set solves these questions, and always “nothing overlaps” is right in 73.0 % of the paper's "
-    "(here in half of them); they reproduce the paper, and rank nothing"
+    "questions without overlap are about AudioTime clips only, as in the mixed set of arXiv 2603.05128: "
+    "recognising the data set solves them, and always answering “nothing overlaps” is right in 73.0 % of the paper's "
+    "(here in half of them). They reproduce the paper; do not rank models on them"
 )
 
 
 def audiotime_negatives(
     labels: Sequence[str | Path], audio: str | Path, heard: Sequence[Annotation]
 ) -> tuple[list[Annotation], dict[str, Path]]:
-    """Monophonic clips of AudioTime for questions about overlaps in other recordings, and the file of each.
+    """Return AudioTime clips without overlap for questions about overlaps in other recordings, and the file of each.
 
-    Labels get the spelling of the other recordings' where they read alike. Clips without a label of theirs are left
-    out, and so are clips in which sounds overlap or nearly do.
+    Labels get the spelling in the other recordings if they read alike. Clips without a label of those recordings are
+    left out, and so are clips in which sounds overlap or nearly do.
 
     Args:
         labels: JSON files of AudioTime, parts ``ordering`` and ``timestamp``.
-        audio: folder with their sound.
+        audio: folder with their sound files.
         heard: the recordings of the questions.
 
     Raises:
-        InputError: there is no such folder.
+        InputError: the folder does not exist.
         AnnotationError: labels or sound are unusable, or no clip has a label of the other recordings.
     """
     if not Path(audio).is_dir():
-        raise InputError(f"the folder with the sound of negatives is {str(audio)!r}, and there is no such folder")
+        raise InputError(f"the folder with the sound of negatives is {str(audio)!r}, which does not exist")
     spelling = {label.casefold(): label for annotation in heard for label in annotation.labels}
     read = [clip for path in labels for clip in read_annotations(Path(path), AUDIOTIME, ReadOptions())]
     clips = []
@@ -428,7 +431,7 @@ def audiotime_negatives(
     if not shared:
         theirs = sorted({label for clip in clips for label in clip.labels})
         raise AnnotationError(
-            f"no clip of AudioTime has a label of the recordings, which are {shown(sorted(spelling.values()))}; its "
+            f"no AudioTime clip has a label of the recordings, which are {shown(sorted(spelling.values()))}; its "
             f"own are {shown(theirs)}"
         )
     alone = [clip for clip in shared if polyphony(clip) == 1 and set(relations(clip).values()) <= {"apart"}]
@@ -441,7 +444,7 @@ def audiotime_negatives(
 
 
 def has_negatives(annotations: Iterable[Annotation]) -> bool:
-    """Whether some are negatives, which stand for the absence of overlap alone."""
+    """Return whether some annotations are negatives, which are only used for the absence of overlap."""
     return any(annotation.negative for annotation in annotations)
 
 
@@ -451,14 +454,14 @@ LONGEST_WINDOW = 600.0
 
 @dataclass(frozen=True)
 class Stretch:
-    """The sound of an annotation, once it was read.
+    """The sound of an annotation that was read.
 
     Attributes:
-        path: of the file.
+        path: path of the file.
         rate: Hz.
         start, frames: its samples in the file.
-        sha256: hexadecimal, of everything that decides the samples.
-        samples_sha256: hexadecimal, of the samples as they were decoded.
+        sha256: hexadecimal digest of everything that determines the samples.
+        samples_sha256: hexadecimal digest of the samples as decoded.
     """
 
     path: Path
@@ -470,17 +473,17 @@ class Stretch:
 
 
 class AnnotatedRecordings:
-    """Recordings, or windows of them, that have events, with their labels and their sound.
+    """Recordings, or windows of them, with events, labels and sound.
 
     Attributes:
-        source: the data that they were opened from, for messages.
-        format: of the labels.
-        annotations: the events of each, in the order of their names.
-        sounds: of each annotation.
+        source: what the data were opened from, for messages.
+        format: format of the labels.
+        annotations: the events of each recording, in the order of their names.
+        sounds: sound of each annotation.
         related: for each label, its more general and more specific ones; see `QuestionSettings`.
-        fingerprint: of labels, names of recordings, and samples, independent of the files' places.
-        left_out: unusable recordings, by name with the reason; empty where they are refused.
-        account: what became of every file; None where they were not opened by `open_annotated`.
+        fingerprint: digest of labels, names of recordings, and samples, independent of file paths.
+        left_out: unusable recordings, by name with the reason; empty if they are refused.
+        account: what was done with every file; None unless opened by `open_annotated`.
     """
 
     account: Account | None = None
@@ -501,15 +504,14 @@ class AnnotatedRecordings:
         Args:
             source: see above.
             format: see above.
-            annotations: those without events are left out, since nothing can be asked about them.
+            annotations: those without events are left out, since no question can be about them.
             paths: the file of each recording.
             related: see above.
-            left_out: recordings that are left out already; unusable ones are added. None: these are an error.
+            left_out: recordings that are already left out; unusable ones are added. None: these are an error.
             progress: show a progress bar.
 
         Raises:
-            AnnotationError: lists all files that are damaged, silent, or the same as another; or there are no events at
-                all.
+            AnnotationError: lists all files that are damaged, silent, or identical to another; or there are no events.
         """
         self.source, self.format = source, format
         heard = sorted((a for a in annotations if a.events), key=lambda a: a.key)
@@ -527,7 +529,7 @@ class AnnotatedRecordings:
         pairs = [(a, s) for a, s in zip(heard, found, strict=True) if not isinstance(s, str)]
         pairs = [(annotation, stretch) for annotation, stretch in pairs if annotation.recording not in self.left_out]
         if len(pairs) == len(found) or left_out is not None:
-            # One sound under two names could come to stand on both sides of a split.
+            # The same sound under two names could end up on both sides of a split.
             for (first, _), *copies in copies_of(pairs, lambda pair: pair[1].sha256):
                 for copy, _ in copies:
                     if copy.split_group != first.split_group:
@@ -536,7 +538,7 @@ class AnnotatedRecordings:
         problems.tell(Path(source))
         pairs = [(annotation, stretch) for annotation, stretch in pairs if annotation.recording not in self.left_out]
         if not pairs:
-            raise AnnotationError(f"{source}: no recording can be used: {left_out_text(self.left_out)}")
+            raise AnnotationError(f"{source}: no usable recording: {left_out_text(self.left_out)}")
         self.annotations = tuple(annotation for annotation, _ in pairs)
         self.sounds = tuple(stretch for _, stretch in pairs)
         labels = {label for annotation in self.annotations for label in annotation.labels}
@@ -560,12 +562,12 @@ class AnnotatedRecordings:
 
     @property
     def sample_rate(self) -> int | None:
-        """Hz, where all have one; None where they differ."""
+        """Return the sample rate in Hz if all have the same; None if they differ."""
         rates = {sound.rate for sound in self.sounds}
         return rates.pop() if len(rates) == 1 else None
 
     def waveform(self, index: int) -> tuple[NDArray[np.float64], int]:
-        """Samples [samples] of an annotation in [-1, 1], the mean of the channels, and their rate in Hz.
+        """Return samples [samples] of an annotation in [-1, 1], the mean of the channels, and their rate in Hz.
 
         Raises:
             SoundError: the file has changed.
@@ -597,28 +599,28 @@ def open_annotated(
 
     Args:
         labels: files or folders of labels, all in one format.
-        audio: folder with the sound files, at any depth; a recording's file has its name, with any ending.
-        format: one of `formats.FORMATS`; by default recognised from the files, see `format_of`.
-        options: facts that the files leave open. Where nothing states the duration of a recording, its sound does.
+        audio: folder with the sound files, at any depth; a recording's file has its name, with any suffix.
+        format: one of `formats.FORMATS`; by default detected from the files, see `format_of`.
+        options: facts that the files do not determine. If nothing gives the duration of a recording, its sound does.
             ``names`` may be AudioSet's ontology, for any format: it then gives more general and more specific labels.
-        window: seconds of a clip: longer recordings are cut into clips of this length that do not overlap.
-        skip_invalid: leave out recordings with unusable labels or sound, into `AnnotatedRecordings.left_out`. A single
-            wrong row excludes its whole recording, whose events are then uncertain.
-        negatives: labels of AudioTime, whose monophonic clips then serve questions of concurrency without overlap, as
-            in arXiv 2603.05128; see `audiotime_negatives`. Never the default.
-        negatives_audio: folder with their sound.
+        window: seconds of a clip; longer recordings are cut into clips of this length that do not overlap.
+        skip_invalid: leave out recordings with unusable labels or sound, see `AnnotatedRecordings.left_out`. A single
+            wrong row excludes its whole recording, since its events are then uncertain.
+        negatives: AudioTime labels; its clips without overlap are then used for concurrency questions without overlap,
+            as in arXiv 2603.05128; see `audiotime_negatives`. Never the default.
+        negatives_audio: folder with their sound files.
         follow_links: see `FoundFiles`.
         progress: show a progress bar.
 
     Raises:
-        InputError: no path, no such folder or format, or a window out of its range.
-        AnnotationError: labels or sound are unusable; all places are listed.
+        InputError: a path, folder or format does not exist, or a window is out of range.
+        AnnotationError: labels or sound are unusable; all problems are listed.
     """
     folder = Path(audio)
     if format is not None:
         check_format(format)
     if not folder.is_dir():
-        raise InputError(f"the folder with the sound is {str(folder)!r}, and there is no such folder")
+        raise InputError(f"the folder with the sound is {str(folder)!r}, which does not exist")
     if not 0 < window <= LONGEST_WINDOW:
         raise InputError(f"windows last {window:g} s; they must last more than 0 and at most {LONGEST_WINDOW:g} s")
     found = FoundFiles(folder, follow_links=follow_links)
@@ -628,15 +630,15 @@ def open_annotated(
     of_labels = set(files.values())
     heard = [annotation for annotation in read.heard if annotation.recording in files]
     if not heard and left_out:
-        raise AnnotationError(f"{folder}: no recording can be used: {left_out_text(left_out)}")
+        raise AnnotationError(f"{folder}: no usable recording: {left_out_text(left_out)}")
     if read.format == AUDIOSET and not read.related:
         warnings.warn(
-            f"there is no {ONTOLOGY}, so a label may stand in a question beside one that includes it (--set "
+            f"there is no {ONTOLOGY}, so a question may contain both a label and one that includes it (--set "
             "names=FILE)",
             stacklevel=2,
         )
     if bool(negatives) != (negatives_audio is not None):
-        raise InputError("negatives are labels of AudioTime and a folder with their sound; give both or none")
+        raise InputError("negatives need AudioTime labels and a folder with their sound; give both or neither")
     more: list[Annotation] = []
     if negatives_audio is not None and heard:
         more, more_files = audiotime_negatives(negatives, negatives_audio, heard)
@@ -656,7 +658,7 @@ def open_annotated(
 
 
 def _stretch(annotation: Annotation, path: Path) -> Stretch | str:
-    """The sound of an annotation, or the reason why it is unusable."""
+    """Return the sound of an annotation, or the reason why it is unusable."""
     try:
         header = read_header(path)
         start = round(annotation.start * header.rate)
@@ -667,5 +669,5 @@ def _stretch(annotation: Annotation, path: Path) -> Stretch | str:
     except SoundError as error:
         return str(error)
     if is_silent(read.samples):
-        return "is silent, and its labels state events"
+        return "is silent, but its labels contain events"
     return Stretch(path, header.rate, start, frames, read.sha256, read.sound)

@@ -1,7 +1,7 @@
-"""Tones of FM voices as sounds: every timbre, pitch, rate and amplitude, with the words for them; and a selection.
+"""Tones of FM voices as sounds: every timbre, pitch, rate and amplitude, with words for them; and a selection.
 
-A tone is one note of a voice, held for half of its repetition period and cut with a short fade at the period. Rendering
-is on demand.
+A tone is one note of a voice, held for half of its repetition period and cut with a short fade at the period. Tones are
+rendered on demand.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .entries import READING_ORDER, Sound, Sounds, fingerprint_of_entries, spoke
 
 @cache
 def default_voices() -> tuple[Voice, ...]:
-    """The eight voices of the project, in the order of their classes."""
+    """Return the project's eight voices, in the order of their classes."""
     voices = []
     for entry in packaged_yaml(__package__, "timbres.yaml"):
         operators = []
@@ -45,7 +45,7 @@ def default_voices() -> tuple[Voice, ...]:
 
 @cache
 def default_nouns() -> Mapping[str, str]:
-    """Nouns for the default voices, by their names."""
+    """Return nouns for the default voices, by their names."""
     return {entry["name"]: entry["noun"] for entry in packaged_yaml(__package__, "timbres.yaml")}
 
 
@@ -59,20 +59,20 @@ NARROWEST_PITCHES = 36
 Voices = Annotated[
     tuple[InstanceOf[Voice], ...], PlainSerializer(lambda voices: [voice.to_vced().hex() for voice in voices])
 ]
-"""The type of a field of voices; its value is the hexadecimal of their 155 bytes."""
+"""Type of a field for voices; its value is the hexadecimal of their 155 bytes."""
 
 
 class HeardSpec(Spec):
-    """The settings of clips; the one place that decides between tones and a user's sounds.
+    """The settings of clips; the only place that decides between tones and a user's sounds.
 
-    A subclass that takes a user's sounds has the field ``sounds`` (`SoundsField`); one whose rows state their domain,
-    the field ``domain``.
+    A subclass that accepts a user's sounds has the field ``sounds`` (`SoundsField`); a subclass whose rows give their
+    domain has the field ``domain``.
 
     Attributes:
-        of_tones: names of the fields that have no effect where a user's sounds take the place of the tones.
+        of_tones: names of the fields that have no effect if a user's sounds are used instead of tones.
 
     Raises:
-        InputError: a setting of tones together with other sounds.
+        InputError: a setting of tones is given together with other sounds.
     """
 
     of_tones: ClassVar[frozenset[str]] = frozenset()
@@ -81,37 +81,37 @@ class HeardSpec(Spec):
     def _check_material(self) -> Self:
         for name in () if self.is_of_tones else sorted(self.of_tones):
             if getattr(self, name) != type(self).model_fields[name].get_default(call_default_factory=True):
-                raise InputError(f"{name} applies to tones, which recordings replace here; leave it out")
+                raise InputError(f"{name} applies to tones, which are replaced by recordings here; leave it out")
         return self
 
     @property
     def is_of_tones(self) -> bool:
-        """Whether clips are made of tones, so that the rules of tones apply."""
+        """Return whether clips are made of tones, so that the rules for tones apply."""
         return getattr(self, "sounds", None) is None
 
     @property
     def tones(self) -> Sounds:
-        """The default sounds: all timbres under all conditions."""
+        """Return the default sounds: all timbres with all conditions."""
         return default_timbres()
 
     @property
     def tones_named(self) -> Any:
-        """The names of the tones, beside the fields that decide them."""
+        """Return the names of the tones, in addition to the fields that determine them."""
         return self.tones.fingerprint
 
     @property
     def heard(self) -> Sounds:
-        """The sounds of the clips."""
+        """Return the sounds of the clips."""
         given: Sounds | None = getattr(self, "sounds", None)
         return self.tones if given is None else given
 
     @property
     def domain_name(self) -> str:
-        """The domain of the sounds, in a word: where it is not set, the suggested one, or ``recordings``."""
+        """Return the domain of the sounds in one word: the setting, else the suggested domain, or ``recordings``."""
         return getattr(self, "domain", "") or str(self.heard.suggested.get("domain", "recordings"))
 
     def values(self) -> dict[str, Any]:
-        """The values as JSON: for a user's sounds, their fingerprint in place of all values of tones."""
+        """Return the values as JSON; for a user's sounds, their fingerprint instead of all values of tones."""
         values = super().values()
         if "sounds" not in values:
             return values
@@ -122,10 +122,10 @@ class HeardSpec(Spec):
 
 
 class ToneSpec(HeardSpec):
-    """The settings of tones: K classes of each attribute. Defaults are the paper's (arXiv 2603.13685) where it has any.
+    """The settings of tones: K classes of each attribute. Defaults are the paper's (arXiv 2603.13685) if it gives any.
 
     Raises:
-        InputError: a value out of its range, or K classes that are not distinct.
+        InputError: a value is out of range, or K classes are not distinct.
     """
 
     of_tones: ClassVar[frozenset[str]] = frozenset(
@@ -134,15 +134,16 @@ class ToneSpec(HeardSpec):
 
     num_classes: int = Field(8, ge=2, le=49, description="K, classes of each attribute.")
     pitch_range: tuple[float, float] = Field(
-        (36, 84), description="MIDI notes, cut into K linear bins; a class is the centre of one, to the semitone."
+        (36, 84), description="MIDI notes, divided into K linear bins; a class is the centre of a bin, to the semitone."
     )
     rate_range: tuple[float, float] = Field(
-        (0.2, 3.0), description="Repetitions a second, cut into K logarithmic bins; a class is the centre of one."
+        (0.2, 3.0),
+        description="Repetitions per second, divided into K logarithmic bins; a class is the centre of a bin.",
     )
     amplitude_range: tuple[float, float] = Field(
-        (-26, 0), description="Decibels, cut into K linear bins; a class is the centre of one."
+        (-26, 0), description="Decibels, divided into K linear bins; a class is the centre of a bin."
     )
-    sample_rate: int = Field(32_000, ge=8_000, le=192_000, description="Hz of every clip.")
+    sample_rate: int = Field(32_000, ge=8_000, le=192_000, description="Sample rate of every clip in Hz.")
     velocity: int = Field(100, ge=1, le=127, description="MIDI velocity of every tone.")
     voices: Voices = Field(default_factory=default_voices, repr=False, description="K voices, the classes of timbre.")
 
@@ -155,9 +156,9 @@ class ToneSpec(HeardSpec):
         if self.pitch_range[0] < 0 or self.pitch_range[1] > 127:
             raise InputError(f"pitch_range is {self.pitch_range}; MIDI notes run from 0 to 127")
         if self.rate_range[0] <= 0:
-            raise InputError(f"rate_range is {self.rate_range}; a rate is positive")
+            raise InputError(f"rate_range is {self.rate_range}; rates must be positive")
         if len(self.voices) != self.num_classes:
-            raise InputError(f"{len(self.voices)} voices for K = {self.num_classes} classes; give one voice a class")
+            raise InputError(f"{len(self.voices)} voices for K = {self.num_classes} classes; give one voice per class")
         sounds = [replace(voice, name="") for voice in self.voices]
         for number, sound in enumerate(sounds):
             first = sounds.index(sound)
@@ -177,38 +178,38 @@ class ToneSpec(HeardSpec):
 
     @property
     def tones(self) -> Sounds:
-        """All tones."""
+        """Return all tones."""
         return ToneSounds(self)
 
     @property
     def tones_named(self) -> Any:
-        """The nouns of the timbres."""
+        """Return the nouns of the timbres."""
         return list(self.nouns)
 
     @cached_property
     def pitches(self) -> tuple[int, ...]:
-        """MIDI note of each class of pitch."""
+        """Return the MIDI note of each pitch class."""
         return tuple(int(np.floor(centre + 0.5)) for centre in self._centres(*self.pitch_range))
 
     @cached_property
     def rates(self) -> tuple[float, ...]:
-        """Repetitions a second of each class of rate."""
+        """Return the repetitions per second of each rate class."""
         low, high = np.log(self.rate_range)
         return tuple(float(np.exp(centre)) for centre in self._centres(low, high))
 
     @cached_property
     def decibels(self) -> tuple[float, ...]:
-        """Gain in dB of each class of amplitude."""
+        """Return the gain in dB of each amplitude class."""
         return tuple(float(centre) for centre in self._centres(*self.amplitude_range))
 
     @cached_property
     def periods(self) -> tuple[int, ...]:
-        """Samples between two onsets, for each class of rate."""
+        """Return the samples between two onsets, for each rate class."""
         return tuple(round(self.sample_rate / rate) for rate in self.rates)
 
     @cached_property
     def labels(self) -> Mapping[str, tuple[str, ...]]:
-        """Label of each class of each attribute; see `timbre_labels`."""
+        """Return the label of each class of each attribute; see `timbre_labels`."""
         labels = (
             timbre_labels(self.voices),
             [f"MIDI {pitch}" for pitch in self.pitches],
@@ -219,11 +220,11 @@ class ToneSpec(HeardSpec):
 
     @cached_property
     def nouns(self) -> tuple[str, ...]:
-        """The name of each class of timbre: a noun for a default voice, the label for a voice of a user's bank."""
+        """Return the name of each timbre class: a noun for a default voice, the label for a voice in a user's bank."""
         return tuple(default_nouns().get(label, label) for label in self.labels["timbre"])
 
     def tone(self, timbre: int, pitch: int, rate: int) -> Waveform:
-        """One period of a tone by its classes, float32 [period] with a peak of 1.
+        """Return one period of a tone by its classes, float32 [period] with a peak of 1.
 
         Raises:
             DatasetError: the voice makes no sound at the note.
@@ -241,7 +242,7 @@ class ToneSpec(HeardSpec):
 
 
 def timbre_labels(voices: Sequence[Voice]) -> list[str]:
-    """Names of voices; one that is empty or occurs twice gets the number of its class."""
+    """Return names of voices; an empty or repeated name gets the number of its class."""
     names = [voice.name for voice in voices]
     return [
         name if name and names.count(name) == 1 else f"{name} #{number}".strip() for number, name in enumerate(names, 1)
@@ -249,15 +250,15 @@ def timbre_labels(voices: Sequence[Voice]) -> list[str]:
 
 
 class ToneSounds:
-    """The tones of a `ToneSpec`, one entry each: all, or those of selected classes; see `Sounds`.
+    """The tones of a `ToneSpec`, one entry each: all, or selected classes; see `Sounds`.
 
     An entry's label is the noun of its timbre. Its waveform is one period, a loop, with a peak of 1; its level is the
-    class of amplitude in dB, and its values are its classes: MIDI note, repetitions a second, dB. It has a word of each
-    attribute whose class does not lie in a gap between two words; none where there are too few classes, or the range of
-    pitch is too narrow, for words (`check_words`).
+    amplitude class in dB, and its values are its classes: MIDI note, repetitions per second, dB. It has a word for each
+    attribute whose class is not in a gap between two words; no words if there are too few classes, or the pitch range
+    is too narrow (`check_words`).
 
     Attributes:
-        spec: of all classes.
+        spec: settings of all classes.
     """
 
     source = "FM tones"
@@ -266,12 +267,12 @@ class ToneSounds:
     def __init__(
         self, spec: ToneSpec, *, rates: Sequence[int] | None = None, amplitudes: Sequence[int] | None = None
     ) -> None:
-        """Nothing is rendered.
+        """Render nothing yet.
 
         Args:
-            spec: of all classes.
-            rates: numbers of the kept classes of rate; by default all.
-            amplitudes: those of amplitude.
+            spec: settings of all classes.
+            rates: indices of the kept rate classes; by default all.
+            amplitudes: indices of the kept amplitude classes; by default all.
         """
         self.spec = spec
         self.sample_rate = spec.sample_rate
@@ -282,12 +283,12 @@ class ToneSounds:
 
     @cached_property
     def classes(self) -> tuple[tuple[int, ...], ...]:
-        """The class of each attribute of each tone."""
+        """Return the class of each attribute of each tone."""
         return tuple(product(*self._kept))
 
     @cached_property
     def entries(self) -> tuple[Sound, ...]:
-        """The entry of each tone; `classes` has its class of each attribute of `ATTRIBUTES`."""
+        """Return the entry of each tone; `classes` has its class of each attribute in `ATTRIBUTES`."""
         spec = self.spec
         try:
             check_words(spec)
@@ -317,7 +318,7 @@ class ToneSounds:
                 Sound(
                     id=name,
                     label=spec.nouns[timbre],
-                    # Independent of its voice, so that other voices of these names give the same splits.
+                    # Independent of its voice, so that other voices with these names give the same splits.
                     group=name,
                     sha256=sha256_of(json.dumps(decided).encode()),
                     condition=f"{labels[1]}, {labels[2]}",
@@ -331,11 +332,11 @@ class ToneSounds:
 
     @cached_property
     def fingerprint(self) -> str:
-        """See `Sounds`."""
+        """Return the fingerprint; see `Sounds`."""
         return fingerprint_of_entries(self.entries)
 
     def waveform(self, index: int) -> tuple[NDArray[np.float64], int]:
-        """One period with a peak of 1, float64 [period], and its rate; see `Sounds.waveform`.
+        """Return one period with a peak of 1, float64 [period], and its rate; see `Sounds.waveform`.
 
         Raises:
             DatasetError: the voice makes no sound at a note.
@@ -347,22 +348,22 @@ class ToneSounds:
 
 
 def check_nouns(spec: ToneSpec) -> None:
-    """Refuse tones whose timbres share a name.
+    """Raise an error if two timbres share a name.
 
     Raises:
         InputError: names two of them.
     """
     if len(set(map(spoken, spec.nouns))) < len(spec.nouns):
         raise InputError(
-            f"two timbres are called alike: {', '.join(spec.nouns)}; captions and questions need a name for each"
+            f"two timbres have the same name: {', '.join(spec.nouns)}; captions and questions need different names"
         )
 
 
 def check_words(spec: ToneSpec) -> None:
-    """Refuse tones that words cannot distinguish.
+    """Raise an error if words cannot distinguish the tones.
 
     Raises:
-        InputError: too few classes, or a pitch range that is too narrow.
+        InputError: there are too few classes, or the pitch range is too narrow.
     """
     for attribute in word_places():
         words_of_classes(attribute, spec.num_classes)
@@ -375,20 +376,20 @@ def check_words(spec: ToneSpec) -> None:
 
 
 VERSION = 1
-"""It rises with any change of the code below that alters a sample; the digests of entries depend on it."""
+"""Raised with any change of the code below that alters a sample; the digests of entries depend on it."""
 
 CONDITIONS = 24
-"""Conditions, all with different pitches and rates, neither of which reveals the voice."""
+"""Number of conditions, all with different pitches and rates; neither reveals the voice."""
 
 _LOWEST_NOTE, _NOTE_STEP = 37, 2
-"""MIDI; up to 83, the range of the scenes' classes of pitch."""
+"""MIDI notes up to 83, the range of the scenes' pitch classes."""
 
 _RATES = (0.8, 4.0)
-"""Repetitions a second, first and last: 2.5 s contain at least two whole tones."""
+"""First and last rate in repetitions per second: 2.5 s contain at least two whole tones."""
 
 _RATE_STEP = 11
 """Steps from a condition's rate to the next one's: coprime to their number, so that all rates occur and a high pitch is
-neither mostly slow nor mostly fast (the correlation of the two is -.01)."""
+neither mostly slow nor mostly fast (the correlation is -.01)."""
 
 SECONDS = 2.5
 SAMPLE_RATE = 16_000
@@ -399,10 +400,10 @@ _PEAK = 0.5
 
 
 class TimbreRecordings:
-    """Every voice under every condition, rendered on first use; see `Sounds`.
+    """Every voice with every condition, rendered on first use; see `Sounds`.
 
-    The digest of an entry is not that of its samples but of everything that decides them: the voice, its note, period
-    and velocity, rate and length, and `VERSION`. So digests need no rendering.
+    The digest of an entry covers everything that determines its samples rather than the samples: the voice, its note,
+    period and velocity, rate and length, and `VERSION`. So digests need no rendering.
     """
 
     source = "DX7 timbres"
@@ -410,12 +411,12 @@ class TimbreRecordings:
     suggested: Mapping[str, Any] = MappingProxyType({"domain": "timbres", "classes": 6, "context_sources": 1})
 
     def __init__(self, voices: Sequence[Voice] | None = None, *, captioned: bool = False) -> None:
-        """Nothing is rendered.
+        """Render nothing yet.
 
         Args:
-            voices: of different names, which are the labels; by default the project's eight.
-            captioned: use their nouns as labels, and give captions to one tone of each voice for every two words of
-                pitch and rate; no two captions are the same.
+            voices: voices with different names, which are the labels; by default the project's eight.
+            captioned: use their nouns as labels, and give captions to one tone of each voice for every combination of
+                words for pitch and rate; no two captions are the same.
         """
         self._keys = [
             (voice, *note_and_period(number)) for voice in voices or default_voices() for number in range(CONDITIONS)
@@ -441,7 +442,7 @@ class TimbreRecordings:
         self.fingerprint = fingerprint_of_entries(self.entries)
 
     def waveform(self, index: int) -> tuple[NDArray[np.float64], int]:
-        """Samples [40,000] with a peak of .5, and their rate; see `Sounds.waveform`.
+        """Return samples [40,000] with a peak of .5, and their rate; see `Sounds.waveform`.
 
         Raises:
             DatasetError: the voice makes no sound at a note.
@@ -454,7 +455,7 @@ class TimbreRecordings:
 
 
 def note_and_period(number: int) -> tuple[int, int]:
-    """Note and period in samples of a condition."""
+    """Return note and period in samples of a condition."""
     place = number * _RATE_STEP % CONDITIONS
     rate = _RATES[0] * (_RATES[1] / _RATES[0]) ** (place / (CONDITIONS - 1))
     return _LOWEST_NOTE + _NOTE_STEP * number, round(SAMPLE_RATE / rate)
@@ -462,30 +463,30 @@ def note_and_period(number: int) -> tuple[int, int]:
 
 @cache
 def default_timbres() -> TimbreRecordings:
-    """The timbres of the project's voices."""
+    """Return the timbres of the project's voices."""
     return TimbreRecordings()
 
 
 _PITCHES: Mapping[str, tuple[int, int]] = MappingProxyType({"low": (37, 47), "middle": (55, 65), "high": (73, 83)})
-"""MIDI notes of each word: half an octave between two words has none."""
+"""MIDI notes of each word; the half octave between two words has none."""
 
 _CAPTIONED_RATES: Mapping[str, tuple[float, float]] = MappingProxyType(
     {"slow": (0.8, 1.2), "steady": (1.55, 2.1), "fast": (2.7, 4.0)}
 )
-"""Repetitions a second of each word."""
+"""Repetitions per second of each word."""
 
 _WORDINGS = ("a {rate} {pitch} {noun}", "{noun}, {pitch} and {rate}", "a {pitch} {noun} at a {rate} pace")
 
 
 @cache
 def captioned_timbres() -> TimbreRecordings:
-    """The timbres of the project's voices, with captions."""
+    """Return the timbres of the project's voices, with captions."""
     return TimbreRecordings(captioned=True)
 
 
 FADE_SECONDS = 0.005
-"""Length of the half-cosine fade that ends a tone at its period: short against the shortest default period (0.39 s),
-long enough to leave no click."""
+"""Length of the half-cosine fade that ends a tone at its period: short compared with the shortest default period
+(0.39 s), long enough to avoid a click."""
 
 
 SILENT_PEAK = 1e-4
@@ -493,7 +494,7 @@ SILENT_PEAK = 1e-4
 
 
 def render_tone(voice: Voice, note: int, period: int, velocity: int, sample_rate: int) -> Waveform:
-    """One tone, float32 [period] with a peak of 1: the key is held for half of it.
+    """Return one tone, float32 [period] with a peak of 1; the key is held for half of it.
 
     Args:
         voice: its timbre.
@@ -505,7 +506,7 @@ def render_tone(voice: Voice, note: int, period: int, velocity: int, sample_rate
     Raises:
         DatasetError: the voice makes no sound at the note.
     """
-    # The import loads the synthesiser, for which only users of sound have to wait.
+    # Importing loads the synthesiser; only code that needs sound should wait for it.
     from .dx7_engine import render
 
     seconds = period / sample_rate
@@ -523,28 +524,28 @@ PARTIALS = 24
 
 
 LEAST_APART = 60
-"""Hz between two partials: nearer ones would beat, and give the source a slow rate of its own."""
+"""Least Hz between two partials: closer ones would beat, and give the source its own slow rate."""
 
 
 LOWEST = 30
-"""Hz; lower maxima are no partials."""
+"""Least Hz; lower maxima are not partials."""
 
 
 def steady_tone(
     voice: Voice, note: int, velocity: int, sample_rate: int, rng: np.random.Generator
 ) -> NDArray[np.float64]:
-    """A second of a note with steady partials: float64 [sample_rate], of root mean square 1.
+    """Return a second of a note with steady partials: float64 [sample_rate], with a root mean square of 1.
 
-    The note is rendered for a second with the key held. Of its spectrum (Hann window), the `PARTIALS` largest maxima
-    at a distance of `LEAST_APART` from each larger one are kept, and added up with drawn phases. They are whole
-    numbers of Hz, so that the second can be repeated.
+    The note is rendered for a second with the key held. From its spectrum (Hann window), the `PARTIALS` largest maxima
+    that are at least `LEAST_APART` from each larger one are kept, and added with random phases. They are whole numbers
+    of Hz, so that the second can be repeated.
 
     Args:
         voice: its timbre.
         note: MIDI note.
         velocity: MIDI velocity.
         sample_rate: Hz.
-        rng: of the phases.
+        rng: draws the phases.
 
     Raises:
         DatasetError: the voice makes no sound at the note.

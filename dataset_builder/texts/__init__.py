@@ -1,1 +1,1 @@
-"""Texts about sound, made from events alone: captions, their truth, and questions; no sound is made here."""
+"""Texts about sound, made from events alone: captions, tests of their truth, and questions; no sound is made here."""

@@ -1,12 +1,12 @@
-"""The meaning of a stranger's text, and the acceptance of texts of a language model.
+"""The meaning of an untrusted text, and the acceptance of texts by a language model.
 
-Reading is the grammar of `captions` backwards, with the synonyms of ``reading.yaml``. It is strict: a text with a word
-that is neither a noun or an attribute of the clip nor listed, or with ambiguous joints, has no reading. Each caption of
-the grammar is read as the expression that it was made from.
+Reading applies the grammar of `captions` backwards, with the synonyms of ``reading.yaml``. It is strict: a text has no
+reading if a word is not listed and is no noun or attribute of the clip, or if joints are ambiguous. Each caption of the
+grammar is read as the expression that it was made from.
 
-A model is not trusted. Its answer is searched for JSON of the requested form, within bounds of size and depth; a text
-in it has to name the sounds of the caption, and to be readable: else it is refused as ``undecided``, however good it
-may sound. Then the same `truth` decides as for the captions by rule.
+A model is not trusted. Its answer is searched for JSON of the requested form, within limits of size and depth. A text
+in it must name the sounds of the caption and be readable; otherwise it is refused as ``undecided``, however good it may
+be. Then the same `truth` decides as for captions from templates.
 """
 
 from __future__ import annotations
@@ -33,19 +33,21 @@ _JOINING = re.compile(r"[\s_-]*")
 """Separators of words that belong together."""
 
 _PUNCTUATION = re.compile(r"[\s,.;:!\"'()_–—-]*")
-"""Separators of words. A question mark, a slash or any other sign may carry meaning."""
+"""Separators of words. A question mark, a slash or any other character may carry meaning."""
 
 
 class UnreadableError(InputError):
-    """A text whose meaning is not certain.
+    """A text whose meaning is uncertain.
 
     Attributes:
-        word: the first unlisted one; empty where only the joints of the parts are ambiguous.
+        word: the first unlisted word; empty if only the joints of the parts are ambiguous.
     """
 
     def __init__(self, text: str, word: str = "") -> None:
         why = (
-            f"{word!r} is not a word of reading.yaml" if word else "its parts can be joined in none or in several ways"
+            f"{word!r} is not a word of reading.yaml"
+            if word
+            else "its parts can be joined in no way or in several ways"
         )
         super().__init__(f"{text!r} cannot be read: {why}")
         self.word = word
@@ -56,9 +58,9 @@ class CaptionReading:
     """The meaning of a text.
 
     Attributes:
-        expression: its leaves in the order of their roles, not of the text.
-        mention: ``forward`` where the first sound is named first in every sequence, ``reverse`` where it is named last,
-            empty where there is none.
+        expression: its leaves are in the order of their roles, not of the text.
+        mention: ``forward`` if the first sound is named first in every sequence, ``reverse`` if it is named last, empty
+            if there is no sequence.
         cues: phrases that join its parts, each with its role.
     """
 
@@ -68,28 +70,29 @@ class CaptionReading:
 
     @property
     def formula(self) -> str:
-        """See `formula_of`."""
+        """Return the formula; see `formula_of`."""
         return formula_of(self.expression)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """Its labels, sorted; each as often as the text names it."""
+        """Return its labels, sorted; each as often as the text names it."""
         return tuple(sorted(leaf.label for leaf in leaves(self.expression)))
 
     @property
     def held_out(self) -> bool:
-        """Whether it has the words of a template that is reserved from training."""
+        """Return whether it contains the words of a template reserved for test."""
         return any(cues <= self.cues for cues in _held_out_cues())
 
 
 def formula_of(expression: Expression) -> str:
-    """As `scenes.captioned.formula`, independent of the order of a leaf's words."""
+    """Return the formula as `scenes.captioned.formula` does, but independent of the order of a leaf's words."""
     new = [replace(leaf, attributes=tuple(sorted(leaf.attributes))) for leaf in leaves(expression)]
     return formula(replaced(expression, new))
 
 
 def words_in(text: str) -> tuple[str, ...]:
-    """The words of a text in lower case, also split at ``_`` and ``-``: equal for texts that differ in punctuation."""
+    """Return a text's words in lower case, also split at ``_`` and ``-``: equal for texts that differ in "
+    "punctuation."""
     return tuple(_WORD.findall(text.lower()))
 
 
@@ -98,8 +101,8 @@ class Vocabulary:
     """The names that may occur in a text about a clip.
 
     Attributes:
-        labels: of its events.
-        attributes: words that may stand before them; those of the lexicon are added.
+        labels: labels of its events.
+        attributes: words that may precede them; words of the lexicon are added.
     """
 
     labels: frozenset[str]
@@ -107,19 +110,20 @@ class Vocabulary:
 
     @classmethod
     def of(cls, leaves: Iterable[Leaf]) -> Vocabulary:
-        """The names in some leaves."""
+        """Return the names in some leaves."""
         every = tuple(leaves)
         return cls(frozenset(leaf.label for leaf in every), frozenset(word for one in every for word in one.attributes))
 
     @cached_property
     def phrases(self) -> Mapping[tuple[str, ...], _Unit]:
-        """The unit of each sequence of words; an ambiguous one is a label before an attribute before a cue."""
+        """Return the unit of each sequence of words; if ambiguous, a label takes precedence, then an attribute, "
+        "then a cue."""
         attributes = {words_in(word): _Unit("attribute", word) for word in self.attributes}
         return {**_listed(), **attributes, **{words_in(label): _Unit("label", label) for label in self.labels}}
 
 
 def read(text: str, vocabulary: Vocabulary) -> CaptionReading:
-    """The meaning of a text.
+    """Return the meaning of a text.
 
     Raises:
         UnreadableError: it is ambiguous or unknown.
@@ -135,12 +139,12 @@ def read(text: str, vocabulary: Vocabulary) -> CaptionReading:
 
 @cache
 def reading_digest() -> str:
-    """SHA-256 of ``reading.yaml``."""
+    """Return the SHA-256 of ``reading.yaml``."""
     return sha256_of_json(_content())
 
 
 def cues_of(*roles: str) -> tuple[str, ...]:
-    """The phrases of some roles that are in no template reserved from training."""
+    """Return the phrases with some roles that are in no template reserved for test."""
     kept = {cue for cues in _held_out_cues() for cue in cues}
     return tuple(phrase for role in roles for phrase in _content()["roles"][role] if (phrase, role) not in kept)
 
@@ -152,7 +156,7 @@ def _content() -> Mapping[str, Any]:
 
 @cache
 def _roles() -> Mapping[str, frozenset[str]]:
-    """The roles of each cue."""
+    """Return the roles of each cue."""
     roles: dict[str, set[str]] = {}
     for role, phrases in _content()["roles"].items():
         for phrase in phrases:
@@ -162,7 +166,7 @@ def _roles() -> Mapping[str, frozenset[str]]:
 
 @cache
 def _listed() -> Mapping[tuple[str, ...], _Unit]:
-    """The units that can be read for any clip."""
+    """Return the units that can be read for any clip."""
     listed: dict[tuple[str, ...], _Unit] = {words_in(phrase): _Unit("neutral") for phrase in _content()["neutral"]}
     listed |= {words_in(phrase): _Unit("cue", phrase) for phrase in _roles()}
     return listed | {words_in(word): _Unit("attribute", word) for of_one in word_places().values() for word in of_one}
@@ -170,7 +174,7 @@ def _listed() -> Mapping[tuple[str, ...], _Unit]:
 
 @cache
 def _held_out_cues() -> tuple[frozenset[tuple[str, str]], ...]:
-    """The cues of each template reserved from training; of one for sequences, say, a leading ``before``."""
+    """Return the cues of each template reserved for test, e.g. a leading ``before`` for a sequence."""
     two = Vocabulary(frozenset({"x1", "y1"}))
     every = (template for of_meaning in caption_templates().values() for template in of_meaning if template.held_out)
     return tuple(read(template.join("x1", "y1"), two).cues for template in every)
@@ -191,8 +195,8 @@ class _Unit:
     Attributes:
         kind: label, attribute, cue, neutral; leaf, once labels have their attributes.
         text: the label, attribute or cue.
-        leaf: of a leaf.
-        parted: whether a comma or the like precedes it.
+        leaf: the leaf, if it is one.
+        parted: whether a comma or similar precedes it.
     """
 
     kind: str
@@ -201,7 +205,7 @@ class _Unit:
     parted: bool = False
 
     def has(self, *roles: str) -> bool:
-        """Whether it is a cue with one of these roles."""
+        """Return whether it is a cue with one of these roles."""
         return self.kind == "cue" and not _roles()[self.text].isdisjoint(roles)
 
 
@@ -209,7 +213,7 @@ _Units = Sequence[_Unit]
 
 
 def _units(text: str, vocabulary: Vocabulary) -> list[_Unit]:
-    """The units of a text, the longest that fit, without the neutral ones."""
+    """Return the units of a text, the longest that fit, without the neutral ones."""
     between = _WORD.split(text)
     if not all(map(_PUNCTUATION.fullmatch, between)):
         raise UnreadableError(text)
@@ -232,9 +236,9 @@ def _units(text: str, vocabulary: Vocabulary) -> list[_Unit]:
 
 
 def _with_leaves(units: _Units, text: str) -> list[_Unit]:
-    """Labels as leaves with their attributes: those before them, possibly joined by "and", and those after them.
+    """Return labels as leaves with their attributes: before them, possibly joined by "and", and after them.
 
-    Attributes precede a label; those of actions, as in "man speaking", may also follow it directly.
+    Attributes precede a label; attributes for actions, as in "man speaking", may also follow it directly.
     """
     result: list[_Unit] = []
     attributes: list[str] = []
@@ -262,22 +266,22 @@ class _Parser:
     """Parses a text, on the levels of `captions` from the loosest to the tightest.
 
     Attributes:
-        text: for errors.
-        cues: so far, each with its role.
+        text: the text, for errors.
+        cues: cues found so far, each with its role.
     """
 
     text: str
     cues: set[tuple[str, str]] = field(default_factory=set)
 
     def whole(self, units: _Units) -> Expression:
-        """Any text; "x with y" stands alone, since within another text its scope would be ambiguous."""
+        """Parse any text; "x with y" must be the whole text, since inside another its scope would be ambiguous."""
         if len(units) > 2 and units[0].leaf and units[-1].leaf and units[1].has("with"):
             operands = self._parts(units, "with", self._leaf)
             return joined(Together, operands)
         return joined(Then, self._parts(units, "stages", self._stage))
 
     def _parts(self, units: _Units, role: str, parse: Any) -> list[Expression]:
-        """The expressions between the cues of a role."""
+        """Return the expressions between the cues of a role."""
         parts: list[list[_Unit]] = [[]]
         for unit in units:
             if unit.has(role):
@@ -288,7 +292,7 @@ class _Parser:
         return [parse(part) for part in parts]
 
     def _stage(self, units: _Units) -> Expression:
-        """A sound throughout a sequence, two simultaneous sequences, or a flat expression."""
+        """Parse a sound throughout a sequence, two simultaneous sequences, or a flat expression."""
         for role in ("throughout", "behind"):
             places = [place for place, unit in enumerate(units) if unit.has(role)]
             if not places:
@@ -305,8 +309,8 @@ class _Parser:
         return joined(Together, self._parts(units, "parallel", self._flat))
 
     def _flat(self, units: _Units) -> Expression:
-        """A sequence of tight expressions, in one direction; or two leaves after one cue: "before y, x"."""
-        # "First" stands before or after the sound that is named first.
+        """Parse a sequence of tight expressions in one direction, or two leaves after one cue: "before y, x"."""
+        # "First" precedes or follows the sound that is named first.
         first = next((place for place in (0, 1) if len(units) > place and units[place].has("first")), None)
         is_first = first is not None
         if first is not None:
@@ -331,7 +335,7 @@ class _Parser:
         return joined(Then, operands if roles == {"forward"} else operands[::-1])
 
     def _tight(self, units: _Units) -> Expression:
-        """A leaf, or simultaneous leaves: "x, y and z together"."""
+        """Parse a leaf, or simultaneous leaves: "x, y and z together"."""
         if len(units) < 3 or not units[-1].has("together"):
             return self._leaf(units)
         self.cues.add((units[-1].text, "together"))
@@ -363,14 +367,14 @@ Reason = Literal[
 - ``no JSON``: the answer has no object with the requested key.
 - ``no text``: there is none, or it has invisible characters.
 - ``too long``: it has more than `MOST_WORDS` words.
-- ``sounds``: it does not name the sounds of the caption, each once.
-- ``repeated``: it has the words of another text of the row, in their order.
+- ``sounds``: it does not name each sound of the caption once.
+- ``repeated``: it has the words of another text of the row, in the same order.
 - ``undecided``: its meaning is ambiguous or unknown; see `CaptionReading`.
 - ``wrong``: its meaning differs from the caption's, or is not true of the clip; or as a negative, it is not false.
-- ``direction``: it names the last sound first where the caption does not, or the other way round. Otherwise a model
-  that always names the first sound first would undo the balance of the templates, and "after" would never be learnt.
-- ``kept for test``: a training row would get the words of a template that is reserved from training.
-- ``twins``: of the captions of an item, which have the same words, the other one was refused, or has other words.
+- ``direction``: it names the last sound first although the caption does not, or vice versa. Otherwise a model that
+  always names the first sound first would undo the balance of the templates, and "after" would never be learnt.
+- ``kept for test``: a training row would get the words of a template reserved for test.
+- ``twins``: the other caption of an item, which has the same words, was refused, or has other words.
 """
 
 MOST_WORDS = 30
@@ -380,15 +384,15 @@ _LONGEST_ANSWER, _LONGEST_TEXT, _MOST_OBJECTS = 20_000, 500, 50
 """Characters that are searched, and places at which JSON is looked for."""
 
 _END_OF_THOUGHT = "</think>"
-"""The end of a model's thoughts, which are no part of the answer."""
+"""The end of a model's thoughts, which are not part of the answer."""
 
 
 def texts_of_answer(answer: str, key: str) -> list[Any] | None:
-    """The values under a key of the first JSON object in an answer with that key; None where there is none.
+    """Return the values under a key of the first JSON object in an answer that has this key; None if there is none.
 
     Args:
-        answer: anything.
-        key: of a text or a list.
+        answer: any text.
+        key: key of a text or a list.
     """
     searched = answer.rpartition(_END_OF_THOUGHT)[2][:_LONGEST_ANSWER]
     decoder = json.JSONDecoder()
@@ -409,10 +413,10 @@ def texts_of_answer(answer: str, key: str) -> list[Any] | None:
 
 
 def tidy(text: Any, spelled: str = "") -> str | None:
-    """A text in the form of captions: one line, lower case, no full stop; None if it is not a text.
+    """Return a text in the form of captions: one line, lower case, no full stop; None if it is not a text.
 
     Args:
-        text: anything.
+        text: any value.
         spelled: a text whose capitalised words keep their spelling.
     """
     if not isinstance(text, str) or len(text) > _LONGEST_TEXT:
@@ -429,13 +433,13 @@ def tidy(text: Any, spelled: str = "") -> str | None:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The fate of a text.
+    """The decision about a text.
 
     Attributes:
-        text: if accepted; empty where it was refused.
-        reason: why it was refused; None where it was accepted.
-        reading: of an accepted text.
-        word: of an undecided text, the unlisted word, if that is why.
+        text: the text if accepted; empty if refused.
+        reason: why it was refused; None if accepted.
+        reading: reading of an accepted text.
+        word: the unlisted word, if a text is undecided for this reason.
     """
 
     text: str = ""
@@ -449,11 +453,11 @@ class Judge:
     """Decides on texts that replace or accompany a caption.
 
     Attributes:
-        text: of the caption.
+        text: the caption.
         caption: its meaning.
-        events: of the clip.
-        texts: of the row, in the form of `words_in`; none may come twice.
-        training: whether the row is for training: words reserved for test are refused.
+        events: events of the clip.
+        texts: texts of the row, in the form of `words_in`; none may occur twice.
+        training: whether the row is for training: words reserved for test are then refused.
     """
 
     text: str
@@ -471,11 +475,11 @@ class Judge:
         texts: Iterable[str] = (),
         training: bool = True,
     ) -> Judge:
-        """For texts that replace or accompany a caption.
+        """Return a judge of texts that replace or accompany a caption.
 
         Args:
-            caption: true of the clip.
-            events: of the clip.
+            caption: a caption that is true of the clip.
+            events: events of the clip.
             texts: other texts of the row.
             training: see `Judge`.
 
@@ -487,15 +491,15 @@ class Judge:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The sounds that a text has to name, each once."""
+        """Return the sounds that a text must name, each once."""
         return self.caption.labels
 
     def beside(self, *texts: str) -> Judge:
-        """The same with further texts in the row; an empty one adds nothing."""
+        """Return a judge with further texts in the row; empty texts are ignored."""
         return replace(self, texts=frozenset(self.texts) | set(map(words_in, filter(None, texts))))
 
     def equivalent(self, text: Any, *, most_words: int = MOST_WORDS) -> Judgement:
-        """A paraphrase: it has the meaning of the caption, which is true of the clip."""
+        """Judge a paraphrase: it must have the meaning of the caption, which is true of the clip."""
         judgement = self._readable(text, most_words)
         reading = judgement.reading
         if reading is None:
@@ -505,7 +509,7 @@ class Judge:
         return judgement
 
     def negative(self, text: Any) -> Judgement:
-        """A text that names the same sounds and is false of the clip."""
+        """Judge a text that must name the same sounds and be false of the clip."""
         judgement = self._readable(text, MOST_WORDS)
         reading = judgement.reading
         if reading is not None and not is_false(reading.expression, self.events):
@@ -513,7 +517,7 @@ class Judge:
         return judgement
 
     def _readable(self, text: Any, most_words: int) -> Judgement:
-        """The requirements on true and false texts alike."""
+        """Check the requirements common to true and false texts."""
         line = tidy(text, self.text)
         if line is None:
             return Judgement(reason="no text")
@@ -540,14 +544,14 @@ class Judge:
 
 
 def vocabulary_of(events: Iterable[HeardEvent]) -> Vocabulary:
-    """The permitted names: all sounds of the clip."""
+    """Return the permitted names: all sounds of the clip."""
     return Vocabulary.of(Leaf(event.label, event.attributes) for event in events)
 
 
 def negative_kind(negative: CaptionReading, caption: CaptionReading) -> NegativeKind:
-    """The kind of a negative with the sounds of a caption: that of the single change from the caption.
+    """Return the kind of a negative with the sounds of a caption: the single change from the caption.
 
-    After several changes: ``attribute`` if a sound has other words, ``order`` if the same parts are in other places,
+    After several changes: ``attribute`` if a sound has other words, ``order`` if the same parts are in other positions,
     else ``relation``.
     """
     for variant, kind in false_variants(caption.expression):
@@ -567,7 +571,7 @@ def _shape(expression: Expression) -> str:
 
 
 Tag = Callable[[str], Iterable[tuple[str, str]]]
-"""Gives the words of a text with their tags of the Penn Treebank (Marcus et al., 1993)."""
+"""A function that returns the words of a text with their Penn Treebank tags (Marcus et al., 1993)."""
 
 CLASSES: Mapping[str, str] = {
     "NN": "nouns",
@@ -591,12 +595,12 @@ class WordStatistics:
     """Counts of words in captions.
 
     Attributes:
-        captions: their number.
+        captions: number of captions.
         different: number of different texts.
-        words: of all captions, without punctuation.
-        vocabulary: different words, whatever their case.
-        classes: words of each part of speech, by its name, the most frequent first.
-        nouns: the count of each noun, in lower case, the most frequent first.
+        words: words of all captions, without punctuation.
+        vocabulary: number of different words, ignoring case.
+        classes: number of words of each part of speech, by its name, most frequent first.
+        nouns: count of each noun, in lower case, most frequent first.
     """
 
     captions: int
@@ -608,17 +612,17 @@ class WordStatistics:
 
     @property
     def words_per_caption(self) -> float:
-        """The mean."""
+        """Return the mean number of words."""
         return self.words / self.captions
 
     @property
     def nouns_per_caption(self) -> float:
-        """The mean."""
+        """Return the mean number of nouns."""
         return sum(self.nouns.values()) / self.captions
 
 
 def open_tagger() -> Tag:
-    """The tagger.
+    """Return a tagger.
 
     Raises:
         InputError: TextBlob is not installed.
@@ -634,11 +638,11 @@ def open_tagger() -> Tag:
 
 
 def word_statistics(captions: Sequence[str], tag: Tag) -> WordStatistics:
-    """Count the words of captions by their parts of speech.
+    """Return counts of words in captions by their parts of speech.
 
     Args:
         captions: one or more.
-        tag: a tagger, see `open_tagger`; its punctuation is not counted.
+        tag: a tagger, see `open_tagger`; punctuation is not counted.
 
     Raises:
         InputError: there are no captions.
@@ -649,7 +653,7 @@ def word_statistics(captions: Sequence[str], tag: Tag) -> WordStatistics:
     classes: Counter[str] = Counter()
     nouns: Counter[str] = Counter()
     vocabulary: set[str] = set()
-    # A repeated text is tagged once.
+    # Each different text is tagged once.
     for caption, times in counted.items():
         for word, name in tag(caption):
             if not any(letter.isalnum() for letter in word):

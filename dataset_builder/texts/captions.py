@@ -1,4 +1,4 @@
-"""The wordings of captions, a grammar from ``templates.yaml``, and prompts for labels, from ``prompts.yaml``."""
+"""Wordings of captions, a grammar from ``templates.yaml``, and prompts for labels, from ``prompts.yaml``."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ Mention = Literal["forward", "reverse", ""]
 
 @dataclass(frozen=True)
 class CaptionTemplate:
-    """One way to put two parts into words.
+    """A way to put two parts into words.
 
     Attributes:
-        name: unique among all.
+        name: unique name.
         meaning: ``sequence``, ``together``, ``throughout``.
-        text: with ``{first}`` and ``{second}``, each once.
-        mention: of a sequence, whether the first sound is named first (``forward``) or last (``reverse``).
+        text: contains ``{first}`` and ``{second}``, each once.
+        mention: for a sequence, whether the first sound is named first (``forward``) or last (``reverse``).
         chains: whether it may join more than two parts.
-        held_out: whether it is reserved from training.
+        held_out: whether it is reserved for test.
     """
 
     name: str
@@ -44,19 +44,19 @@ class CaptionTemplate:
     held_out: bool = False
 
     def join(self, first: str, second: str) -> str:
-        """Two parts as one text."""
+        """Return two parts as one text."""
         return self.text.format(first=first, second=second)
 
 
 @cache
 def language_digest() -> str:
-    """SHA-256 of the lexicon and the templates: texts are part of the data, and so of their fingerprint."""
+    """Return the SHA-256 of the lexicon and the templates: texts are part of the data, and so of their fingerprint."""
     return sha256_of_json([word_places(), packaged_yaml(__package__, "templates.yaml")])
 
 
 @cache
 def caption_templates() -> Mapping[Meaning, tuple[CaptionTemplate, ...]]:
-    """All templates, by meaning."""
+    """Return all templates, by meaning."""
     content = packaged_yaml(__package__, "templates.yaml")
     return {
         meaning: tuple(CaptionTemplate(meaning=meaning, **entry) for entry in entries)
@@ -69,10 +69,10 @@ _PUNCTUATION = ",.;:!?\"'()"
 
 @dataclass(frozen=True)
 class CaptionWording:
-    """A template for each kind of joint of an expression; None where it has no such joint.
+    """A template for each kind of joint in an expression; None for a kind that it lacks.
 
     Attributes:
-        sequence, together, throughout: of the meaning of that name.
+        sequence, together, throughout: the template for this meaning.
     """
 
     sequence: CaptionTemplate | None = None
@@ -81,18 +81,18 @@ class CaptionWording:
 
     @property
     def name(self) -> str:
-        """Names of the templates: ``followed by``, ``throughout + after``."""
+        """Return the names of the templates: ``followed by``, ``throughout + after``."""
         of_joints = (self.throughout, self.sequence, self.together)
         return " + ".join(template.name for template in of_joints if template is not None)
 
     @property
     def mention(self) -> str:
-        """``forward`` or ``reverse`` where there is a sequence, else empty."""
+        """Return ``forward`` or ``reverse`` if there is a sequence, else an empty text."""
         return self.sequence.mention if self.sequence is not None else ""
 
     @property
     def held_out(self) -> bool:
-        """Whether one of the templates is reserved from training."""
+        """Return whether one of the templates is reserved for test."""
         return any(one is not None and one.held_out for one in (self.sequence, self.together, self.throughout))
 
 
@@ -101,9 +101,9 @@ class _Joint:
     """Parts with one kind of joint.
 
     Attributes:
-        kind: a meaning that has templates, or one with a fixed wording: a key of `_FIXED`.
+        kind: a meaning that has templates, or one with a fixed wording, a key of `_FIXED`.
         parts: two or more.
-        chains: whether only chaining templates read well here.
+        chains: whether only templates that chain read well here.
     """
 
     kind: str
@@ -131,7 +131,7 @@ def _plan(expression: Expression) -> _Plan:
     if all(map(_is_tight, expression.operands)):
         simple = len(expression.operands) == 2 and all(isinstance(part, Leaf) for part in expression.operands)
         return _flat(expression, chains=not simple)
-    # Level 4: neighbours that level 2 can express are one stage.
+    # Level 4: neighbouring parts that level 2 can express form one stage.
     stages: list[_Plan] = []
     for is_tight, run in groupby(expression.operands, _is_tight):
         operands = list(run)
@@ -140,23 +140,23 @@ def _plan(expression: Expression) -> _Plan:
 
 
 def _is_tight(expression: Expression) -> bool:
-    """Whether it is a leaf, or simultaneous leaves."""
+    """Return whether an expression is a leaf or simultaneous leaves."""
     return isinstance(expression, Leaf) or (
         isinstance(expression, Together) and all(isinstance(part, Leaf) for part in expression.operands)
     )
 
 
 def _tight(expression: Expression) -> _Plan:
-    """Level 1."""
+    """Return a level-1 plan."""
     return expression if isinstance(expression, Leaf) else _Joint("tight", tuple(map(_tight, expression.operands)))
 
 
 def _flat(expression: Expression, *, chains: bool = True) -> _Plan:
-    """Level 2: a leaf, simultaneous leaves, or a sequence of these."""
+    """Return a level-2 plan: a leaf, simultaneous leaves, or a sequence of these."""
     if not isinstance(expression, Then):
         return _tight(expression)
     if not all(map(_is_tight, expression.operands)):
-        raise InputError("an expression nests too deep for a caption that can be read in one way only")
+        raise InputError("the expression is nested too deeply for an unambiguous caption")
     return _Joint("sequence", tuple(map(_tight, expression.operands)), chains)
 
 
@@ -168,11 +168,11 @@ def _joints(plan: _Plan) -> Iterator[_Joint]:
 
 
 def wordings(expression: Expression, *, held_out: bool | None = None) -> tuple[CaptionWording, ...]:
-    """All wordings that suit an expression.
+    """Return all wordings that suit an expression.
 
     Args:
-        expression: any that has a caption.
-        held_out: True, only those with a template that is reserved from training; False, only those without; None, all.
+        expression: any expression that has a caption.
+        held_out: True: only wordings with a template reserved for test; False: only those without; None: all.
 
     Raises:
         InputError: the nesting is too deep for an unambiguous text.
@@ -183,7 +183,8 @@ def wordings(expression: Expression, *, held_out: bool | None = None) -> tuple[C
 
 @cache
 def _wordings(joints: frozenset[tuple[str, bool]], held_out: bool | None) -> tuple[CaptionWording, ...]:
-    """The wordings of expressions with joints of these kinds, each with its need to chain."""
+    """Return the wordings of expressions with these kinds of joints, each with whether it needs a template that "
+    "chains."""
     options: list[tuple[CaptionTemplate | None, ...]] = []
     for meaning, of_meaning in caption_templates().items():
         suiting = tuple(template for template in of_meaning if template.chains or (meaning, True) not in joints)
@@ -193,18 +194,18 @@ def _wordings(joints: frozenset[tuple[str, bool]], held_out: bool | None) -> tup
 
 
 def stands_behind(word: str) -> bool:
-    """Whether a word follows its noun, as in "man speaking"."""
+    """Return whether a word follows its noun, as in "man speaking"."""
     return word.endswith("ing")
 
 
 def named(leaf: Leaf) -> str:
-    """A leaf with its words: "slow high bell", "man speaking"."""
+    """Return a leaf with its words: "slow high bell", "man speaking"."""
     before = [word for word in leaf.attributes if not stands_behind(word)]
     return " ".join((*before, leaf.label, *filter(stands_behind, leaf.attributes)))
 
 
 def phrase(leaf: Leaf) -> str:
-    """The noun phrase of a leaf in a caption: "a slow high bell"; "rain", where no word stands before it."""
+    """Return the noun phrase of a leaf in a caption: "a slow high bell"; "rain" if no word precedes it."""
     text = named(leaf)
     if all(map(stands_behind, leaf.attributes)):
         return text
@@ -212,10 +213,10 @@ def phrase(leaf: Leaf) -> str:
 
 
 def caption(expression: Expression, wording: CaptionWording) -> str:
-    """An expression in words.
+    """Return an expression in words.
 
     Args:
-        expression: simultaneous parts are named in their order in it.
+        expression: its simultaneous parts are named in this order.
         wording: one of `wordings`.
 
     Raises:
@@ -234,12 +235,12 @@ def _said(plan: _Plan, wording: CaptionWording) -> str:
         return _FIXED[plan.kind].join(texts)
     template: CaptionTemplate | None = getattr(wording, plan.kind)
     if template is None or (plan.chains and not template.chains):
-        raise InputError(f"the wording {wording.name!r} does not suit the expression; take one of wordings(expression)")
+        raise InputError(f"the wording {wording.name!r} does not suit the expression; use one of wordings(expression)")
     return reduce(template.join, texts)
 
 
 def draw_tree(size: int, rng: np.random.Generator) -> Expression:
-    """A tree of so many leaves, ``+`` and ``*`` equally often at every level, with an unambiguous caption."""
+    """Draw a tree with `size` leaves, ``+`` and ``*`` equally often at every level, with an unambiguous caption."""
     while True:
         tree = _any_tree(size, rng)
         try:
@@ -258,29 +259,29 @@ def _any_tree(size: int, rng: np.random.Generator) -> Expression:
 
 
 def bag_of_words(text: str) -> tuple[str, ...]:
-    """The words of a text in lower case without punctuation, sorted: equal for texts that differ in order alone."""
+    """Return a text's words in lower case without punctuation, sorted: equal for texts that differ only in order."""
     words = (word.strip(_PUNCTUATION) for word in text.lower().split())
     return tuple(sorted(filter(None, words)))
 
 
 Templates = tuple[str, ...]
-"""Templates of prompts: whole sentences, with punctuation."""
+"""Prompt templates: whole sentences, with punctuation."""
 
 SLOT = "{label}"
-"""The place of the words of a class."""
+"""Placeholder for the words of a class."""
 
 DEFAULT = "default"
 """Name of the default set."""
 
 
 def load_templates(name: str = DEFAULT) -> Templates:
-    """The templates of prompts of a set.
+    """Return the prompt templates of a set.
 
     Args:
-        name: of a set of ``prompts.yaml``, or path of a YAML file with a list of templates.
+        name: a set in ``prompts.yaml``, or the path of a YAML file with a list of templates.
 
     Raises:
-        InputError: there is neither, or the file lists no templates.
+        InputError: neither exists, or the file lists no templates.
     """
     sets: Mapping[str, Any] = packaged_yaml(__package__, "prompts.yaml")
     if name in sets:
@@ -288,31 +289,31 @@ def load_templates(name: str = DEFAULT) -> Templates:
     path = Path(name)
     if path.suffix not in (".yaml", ".yml"):
         raise InputError(
-            f"unknown prompts {name!r}: neither a YAML file that lists some nor a name; {nearest(name, sets)}"
+            f"unknown prompts {name!r}: neither a YAML file of templates nor a known set; {nearest(name, sets)}"
         )
     try:
         values = parse_yaml(read_file(path), name)
     except (OSError, InputError) as error:
         raise InputError(f"prompts cannot be read from {name!r}: {first_line(error)}") from error
     if not isinstance(values, list):
-        raise InputError(f"{name!r} lists no templates of prompts; each is a text with {SLOT} in it")
+        raise InputError(f"{name!r} lists no prompt templates; each must be a text that contains {SLOT}")
     return check_templates(values)
 
 
 def check_templates(templates: Sequence[Any]) -> Templates:
-    """Templates, each once.
+    """Return templates without duplicates.
 
     Raises:
-        InputError: there is none, or one that is not a text with the slot in it exactly once.
+        InputError: there is none, or one is not a text that contains the placeholder exactly once.
     """
     for template in templates:
         if not isinstance(template, str) or template.count(SLOT) != 1:
-            raise InputError(f"the template of a prompt is {template!r}; it is a text with {SLOT} in it, once")
+            raise InputError(f"the prompt template is {template!r}; it must be a text that contains {SLOT} once")
     if not templates:
-        raise InputError(f"there are no templates of prompts; one is the least, a text with {SLOT} in it")
+        raise InputError(f"no prompt templates; give at least one text that contains {SLOT}")
     return tuple(dict.fromkeys(templates))
 
 
 def prompts_of(label: str, templates: Sequence[str]) -> list[str]:
-    """The prompts of a class, one a template."""
+    """Return the prompts of a class, one for each template."""
     return [template.replace(SLOT, label_words(label)) for template in templates]

@@ -1,4 +1,4 @@
-"""Questions about annotated recordings: their settings, their draw, and their rows and sound."""
+"""Questions about annotated recordings: their settings, how they are drawn, and their rows and sound."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 TRAIN, TEST = "train", "test"
 
 MOST_TRAIN = 0.9
-"""Largest share of the recordings for training."""
+"""Largest share of recordings for training."""
 
 
 class NothingAskedError(QuestionError):
-    """The recordings allow no question, and the reason.
+    """No question can be asked about the recordings; the message gives the reason.
 
     Attributes:
-        lacks_clips: whether a kind of question lacks clips with some count (`QuestionSpec.least_clips`).
+        lacks_clips: whether a kind of question lacks clips with a certain count (`QuestionSpec.least_clips`).
     """
 
     def __init__(self, reason: str, *, lacks_clips: bool) -> None:
@@ -48,15 +48,15 @@ class NothingAskedError(QuestionError):
 
 
 class AskedSpec(QuestionSpec):
-    """The settings of questions about annotated recordings of any origin.
+    """The settings of questions about annotated recordings from any source.
 
     Raises:
-        InputError: a value out of its range, or there are no such questions.
+        InputError: a value is out of range, or a kind of question does not exist.
     """
 
     seed: int = Field(0, ge=0, le=2**63 - 1, description="Seed of every random choice.")
     train: float = Field(
-        0.3, ge=0, le=MOST_TRAIN, description="Share of the recordings whose questions are for training; 0 for none."
+        0.3, ge=0, le=MOST_TRAIN, description="Share of recordings whose questions are for training; 0 for none."
     )
 
     @field_validator("ask")
@@ -64,12 +64,12 @@ class AskedSpec(QuestionSpec):
     def _named(cls, ask: tuple[str, ...]) -> tuple[str, ...]:
         names = tuple(kind_named(name).name for name in ask)
         if not names or len(set(names)) < len(names):
-            raise InputError(f"ask is {', '.join(ask)!r}; it takes one kind of questions or several, each once")
+            raise InputError(f"ask is {', '.join(ask)!r}; give one or more kinds of questions, each once")
         return names
 
 
 class AnnotatedSpec(AskedSpec):
-    """Everything that decides questions about annotated recordings, and their clips."""
+    """Everything that determines questions about annotated recordings, and their clips."""
 
     recordings: Annotated[
         AnnotatedRecordings, SkipValidation(), PlainSerializer(lambda recordings: recordings.fingerprint)
@@ -77,27 +77,27 @@ class AnnotatedSpec(AskedSpec):
 
     @property
     def questions(self) -> QuestionSettings:
-        """The settings of the questions; labels that are related in the recordings never meet."""
+        """Return the settings of the questions; labels that are related in the recordings never occur together."""
         of_user = {name: getattr(self, name) for name in QuestionSpec.model_fields}
         return QuestionSettings(**of_user, related=self.recordings.related, negatives=self.has_negatives)
 
     @property
     def has_negatives(self) -> bool:
-        """Whether clips of AudioTime serve questions without overlap; see `audiotime_negatives`."""
+        """Return whether AudioTime clips are used for questions without overlap; see `audiotime_negatives`."""
         return has_negatives(self.recordings.annotations)
 
     @property
     def sample_rate(self) -> int | None:
-        """Hz of all clips; None where they differ."""
+        """Return the sample rate of all clips in Hz; None if they differ."""
         return self.recordings.sample_rate
 
     @cached_property
     def drawn(self) -> AnnotatedQuestions:
-        """The questions and their sound."""
+        """Return the questions and their sound."""
         return AnnotatedQuestions(self)
 
     def values(self) -> dict[str, Any]:
-        """The settings as JSON values: the recordings' fingerprint, the rules of comparison, and all wordings."""
+        """Return the settings as JSON values: the recordings' fingerprint, the comparison rules, and all wordings."""
         resolutions = {annotation.resolution: annotation for annotation in self.recordings.annotations}
         values = super().values()
         return {
@@ -109,11 +109,11 @@ class AnnotatedSpec(AskedSpec):
         }
 
     def rendering(self, recipe: Recipe[Any]) -> AnnotatedQuestions:
-        """The questions and their sound."""
+        """Return the questions and their sound."""
         return self.drawn
 
     def card(self) -> dict[str, Any]:
-        """The values of its card's template."""
+        """Return the values of the card's template."""
         clips = self.recordings.annotations
         lengths = [annotation.duration for annotation in clips]
         return {
@@ -134,17 +134,17 @@ class AnnotatedSpec(AskedSpec):
 def split_by_recording(
     annotations: Iterable[Annotation], shares: Mapping[str, float], *, seed: int = 0
 ) -> dict[str, tuple[Annotation, ...]]:
-    """Recordings in parts of given shares; those of one recording or group stay together.
+    """Divide recordings into parts with given shares; recordings of one group stay together.
 
-    A recording is drawn by its name: recordings that come or go move no more than the borders between the parts.
+    A recording is drawn by its name, so that adding or removing recordings only moves the borders between the parts.
 
     Args:
-        annotations: of recordings.
-        shares: of the groups, by name of the part; together 1.
+        annotations: annotations of recordings.
+        shares: share of the groups, by name of the part; they add up to 1.
         seed: another seed gives another draw.
 
     Raises:
-        InputError: a share is not more than 0, or they are not 1 together.
+        InputError: a share is not positive, or they do not add up to 1.
     """
     check_shares(shares)
     parts: dict[str, list[Annotation]] = {name: [] for name in shares}
@@ -156,7 +156,7 @@ def split_by_recording(
 
 
 def _by_source(annotations: Iterable[Annotation]) -> dict[str, list[Annotation]]:
-    """Annotations of each data set, in order."""
+    """Return the annotations of each data set, in order."""
     by_source: dict[str, list[Annotation]] = defaultdict(list)
     for annotation in sorted(annotations, key=lambda annotation: (annotation.source_name, *annotation.key)):
         by_source[annotation.source_name].append(annotation)
@@ -166,18 +166,18 @@ def _by_source(annotations: Iterable[Annotation]) -> dict[str, list[Annotation]]
 def draw_questions(
     annotations: Iterable[Annotation], settings: QuestionSettings | None = None, *, seed: int = 0
 ) -> tuple[Question, ...]:
-    """The questions about some recordings, balanced within each data set.
+    """Return questions about recordings, balanced within each data set.
 
-    Splits are made before: a part of balanced questions is not balanced.
+    Divide recordings into splits before: a part of a balanced set is not balanced.
 
     Args:
-        annotations: of recordings; their order does not matter.
-        settings: of the questions; the five tasks by default.
-        seed: of all choices.
+        annotations: annotations of recordings, in any order.
+        settings: settings of the questions; by default the five tasks.
+        seed: seed of all choices.
 
     Raises:
-        InputError: there are no such questions.
-        QuestionError: two annotations are of the same part of a recording, or two labels read alike.
+        InputError: a kind of question does not exist.
+        QuestionError: two annotations describe the same part of a recording, or two labels read alike.
     """
     if seed < 0:
         raise InputError(f"seed is {seed}; it must be 0 or more")
@@ -187,10 +187,10 @@ def draw_questions(
         counts = Counter(annotation.key for annotation in of_source)
         twice = [f"{name} at {start:g} s" for (name, start), count in counts.items() if count > 1]
         if twice:
-            raise QuestionError(f"labels of {shown(twice)} are there more than once")
+            raise QuestionError(f"duplicate labels of {shown(twice)}")
         check_labels([label for annotation in of_source for label in annotation.labels])
         for kind in map(kind_named, settings.ask):
-            # The random choices of one kind of questions are independent of the other kinds.
+            # The random choices of each kind of question are independent of the other kinds.
             digest = hashlib.sha256("\n".join((source, kind.task, kind.variant)).encode()).digest()
             rng = np.random.default_rng([seed, int.from_bytes(digest[:8], "little")])
             drafts = kind.drafts(facts_of(of_source, kind, settings), rng, settings)
@@ -199,15 +199,15 @@ def draw_questions(
 
 
 def facts_of(annotations: Sequence[Annotation], kind: QuestionKind, settings: QuestionSettings) -> list[Fact]:
-    """The facts about recordings of one data set on which all readings of uncertain events agree, with the rivals that
-    all of them have.
+    """Return the facts about recordings of one data set on which all readings of uncertain events agree, with the
+    rivals common to all readings.
 
-    Recordings with two related labels are left out: one of them is a more general name of the other's sound.
+    Recordings with two related labels are left out: one label is a more general name of the other's sound.
     """
     positive = [annotation for annotation in annotations if not annotation.negative]
     vocabulary = frozenset(label for annotation in positive for label in annotation.labels)
     facts: list[Fact] = []
-    # Negative clips stand for the absence of overlap, and for nothing else.
+    # Negative clips are used only for the absence of overlap.
     for annotation in annotations if kind.task == "concurrency" else positive:
         labels = set(annotation.labels)
         if any(settings.related.get(label, frozenset()) & labels for label in labels):
@@ -223,10 +223,11 @@ def facts_of(annotations: Sequence[Annotation], kind: QuestionKind, settings: Qu
 
 
 def _worded(drafts: Sequence[Draft], kind: QuestionKind, source: str, rng: np.random.Generator) -> list[Question]:
-    """Questions from drafts: answers are at each place, and wordings in units, equally often.
+    """Make questions from drafts: answers are used in each position, and wordings in units, equally often.
 
-    Within a unit with as many questions as options, the answer is at each place once; among all questions with equally
-    many options, the numbers of answers at two places differ by at most one. All questions of a unit have one wording.
+    In a unit with as many questions as options, the answer is in each position once. Among all questions with equally
+    many options, the numbers of answers in two positions differ by at most one. All questions of a unit have one
+    wording.
     """
     by_size: dict[int, list[int]] = defaultdict(list)
     for number in sorted(range(len(drafts)), key=lambda number: drafts[number].unit):
@@ -277,7 +278,7 @@ def _worded(drafts: Sequence[Draft], kind: QuestionKind, source: str, rng: np.ra
 
 # ----- rows and sound
 class _Part(NamedTuple):
-    """The questions of a split, and the clips that they could be about."""
+    """The questions of a split, and the clips considered for them."""
 
     split: str
     clips: tuple[Annotation, ...]
@@ -288,7 +289,7 @@ class AnnotatedQuestions(Rendering):
     """Questions about annotated recordings and their sound; see `Rendering`."""
 
     def __init__(self, settings: AnnotatedSpec) -> None:
-        """Nothing is drawn until it is needed; the rate is the highest of all clips."""
+        """Draw nothing until it is needed; the sample rate is the highest of all clips."""
         self.settings = settings
         self.sample_rate = max(sound.rate for sound in settings.recordings.sounds)
         clips = settings.recordings.annotations
@@ -296,10 +297,10 @@ class AnnotatedQuestions(Rendering):
 
     @cached_property
     def asked(self) -> tuple[_Part, ...]:
-        """The questions of each split, balanced within it.
+        """Return the questions of each split, balanced within it.
 
         Raises:
-            QuestionError: no question is possible in the test split: gives the reason.
+            QuestionError: no question is possible in the test split; gives the reason.
             LeakError: the text of questions reveals answers.
         """
         require_balance(self.balances)
@@ -319,7 +320,8 @@ class AnnotatedQuestions(Rendering):
             reasons = "; ".join(self._reason(test, name) for name in settings.ask)
             of_counts = any(TWO_COUNTS in kind_named(name).needs for name in settings.ask)
             raise NothingAskedError(
-                f"{settings.recordings.source}: nothing can be asked of the {len(test.clips):,} clips of the split "
+                f"{settings.recordings.source}: no questions are possible about the {len(test.clips):,} clips of "
+                "the split "
                 f"{TEST}: {reasons}",
                 lacks_clips=settings.least_clips > 1 and of_counts,
             )
@@ -327,7 +329,7 @@ class AnnotatedQuestions(Rendering):
 
     @cached_property
     def balances(self) -> tuple[Balance, ...]:
-        """The balance of the questions of each split and kind: controls without audio."""
+        """Return the balance of the questions of each split and kind: controls without audio."""
         return tuple(
             replace(balance, source=f"{balance.source} ({part.split})")
             for part in self._parts
@@ -335,12 +337,12 @@ class AnnotatedQuestions(Rendering):
         )
 
     def reports(self) -> Sequence[Table]:
-        """The balance report, a row a split and kind of question."""
+        """Return the balance report, one row for each split and kind of question."""
         _ = self.asked
         return (balance_table(self.balances),)
 
     def notes(self) -> Sequence[str]:
-        """Notes on the kinds of questions that are impossible in a split, and why."""
+        """Return notes on the kinds of questions that are impossible in a split, and why."""
         return tuple(
             f"no questions in the split {part.split}: {self._reason(part, name)}"
             for part in self.asked
@@ -349,11 +351,11 @@ class AnnotatedQuestions(Rendering):
         )
 
     def _reason(self, part: _Part, name: str) -> str:
-        """The reason why a kind of question is impossible."""
+        """Return the reason why a kind of question is impossible."""
         kind, settings = kind_named(name), self.settings.questions
         facts = facts_of(part.clips, kind, settings)
         clips = len({fact.key for fact in facts})
-        # A time means nothing to a reader.
+        # Times as answers would not tell a reader anything.
         answers = Counter(answer for answer, _ in {(fact.answer, fact.key) for fact in facts if not fact.width})
         frequent = sorted(answers.items(), key=lambda item: (-item[1], item[0]))[:4]
         there = ", ".join(f"{answer} in {number}" for answer, number in frequent)
@@ -362,7 +364,7 @@ class AnnotatedQuestions(Rendering):
 
     @cached_property
     def rows(self) -> tuple[Row, ...]:
-        """Rows without their audio."""
+        """Return the rows without their audio."""
         annotations = self.settings.recordings.annotations
         return tuple(
             row_of(question, annotations[self._numbers[question.recording, question.start]], part.split)
@@ -371,11 +373,11 @@ class AnnotatedQuestions(Rendering):
         )
 
     def rate(self, index: int) -> int:
-        """Hz of the clip of a row."""
+        """Return the sample rate of a row's clip in Hz."""
         return self.settings.recordings.sounds[self._number(index)].rate
 
     def clips(self, index: int) -> Sequence[Pcm16]:
-        """The unchanged clip of its file, int16 [samples]."""
+        """Return the unchanged clip of its file, int16 [samples]."""
         samples, _ = self.settings.recordings.waveform(self._number(index))
         return (whole_clip(samples, len(samples)),)
 

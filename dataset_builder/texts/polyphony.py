@@ -1,7 +1,7 @@
-"""Twins of any sounds: a sound for each track of a group, and clips whose measured events confirm its answers.
+"""Twin clips from any sounds: a sound for each track of a group, and clips whose measured events confirm its answers.
 
-Where the measured events contradict the answers of a group, as with a sound that a pause splits in two, other sounds
-of its labels are drawn, and then another group.
+If the measured events contradict the answers of a group, e.g. because a pause splits a sound in two, other sounds of
+its labels are drawn, and then another group.
 """
 
 from __future__ import annotations
@@ -37,40 +37,40 @@ CLIP_LEVEL = 0.05
 """Root mean square of every clip, -26 dB."""
 
 SHORTEST_SOUND = 0.1
-"""Seconds between the silence at both ends of a recording; nobody recognises a shorter sound."""
+"""Seconds between the silence at both ends of a recording; a shorter sound is not recognised by anybody."""
 
 _SHARES: Mapping[str, float] = {"test": 0.4, "train": 0.6}
-"""Shares of the files of a label, or of the groups that have several labels."""
+"""Shares of a label's files per split, or of the groups if groups have several labels."""
 
 _SOUNDS = 77
-"""The random stream."""
+"""Random stream."""
 
 _DRAWS = 8
-"""Draws of sounds and their parts for a group, until the measured events confirm its answers."""
+"""Draws of sounds and their excerpts for a group, until the measured events confirm its answers."""
 
 _MOST_VARIANTS = 4
-"""Sounds of a label that a group can have."""
+"""Most sounds of a label that a group can use."""
 
 _SPARE, _LEAST_SPARE = 10, 60
-"""Failing groups of a kind that are tolerated: this many times the successful ones, and this many more."""
+"""Failing groups of a kind that are tolerated: a multiple of the successful ones, plus a constant."""
 
 
 class PolyphonySpec(ToneSpec):
-    """Everything that decides twins and their samples, of tones or of a user's sounds.
+    """Everything that determines the twin clips and their samples, from tones or a user's sounds.
 
     Raises:
-        InputError: see `ToneSpec`; or a fastest rate that leaves silences, two timbres of one name, or a setting of
-            tones together with other sounds.
+        InputError: see `ToneSpec`; or the fastest rate leaves silences, two timbres have one name, or a setting of
+            tones is given together with other sounds.
     """
 
-    sounds: SoundsField = Field(None, repr=False, description="Sounds with labels, in place of the tones.")
+    sounds: SoundsField = Field(None, repr=False, description="Sounds with labels, used instead of tones.")
     seed: int = Field(0, ge=0, le=2**63 - 1, description="Seed of every random choice.")
     num_classes: int = Field(8, ge=twins.FEWEST_LABELS, le=49, description="K, classes of each attribute of tones.")
     train_sets: int = Field(
         30,
         ge=0,
         le=2_000,
-        description="Sets of groups of the split `train`; of 0, all of a user's sounds are for test.",
+        description="Sets of groups of the split `train`; with 0, all of a user's sounds are for test.",
     )
     test_sets: int = Field(200, ge=1, le=2_000, description="Sets of groups of the split `test`.")
     silence: float = Field(
@@ -85,49 +85,49 @@ class PolyphonySpec(ToneSpec):
     background_snr: float = Field(
         20.0, ge=0, le=60, description="Decibels by which the background is softer than the loudest sound of a clip."
     )
-    domain: str = Field("", description="Domain of a user's sounds, in a word.")
+    domain: str = Field("", description="Domain of a user's sounds, in one word.")
 
     @model_validator(mode="after")
     def _check_sounds(self) -> PolyphonySpec:
         check_whole_steps(self.sample_rate)
         if not self.is_of_tones:
             return self
-        # A tone is held for half its period: the silence in the other half is at most as long.
+        # A tone is held for half its period, so silence lasts at most as long as the other half.
         longest = 2 * twins.EARLY_END / STEPS
         if self.periods[-1] > longest * self.sample_rate:
             raise InputError(
-                f"rate_range is {self.rate_range}, and its fastest class repeats every "
-                f"{1 / self.rates[-1]:.3f} s; questions need one of {longest:g} s or less, so that no event falls apart"
+                f"rate_range is {self.rate_range}, so its fastest class repeats every "
+                f"{1 / self.rates[-1]:.3f} s; questions need {longest:g} s or less, so that no event is split"
             )
         check_nouns(self)
         return self
 
     @property
     def num_samples(self) -> int:
-        """Samples of a clip."""
+        """Return the number of samples of a clip."""
         return twins.SECONDS * self.sample_rate
 
     @property
     def source_name(self) -> str:
-        """The source of a clip in rows; of a user's sounds without a domain, the data that they were opened from."""
+        """Return the source of a clip for rows; for a user's sounds without a domain, what they were opened from."""
         return "scenes" if self.is_of_tones else self.domain or PurePath(self.heard.source).name or "recordings"
 
     @property
     def tones(self) -> Sounds:
-        """Every timbre at every pitch, at the fastest rate and loudest."""
+        """Return every timbre at every pitch, at the fastest rate and the highest level."""
         last = (self.num_classes - 1,)
         return ToneSounds(self, rates=last, amplitudes=last)
 
     def values(self) -> dict[str, Any]:
-        """The settings as JSON values, and the digest of the wordings of questions."""
+        """Return the settings as JSON values, with the digest of the wordings of questions."""
         return {**super().values(), "templates": templates_digest()}
 
     def rendering(self, recipe: Recipe[Any]) -> DrawnRendering:
-        """The questions and their sound."""
+        """Return the questions and their sound."""
         return DrawnRendering.of_recipe(recipe, self)
 
     def card(self) -> dict[str, Any]:
-        """The values of its card's template."""
+        """Return the values of the card's template."""
         return {
             "about": "questions_of_twins.md",
             "levels": listed([f"{level:g}" for level in twins.LEVELS]),
@@ -141,17 +141,17 @@ class TwinPool:
     """Sounds with a single label.
 
     Attributes:
-        source: the data that they were opened from.
+        source: what the data were opened from.
         events: the sounds as events.
         splits: names of the splits.
     """
 
     def __init__(self, sounds: Sounds, spec: PolyphonySpec) -> None:
-        """Nothing is read.
+        """Read nothing yet.
 
         Args:
-            sounds: with labels.
-            spec: of the twins.
+            sounds: sounds with labels.
+            spec: settings of the twin clips.
         """
         self.source = sounds.source
         self.events = EventSounds(sounds, spec.sample_rate, spec.silence)
@@ -163,10 +163,10 @@ class TwinPool:
 
     @cached_property
     def by_split(self) -> Mapping[str, Mapping[str, tuple[int, ...]]]:
-        """Numbers of sounds by label, in each split; a label is in words, without underscores.
+        """Return the indices of sounds by label, in each split; labels are in words, without underscores.
 
         Raises:
-            UnlabelledError: no sound has a class.
+            UnlabelledError: no sound has a label.
             DatasetError: two labels read alike in a question.
         """
         return {
@@ -176,7 +176,7 @@ class TwinPool:
 
     @cached_property
     def _every(self) -> Mapping[str, Mapping[str, tuple[int, ...]]]:
-        """The same, the background included."""
+        """Return the same, including the background."""
         entries = self._entries
         usable = classified(self._sounds, "questions are asked")
         labels = [label_text(entries[number].label) for number in usable]
@@ -191,13 +191,13 @@ class TwinPool:
         return by_split_and_name(zip(splits, labels, usable, strict=True), self.splits)
 
     def check_enough(self, count: int) -> None:
-        """Refuse sounds of too few labels, or without a background.
+        """Raise an error if sounds have too few labels, or lack the background.
 
         Args:
             count: labels needed in each split.
 
         Raises:
-            DatasetError: says what there is and what is needed.
+            DatasetError: says what was found and what is needed.
         """
         behind = self._label_behind
         for split, of_split in self._every.items() if behind else ():
@@ -208,8 +208,9 @@ class TwinPool:
                 )
             if not of_split.get(behind):
                 raise DatasetError(
-                    f"{self.source} has no recording of the background {behind!r} for {split}; two files of different "
-                    "groups are one for each split, and --set train_sets=0 needs none for train"
+                    f"{self.source} has no recording of the background {behind!r} for {split}. Give two files in "
+                    "different "
+                    "groups, one for each split, or set --set train_sets=0, which needs none for train"
                 )
         if all(len(of_split) >= count for of_split in self.by_split.values()):
             return
@@ -221,19 +222,20 @@ class TwinPool:
         alone = [label for label in labels if not all(label in of_split for of_split in self.by_split.values())]
         raise DatasetError(
             f"{self.source} has {there_are}, {there}{f' ({shown(alone)} in one of them)' if alone else ''}; "
-            f"questions need {count} for each, and no file or group is in both: {count} labels with two files each are "
+            f"questions need {count} for each split, and no file or group is in both: {count} labels with two "
+            "files each are "
             f"enough, or {2 * count} labels with one; --set train_sets=0 needs none for train"
         )
 
     def background(self, split: str) -> tuple[int, ...]:
-        """Numbers of the background sounds of a split."""
+        """Return the indices of the background sounds of a split."""
         return self._every[split].get(self._label_behind, ())
 
     def draw(
         self, split: str, label: str, count: int, rng: np.random.Generator, condition: str | None = None
     ) -> list[int]:
-        """Numbers of at most so many sounds of a label, or of its sounds under a condition, with enough to hear;
-        further sounds are not read.
+        """Return the indices of up to `count` sounds of a label, or of its sounds with a condition, that are long
+        enough; further sounds are not read.
 
         Raises:
             QuestionError: there is none.
@@ -248,25 +250,27 @@ class TwinPool:
         drawn = list(islice((number for number, length in lengths if length is None or length >= least), count))
         if not drawn:
             raise QuestionError(
-                f"no recording of {label!r} for {split} has {SHORTEST_SOUND:g} s from where it is first heard to where "
-                "it is last"
+                f"no recording of {label!r} for {split} has at least {SHORTEST_SOUND:g} s from its first to its "
+                "last audible "
+                "moment"
             )
         return drawn
 
     def shared_conditions(self, split: str, labels: Collection[str]) -> list[str]:
-        """The conditions under which each of some labels has a sound."""
+        """Return the conditions for which every given label has a sound."""
         conditions = [{self._entries[number].condition for number in self.by_split[split][label]} for label in labels]
         return sorted(set.intersection(*conditions) - {""})
 
     @staticmethod
     def related(labels: Collection[str]) -> set[str]:
-        """The labels that contain all words of another one, and these others: as ``dog barking`` and ``dog``."""
+        """Return labels that contain all words of another label, and these other labels, e.g. ``dog barking`` and "
+        "``dog``."""
         words = {label: frozenset(in_sentence(label).casefold().split()) for label in labels}
         pairs = ((one, other) for one in labels for other in labels if one != other and words[one] <= words[other])
         return {label for pair in pairs for label in pair}
 
     def parted(self, split: str) -> list[str]:
-        """The labels of which every sound is split by a silence longer than `Rules.merge_gap`."""
+        """Return the labels whose sounds are all split by a silence longer than `Rules.merge_gap`."""
         parted = []
         for label, numbers in self.by_split[split].items():
             lengths = {number: self.events.length(number) or self.events.period(number) for number in numbers}
@@ -276,15 +280,16 @@ class TwinPool:
         return parted
 
     def mixed(self, clips: Sequence[Clip]) -> Sequence[Pcm16]:
-        """Clips, each int16 [samples], whose root mean square is `CLIP_LEVEL`."""
+        """Return clips, each int16 [samples], with a root mean square of `CLIP_LEVEL`."""
         return mix(clips, self.events.samples, self._num_samples, level=CLIP_LEVEL)
 
     @cached_property
     def block(self) -> float:
-        """Steps of a block of events whose statistics must not reveal the answer: whole loops, if all have one length.
+        """Return the steps of a block of events whose statistics must not reveal the answer: whole loops, if equally
+        long.
 
         Raises:
-            DatasetError: a loop is silent for so long that its event splits in two.
+            DatasetError: a loop is silent for so long that its event is split in two.
         """
         usable = {
             number for of_split in self.by_split.values() for of_label in of_split.values() for number in of_label
@@ -293,14 +298,14 @@ class TwinPool:
             return twins.BLOCK
         periods = {number: self.events.period(number) for number in sorted(usable)}
         for number, period in periods.items():
-            # A loop may be silent no longer than the time by which an event may end early.
+            # A loop may be silent for no longer than the time by which an event may end early.
             heard = np.flatnonzero(self.events.heard(Event(number, 0, 2 * period)))
             silent = int(np.diff(heard, prepend=-1).max()) - 1
             if silent > twins.EARLY_END:
                 raise DatasetError(
                     f"{self.source}: {self._entries[number].id!r} is silent for {silent / STEPS:.2f} s within a tone "
-                    f"of {period / self.events.sample_rate:.2f} s; questions need sounds that are heard again after "
-                    f"{twins.EARLY_END / STEPS:g} s: choose other voices, or a faster rate"
+                    f"of {period / self.events.sample_rate:.2f} s; questions need sounds that repeat within "
+                    f"{twins.EARLY_END / STEPS:g} s; choose other voices, or a faster rate"
                 )
         lengths = {period / self.events.sample_rate * STEPS for period in periods.values()}
         longest = max(lengths)
@@ -308,19 +313,19 @@ class TwinPool:
 
 
 class _Casting:
-    """The sounds of the tracks of some groups: one for each variant of a label, while there are as many.
+    """The sounds of the tracks of some groups: one for each variant of a label, as far as there are enough.
 
-    Where all labels have sounds under as many conditions as there are variants, a variant is a condition, such as a
-    pitch: labels that change places then change nothing else.
+    If all labels have sounds with at least as many conditions as there are variants, a variant is a condition, e.g. a
+    pitch, so that exchanging labels changes nothing else.
     """
 
     def __init__(self, pool: TwinPool, groups: Sequence[twins.TwinGroup], rng: np.random.Generator) -> None:
-        """Draw them.
+        """Draw the sounds.
 
         Args:
-            pool: of all sounds.
-            groups: of one layout of tracks, at different times.
-            rng: of the groups.
+            pool: all sounds.
+            groups: groups with the same layout of tracks, at different times.
+            rng: random generator of the groups.
         """
         self._hop = pool.events.sample_rate // STEPS
         spans: dict[str, int] = defaultdict(int)
@@ -345,7 +350,7 @@ class _Casting:
         }
 
     def events(self, clip: twins.TwinClip) -> dict[str, list[Event]]:
-        """The events of a clip, by label."""
+        """Return the events of a clip, by label."""
         by_label: dict[str, list[Event]] = defaultdict(list)
         heard: dict[int, list[tuple[Activity, int]]] = defaultdict(list)
         for track in clip.tracks:
@@ -354,9 +359,9 @@ class _Casting:
             taken = {part for spans, part in heard[number] if intersection(spans, track.spans)}
             part = next(part for part in count() if part not in taken)
             heard[number].append((track.spans, part))
-            # The sample of the sound with which the track begins, an audible one: a sound longer than its whole track
-            # begins at a random place; where a label has no further sound for a simultaneous track, that track has
-            # another part of the repeated sound.
+            # The sample of the sound at which the track begins, an audible one: a sound longer than its whole track
+            # begins at a random position; if a label has no further sound for a simultaneous track, that track uses
+            # another part of the same sound.
             events, needed = self._pool.events, self._spans[track.label] * self._hop
             length, offset = events.length(number), 0
             if part or (length is not None and length > needed):
@@ -375,10 +380,10 @@ class AskedClip:
     """A question and its clip.
 
     Attributes:
-        question: about the clip.
+        question: question about the clip.
         annotation: the measured events of the clip.
-        group: of twins.
-        clip: its events, the background last.
+        group: the group of twin clips.
+        clip: events of the clip, the background last.
     """
 
     question: Question
@@ -388,23 +393,23 @@ class AskedClip:
 
 
 class Cast:
-    """Groups of twins with sounds that confirm their answers."""
+    """Groups of twin clips with sounds that confirm their answers."""
 
     def __init__(self, pool: TwinPool, spec: PolyphonySpec, kinds: Sequence[twins.Kind]) -> None:
-        """Nothing is drawn.
+        """Draw nothing yet.
 
         Args:
-            pool: of all sounds.
-            spec: of the groups.
-            kinds: of groups, one of each in a set.
+            pool: all sounds.
+            spec: settings of the groups.
+            kinds: kinds of groups; a set has one group of each.
         """
         self._pool, self._spec, self._kinds = pool, spec, kinds
 
     def asked(self, split: str, sets: int) -> Iterator[AskedClip]:
-        """The questions of so many groups of each kind, the first that the sounds allow; more change none of these.
+        """Yield the questions of `sets` groups of each kind; if more are requested, the earlier ones stay the same.
 
         Raises:
-            DatasetError: the sounds allow so few that further draws are useless.
+            DatasetError: the sounds permit so few groups that further draws are useless.
         """
         counts, failures = Counter[str](), Counter[str]()
         labels, most = list(self._pool.by_split[split]), _SPARE * sets + _LEAST_SPARE
@@ -424,19 +429,20 @@ class Cast:
             failures[kind] += 1
             if failures[kind] == _SPARE * counts[kind] + _LEAST_SPARE:
                 parted, made = self._pool.parted(split), counts[kind]
-                pauses = f"; silences of more than 0.2 s part all sounds of {shown(parted)}" if parted else ""
-                fewer = f", or --set {split}_sets={made} for fewer questions" if made else ""
+                pauses = f"; silences of more than 0.2 s split all sounds of {shown(parted)}" if parted else ""
+                fewer = f", or --set {split}_sets={made} to get fewer questions" if made else ""
                 raise DatasetError(
-                    f"{self._pool.source}: {made} of {sets} groups of {kind} can be made for {split}, the last one not "
-                    f"since {reason}{pauses}: give more labels, or files that sound without a pause{fewer}"
+                    f"{self._pool.source}: {made} of {sets} groups of {kind} can be made for {split}; the next "
+                    "one failed "
+                    f"because {reason}{pauses}. Give more labels, files without pauses{fewer}"
                 )
 
     def _borne_out(self, groups: Sequence[twins.TwinGroup]) -> tuple[str, list[AskedClip]]:
-        """The questions of groups with sounds that confirm their answers; or the reason why there are none."""
+        """Return the questions of groups with sounds that confirm the answers, or the reason why there are none."""
         first, reason = groups[0], ""
         related = self._pool.related({track.label for clip in first.clips for track in clip.tracks})
         if related:
-            return f"{listed(sorted(related))} say more or less of one sound", []
+            return f"{listed(sorted(related))} are more and less specific names of one sound", []
         place = (twins.SPLITS.index(first.split), first.place, first.number)
         numbers, hop = self._pool.background(first.split), self._spec.sample_rate // STEPS
         for attempt in range(_DRAWS):
@@ -454,7 +460,7 @@ class Cast:
         return reason, []
 
     def _asked(self, group: twins.TwinGroup, casting: _Casting, behind: Sequence[Event]) -> list[AskedClip]:
-        """The questions of a group about its clips.
+        """Return the questions of a group about its clips.
 
         Raises:
             QuestionError: the measured events contradict its answers, or a clip is too loud for a moment.
@@ -466,7 +472,7 @@ class Cast:
         for clip in group.clips:
             by_label = casting.events(clip)
             heard = clips[clip.name] = [*(event for of_label in by_label.values() for event in of_label), *behind]
-            # An upper bound of the samples, up to the correlation of the sounds.
+            # An upper bound of the samples, except for the correlation of the sounds.
             peaks, power = np.zeros(twins.SECONDS * STEPS), 0.0
             for event in heard:
                 peaks[event.start // hop : event.stop // hop] += pool.events.peak(event)

@@ -1,6 +1,6 @@
-"""Controls without audio: `blind` learns from text alone, `present` knows which labels are present but not when.
+"""Controls without audio: `blind` learns from text alone; `present` knows which labels are present, but not when.
 
-Where `blind` is above chance, the questions reveal their answers, and the revealing part of the text is named.
+If `blind` is above chance, the questions reveal their answers, and the part of the text that reveals them is named.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ Features = dict[str, float]
 
 FAMILIES: Mapping[str, str] = {
     "option": "some options are right more often than others",
-    "wording": "the wording tells the answer",
-    "anchor": "the sound that is asked about tells the answer",
-    "rank": "the place of the answer among the options by size tells it",
-    "position": "the place at which the answer stands tells it",
-    "set": "the other options tell the answer",
-    "form": "how the answer is written tells it",
+    "wording": "the wording reveals the answer",
+    "anchor": "the sound in question reveals the answer",
+    "rank": "the answer's rank among the options by size reveals it",
+    "position": "the answer's position reveals it",
+    "set": "the other options reveal the answer",
+    "form": "the way in which the answer is written reveals it",
 }
 """Parts of the text that can reveal the answer, with their wording in an error."""
 
@@ -50,14 +50,13 @@ class Balance:
     Attributes:
         source: name of the data set.
         kind: task and variant.
-        questions: their number.
-        chance: expected share of right answers of an option drawn at random.
-        standard_error: of chance for so many questions.
-        blind: `blind_accuracy`; None of too few questions.
-        present: expected share of right answers of an option drawn among those that labels without times do not
-            exclude.
-        position_excess: answers at the most frequent place, less those at the rarest.
-        leak: the part of the text that reveals the answers; empty where none does.
+        questions: number of questions.
+        chance: expected share of right answers when drawing from all options.
+        standard_error: standard error of chance for this number of questions.
+        blind: `blind_accuracy`; None if there are too few questions.
+        present: expected share of right answers when drawing from the options that labels without times do not exclude.
+        position_excess: number of answers in the most frequent position, minus the number in the rarest.
+        leak: the part of the text that reveals the answers; empty if there is none.
     """
 
     source: str
@@ -72,16 +71,16 @@ class Balance:
 
     @property
     def limit(self) -> float:
-        """The largest permitted accuracy of `blind`."""
+        """Return the largest permitted accuracy of `blind`."""
         return self.chance + STANDARD_ERRORS * self.standard_error
 
 
 def balance_of(questions: Iterable[Question], annotations: Iterable[Annotation]) -> tuple[Balance, ...]:
-    """The balance of questions, by data set and kind.
+    """Return the balance of questions, by data set and kind.
 
     Args:
-        questions: of any number of data sets.
-        annotations: of their recordings.
+        questions: questions about any number of data sets.
+        annotations: annotations of their recordings.
     """
     by_clip = {(annotation.source_name, *annotation.key): annotation for annotation in annotations}
     kinds: dict[tuple[str, str], list[Question]] = defaultdict(list)
@@ -94,11 +93,11 @@ def balance_of(questions: Iterable[Question], annotations: Iterable[Annotation])
         blind = blind_accuracy(of_kind) if len(of_kind) >= LEAST_QUESTIONS else None
         leak = ""
         if blind is not None and blind > chance + STANDARD_ERRORS * error:
-            # The most revealing part of the text; several parts where they tie.
+            # The most revealing part of the text; several parts if they tie.
             alone = {family: blind_accuracy(of_kind, [family]) for family in FAMILIES}
             most = max(alone.values()) - 0.02
             if alone["option"] > most:
-                # These learn from each option as well, and so add nothing.
+                # These also learn from each option, and so add nothing.
                 alone = {family: share for family, share in alone.items() if family not in {"wording", "anchor", "set"}}
             leak = " and ".join(
                 f"{FAMILIES[family]} ({family} alone {share:.3f})" for family, share in alone.items() if share > most
@@ -113,53 +112,56 @@ def balance_of(questions: Iterable[Question], annotations: Iterable[Annotation])
 
 
 def require_balance(balances: Iterable[Balance]) -> None:
-    """Refuse questions whose text reveals their answers, or whose answers are not at each place equally often.
+    """Raise an error if the text of questions reveals answers, or answers are not in each position equally often.
 
     Raises:
-        LeakError: names the kinds, the accuracy, and the revealing part.
+        LeakError: names the kinds, the accuracy, and the part of the text.
     """
     leaks = [
-        f"{balance.kind} of {balance.source}: text alone answers {balance.blind:.3f} of {balance.questions:,} "
-        f"questions, chance is {balance.chance:.3f} and the limit {balance.limit:.3f}; {balance.leak}"
+        f"{balance.kind} of {balance.source}: a text-only classifier answers {balance.blind:.3f} of "
+        f"{balance.questions:,} "
+        f"questions; chance is {balance.chance:.3f} and the limit {balance.limit:.3f}; {balance.leak}"
         for balance in balances
         if balance.leak
     ]
     leaks += [
-        f"{balance.kind} of {balance.source}: the answer stands at one place {balance.position_excess} times more "
-        "often than at another"
+        f"{balance.kind} of {balance.source}: the answer is in one position {balance.position_excess} times more "
+        "often than in another"
         for balance in balances
         if balance.position_excess > 1
     ]
     if leaks:
-        raise LeakError("the text of questions gives answers away: " + "; ".join(leaks))
+        raise LeakError("the text of questions reveals answers: " + "; ".join(leaks))
 
 
 def balance_table(balances: Sequence[Balance]) -> Table:
-    """The balance report: a row a data set and kind of question."""
+    """Return the balance report: one row for each data set and kind of question."""
     columns = (
         Column("questions about", "Data set, task and variant.", numeric=False),
         Column("n", "Questions.", digits=None),
-        Column("chance", "Accuracy of drawing an option."),
-        Column("blind", "Accuracy of a classifier that is fitted on the text of other questions alone."),
+        Column("chance", "Accuracy of a random choice among the options."),
+        Column("blind", "Accuracy of a classifier fitted on the text of other questions."),
         Column("limit", f"Upper limit of blind: chance plus {STANDARD_ERRORS:g} standard errors."),
-        Column("present", "Accuracy of knowing the labels of a clip, but not their times."),
+        Column("present", "Accuracy when the labels of a clip are known, but not their times."),
     )
     rows = []
     for one in balances:
         blind, limit = Cell(one.blind, note=one.leak), Cell(None if one.blind is None else one.limit)
         name = Cell(f"{one.source} {one.kind}")
         rows.append(Row((name, Cell(one.questions), Cell(one.chance), blind, limit, Cell(one.present))))
-    legend = ["Where present is near 1, the question asks which labels a clip has, not when."] if rows else []
+    legend = (
+        ["If present is near 1, knowing which labels a clip has suffices; their times are not needed."] if rows else []
+    )
     return Table("Balance of the questions", columns, tuple(rows), tuple(legend), "balance")
 
 
 def options_left(
     kind: str, options: Sequence[str], heard: Collection[str], anchor: str = "", polarity: str = ""
 ) -> list[str]:
-    """The options that may be right if these labels, as they are spoken, are present, and nothing is known of times.
+    """Return the options that may be right if these labels, as written in questions, are present at unknown times.
 
     The number of kinds is known, and is the largest possible polyphony. A sound that is the only kind overlaps nothing.
-    An absent sound neither overlaps nor lasts. All options where this excludes none, or all.
+    An absent sound neither overlaps nor lasts. If this excludes no options, or all, return all.
     """
     task, left = kind.partition("/")[0], list(options)
     if kind == "counting/kinds":
@@ -176,7 +178,8 @@ def options_left(
 
 
 def present_share(question: Question, annotation: Annotation) -> float:
-    """Expected share of right answers from the labels of the plain reading, without their times; see `options_left`."""
+    """Return the expected share of right answers from the labels of the plain reading without times; see "
+    "`options_left`."""
     plain, *_ = readings(annotation)
     heard = {in_sentence(label) for label in plain.labels}
     possible = options_left(question.kind, question.options, heard, question.anchor, question.polarity)
@@ -184,16 +187,16 @@ def present_share(question: Question, annotation: Annotation) -> float:
 
 
 def blind_accuracy(questions: Sequence[Question], families: Iterable[str] = FAMILIES) -> float:
-    """Share of right answers of a logistic regression that learns from the text of other questions.
+    """Return the share of right answers of a logistic regression that learns from the text of other questions.
 
-    For each option it learns from the features of the families whether it is right; it answers with the most likely
-    option, and draws among ties. It learns from four fifths and answers the remaining fifth. The folds divide
-    recordings, with their groups; and, where questions have them, units that are balanced with each other. The better
+    For each option it learns from the features of the families whether the option is right; it answers with the most
+    likely option, and draws among ties. It learns from four fifths and answers the remaining fifth. Folds divide
+    recordings with their groups; or, if questions have them, units that are balanced with each other. The better
     accuracy of the two is returned: a fold of recordings tilts the balance of the rest the other way, which brings
     blind below chance and would hide a small leak.
 
     Args:
-        questions: of one kind.
+        questions: questions of one kind.
         families: of `FAMILIES`: the parts of the text from which it learns.
     """
     by = [[question.group for question in questions], [question.unit for question in questions]]
@@ -201,7 +204,7 @@ def blind_accuracy(questions: Sequence[Question], families: Iterable[str] = FAMI
 
 
 def _cross_fitted(questions: Sequence[Question], families: tuple[str, ...], members: Sequence[str]) -> float:
-    """Share of right answers where all questions of one member are in one fold."""
+    """Return the share of right answers if all questions of one member are in one fold."""
     from sklearn.feature_extraction import DictVectorizer
     from sklearn.linear_model import LogisticRegression
 
@@ -226,7 +229,7 @@ def _cross_fitted(questions: Sequence[Question], families: tuple[str, ...], memb
             scores, starts = model.decision_function(matrix[test]), np.flatnonzero(np.diff(owner[test], prepend=-1))
             pairs = zip(np.split(scores, starts[1:]), np.split(target[test], starts[1:]), strict=True)
             for values, answers in pairs:
-                # Differences below the precision of the fit decide nothing; ties count in proportion.
+                # Differences below the precision of the fit do not count; ties count in proportion.
                 best = np.round(values, 3) == np.round(values, 3).max()
                 right += float(answers[best].mean())
     return right / len(questions)
@@ -238,12 +241,12 @@ _NUMBER = re.compile(r"\d+(?:\.(\d+))?")
 def option_features(
     options: Sequence[str], families: Iterable[str], template: str = "", anchor: str = "", polarity: str = ""
 ) -> list[Features]:
-    """For each option of a question, the features of its text, by family and name.
+    """Return the features of the text of each option of a question, by family and name.
 
     Args:
-        options: in their order.
+        options: options in order.
         families: of `FAMILIES`.
-        template, anchor, polarity: of the question; see `Question`.
+        template, anchor, polarity: as in `Question`.
     """
     size = len(options)
     numbers = [_NUMBER.search(option) for option in options]
@@ -253,7 +256,7 @@ def option_features(
     features = []
     for place, option in enumerate(options):
         rest = sorted(other for other in options if other != option)
-        # Of each number its decimals, "whole" where they are 0.
+        # For each number its decimals, "whole" if they are 0.
         after_points = [match[1] or "" for match in _NUMBER.finditer(option)]
         decimals = [len(digits) if digits.strip("0") else "whole" for digits in after_points]
         of_family = {

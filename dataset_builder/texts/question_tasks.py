@@ -1,7 +1,7 @@
-"""The kinds of questions: the facts that each may ask about a recording, and the choice of answers and options.
+"""Kinds of questions: the facts that each can ask about a recording, and how answers and options are chosen.
 
 Five tasks after arXiv 2603.05128, each with variants, and the two atoms of questions about overlap: is a sound
-present, and does one begin before another?
+present, and does one sound begin before another?
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ from .questions import (
 OPTIONS = 4
 """Options of a classification and of a detection."""
 
-TWO_COUNTS = "two counts that {least} clips have each"
-"""The need of `_drafts_of_counts`."""
+TWO_COUNTS = "two counts with {least} clips each"
+"""What `_drafts_of_counts` needs."""
 
 
 class QuestionSpec(Spec):
@@ -64,55 +64,55 @@ class QuestionSpec(Spec):
         description="Kinds of questions, each a task or `task/variant`.",
     )
     counts: tuple[int, ...] | None = Field(
-        None, description="Options where something is counted; by default those that `least_clips` clips have."
+        None, description="Options of counting questions; by default all counts that at least `least_clips` clips have."
     )
-    least_clips: int = Field(10, ge=1, description="See `counts`.")
+    least_clips: int = Field(
+        10, ge=1, description="Fewest clips with a count for it to become an option; see `counts`."
+    )
     duration_options: int = Field(
-        2, ge=2, le=MOST_OPTIONS, description="Options where durations are compared; own scenes have 3."
+        2, ge=2, le=MOST_OPTIONS, description="Number of options if durations are compared; generated scenes have 3."
     )
     absent_options: bool = Field(
-        False, description="Whether the wrong options of classification are all sounds that the clip does not have."
+        False, description="Whether the wrong options of classification are always sounds absent from the clip."
     )
 
     @field_validator("counts")
     @classmethod
     def _can_be_options(cls, counts: tuple[int, ...] | None) -> tuple[int, ...] | None:
         if counts is not None and (not 2 <= len(set(counts)) <= MOST_OPTIONS or min(counts) < 1):
-            raise InputError(
-                f"counts are {counts}; they are 2 to {MOST_OPTIONS} different whole numbers, each 1 or more"
-            )
+            raise InputError(f"counts is {counts}; give 2 to {MOST_OPTIONS} different whole numbers, each 1 or more")
         return counts
 
 
 class QuestionSettings(QuestionSpec):
-    """The settings of questions, and the known relations of labels."""
+    """The settings of questions, and the known relations between labels."""
 
     related: Mapping[str, frozenset[str]] = Field(
         {},
-        description="By label, the labels that say more or less of the same sound, such as its ancestors in an "
-        "ontology; they never meet in a question.",
+        description="For each label, more and less specific labels of the same sound, e.g. its ancestors in an "
+        "ontology; they never occur in one question.",
     )
     negatives: bool = Field(
         False,
-        description="Whether the sounds without overlap that concurrency asks about are those of negative clips; all "
-        "other questions are about the clips that are not negative.",
+        description="Whether concurrency takes sounds without overlap from negative clips; all "
+        "other questions are about clips that are not negative.",
     )
 
 
 # ----- facts that can be asked, and questions before they have a wording
 @dataclass(frozen=True)
 class Fact:
-    """A fact about a clip that a question can ask.
+    """A fact about a clip that a question can be about.
 
     Attributes:
         key: recording and start of the clip.
-        group: of the clip.
+        group: group of the clip.
         answer: the right one: a label, a count, a state, or a time in steps.
-        anchor: label in question; or empty.
-        options: labels that all have to be options; empty where they are chosen.
-        rivals: labels that may be options beside the answer.
+        anchor: label in question, or empty.
+        options: labels that must all be options; empty if they are chosen.
+        rivals: labels that may be wrong options.
         near: rivals that are present in the clip, and so hard to distinguish from the answer.
-        hardness: of facts of one kind, the harder ones are asked first.
+        hardness: among facts of one kind, harder ones are used first.
         width: for detection, steps of a window.
         length: for detection, steps of the clip.
     """
@@ -130,16 +130,16 @@ class Fact:
 
     @property
     def claim(self) -> tuple[str, str, frozenset[str], int]:
-        """The claim of the fact: equal in two readings of a clip that agree."""
+        """Return the claim of the fact, equal for two readings of a clip that agree."""
         return self.anchor, self.answer, self.options, self.width
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A question before it has a wording and an order.
+    """A question before it has a wording and an order of options.
 
     Attributes:
-        fact: of the question.
+        fact: the fact that it is about.
         options: as written, in any order.
         answer: one of them.
         polarity: as in `Question`.
@@ -154,7 +154,7 @@ class Draft:
 
 
 class _Heard:
-    """A clip as facts are read from it: all its events count as present."""
+    """A clip from which facts are read; all its events count as present."""
 
     def __init__(self, annotation: Annotation, vocabulary: frozenset[str], settings: QuestionSettings) -> None:
         self.annotation, self.vocabulary, self.settings = annotation, vocabulary, settings
@@ -169,20 +169,20 @@ Drafts = Callable[[Sequence[Fact], np.random.Generator, QuestionSettings], list[
 
 
 def _no_drafts(facts: Sequence[Fact], rng: np.random.Generator, settings: QuestionSettings) -> list[Draft]:
-    """Only twins have atoms as questions, so no facts are four."""
+    """Return nothing: atoms are only asked about twin clips."""
     return []
 
 
 @dataclass(frozen=True)
 class QuestionKind:
-    """A kind of questions.
+    """A kind of question.
 
     Attributes:
-        name: task and variant, such as ``counting/kinds``.
+        name: task and variant, e.g. ``counting/kinds``.
         time: the temporal information that the answer needs: `NO_TIME`, `SIMULTANEITY` or `ORDER`.
-        read: the facts that can be asked about a clip; none that is ambiguous.
-        drafts: the facts to ask, with their options, four so that the text does not reveal the answer.
-        needs: the clips that this takes, in words.
+        read: returns the facts about a clip that can be asked; none that is ambiguous.
+        drafts: chooses facts and their options, so that the text does not reveal the answer.
+        needs: the clips that it needs, in words.
     """
 
     name: str
@@ -193,21 +193,21 @@ class QuestionKind:
 
     @property
     def task(self) -> str:
-        """Such as ``counting``."""
+        """Return the task, e.g. ``counting``."""
         return self.name.partition("/")[0]
 
     @property
     def variant(self) -> str:
-        """Of the task, such as ``kinds``."""
+        """Return the variant of the task, e.g. ``kinds``."""
         return self.name.partition("/")[2]
 
     def facts(self, annotation: Annotation, vocabulary: frozenset[str], settings: QuestionSettings) -> list[Fact]:
-        """The facts of one reading of a clip; `vocabulary` has all labels that an annotator would have noted."""
+        """Return the facts of one reading of a clip; `vocabulary`: all labels that an annotator would have noted."""
         return list(self.read(_Heard(annotation, vocabulary, settings)))
 
 
 def grouped(facts: Iterable[Fact], field: str) -> dict[Any, list[Fact]]:
-    """Facts by one of their fields."""
+    """Return facts by one of their fields."""
     groups: dict[Any, list[Fact]] = defaultdict(list)
     for fact in facts:
         groups[getattr(fact, field)].append(fact)
@@ -215,15 +215,15 @@ def grouped(facts: Iterable[Fact], field: str) -> dict[Any, list[Fact]]:
 
 
 def _picked(facts: Sequence[Fact], count: int, rng: np.random.Generator) -> list[Fact]:
-    """`count` facts in random order: the hardest, ties at random."""
+    """Return the `count` hardest facts in random order; ties are broken at random."""
     mixed = [facts[k] for k in rng.permutation(len(facts))]
     hardest = sorted(mixed, key=lambda fact: -fact.hardness)[:count]
     return [hardest[k] for k in rng.permutation(len(hardest))]
 
 
-# ----- counting: the number of kinds of sound, in all or at once; or of sources, where labels distinguish them
+# ----- counting: the number of kinds of sound, in total or at once; or of sources, if labels distinguish them
 def _counted(clip: _Heard, sounds: Iterable[Activity], count: int) -> list[Fact]:
-    """A count, where each of the sounds is long enough in total."""
+    """Return a count if each of the sounds is long enough in total."""
     audible = all(total(sound) >= clip.rules.min_event for sound in sounds)
     return [clip.fact(count)] if count and audible else []
 
@@ -243,7 +243,8 @@ def _sources(clip: _Heard) -> list[Fact]:
 
 
 def _most_at_once(clip: _Heard) -> list[Fact]:
-    """Most labels with a long enough overlap; nothing where one more is nearly present, or present for a moment."""
+    """Return the most labels with a long enough overlap; nothing if one more is almost present, or only for a "
+    "moment."""
     heard = tuple(clip.activities.values())
     lasting = (n for n in range(len(heard), 0, -1) if longest(together(heard, n)) >= clip.rules.min_overlap)
     count = next(lasting, 0)
@@ -252,9 +253,11 @@ def _most_at_once(clip: _Heard) -> list[Fact]:
 
 
 def _drafts_of_counts(facts: Sequence[Fact], rng: np.random.Generator, settings: QuestionSettings) -> list[Draft]:
-    """Equally many facts of each count, with all counts as the options of every question: none is nearer to the answer.
+    """Draft equally many facts of each count, with all counts as options of every question: none is closer to the
+    answer.
 
-    Counts are those of the settings, or those of enough clips; where there are fewer than two, nothing is asked.
+    Counts are given in the settings, or are those that enough clips have; if there are fewer than two, nothing is
+    asked.
     """
     groups = grouped(facts, "answer")
     enough = (count for count, of in groups.items() if len(of) >= settings.least_clips)
@@ -269,7 +272,7 @@ def _drafts_of_counts(facts: Sequence[Fact], rng: np.random.Generator, settings:
 
 # ----- duration: the sound with the longest total, or with the longest uninterrupted stretch
 def _durations(which: int, clip: _Heard) -> Iterator[Fact]:
-    """For each few present labels, the one that is longest by far, in total and at a stretch; or at a stretch alone."""
+    """Yield, for any few present labels, the one that is by far the longest, in total and at a stretch, or only so."""
     lengths = {label: (total(activity), longest(activity)) for label, activity in clip.activities.items()}
     audible = [label for label, (whole, _) in lengths.items() if whole >= clip.rules.min_event]
     for labels in combinations(audible, clip.settings.duration_options):
@@ -282,7 +285,7 @@ def _durations(which: int, clip: _Heard) -> Iterator[Fact]:
 
 
 def _drafts_of_durations(facts: Sequence[Fact], rng: np.random.Generator, settings: QuestionSettings) -> list[Draft]:
-    """Of each set of labels, equally many questions with each of them as the answer."""
+    """Draft equally many questions for each set of labels with each of them as the answer."""
     drafts = []
     for options, of_set in sorted(grouped(facts, "options").items(), key=lambda item: sorted(item[0])):
         wins, texts = grouped(of_set, "answer"), tuple(map(in_sentence, sorted(options)))
@@ -301,38 +304,38 @@ def _states_asked(clip: _Heard) -> tuple[str, ...]:
 
 
 def _state(of_pairs: Sequence[str]) -> str:
-    """The state of sounds with these relations; empty where it is ambiguous."""
+    """Return the state of sounds with these relations; empty if it is ambiguous."""
     if "overlap" in of_pairs:
         return OVERLAP
     return "" if "ambiguous" in of_pairs else ALONE
 
 
 def _state_of_clip(clip: _Heard) -> list[Fact]:
-    # A sound of a moment leaves it uncertain that nothing overlaps.
+    # A momentary sound makes it uncertain that nothing overlaps.
     state = _state(list(relations(clip.annotation).values())) if len(clip.annotation.labels) > 1 else ""
     return [clip.fact(state)] if state in _states_asked(clip) else []
 
 
 def _states_of_anchors(clip: _Heard) -> Iterator[Fact]:
-    """For each label, whether it overlaps another or is apart from all."""
+    """Yield, for each label, whether it overlaps another or is apart from all."""
     pairs = relations(clip.annotation)
     for label, activity in clip.activities.items():
         state = _state([of_pair for pair, of_pair in pairs.items() if label in pair])
         if state in _states_asked(clip) and total(activity) >= clip.rules.min_event:
-            # Absence of overlap is harder to tell among overlapping sounds than among others, or in an otherwise empty
-            # clip.
+            # Absence of overlap is harder to detect among overlapping sounds than among others, or in an otherwise
+            # empty clip.
             elsewhere = [of_pair for pair, of_pair in pairs.items() if label not in pair]
             hardness = (len(clip.activities) > 1) + ("overlap" in elsewhere) if state == ALONE else 0
             yield clip.fact(state, label, hardness=hardness)
 
 
 def _drafts_of_states(facts: Sequence[Fact], rng: np.random.Generator, settings: QuestionSettings) -> list[Draft]:
-    """Of each anchor, equally many questions in each state, in each of the two polarities of wording."""
+    """Draft equally many questions about each anchor in each state, in each of the two polarities of wording."""
     drafts, odd = [], 0
     for anchor, of_anchor in sorted(grouped(facts, "anchor").items()):
         states = grouped(of_anchor, "answer")
         count = min(len(states.get(state, ())) for state in (OVERLAP, ALONE))
-        # Of an odd number, one polarity has one question more, in both states; the polarities take turns.
+        # For an odd number, one polarity has one more question in both states; polarities alternate.
         more = count // 2 + (count % 2 and odd % 2)
         odd += count % 2
         for state in (OVERLAP, ALONE) if count else ():
@@ -345,7 +348,7 @@ def _drafts_of_states(facts: Sequence[Fact], rng: np.random.Generator, settings:
 
 # ----- classification: the sound that overlaps the anchor
 def _overlapping(clip: _Heard) -> Iterator[Fact]:
-    """For each anchor, each label that overlaps it; its rivals are apart from the anchor, or absent."""
+    """Yield, for each anchor, each label that overlaps it; its rivals are apart from the anchor, or absent."""
     heard, related = clip.activities, clip.settings.related
     absent = clip.vocabulary - set(heard).union(*(related.get(label, frozenset()) for label in heard))
     for anchor, activity in heard.items():
@@ -358,10 +361,10 @@ def _overlapping(clip: _Heard) -> Iterator[Fact]:
 
 
 def _drafts_of_overlaps(facts: Sequence[Fact], rng: np.random.Generator, settings: QuestionSettings) -> list[Draft]:
-    """Sets of four questions about one anchor with the same options, each of which is the answer once.
+    """Draft sets of four questions about one anchor with the same options; each option is the answer once.
 
-    So a label is a wrong option three times as often as the answer, and of each two labels, either is the answer
-    beside the other equally often.
+    A label is thus a wrong option three times as often as the answer, and of each two labels in a set, either is the
+    answer equally often.
     """
     drafts = []
     for anchor, of_anchor in sorted(grouped(facts, "anchor").items()):
@@ -374,7 +377,7 @@ def _drafts_of_overlaps(facts: Sequence[Fact], rng: np.random.Generator, setting
 def _sets_of_answers(
     facts: Sequence[Fact], rng: np.random.Generator, settings: QuestionSettings
 ) -> Iterator[list[Fact]]:
-    """Facts of one anchor in fours: the answer of each may be an option beside the answers of the other three."""
+    """Yield facts about one anchor in fours: each answer may be an option next to the other three."""
     by_answer = sorted(grouped(facts, "answer").items())
     waiting = {label: [of[k] for k in rng.permutation(len(of))] for label, of in by_answer}
     # A sound apart from the anchor is the better rival: such clips come first.
@@ -387,9 +390,9 @@ def _sets_of_answers(
 
 
 def _chain(waiting: Mapping[str, list[Fact]], settings: QuestionSettings) -> list[Fact] | None:
-    """Four facts of different answers that may be options of each other; None where there are none left.
+    """Return four facts with different answers that may be options of each other; None if there are none left.
 
-    The most frequent remaining answers come first, for as many sets as possible.
+    The most frequent remaining answers come first, to get as many sets as possible.
     """
     order = sorted((label for label, of in waiting.items() if of), key=lambda label: (-len(waiting[label]), label))
 
@@ -416,11 +419,11 @@ def _fits(fact: Fact, chain: Sequence[Fact], settings: QuestionSettings) -> bool
 
 
 # ----- detection: the time at which two sounds first overlap; or the number of overlaps
-# Windows lie on a grid of a fifth of their length, and the overlap begins in the middle fifth of its window: hearing
-# it a little earlier or later gives the same answer. The windows of a question are those in which overlaps of other
+# Windows lie on a grid of a fifth of their length, and the overlap begins in the middle fifth of its window: perceiving
+# it a little earlier or later gives the same answer. The windows of a question are windows in which overlaps of other
 # clips begin, so that they are on the same grid and equally early.
 PARTS = 5
-"""Places of the grid in a window."""
+"""Grid positions in a window."""
 
 _HALF_SECOND = STEPS // 2
 
@@ -431,7 +434,7 @@ def _regions(clip: _Heard) -> list[Fact]:
 
 
 def _first_window(clip: _Heard) -> list[Fact]:
-    """The window in which the first overlap begins, as its first step."""
+    """Return the window in which the first overlap begins, as its first step."""
     onset = first_overlap(clip.activities, clip.rules)
     if onset is None:
         return []
@@ -442,25 +445,26 @@ def _first_window(clip: _Heard) -> list[Fact]:
 
 
 def window_steps(duration: float, resolution: float) -> int:
-    """Length of the windows of a clip in steps: a tenth of it, to half a second, but at least twice the resolution."""
+    """Return the length of windows in steps: a tenth of the clip, to half a second, but at least twice the "
+    "resolution."""
     tenth = round(steps_of(duration) / 10 / _HALF_SECOND) * _HALF_SECOND
     least = -(-2 * steps_of(resolution) // _HALF_SECOND) * _HALF_SECOND
     return max(tenth, least, _HALF_SECOND)
 
 
 def window_start(onset: int, width: int) -> int:
-    """First step of the window in whose middle fifth a step lies; at the beginning of the clip it may lie earlier."""
+    """Return the first step of the window whose middle fifth has a given step; earlier at the beginning of the clip."""
     part = width // PARTS
     return max(onset // part - PARTS // 2, 0) * part
 
 
 def window_text(start: int, width: int) -> str:
-    """A window as an option, from its first step and its length."""
+    """Return a window as an option, from its first step and its length."""
     return f"{start / STEPS:.1f} to {(start + width) / STEPS:.1f} s"
 
 
 def _drafts_of_windows(facts: Sequence[Fact], rng: np.random.Generator, settings: QuestionSettings) -> list[Draft]:
-    """Fours of questions with the same windows, each of which is the answer once."""
+    """Draft fours of questions with the same windows; each window is the answer once."""
     drafts = []
     for width, of_width in sorted(grouped(facts, "width").items()):
         for number, four in enumerate(_sets_of_windows(of_width, width, rng)):
@@ -470,7 +474,7 @@ def _drafts_of_windows(facts: Sequence[Fact], rng: np.random.Generator, settings
 
 
 def _sets_of_windows(facts: Sequence[Fact], width: int, rng: np.random.Generator) -> list[list[Fact]]:
-    """Facts in fours whose windows do not overlap and lie in the clips of all four; as many as possible."""
+    """Return facts in fours whose windows do not overlap and lie in the clips of all four; as many as possible."""
     mixed = [facts[k] for k in rng.permutation(len(facts))]
     ordered = sorted(mixed, key=lambda fact: int(fact.answer))
     low, high = 0, len(ordered) // OPTIONS
@@ -481,7 +485,7 @@ def _sets_of_windows(facts: Sequence[Fact], width: int, rng: np.random.Generator
 
 
 def _matched(ordered: Sequence[Fact], count: int, width: int) -> list[list[Fact]]:
-    """As many sets, the first of each among the earliest facts; fewer where there are not enough."""
+    """Return `count` sets, the first of each among the earliest facts; fewer if there are not enough."""
     sets = [[fact] for fact in ordered[:count]]
     rest = list(ordered[count:])
     for _ in range(OPTIONS - 1):
@@ -503,7 +507,7 @@ def _follows(fact: Fact, chain: Sequence[Fact], width: int) -> bool:
     return start - int(chain[-1].answer) >= width and all(start + width <= other.length for other in chain)
 
 
-# ----- atoms, which nobody asks about recordings as they are
+# ----- atoms, which are never asked about recordings as they are
 ATOMS = PRESENCE, SEQUENCE = "presence", "sequence"
 PRESENT, ABSENT, BEFORE, AFTER = "present", "absent", "before", "after"
 
@@ -511,11 +515,11 @@ STATES: Mapping[str, tuple[str, str]] = {PRESENCE: (PRESENT, ABSENT), SEQUENCE: 
 """The two states of each atom; a polarity is the state that Yes affirms."""
 
 LEAST_STEP = 50
-"""Fewest steps between two beginnings of which one counts as earlier."""
+"""Fewest steps between two beginnings so that one counts as earlier."""
 
 
 def _presence(clip: _Heard) -> Iterator[Fact]:
-    """For each label, whether it is present; labels that are present for too short a time are left out."""
+    """Yield, for each label, whether it is present; labels that are present for too short a time are left out."""
     for label in sorted(clip.vocabulary):
         if label not in clip.activities:
             yield clip.fact(ABSENT, label)
@@ -524,7 +528,8 @@ def _presence(clip: _Heard) -> Iterator[Fact]:
 
 
 def _sequence(clip: _Heard) -> Iterator[Fact]:
-    """For each two labels, the first to begin, unless both begin at about one time; the other is the option."""
+    """Yield, for any two labels, the first to begin, unless both begin at about the same time; the other is the "
+    "option."""
     onsets = {label: activity[0][0] for label, activity in clip.activities.items() if activity}
     for one, other in permutations(onsets, 2):
         if abs(onsets[other] - onsets[one]) >= LEAST_STEP:
@@ -535,38 +540,38 @@ def _sequence(clip: _Heard) -> Iterator[Fact]:
 _OF_LABELS = (
     QuestionKind("counting/kinds", NO_TIME, _kinds, _drafts_of_counts, TWO_COUNTS),
     QuestionKind(
-        "counting/sources", NO_TIME, _sources, _drafts_of_counts, f"sources that labels tell apart, and {TWO_COUNTS}"
+        "counting/sources", NO_TIME, _sources, _drafts_of_counts, f"sources that labels distinguish, and {TWO_COUNTS}"
     ),
     QuestionKind("counting/together", SIMULTANEITY, _most_at_once, _drafts_of_counts, TWO_COUNTS),
     QuestionKind(
         "duration/total", NO_TIME, partial(_durations, 0), _drafts_of_durations,
-        "two labels of which each is heard much longer than the other in some clip",
+        "two labels, each heard much longer than the other in some clip",
     ),
     QuestionKind(
         "duration/longest", ORDER, partial(_durations, 1), _drafts_of_durations,
-        "two labels of which each has an event much longer than the other's in some clip",
+        "two labels, each with an event much longer than the other's in some clip",
     ),
     QuestionKind(
         "concurrency/anchor", SIMULTANEITY, _states_of_anchors, _drafts_of_states,
-        "a label that plainly overlaps another in some clip and is alone in another clip",
+        "a label that clearly overlaps another in some clip and is alone in another clip",
     ),
     QuestionKind(
         "concurrency/clip", SIMULTANEITY, _state_of_clip, _drafts_of_states,
-        "a clip in which labels plainly overlap, and one in which they are all apart",
+        "a clip in which labels clearly overlap, and one in which they are all apart",
     ),
     QuestionKind(
         "classification/overlap", SIMULTANEITY, _overlapping, _drafts_of_overlaps,
-        "a label that four others overlap, each in a clip in which the other three do not",
+        "a label that is overlapped by four others, each in a clip in which the other three do not overlap it",
     ),
     QuestionKind(
         "detection/first", ORDER, _first_window, _drafts_of_windows,
-        "four clips in which sounds are first heard together at different times",
+        "four clips in which sounds first overlap at different times",
     ),
     QuestionKind("detection/regions", ORDER, _regions, _drafts_of_counts, TWO_COUNTS),
 )  # fmt: skip
 
 KINDS: Mapping[str, QuestionKind] = {kind.name: kind for kind in _OF_LABELS}
-"""By name, the default variant of each task first."""
+"""Kinds by name, the default variant of each task first."""
 
 ATOM_KINDS: Mapping[str, QuestionKind] = {
     kind.name: kind
@@ -580,10 +585,10 @@ TASKS = tuple(dict.fromkeys(kind.task for kind in KINDS.values()))
 
 
 def kind_named(name: str, kinds: Mapping[str, QuestionKind] = KINDS) -> QuestionKind:
-    """The kind of ``task`` or ``task/variant``.
+    """Return the kind called ``task`` or ``task/variant``.
 
     Raises:
-        InputError: there are no such questions.
+        InputError: this kind does not exist.
     """
     task, _, variant = name.partition("/")
     variants = [kind.variant for kind in kinds.values() if kind.task == task]

@@ -1,7 +1,7 @@
-"""Questions with options about a clip: wordings from ``wordings.yaml`` and their inverse, and rows.
+"""Questions with options about a clip: wordings from ``wordings.yaml``, their inverse, and rows.
 
-`question_tasks` has the kinds of questions, `label_questions` asks them about annotated recordings, and `twins` about
-scenes that are drawn for them; `question_controls` tests that their text does not reveal the answers.
+`question_tasks` defines the kinds of questions, `label_questions` asks them about annotated recordings, and `twins`
+about scenes that are drawn for them; `question_controls` tests that the text does not reveal the answers.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ OVERLAP, ALONE = "overlap", "alone"
 
 NO_TIME, SIMULTANEITY, ORDER = "neither", "simultaneity", "order"
 """The temporal information that a kind of question needs. `NO_TIME`: how much of each sound there is, as in statistics
-of each over the whole clip. `SIMULTANEITY`: which sounds coincide, at whatever moment, as in moments in any order.
-`ORDER`: the moments in their order."""
+over the whole clip. `SIMULTANEITY`: which sounds coincide, at any moment, as in moments in any order. `ORDER`: the
+moments in their order."""
 
 MOST_OPTIONS = 26
 """Most options of a question: each has a letter."""
 
 CLIP = "audio"
-"""Name of the one clip of a row."""
+"""Name of a row's only clip."""
 
 _LETTERED = re.compile(r"[(\[]?[A-Z][.:)\]](\s|$)")
 
 
 class QuestionError(DatasetError):
-    """Questions that are impossible, or unsound: names them and the reason."""
+    """Questions that are impossible or unsound; the message names them and the reason."""
 
 
 # ----- wordings
@@ -49,9 +49,9 @@ class QuestionTemplate:
     """A wording.
 
     Attributes:
-        name: unique among all, such as ``counting-kinds-07``.
-        text: with ``{a}`` in the place of the anchor, and ``{b}`` in that of the label with which it is compared.
-        polarity: for Yes and No, the state that Yes affirms, such as ``overlap``; else empty.
+        name: unique name, e.g. ``counting-kinds-07``.
+        text: text with ``{a}`` for the anchor, and ``{b}`` for the label with which it is compared.
+        polarity: for Yes and No, the state that Yes affirms, e.g. ``overlap``; else empty.
     """
 
     name: str
@@ -59,29 +59,30 @@ class QuestionTemplate:
     polarity: str = ""
 
     def question(self, anchor: str = "", other: str = "") -> str:
-        """The question about an anchor, which is a label, or about two labels."""
+        """Return the question about an anchor, which is a label, or about two labels."""
         return self.text.format(a=in_sentence(anchor), b=in_sentence(other))
 
 
 def in_sentence(label: str) -> str:
-    """A label within a sentence: in lower case, but for abbreviations."""
+    """Return a label as written within a sentence: in lower case, except for abbreviations."""
     return " ".join(word if word.isupper() and len(word) > 1 else word.lower() for word in label.split())
 
 
 def is_lettered(option: str) -> bool:
-    """Whether a text starts like an option in a prompt, such as ``B. dog``, so that its letter would be ambiguous."""
+    """Return whether a text begins like an option in a prompt, e.g. ``B. dog``, so that its letter would be "
+    "ambiguous."""
     return _LETTERED.match(option.lstrip()) is not None
 
 
 @cache
 def templates_digest() -> str:
-    """SHA-256 of the file's values: wordings are part of the data, and so of their fingerprint."""
+    """Return the SHA-256 of the file's values: wordings are part of the data, and so of their fingerprint."""
     return sha256_of_json(packaged_yaml(__package__, "wordings.yaml"))
 
 
 @cache
 def all_templates() -> Mapping[tuple[str, str], tuple[QuestionTemplate, ...]]:
-    """All wordings, by task and variant."""
+    """Return all wordings, by task and variant."""
     wordings = {}
     for task, variants in packaged_yaml(__package__, "wordings.yaml").items():
         for variant, entries in variants.items():
@@ -94,10 +95,10 @@ def all_templates() -> Mapping[tuple[str, str], tuple[QuestionTemplate, ...]]:
 
 
 def question_templates(task: str, variant: str) -> tuple[QuestionTemplate, ...]:
-    """The wordings of a kind of question.
+    """Return the wordings of a kind of question.
 
     Raises:
-        InputError: there is no such kind.
+        InputError: this kind does not exist.
     """
     wordings = all_templates()
     if (task, variant) not in wordings:
@@ -107,10 +108,10 @@ def question_templates(task: str, variant: str) -> tuple[QuestionTemplate, ...]:
 
 
 def template_of(name: str) -> QuestionTemplate:
-    """The wording of a name.
+    """Return the wording with this name.
 
     Raises:
-        InputError: there is none.
+        InputError: this name does not exist.
     """
     task, _, rest = name.partition("-")
     wordings = {template.name: template for template in question_templates(task, rest.rpartition("-")[0])}
@@ -123,11 +124,11 @@ class QuestionMeaning(NamedTuple):
     """The meaning of a question.
 
     Attributes:
-        task: such as ``counting``.
-        variant: of the task, such as ``kinds``.
-        anchor: the sound in question, as it is spoken; empty where the question is about the whole clip.
-        polarity: for Yes and No, the state that Yes affirms, such as ``overlap``; else empty.
-        compared: the sound with which the anchor is compared, as it is spoken; empty where there is none.
+        task: the task, e.g. ``counting``.
+        variant: variant of the task, e.g. ``kinds``.
+        anchor: the sound in question, as written in it; empty if the question is about the whole clip.
+        polarity: for Yes and No, the state that Yes affirms, e.g. ``overlap``; else empty.
+        compared: the sound with which the anchor is compared, as written in the question; empty if there is none.
     """
 
     task: str
@@ -141,7 +142,7 @@ class QuestionWording(NamedTuple):
     """A question in its wording.
 
     Attributes:
-        asked: its meaning.
+        asked: the meaning.
         template: the wording.
     """
 
@@ -150,18 +151,18 @@ class QuestionWording(NamedTuple):
 
 
 _LONGEST_QUESTION = 2_000
-"""Characters of a question that can have one of the wordings: the time of a pattern with two gaps grows with their
-square."""
+"""Most characters of a question that is compared with the wordings; the time of a pattern with two gaps grows with
+their square."""
 
 
 def read_wording(question: str, options: Sequence[str] = ()) -> QuestionWording | None:
-    """The meaning and the wording of a question; None where it has none of the wordings.
+    """Return the meaning and the wording of a question; None if it has none of the wordings.
 
     >>> read_wording("What overlaps with the brass section?").asked
     QuestionMeaning(task='classification', variant='overlap', anchor='brass section', polarity='', compared='')
 
-    The words of a label may be read as those of a wording. Of several readings, the one with most words of the wording,
-    and so the shortest label, is taken.
+    Words of a label can also be words of a wording. Of several readings, the one with the most words in the wording,
+    and so the shortest label, is used.
     """
     if len(question) > _LONGEST_QUESTION:
         return None
@@ -179,7 +180,7 @@ def read_wording(question: str, options: Sequence[str] = ()) -> QuestionWording 
 
 @cache
 def _patterns() -> list[tuple[tuple[str, str], QuestionTemplate, re.Pattern[str]]]:
-    """Each wording with the kind of question and a pattern of its text, in which labels are ``a`` and ``b``."""
+    """Return each wording with its kind of question and a pattern of its text, in which labels are ``a`` and ``b``."""
     return [
         (kind, template, re.compile(_pattern(template.text)))
         for kind, wordings in all_templates().items()
@@ -188,7 +189,7 @@ def _patterns() -> list[tuple[tuple[str, str], QuestionTemplate, re.Pattern[str]
 
 
 def _pattern(text: str) -> str:
-    """A regular expression of a wording; a label that occurs twice matches the same text twice."""
+    """Return a wording's regular expression; a label that occurs twice matches the same text twice."""
     pattern = re.escape(text)
     for gap in "ab":
         pattern = pattern.replace(rf"\{{{gap}\}}", rf"(?P<{gap}>\S(?:.*\S)?)", 1)
@@ -197,21 +198,21 @@ def _pattern(text: str) -> str:
 
 
 def check_labels(labels: Sequence[str], read: Callable[[str], str] = in_sentence) -> None:
-    """Refuse labels that look like a lettered option, or that read alike.
+    """Raise an error if labels look like a lettered option, or read alike.
 
     Args:
-        labels: of one data set.
-        read: the form of a label in a question.
+        labels: labels of one data set.
+        read: returns the form of a label in a question.
 
     Raises:
         QuestionError: names them.
     """
     lettered = next((label for label in labels if is_lettered(read(label))), None)
     if lettered is not None:
-        raise QuestionError(f"the label {lettered!r} starts as if it were a lettered option; write it in words")
+        raise QuestionError(f"the label {lettered!r} begins like a lettered option; write it in words")
     pair = alike(labels, read)
     if pair:
-        raise QuestionError(f"the labels {pair[0]!r} and {pair[1]!r} read alike in a question; write one way")
+        raise QuestionError(f"the labels {pair[0]!r} and {pair[1]!r} read alike in a question; write both the same way")
 
 
 # ----- questions
@@ -220,20 +221,20 @@ class Question:
     """A question with its options.
 
     Attributes:
-        id: unique among all.
-        task: such as ``counting``.
-        variant: of the task, such as ``kinds``.
+        id: unique id.
+        task: the task, e.g. ``counting``.
+        variant: variant of the task, e.g. ``kinds``.
         question: the text.
-        options: in their order; all different.
+        options: all different, in the order in which they are presented.
         answer: the right option.
-        anchor: the label in question; empty where the question is about the whole clip.
+        anchor: the label in question; empty if the question is about the whole clip.
         template: name of the wording.
-        group: of clips with a common origin; they are on one side of a split.
-        recording: of its clip.
-        polarity: for Yes and No, the state that Yes affirms, such as ``overlap``; else empty.
-        start: seconds of the recording at which the clip begins.
+        group: clips with a common origin, which are on one side of a split.
+        recording: recording of its clip.
+        polarity: for Yes and No, the state that Yes affirms, e.g. ``overlap``; else empty.
+        start: time in the recording at which the clip begins, in seconds.
         source: name of the data set.
-        unit: of a few questions that are balanced with each other: same words and options, each the answer once.
+        unit: a few questions that are balanced with each other: same words and options, each the answer once.
     """
 
     id: str
@@ -253,7 +254,7 @@ class Question:
 
     @property
     def kind(self) -> str:
-        """Task and variant, as one name."""
+        """Return task and variant as one name."""
         return f"{self.task}/{self.variant}"
 
 
@@ -261,24 +262,24 @@ QUESTION_TEXTS = (
     *("id", "question", "answer", "task", "variant", "anchor", "polarity", "template"),
     *("group", "unit", "recording", "source"),
 )
-"""Columns of text with the name of a field of `Question`, beside ``options``."""
+"""Text columns that have the name of a field of `Question`; ``options`` is separate."""
 
 
 def question_columns(
     *, tasks: Sequence[str] = (), polarities: Sequence[str] = (OVERLAP, ALONE, ""), further: Sequence[DataColumn] = ()
 ) -> tuple[DataColumn, ...]:
-    """The columns of a question.
+    """Return the columns of a question.
 
     Args:
-        tasks: the possible ones; empty where any is possible.
-        polarities: the possible ones; empty for questions not answered by Yes or No.
+        tasks: the possible tasks; empty if any is possible.
+        polarities: the possible polarities; empty for questions not answered by Yes or No.
         further: columns after these.
     """
     said = ", ".join(f"`{polarity}`" for polarity in polarities if polarity)
     polarity = (
-        f"meaning of Yes, where options are Yes and No: {said}"
+        f"if options are Yes and No, meaning of Yes: {said}"
         if said
-        else "empty, since nothing is answered by Yes or No"
+        else "empty, since no question is answered by Yes or No"
     )
     about = ": " + ", ".join(f"`{task}`" for task in tasks) if tasks else ""
     return (
@@ -289,7 +290,7 @@ def question_columns(
         DataColumn("answer", TEXT, "the right option"),
         DataColumn("task", TEXT, f"task of the question{about}", choices=tuple(tasks)),
         DataColumn("variant", TEXT, "variant of the task"),
-        DataColumn("anchor", TEXT, "the label that is asked about; empty where the whole clip is"),
+        DataColumn("anchor", TEXT, "the label in question; empty if the question is about the whole clip"),
         DataColumn(
             "polarity",
             TEXT,
@@ -299,23 +300,23 @@ def question_columns(
         DataColumn("template", TEXT, "name of the wording"),
         DataColumn("group", TEXT, "cluster of the clip: rows of one group are not independent"),
         DataColumn("unit", TEXT, "questions with the same words and options that are balanced with each other"),
-        DataColumn("recording", TEXT, "name of the clip, or of what it is a part of"),
-        DataColumn("source", TEXT, "the data set that it is of"),
-        DataColumn("start", NUMBER, "seconds of the recording at which the clip begins"),
-        DataColumn("duration", NUMBER, "seconds of the clip"),
-        DataColumn("resolution", NUMBER, "seconds: how exact its labels are"),
+        DataColumn("recording", TEXT, "name of the clip, or of the recording that it is part of"),
+        DataColumn("source", TEXT, "data set of the clip"),
+        DataColumn("start", NUMBER, "time in the recording at which the clip begins, in seconds"),
+        DataColumn("duration", NUMBER, "length of the clip in seconds"),
+        DataColumn("resolution", NUMBER, "resolution of its labels in seconds"),
         DataColumn("polyphony", WHOLE, "the largest number of labels at one time"),
-        DataColumn("overlap", NUMBER, "seconds with two or more labels"),
+        DataColumn("overlap", NUMBER, "time with two or more labels, in seconds"),
         DataColumn(
             "gap",
             NUMBER,
-            "seconds of silence between the sound in question and those apart from it, where the design sets them",
+            "silence between the sound in question and sounds apart from it in seconds, if set by the design",
             optional=True,
         ),
         DataColumn(
             "level_difference",
             NUMBER,
-            "dB between the loudest and the softest track, where that is exact",
+            "difference between the loudest and the softest track in dB, if exact",
             optional=True,
         ),
         DataColumn(
@@ -338,16 +339,16 @@ def row_of(
     gap: float | None = None,
     level_difference: float | None = None,
 ) -> Row:
-    """A question as a row, without its sound.
+    """Return a question as a row, without its sound.
 
-    Of soft labels, the events are those of the plain reading.
+    For soft labels, the row has the events of the plain reading.
 
     Args:
-        question: about the clip.
-        annotation: the events of the clip.
+        question: question about the clip.
+        annotation: events of the clip.
         split: train or test.
-        gap: seconds of silence around the anchor, where it is part of the design.
-        level_difference: dB between the loudest and the softest sound of the clip, where it is exact.
+        gap: seconds of silence around the anchor, if it is part of the design.
+        level_difference: dB between the loudest and the softest sound of the clip, if it is exact.
     """
     plain, *_ = readings(annotation)
     texts = {name: getattr(question, name) for name in QUESTION_TEXTS}
@@ -369,13 +370,13 @@ def row_of(
 
 
 def question_of(row: Row) -> Question:
-    """The question of a row."""
+    """Return the question of a row."""
     texts = {name: row[name] for name in QUESTION_TEXTS}
     return Question(**texts, options=tuple(row["options"]), start=row["start"])
 
 
 def annotation_of(row: Row) -> Annotation:
-    """The events of a row's clip."""
+    """Return the events of a row's clip."""
     events = tuple(LabelledEvent(event["onset"], event["offset"], event["label"]) for event in row["events"])
     return Annotation(
         row["recording"], row["duration"], events, row["resolution"], row["source"], row["start"], row["group"]
@@ -383,13 +384,13 @@ def annotation_of(row: Row) -> Annotation:
 
 
 def check_question_row(row: Row, columns: Sequence[DataColumn] = QUESTION_COLUMNS) -> None:
-    """Refuse a row that is not a question with options, one of which is the answer, about a clip with events.
+    """Raise an error if a row is not a question with options, one of them the answer, about a clip with events.
 
     The answer itself is not checked.
 
     Args:
-        row: to check.
-        columns: of the row.
+        row: the row.
+        columns: columns of the row.
 
     Raises:
         DatasetError: names the row and what is wrong.
@@ -400,15 +401,12 @@ def check_question_row(row: Row, columns: Sequence[DataColumn] = QUESTION_COLUMN
             raise DatasetError(f"row {row['id']}: {column} is empty")
     options = row["options"]
     if not all(options) or len(options) > MOST_OPTIONS or len(set(options)) < len(options):
-        raise DatasetError(
-            f"row {row['id']}: options are {options!r}; they are two or more texts, {MOST_OPTIONS} at most, "
-            "all different"
-        )
+        raise DatasetError(f"row {row['id']}: options are {options!r}; give two to {MOST_OPTIONS} texts, all different")
     if row["answer"] not in options:
-        raise DatasetError(f"row {row['id']}: answer is {row['answer']!r}, which is none of the options {options!r}")
+        raise DatasetError(f"row {row['id']}: answer is {row['answer']!r}, which is not one of the options {options!r}")
     for column in ("start", "duration", "resolution", "polyphony", "overlap"):
         if row[column] < 0:
-            raise DatasetError(f"row {row['id']}: {column} is {row[column]!r}; it is a number, 0 or more")
+            raise DatasetError(f"row {row['id']}: {column} is {row[column]!r}; it must be a number, 0 or more")
     try:
         annotation_of(row)
     except AnnotationError as error:

@@ -1,7 +1,7 @@
-"""Rows with captions and negatives of a language model, where its texts are accepted; else rows stay unchanged.
+"""Captions and negatives by a language model: accepted texts replace template texts; other rows are unchanged.
 
-Rendering on the fly never prompts a model: `written_data` does so before, for all rows, so that the identity of the
-data can include the texts. Any causal language model of transformers can write, from the Hub or a folder:
+Rendering on the fly never prompts a model. `written_data` does so before, for all rows, so that the fingerprint of the
+data can include the texts. Any causal language model of transformers can be used, from the Hub or a folder; it decodes
 greedily, in batches.
 """
 
@@ -57,10 +57,10 @@ if TYPE_CHECKING:
 
 
 WRITER = "language-model"
-"""Value of the column ``writer`` in a row with a text of a model."""
+"""Value of the column ``writer`` in a row with a text by a model."""
 
 TEMPLATE = "language-model"
-"""Value of the column ``template`` in an item whose first two captions are a model's."""
+"""Value of the column ``template`` in an item whose first two captions were written by a model."""
 
 _ROWS_AT_A_TIME = 64
 
@@ -69,15 +69,15 @@ _MOST_WORDS_SHOWN = 10
 
 @dataclass
 class WriterReport:
-    """Counts of a model's texts and their fate.
+    """Counts of a model's accepted and refused texts.
 
     Attributes:
         model: its name.
         asked: number of requested texts.
-        refusals: number for each reason.
-        left: rows without a request, since their own captions cannot be read.
-        words: for which texts were ``undecided``, with their frequency.
-        shares: of each negative's words those that are also in the caption, for the writers ``template`` and
+        refusals: number of refused texts for each reason.
+        left: number of rows for which no text was requested, because their own captions cannot be read.
+        words: words that made texts ``undecided``, with their frequency.
+        shares: share of each negative's words that also occur in the caption, for the writers ``template`` and
             ``language-model``.
     """
 
@@ -97,63 +97,64 @@ class WriterReport:
             self.words[judgement.word] += 1
 
     def compare(self, writer: str, negative: str, caption: str) -> None:
-        """Count the words of a negative that are also in the caption."""
+        """Count the words of a negative that also occur in the caption."""
         one, other = Counter(bag_of_words(negative)), Counter(bag_of_words(caption))
         self.shares.setdefault(writer, []).append(2 * (one & other).total() / (one.total() + other.total()))
 
     @property
     def taken(self) -> int:
-        """Number of accepted texts."""
+        """Return the number of accepted texts."""
         return self.asked - self.refusals.total()
 
     @property
     def refused(self) -> dict[Reason, int]:
-        """Number of refused texts for each reason, the most frequent first."""
+        """Return the number of refused texts for each reason, most frequent first."""
         return dict(self.refusals.most_common())
 
     @property
     def overlap(self) -> dict[str, float]:
-        """Mean share of a negative's words that are also in the caption, by writer; empty without negatives."""
+        """Return the mean share of a negative's words that also occur in the caption, by writer; empty without "
+        "negatives."""
         return {writer: sum(shares) / len(shares) for writer, shares in sorted(self.shares.items())}
 
     @property
     def unlisted(self) -> dict[str, int]:
-        """The words for which most texts were undecided."""
+        """Return the words for which most texts were undecided."""
         return dict(self.words.most_common(_MOST_WORDS_SHOWN))
 
     def sentences(self) -> Iterator[str]:
-        """The report for a person."""
+        """Yield the report as sentences."""
         share = self.taken / self.asked if self.asked else 0.0
         yield f"Of {self.asked:,} texts requested from {self.model}, {self.taken:,} are accepted ({share:.0%})."
         if self.refusals:
             reasons = [f"{count:,} {reason!r}" for reason, count in self.refused.items()]
-            yield f"Refused: {listed(reasons, len(reasons))}; the template texts stay in their place."
+            yield f"Refused: {listed(reasons, len(reasons))}; the template texts are kept instead."
         if self.words:
             yield f"Words most often refused as undecided: {listed(list(self.unlisted), _MOST_WORDS_SHOWN)}."
         if self.left:
-            yield f"The captions of {self.left:,} rows cannot be read; no texts were requested for them."
+            yield f"No texts were requested for {self.left:,} rows whose captions cannot be read."
         if self.shares:
             shares = [f"{share:.2f} by {writer}" for writer, share in self.overlap.items()]
-            yield f"Share of words that negatives have in common with the caption: {listed(shares)}."
+            yield f"Mean share of words in negatives that also occur in the caption: {listed(shares)}."
 
 
 def rewrite(
     rows: Sequence[Row], writer: LanguageModelWriter, *, progress: bool = False
 ) -> tuple[tuple[Row, ...], WriterReport]:
-    """Rows with the accepted texts of a model.
+    """Return rows with the accepted texts of a model, and a report.
 
-    Each caption of a training row is paraphrased, but for the last of several, which is written from the sounds and
-    their times instead; and three negatives are requested. Each accepted text replaces one by template, a negative one
-    of its kind. Each caption of an item is paraphrased, the first two in the same words or not at all. The column
+    Each caption of a training row is paraphrased, except the last of several, which is written from the sounds and
+    their times instead; three negatives are also requested. An accepted text replaces a template text, a negative one
+    of its kind. All captions of an item are paraphrased, the first two in the same words or not at all. The column
     ``writer`` of every row names the author.
 
     Args:
-        rows: with ``captions``, ``events``, and for training ``negatives``.
-        writer: of the texts; it decides whether the test split is rewritten.
+        rows: rows with ``captions``, ``events``, and for training ``negatives``.
+        writer: writes the texts; it decides whether the test split is rewritten.
         progress: show a progress bar.
 
     Returns:
-        as many rows, and the report on the texts.
+        The same number of rows, and the report on the texts.
     """
     report = WriterReport(writer.model.identity["model"])
     result: list[Row] = []
@@ -167,7 +168,7 @@ def rewrite(
                 texts, events = row["captions"], row["events"]
                 if is_of_training:
                     texts = (*texts, *row["parts"], *(negative["text"] for negative in row["negatives"]))
-                    # All captions are about its one clip.
+                    # All captions describe the row's only clip.
                     events = [events] * len(row["captions"])
                 if row["split"] != "test" or writer.in_test:
                     training = is_of_training or row["split"] != "test"
@@ -193,7 +194,7 @@ def rewrite(
 
 
 def _is_described(place: int, judges: Sequence[Judge]) -> bool:
-    """Whether a caption of a training row is written from the sounds and their times."""
+    """Return whether a caption of a training row is written from the sounds and their times."""
     return place > 0 and place == len(judges) - 1
 
 
@@ -211,7 +212,7 @@ def _prompts(row: Row, judges: Sequence[Judge]) -> list[str]:
 
 
 def _rewritten_training(row: Row, judges: Sequence[Judge], answers: Sequence[str], report: WriterReport) -> Row:
-    """A training row with the accepted parts of the answers."""
+    """Return a training row with the accepted parts of the answers."""
     captions, written = [], set[str]()
     for place, (caption, judge) in enumerate(zip(row["captions"], judges, strict=True)):
         most_words = MOST_WORDS - 1 if _is_described(place, judges) else MOST_WORDS
@@ -226,7 +227,7 @@ def _rewritten_training(row: Row, judges: Sequence[Judge], answers: Sequence[str
         written.add(judgement.text)
         if judgement.reading is None:
             continue
-        # In the place of one by template of its kind, so that kinds stay balanced; else at the end.
+        # Replace a template text of the same kind, so that kinds stay balanced; otherwise append.
         new = {"text": judgement.text, "kind": negative_kind(judgement.reading, judges[0].caption)}
         replaced = next((one for one in of_template if one["kind"] == new["kind"]), None)
         if replaced is None:
@@ -241,7 +242,7 @@ def _rewritten_training(row: Row, judges: Sequence[Judge], answers: Sequence[str
 
 
 def _rewritten_item(row: Row, judges: Sequence[Judge], answers: Sequence[str], report: WriterReport) -> Row:
-    """An item with the accepted answers; its first two captions have the same words, or stay."""
+    """Return an item with the accepted answers; its first two captions have the same words, or are unchanged."""
     judgements = []
     for judge, answer in zip(judges, answers, strict=True):
         judgement = equivalent(answer, judge)
@@ -251,7 +252,7 @@ def _rewritten_item(row: Row, judges: Sequence[Judge], answers: Sequence[str], r
         judgements.append(judgement)
     one, other = (judgement.text for judgement in judgements[:2])
     if not (one and other and sorted(words_in(one)) == sorted(words_in(other))):
-        # Wording alone would distinguish the two captions.
+        # Otherwise the wording alone would distinguish the two captions.
         refused = Judgement(reason="twins")
         judgements[:2] = [refused if judgement.text else judgement for judgement in judgements[:2]]
     for judgement in judgements:
@@ -263,19 +264,19 @@ def _rewritten_item(row: Row, judges: Sequence[Judge], answers: Sequence[str], r
 
 
 NEGATIVES = 3
-"""Negatives that are requested (arXiv 2310.08753)."""
+"""Number of requested negatives (arXiv 2310.08753)."""
 
 
 class TextModel(Protocol):
-    """A model that answers prompts; `LanguageModel` is one."""
+    """A model for text prompts, e.g. `LanguageModel`."""
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """``model``, ``revision`` and whatever else decides its answers."""
+        """Return ``model``, ``revision`` and everything else that determines its answers."""
         ...
 
     def generate(self, prompts: Sequence[str]) -> Sequence[str]:
-        """The answer to each prompt."""
+        """Return the answer to each prompt."""
         ...
 
 
@@ -283,9 +284,9 @@ class LanguageModelWriter:
     """Prompts a model for texts about clips.
 
     Attributes:
-        model: to prompt.
-        in_test: whether it also rewrites the test split. Models under test should not read the texts of a model of
-            their kind, so this is off by default.
+        model: the model to prompt.
+        in_test: whether it also rewrites the test split. Off by default, since models should not be tested on texts
+            by a model of the same kind.
     """
 
     def __init__(self, model: TextModel, *, in_test: bool = False) -> None:
@@ -294,12 +295,12 @@ class LanguageModelWriter:
 
     @property
     def identity(self) -> dict[str, Any]:
-        """Everything that decides which texts are accepted for which rows, but for the rows, as JSON values."""
+        """Return everything but the rows that determines which texts are accepted, as JSON values."""
         return {**self.model.identity, "prompts": writer_digest(), "in_test": self.in_test}
 
 
 def equivalent(answer: str, judge: Judge, *, most_words: int = MOST_WORDS) -> Judgement:
-    """The caption of an answer."""
+    """Return the judgement of an answer's caption."""
     texts = texts_of_answer(answer, "caption")
     if texts is None:
         return Judgement(reason="no JSON")
@@ -307,7 +308,7 @@ def equivalent(answer: str, judge: Judge, *, most_words: int = MOST_WORDS) -> Ju
 
 
 def false_texts(answer: str, judge: Judge) -> list[Judgement]:
-    """The first `NEGATIVES` negatives of an answer; none of them comes twice."""
+    """Return the judgements of the first `NEGATIVES` negatives of an answer, without duplicates."""
     texts = texts_of_answer(answer, "negatives")
     if texts is None:
         return [Judgement(reason="no JSON")] * NEGATIVES
@@ -319,12 +320,12 @@ def false_texts(answer: str, judge: Judge) -> list[Judgement]:
 
 
 def paraphrase_prompt(judge: Judge) -> str:
-    """The prompt for a paraphrase of the caption."""
+    """Return the prompt for a paraphrase of the caption."""
     return _prompt("paraphrase", judge, caption=judge.text)
 
 
 def description_prompt(judge: Judge) -> str:
-    """The prompt for a caption of less than `MOST_WORDS` words, from the sounds and their times alone, by onset."""
+    """Return the prompt for a caption of fewer than `MOST_WORDS` words, from the sounds and their times, by onset."""
     lines = []
     for leaf in leaves(judge.caption.expression):
         fitting = [event for event in judge.events if event.is_of(leaf)]
@@ -335,7 +336,7 @@ def description_prompt(judge: Judge) -> str:
 
 def _prompt(name: str, judge: Judge, **values: str) -> str:
     mention = judge.caption.mention
-    # Words that join sounds, of sequences in one direction; none that is reserved from training.
+    # Phrases that join sounds, with sequences in one direction; no phrase that is reserved for test.
     sequence = cues_of("reverse" if mention == "reverse" else "forward")
     joining = dict.fromkeys((*sequence, *cues_of("with", "together", "throughout")))
     return Template(_content()[name]).substitute(
@@ -348,7 +349,7 @@ def _prompt(name: str, judge: Judge, **values: str) -> str:
 
 @cache
 def writer_digest() -> str:
-    """SHA-256 of the prompts and of the readable words, which decide the accepted texts."""
+    """Return the SHA-256 of the prompts and the readable words, which determine the accepted texts."""
     return sha256_of_json([_content(), reading_digest()])
 
 
@@ -358,21 +359,21 @@ def _content() -> Mapping[str, Any]:
 
 
 MOST_NEW_TOKENS = 200
-"""Most tokens of an answer: three captions of thirty words as JSON, with some to spare."""
+"""Most tokens of an answer: three captions of thirty words as JSON, with some margin."""
 
 _BATCH_SIZES = {"cpu": 4}
 _BATCH_SIZE = 32
 
 _READ = (".json", ".safetensors", ".txt", ".model", ".jinja")
-"""Files of a folder that decide a model's answers."""
+"""Files in a folder that determine a model's answers."""
 
 
 class LanguageModel:
     """A causal language model; see `TextModel`.
 
-    A model with a chat template is prompted by it, as by a user's single message; any other continues the prompt. The
-    most probable token is taken each time, whatever the model's own sampling settings. Code that comes with a model is
-    never run, and only weights in safetensors are read.
+    A model with a chat template gets the prompt as a user's only message; any other model continues the prompt. The
+    most probable token is chosen each time, whatever the model's own sampling settings. Code that comes with a model is
+    never executed, and only safetensors weights are read.
     """
 
     def __init__(
@@ -389,12 +390,12 @@ class LanguageModel:
         Args:
             name: a folder, or a Hub id.
             revision: branch, tag or commit of a Hub id.
-            device: as torch names it; by default CUDA where there is one, else the CPU.
-            batch_size: prompts at a time; default 32, on the CPU 4.
-            most_new_tokens: after which an answer is cut; by default `MOST_NEW_TOKENS`.
+            device: as torch names it; by default CUDA if available, else the CPU.
+            batch_size: prompts at a time; by default 32, or 4 on the CPU.
+            most_new_tokens: most tokens of an answer; by default `MOST_NEW_TOKENS`.
 
         Raises:
-            InputError: there is no such model, it is not a causal one, or it needs code of its own.
+            InputError: the model does not exist, is not causal, or needs its own code.
         """
         import torch
         from transformers import AutoModelForCausalLM, AutoTokenizer
@@ -406,15 +407,15 @@ class LanguageModel:
         where = {"revision": revision, "trust_remote_code": False}
         try:
             self._tokenizer: Any = AutoTokenizer.from_pretrained(str(name), **where)
-            # In half precision a processor is slower, or else rounds like no other.
+            # On a CPU, half precision is slower, or rounds differently.
             dtype = "auto" if torch.device(self._device).type == "cuda" else torch.float32
             model: Any = AutoModelForCausalLM.from_pretrained(str(name), dtype=dtype, use_safetensors=True, **where)
             self._model: Any = model.to(self._device).eval()
         except Exception as error:
             raise InputError(
-                f"cannot load the language model {str(name)!r}: {first_line(error).rstrip('.')}. Give a folder or a "
-                "Hub id of a model that transformers opens as a causal language model without code of its own, with a "
-                "tokenizer and weights in safetensors"
+                f"cannot load the language model {str(name)!r}: {first_line(error).rstrip('.')}. Give the folder or "
+                "Hub id of a causal language model that transformers can open without the model's own code, with a "
+                "tokenizer and safetensors weights"
             ) from error
         if folder:
             read = sorted(path for path in folder.iterdir() if path.is_file() and path.suffix in _READ)
@@ -429,7 +430,7 @@ class LanguageModel:
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """Name, revision (the commit; of a folder the digest of its files), precision, and the decoding.
+        """Return name, revision (the commit; for a folder the digest of its files), precision and decoding.
 
         With other batches, or on another device, rounding may favour another word.
         """
@@ -441,16 +442,17 @@ class LanguageModel:
         }
 
     def generate(self, prompts: Sequence[str]) -> list[str]:
-        """The answer to each prompt, without the prompt.
+        """Return the answer to each prompt, without the prompt.
 
         Raises:
-            InputError: a prompt and its answer are longer than the model reads.
+            InputError: a prompt and its answer are longer than the model's context.
         """
         import torch
         from transformers import GenerationConfig
 
         padding = self._end[0] if self._end else 0
-        # Unset fields of a generation configuration are taken from the model's, which may sample or penalise words.
+        # Fields that are not set here are taken from the model's generation configuration, which may sample or
+        # penalise.
         greedy = self._model.generation_config = GenerationConfig(  # type: ignore[no-untyped-call]
             do_sample=False,
             num_beams=1,
@@ -462,7 +464,7 @@ class LanguageModel:
         for start in range(0, len(prompts), self._batch_size):
             batch = [self._tokens(prompt) for prompt in prompts[start : start + self._batch_size]]
             longest = max(map(len, batch))
-            # Left padding: all prompts end, and all answers begin, in one place.
+            # Left padding: all prompts end, and all answers begin, at the same position.
             rows = [[padding] * (longest - len(tokens)) + tokens for tokens in batch]
             mask = [[0] * (longest - len(tokens)) + [1] * len(tokens) for tokens in batch]
             with torch.inference_mode():
@@ -478,7 +480,7 @@ class LanguageModel:
         text = prompt
         chats = getattr(self._tokenizer, "chat_template", None) is not None
         if chats:
-            # Thinking is switched off in models that have it; others ignore this.
+            # Thinking is switched off in models that have it; other models ignore this.
             text = self._tokenizer.apply_chat_template(
                 [{"role": "user", "content": prompt}],
                 add_generation_prompt=True,
@@ -489,8 +491,8 @@ class LanguageModel:
         limit = getattr(self._model.config.get_text_config(), "max_position_embeddings", None)
         if isinstance(limit, int) and len(tokens) + self._most_new_tokens > limit:
             raise InputError(
-                f"{self._name} reads {limit:,} tokens; a prompt has {len(tokens):,} and its answer up to "
-                f"{self._most_new_tokens:,}: choose a model with a longer context"
+                f"{self._name} reads at most {limit:,} tokens, but a prompt has {len(tokens):,} and its answer up to "
+                f"{self._most_new_tokens:,}; choose a model with a longer context"
             )
         return tokens
 
@@ -500,22 +502,22 @@ _WRITTEN = ("captions", "negatives", "writer", "template")
 
 
 class WrittenConfiguration(RenderedConfiguration):
-    """A configuration with the rows of a writer; their sound is the same.
+    """A configuration with rows by a writer; their sound is the same.
 
     Attributes:
-        report: on the texts.
+        report: report on the texts.
     """
 
     def __init__(
         self, rendered: RenderedConfiguration, rows: Sequence[Row], report: WriterReport, writer: Mapping[str, Any]
     ) -> None:
-        """The rows are given; no model is prompted.
+        """Use the given rows; no model is prompted.
 
         Args:
-            rendered: the configuration with its texts by template.
-            rows: of it, rewritten.
-            report: on the texts.
-            writer: its identity.
+            rendered: the configuration with its template texts.
+            rows: its rows, rewritten.
+            report: report on the texts.
+            writer: identity of the writer.
         """
         super().__init__(rendered.source, rendered.recipe, rendered.settings)
         self.report = report
@@ -526,32 +528,33 @@ class WrittenConfiguration(RenderedConfiguration):
 
     @property
     def rows(self) -> Sequence[Row]:
-        """All rows without their audio."""
+        """Return all rows without their audio."""
         return self._written_rows
 
     @property
     def values(self) -> dict[str, Any]:
-        """The settings, the writer, and the digest of all texts: a model may write other ones on another machine."""
+        """Return the settings, the writer, and the digest of all texts: on another machine, a model may write "
+        "others."""
         return {**super().values, "writer": self._writer}
 
     @property
     def features(self) -> Features:
-        """The columns, ``writer`` among them."""
+        """Return the columns, including ``writer``."""
         from datasets import Features, Value
 
         return Features({**super().features, "writer": Value("string")})
 
     @property
     def description(self) -> str:
-        """Markdown of the card, with the counts of texts."""
+        """Return Markdown for the card, with the counts of texts."""
         sentences = "\n".join(f"- {sentence}" for sentence in self.report.sentences())
         return f"""\
 {super().description.rstrip()}
 
 ### Texts by a language model
 
-Rows with `language-model` as `writer` have captions or negatives of {self._writer["model"]} (revision
-`{self._writer["revision"]}`), each tested by the program that tests the others. They need not have the words of the
+Rows with `language-model` as `writer` have captions or negatives by {self._writer["model"]} (revision
+`{self._writer["revision"]}`), tested by the same program as the others. They need not contain the words of the
 caption.
 
 {sentences}
@@ -559,34 +562,34 @@ caption.
 
 
 class WrittenData(RenderedData):
-    """Data some of whose configurations have the rows of a writer; see `written_data`."""
+    """Data in which some configurations have rows by a writer; see `written_data`."""
 
     def __init__(self, data: RenderedData, written: Mapping[str, WrittenConfiguration]) -> None:
-        """Configurations without rewritten rows are those of the data."""
+        """Use the data's own configurations unless their rows were rewritten."""
         super().__init__(data.source, {name: written.get(name, data.configuration(name)) for name in data.recipes})
         self._written = written
 
     @property
     def reports(self) -> dict[str, WriterReport]:
-        """The report on the texts, by the name of the recipe."""
+        """Return the report on the texts, by the name of the recipe."""
         return {name: configuration.report for name, configuration in self._written.items()}
 
 
 def written_data(
     data: RenderedData, writer: LanguageModelWriter, *, keep_answers: bool = True, progress: bool = False
 ) -> WrittenData:
-    """Data with the accepted texts of a language model.
+    """Return data with the accepted texts of a language model.
 
     Args:
-        data: with readable captions; recipes without them stay unchanged.
+        data: data with readable captions; other recipes are unchanged.
         writer: prompts the model.
-        keep_answers: keep the model's answers in the user's cache, so that an interrupted run continues, and a repeated
-            run prompts nothing.
+        keep_answers: store the model's answers in the user's cache, so that an interrupted run continues, and a
+            repeated run sends no prompts.
         progress: show a progress bar.
 
     Raises:
         DatasetError: an answer in the cache was changed.
-        InputError: no recipe has rows that this writer may write.
+        InputError: no recipe has rows that this writer may rewrite.
     """
     if keep_answers:
         writer = LanguageModelWriter(KeptAnswers(writer.model), in_test=writer.in_test)
@@ -601,37 +604,38 @@ def written_data(
             written[name] = WrittenConfiguration(configuration, rows, report, writer.identity)
     if not written:
         raise InputError(
-            f"none of {', '.join(data.recipes)} has captions that a language model may write: they are those of rows "
-            "to train with, and of rows of the split test only where it is asked for"
+            f"none of {', '.join(data.recipes)} has captions that a language model may rewrite: captions of "
+            "training rows, "
+            "and of test rows only if requested"
         )
     return WrittenData(data, written)
 
 
 class KeptAnswers:
-    """A model that is prompted only once for each text: its answers are kept in the user's cache. See `TextModel`.
+    """A model that is prompted only once for each text; its answers are stored in the user's cache. See `TextModel`.
 
-    Each line has a digest of its own. A torn line is skipped, and its prompt repeated; a changed one is refused, since
-    other texts would be other data.
+    Each line has its own digest. An incomplete line is skipped, and its prompt repeated; a changed line is refused,
+    since other texts would be other data.
     """
 
     def __init__(self, model: TextModel) -> None:
-        """Nothing is read yet."""
+        """Read nothing yet."""
         self._model = model
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """Of the model."""
+        """Return the model's identity."""
         return self._model.identity
 
     @cached_property
     def path(self) -> Path:
-        """The file of the answers, one a line."""
+        """Return the file of the answers, one per line."""
         name = safe_file_name(f"{self.identity['model']}-{self._digest[:12]}")
         return cache_folder() / "written" / f"{name}.jsonl"
 
     @cached_property
     def _digest(self) -> str:
-        """Of the model's identity: the answers of another model are in another file."""
+        """Return the SHA-256 of the model's identity: answers of other models are in other files."""
         return sha256_of_json(dict(self.identity))
 
     @cached_property
@@ -649,27 +653,26 @@ class KeptAnswers:
                 torn.append(f"{error} (line {number})")
             except DamagedError as error:
                 raise DatasetError(
-                    f"line {number} of {self.path} was changed after it was written: {error}. Remove the line, and "
-                    "the model is asked again"
+                    f"line {number} of {self.path} was changed after it was written: {error}. Remove the line; "
+                    "the model is then prompted again"
                 ) from error
         if torn:
-            # A file from before answers had digests has thousands.
+            # A file written before answers had digests can have thousands.
             warnings.warn(
-                f"{len(torn):,} of the lines of {self.path} are left out, and what they answer is asked again: "
-                f"{torn[0]}",
+                f"{len(torn):,} lines of {self.path} are skipped, and their prompts repeated: {torn[0]}",
                 stacklevel=2,
             )
         return answers
 
     def generate(self, prompts: Sequence[str]) -> list[str]:
-        """The answer to each prompt; the model answers only new prompts."""
+        """Return the answer to each prompt; only new prompts are sent to the model."""
         keys = [sha256_of(prompt.encode()) for prompt in prompts]
         asked = {key: prompt for key, prompt in zip(keys, prompts, strict=True) if key not in self._answers}
         if asked:
             answers = dict(zip(asked, self._model.generate(list(asked.values())), strict=True))
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("ab") as stream:
-                # A new line begins after one that was cut short.
+                # Begin a new line if the last one was cut short.
                 stream.write(b"\n" + b"".join(sealed_line([*both], self._digest) for both in answers.items()))
             self._answers.update(answers)
         return [self._answers[key] for key in keys]

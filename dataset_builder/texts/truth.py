@@ -1,10 +1,10 @@
-"""When an expression is true of a clip, from the clip's list of events alone (after arXiv 2310.08753, section 3.4).
+"""Decide when an expression is true of a clip, from the clip's events alone (after arXiv 2310.08753, section 3.4).
 
-Events may be those of scenes, of mixed recordings, or annotators' strong labels. `is_true` is strict and `is_false` is
-strict as well: between them lie cases that listeners would dispute, such as "a dog, then a man" of dog, man, dog. A
-caption has to be true, a hard negative false; an expression that is neither is not used.
+Events may come from scenes, from mixed recordings, or from annotators' strong labels. Both `is_true` and `is_false` are
+strict: between them are cases that listeners would dispute, e.g. "a dog, then a man" for dog, man, dog. A caption has
+to be true and a hard negative false; an expression that is neither is not used.
 
-Below the test stand rules that propose further true expressions and nearly true ones: the test decides.
+The functions after the test propose further true expressions and nearly true ones; the test decides.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ LEAST_SECONDS = 1.0
 """Seconds; shorter sounds are not mentioned."""
 
 LEAST_SHARE = 0.2
-"""Least share of its length for which a sound has to be present to be recognised."""
+"""Least share of its length for which a sound must be present to be recognised."""
 
 TOLERANCE = 0.1
-"""Seconds of overlap that a sequence may have, and difference of two times that nobody hears."""
+"""Seconds of overlap that a sequence may have; also a difference of two times that is inaudible."""
 
 LEAST_OVERLAP = 0.5
 """Least overlap of two simultaneous sounds, as a share of the shorter one."""
 
 _ROUNDING = 1e-6
-"""Seconds: equal times in samples may differ in floats."""
+"""Seconds: times that are equal in samples may differ as floats."""
 
 Interval = tuple[float, float]
 
@@ -49,9 +49,9 @@ class HeardEvent:
         label: as in `Leaf`.
         start: seconds from the beginning of the clip.
         stop: seconds, greater than start, and finite.
-        attributes: all its true words.
-        dimensions: the attribute of each, where they are stated; see `dimensions`.
-        length: seconds of the uncut sound; None where nothing was cut off, or it is unknown.
+        attributes: all words that are true of it.
+        dimensions: the attribute of each word, if given; see `dimensions`.
+        length: length of the uncut sound in seconds; None if nothing was cut off, or it is unknown.
     """
 
     label: str
@@ -64,11 +64,11 @@ class HeardEvent:
     def __post_init__(self) -> None:
         if not 0 <= self.start < self.stop < math.inf:
             text = f"{self.label!r} is heard from {self.start} to {self.stop} s"
-            raise InputError(f"{text}; start is not negative and less than stop, and both are finite")
+            raise InputError(f"{text}; start must not be negative, stop must be greater, and both finite")
 
     @classmethod
     def of(cls, event: HeardEvent | Mapping[str, Any]) -> HeardEvent:
-        """An event of a row: ``label``, ``start``, ``stop``, and, where there are any, ``attributes`` and so on.
+        """Return an event of a row: ``label``, ``start``, ``stop``, and, if given, ``attributes`` and others.
 
         Raises:
             InputError: one of the first three is missing or empty, or the times are invalid; see `HeardEvent`.
@@ -77,17 +77,18 @@ class HeardEvent:
             return event
         missing = [key for key in ("label", "start", "stop") if event.get(key) is None]
         if missing:
-            raise InputError(f"an event has no {' and no '.join(missing)}; it has {', '.join(event) or 'nothing'}")
+            raise InputError(f"an event lacks {' and '.join(missing)}; it has {', '.join(event) or 'nothing'}")
         attributes = tuple(event.get("attributes") or ())
         dimensions = tuple(event.get("dimensions") or ())
         return cls(event["label"], event["start"], event["stop"], attributes, event.get("length"), dimensions)
 
     def is_of(self, leaf: Leaf) -> bool:
-        """Whether the leaf's label and all of its words are true of this event."""
+        """Return whether the leaf's label and all of its words are true of this event."""
         return self.label == leaf.label and set(leaf.attributes) <= set(self.attributes)
 
     def may_be(self, leaf: Leaf, dimension: Callable[[str], str] = dimension_of) -> bool:
-        """Whether no known property of this event contradicts the leaf; another word of the same attribute does."""
+        """Return whether no known property of this event contradicts the leaf; another word of the same attribute "
+        "does."""
         if self.label != leaf.label:
             return False
         spoken_of = set(map(dimension, self.attributes))
@@ -95,25 +96,25 @@ class HeardEvent:
 
 
 def dimensions(events: Iterable[HeardEvent]) -> Callable[[str], str]:
-    """A function from a word to its attribute: as events state it, else as for the words for tones."""
+    """Return a function from a word to its attribute, as the events give it, else as for words of tones."""
     stated = {word: name for event in events for word, name in zip(event.attributes, event.dimensions, strict=False)}
     return lambda word: stated.get(word) or dimension_of(word)
 
 
 def is_true(expression: Expression, events: Iterable[HeardEvent | Mapping[str, Any]]) -> bool:
-    """Whether an expression is undisputedly true of a clip.
+    """Return whether an expression is undisputedly true of a clip.
 
-    - Every leaf is present: its events last `LEAST_SECONDS` together and `LEAST_SHARE` of their length, where that is
+    - Every leaf is present: its events last at least `LEAST_SECONDS` in total and `LEAST_SHARE` of their length, if
       known.
-    - Of each `Then`, a part has ended for good before the next begins, but for `TOLERANCE`.
-    - Of each `Together`, any two parts overlap in `LEAST_OVERLAP` of the shorter, and where one is a `Then` and the
-      other is not, in that share of each part of the `Then`: a sound throughout a sequence coincides with all of it.
+    - In each `Then`, a part has ended for good before the next begins, except for `TOLERANCE`.
+    - In each `Together`, any two parts overlap in `LEAST_OVERLAP` of the shorter one. If one is a `Then` and the other
+      is not, in that share of each part of the `Then`: a sound throughout a sequence coincides with all of it.
 
-    All events that fit a leaf's label and words are one sound, however often it begins.
+    All events with a leaf's label and words count as one sound, however often it begins.
 
     Args:
-        expression: any; it may leave out sounds of the clip.
-        events: of the clip, as `HeardEvent` or as a row has them.
+        expression: any; it may omit sounds of the clip.
+        events: events of the clip, as `HeardEvent` or as in a row.
     """
     heard = [HeardEvent.of(event) for event in events]
     for leaf in leaves(expression):
@@ -146,7 +147,7 @@ def _overlay(first: Expression, second: Expression, events: Sequence[HeardEvent]
 
 
 def _times(expression: Expression, events: Sequence[HeardEvent]) -> list[Interval]:
-    """The times of any of the leaves: intervals that do not meet, in order."""
+    """Return the times of any of the leaves: intervals that do not touch, in order."""
     every = leaves(expression)
     return _union((event.start, event.stop) for event in events if any(event.is_of(leaf) for leaf in every))
 
@@ -166,23 +167,23 @@ def _measure(intervals: Iterable[Interval]) -> float:
 
 
 def _shared(one: Sequence[Interval], other: Sequence[Interval]) -> float:
-    """Seconds that lie in both."""
+    """Return the seconds that lie in both."""
     return sum(max(0.0, min(a[1], b[1]) - max(a[0], b[0])) for a in one for b in other)
 
 
 def is_false(expression: Expression, events: Iterable[HeardEvent | Mapping[str, Any]]) -> bool:
-    """Whether an expression is undisputedly false of a clip: in no reading do the events fit it.
+    """Return whether an expression is undisputedly false of a clip: the events fit it in no reading.
 
-    It is read as generously as possible: a leaf may be any one event that does not contradict it, or all of them; of a
-    `Then`, a part may go on into the next, if it begins and ends earlier; for a `Together` any overlap of more than
-    `TOLERANCE` will do.
+    It is read as generously as possible: a leaf may be any one event that does not contradict it, or all of them; a
+    part of a `Then` may continue into the next part if it begins and ends earlier; for a `Together`, any overlap of
+    more than `TOLERANCE` suffices.
     """
     heard = [HeardEvent.of(event) for event in events]
     return not _spans(expression, heard, dimensions(heard))
 
 
 def _spans(expression: Expression, events: Sequence[HeardEvent], dimension: Callable[[str], str]) -> set[Interval]:
-    """First start and last end of every possible reading of an expression."""
+    """Return the first start and last end of every possible reading of an expression."""
     if isinstance(expression, Leaf):
         fitting = [(event.start, event.stop) for event in events if event.may_be(expression, dimension)]
         whole = [(min(start for start, _ in fitting), max(stop for _, stop in fitting))] if fitting else []
@@ -208,7 +209,7 @@ def _spans(expression: Expression, events: Sequence[HeardEvent], dimension: Call
 NegativeKind = Literal["order", "relation", "attribute", "absent"]
 
 SAME_WORDS: tuple[NegativeKind, ...] = ("order", "attribute")
-"""Kinds whose text has the same words as the caption: they differ from it only in the joints of the parts."""
+"""Kinds whose text has the same words as the caption, and differs from it only in how the parts are joined."""
 
 MOST_POSITIVES = 7
 """Most equivalent captions of a clip (arXiv 2310.08753)."""
@@ -223,8 +224,8 @@ class Negative:
     Attributes:
         text: the caption after one change.
         kind: the change. ``order``: two parts of a sequence exchanged; ``relation``: a sequence instead of simultaneous
-            sounds, or the other way round; ``attribute``: a word or a noun exchanged between two leaves; ``absent``: a
-            sound replaced by an absent one.
+            sounds, or vice versa; ``attribute``: a word or a noun exchanged between two leaves; ``absent``: a sound
+            replaced by an absent one.
         expression: meaning of the text.
     """
 
@@ -236,12 +237,12 @@ class Negative:
 def false_variants(
     expression: Expression, absent: Iterable[str] = (), dimension: Callable[[str], str] = dimension_of
 ) -> Iterator[tuple[Expression, NegativeKind]]:
-    """The variants of an expression after one change, whether false of a clip or not.
+    """Yield the variants of an expression after one change, whether false of a clip or not.
 
     Args:
         expression: any.
         absent: labels of absent sounds, for the kind ``absent``.
-        dimension: the attribute of a word.
+        dimension: returns the attribute of a word.
     """
     for variant in _reordered(expression):
         yield variant, "order"
@@ -258,7 +259,7 @@ def false_variants(
 
 
 def _within(expression: Then | Together, vary: Any) -> Iterator[Expression]:
-    """The variants of one operand at a time, in place."""
+    """Yield the variants of one operand at a time, in place."""
     for place, operand in enumerate(expression.operands):
         for variant in vary(operand):
             yield joined(type(expression), [*expression.operands[:place], variant, *expression.operands[place + 1 :]])
@@ -283,7 +284,7 @@ def _related_otherwise(expression: Expression) -> Iterator[Expression]:
 
 
 def _exchanged(one: Leaf, other: Leaf, dimension: Callable[[str], str]) -> Iterator[tuple[Leaf, Leaf]]:
-    """Two leaves with their nouns exchanged, or their words of a common attribute."""
+    """Yield two leaves with their nouns exchanged, or their words for a common attribute."""
     if one.label != other.label:
         yield replace(one, label=other.label), replace(other, label=one.label)
     for place, word in enumerate(one.attributes):
@@ -306,16 +307,16 @@ def negatives(
     absent: Iterable[str] = (),
     held_out: bool | None = None,
 ) -> list[Negative]:
-    """False texts near a caption: the kinds take turns, so that even a few texts are of many kinds.
+    """Return false texts close to a caption; kinds alternate, so that even a few texts have many kinds.
 
-    Those of `SAME_WORDS` have the wording and the words of the caption; the others may have another wording where the
-    caption's does not suit.
+    Texts of the kinds in `SAME_WORDS` have the wording and the words of the caption; others may have another wording if
+    the caption's does not suit.
 
     Args:
-        expression: the meaning of the caption; ``wording`` is its wording.
-        wording: see `captions.wordings`.
-        events: of the clip; each text is false of them by `truth.is_false`.
-        rng: of the draw.
+        expression: meaning of the caption.
+        wording: wording of the caption, see `captions.wordings`.
+        events: events of the clip; each text is false of them according to `truth.is_false`.
+        rng: random generator.
         most: largest number of texts.
         absent: labels of absent sounds.
         held_out: as in `captions.wordings`.
@@ -331,7 +332,7 @@ def negatives(
         other = caption(variant, of_variant)
         if kind not in SAME_WORDS or bag_of_words(other) == bag_of_words(text):
             proposed[kind][other] = Negative(other, kind, variant)
-    # Each kind in a drawn order, the kinds in turn, without repeated texts.
+    # Each kind in random order, the kinds in turn, without repeated texts.
     lists = [list(of_kind.values()) for of_kind in proposed.values()]
     drawn = [[of_kind[place] for place in rng.permutation(len(of_kind))] for of_kind in lists]
     turns = [negative for turn in zip_longest(*drawn) for negative in turn if negative is not None]
@@ -339,12 +340,12 @@ def negatives(
 
 
 def draw_wording(expression: Expression, rng: np.random.Generator, *, held_out: bool | None = None) -> CaptionWording:
-    """One of `captions.wordings`; of those with a sequence, forward and reverse mentions equally often."""
+    """Draw one of `captions.wordings`; forward and reverse mentions of sequences are equally likely."""
     return _in_drawn_order(expression, rng, held_out)[0]
 
 
 def _in_drawn_order(expression: Expression, rng: np.random.Generator, held_out: bool | None) -> list[CaptionWording]:
-    """All wordings; forward and reverse mentions alternate."""
+    """Return all wordings in random order; forward and reverse mentions alternate."""
     suiting = wordings(expression, held_out=held_out)
     drawn = [suiting[place] for place in rng.permutation(len(suiting))]
     forward, reverse = (
@@ -361,10 +362,11 @@ def wholes(
     most: int,
     held_out: bool | None = None,
 ) -> list[tuple[Expression, CaptionWording, str]]:
-    """Equivalent captions of an expression in different wordings, half of those of a sequence in reverse.
+    """Return equivalent captions of an expression in different wordings; half of the wordings of a sequence are
+    reverse.
 
     Returns:
-        of each its expression, with simultaneous sounds in a drawn order; its wording; its text.
+        For each its expression, with simultaneous sounds in random order, its wording, and its text.
     """
     texts = []
     for wording in _in_drawn_order(expression, rng, held_out)[:most]:
@@ -390,7 +392,7 @@ def true_parts(
     most: int = MOST_POSITIVES,
     held_out: bool | None = None,
 ) -> list[tuple[Expression, str]]:
-    """Captions of parts of an expression, each true of the clip's events, in a drawn wording."""
+    """Return captions of parts of an expression, each true of the clip's events, in a random wording."""
     true = [part for part in parts(expression) if is_true(part, events)]
     drawn = []
     for place in sorted(rng.permutation(len(true))[:most]):

@@ -1,6 +1,6 @@
-"""Twins: groups of clips that differ in the places of their labels, their questions, and the time lines of each kind.
+"""Twins: groups of clips that differ only in which label is where, their questions, and time lines for each kind.
 
-The clips of a group have the same sounds at the same places, and a question with the same options about each, whose
+The clips of a group have the same sounds at the same positions, and a question with the same options about each, whose
 answer differs from clip to clip. The measured events of the clips confirm it.
 """
 
@@ -44,24 +44,24 @@ from .questions import (
 )
 
 SECONDS = 10
-"""Length of a clip."""
+"""Length of a clip in seconds."""
 
 FEWEST_LABELS = 5
-"""Labels: the anchor of a classification, and four that take turns."""
+"""Least number of labels: the anchor of a classification, and four that rotate."""
 
 EARLY_END = 20
-"""Steps by which a sound may end before its span: the longest silence that splits no event."""
+"""Steps by which a sound may end before its span: the longest silence that does not split an event."""
 
 SPLITS = ("train", "test")
 
 LEVELS = (0.0, 3.0, 6.0)
-"""dB between the loudest and the softest track; groups take turns."""
+"""Differences between the loudest and the softest track in dB; groups alternate."""
 
 TOGETHER, APART = "together", "apart"
 ARRANGEMENTS = (TOGETHER, APART)
 
 _GROUPS, _LABELS, _TEMPLATES = 70, 71, 72
-"""The random streams."""
+"""Random streams."""
 
 Spans = tuple[Interval, ...]
 
@@ -74,10 +74,10 @@ class Track:
     """A sound in a clip.
 
     Attributes:
-        label: of the sound.
-        variant: number of the sound within its label, from 0; tracks of one clip with the same variant share the sound.
-        level: dB, 0 of the loudest track and negative of a softer one.
-        spans: first step and the step after the last, of each; they do not touch.
+        label: label of the sound.
+        variant: index of the sound within its label, from 0; tracks of one clip with the same variant share the sound.
+        level: dB; 0 for the loudest track and negative for a softer one.
+        spans: first step and the step after the last, of each span; spans do not touch.
     """
 
     label: str
@@ -104,12 +104,12 @@ class TwinQuestion:
     """A question about all clips of a group.
 
     Attributes:
-        anchor: label in question; or empty.
+        anchor: label in question, or empty.
         answers: one of the options for each clip.
         polarity: for Yes and No, the state that Yes affirms; else empty.
-        other: label that the anchor is compared with; or empty.
-        options: in their order; each is the answer in one clip. Empty until the question has a wording.
-        template: the wording; likewise.
+        other: label with which the anchor is compared, or empty.
+        options: in order; each is the answer in one clip. Empty until the question has a wording.
+        template: the wording; empty until it is chosen.
     """
 
     anchor: str
@@ -122,18 +122,18 @@ class TwinQuestion:
 
 @dataclass(frozen=True)
 class TwinGroup:
-    """Clips that differ in the places of their labels.
+    """Clips that differ in which label is where.
 
     Attributes:
         name: unique among all groups of a data set.
         split: train or test.
-        number: of its set, from 0.
-        task: of `questions`.
-        variant: of the task.
+        number: index of its set, from 0.
+        task: a task of `questions`.
+        variant: variant of the task.
         clips: two to four.
-        questions: one; for Yes or No two, one about either of the exchanged labels.
-        place: of its kind, see `Kind`.
-        arrangement: one of `ARRANGEMENTS`, where the group has a pair in the other; else empty.
+        questions: one; two for Yes or No, one about each of the exchanged labels.
+        place: number of its kind, see `Kind`.
+        arrangement: one of `ARRANGEMENTS` if the group has a counterpart in the other; else empty.
     """
 
     name: str
@@ -148,17 +148,17 @@ class TwinGroup:
 
     @property
     def kind(self) -> str:
-        """Task and variant, as one name."""
+        """Return task and variant as one name."""
         return f"{self.task}/{self.variant}"
 
     @property
     def pair(self) -> str:
-        """The common part of its name and that of its pair."""
+        """Return the part of its name that its counterpart shares."""
         return self.name.removesuffix(f"-{self.arrangement}")
 
     @property
     def level_difference(self) -> float:
-        """dB between the loudest and the softest track."""
+        """Return the difference between the loudest and the softest track in dB."""
         levels = [track.level for track in self.clips[0].tracks]
         return max(levels) - min(levels)
 
@@ -168,10 +168,10 @@ class TimeLines:
     """A drawn group, before it has wordings, levels and a name.
 
     Attributes:
-        clips: the tracks of each.
+        clips: the tracks of each clip.
         asked: the questions.
-        is_level: whether all tracks have one level.
-        apart: spans of the tracks of all clips in the arrangement apart; None where there is none.
+        is_level: whether all tracks have the same level.
+        apart: spans of the tracks of all clips in the arrangement apart; None if there is none.
     """
 
     clips: Sequence[Tracks]
@@ -182,12 +182,12 @@ class TimeLines:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of groups.
+    """A kind of group.
 
     Attributes:
-        task: of `questions`, with the variant where it is not the first.
+        task: task of `questions`, with the variant unless it is the first.
         place: its number in random streams, unique among all kinds.
-        draw: the function that draws a group of it.
+        draw: the function that draws a group of this kind.
     """
 
     task: str
@@ -197,13 +197,13 @@ class Kind:
 
 @dataclass(frozen=True)
 class Turn:
-    """The place of a group among all, and its share of the balanced choices.
+    """The number of a group among all, and its share of the balanced choices.
 
     Attributes:
-        number: of the set that it is in.
-        labels: of the group, in its order.
-        block: steps; where statistics must not reveal the answer, sounds last a whole number of blocks.
-        rng: of this group.
+        number: number of the set that it belongs to.
+        labels: labels of the group, in order.
+        block: steps; if statistics must not reveal the answer, sounds last a whole number of blocks.
+        rng: random generator of this group.
     """
 
     number: int
@@ -215,39 +215,39 @@ class Turn:
 def draw_groups(
     kinds: Sequence[Kind], labels: Sequence[str], split: str, sets: int, seed: int, *, block: float
 ) -> Iterator[tuple[TwinGroup, ...]]:
-    """The groups of a split, set by set, one of each kind in a set; more sets change none of the earlier ones.
+    """Yield the groups of a split, set by set, one of each kind per set; if more sets are requested, earlier ones stay.
 
     Labels, wordings and levels are used equally often; times are drawn.
 
     Args:
-        kinds: of a set.
+        kinds: kinds of a set.
         labels: five or more.
         split: train or test.
-        sets: how many.
-        seed: of all choices.
+        sets: number of sets.
+        seed: seed of all choices.
         block: see `Turn`.
 
     Yields:
-        A group; or two with the same sounds, together and apart.
+        A group, or two groups with the same sounds, together and apart.
 
     Raises:
-        InputError: too few labels, or two that read alike.
+        InputError: there are too few labels, or two that read alike.
     """
     if len({in_sentence(label) for label in labels}) != len(labels) or len(labels) < FEWEST_LABELS:
         raise InputError(
-            f"labels are {shown(list(labels))}; questions need {FEWEST_LABELS} or more, all of which read differently"
+            f"labels are {shown(list(labels))}; questions need {FEWEST_LABELS} or more that read differently"
         )
     for number, kind in product(range(sets), kinds):
         at, of = (SPLITS.index(split), kind.place), kind_named(kind.task, _ALL_KINDS)
         rng = random_generator(seed, _GROUPS, *at, number)
-        # In as many groups as there are labels, each stands at each place once.
+        # Over as many groups as there are labels, each label is in each position once.
         turn, first = divmod(number, len(labels))
         order = np.roll(random_generator(seed, _LABELS, *at, turn).permutation(len(labels)), -first)
         lines = kind.draw(Turn(number, [labels[k] for k in order], block, rng))
         variants = sorted({variant for _, variant, _ in lines.clips[0]})
         levels = dict.fromkeys(variants, 0.0)
         if not lines.is_level:
-            # Some variants, but not all, are softer, by the level difference of the group.
+            # Some variants, but not all, are softer by the level difference of the group.
             distinct = rng.permutation(variants).tolist()
             softer = distinct[: int(rng.integers(1, len(distinct)))]
             levels |= dict.fromkeys(softer, -LEVELS[number % len(LEVELS)])
@@ -255,7 +255,7 @@ def draw_groups(
         for asked in lines.asked:
             distinct = sorted(set(asked.answers))
             options = tuple(distinct[k] for k in rng.permutation(len(distinct)))
-            # In as many groups as a polarity has wordings, each comes once.
+            # Over as many groups as a polarity has wordings, each wording is used once.
             every = question_templates(of.task, of.variant)
             side = list(dict.fromkeys(template.polarity for template in every)).index(asked.polarity)
             wordings = [template.name for template in every if template.polarity == asked.polarity]
@@ -282,14 +282,14 @@ _SETTINGS = QuestionSettings(counts=(1, 2, 3, 4), duration_options=3)
 
 
 _ALL_KINDS = {**KINDS, **ATOM_KINDS}
-"""All kinds that twins can be about: those of questions, and their atoms."""
+"""All kinds that groups can have: the kinds of questions, and their atoms."""
 
 
 def questions_of(group: TwinGroup, annotations: Sequence[Annotation]) -> tuple[Question, ...]:
-    """The questions of a group, clip by clip.
+    """Return the questions of a group, clip by clip.
 
     Args:
-        group: of twins.
+        group: the group of twin clips.
         annotations: the measured events of each of its clips.
 
     Raises:
@@ -309,7 +309,7 @@ def questions_of(group: TwinGroup, annotations: Sequence[Annotation]) -> tuple[Q
                     borne_out.add(agrees if template.polarity else option)
             if borne_out != {answer}:
                 raise QuestionError(
-                    f"{clip.name}: what is heard does not bear out the answer {answer!r}; it says "
+                    f"{clip.name}: the measured events do not confirm the answer {answer!r}; they give "
                     f"{shown(sorted(borne_out)) or 'nothing'}"
                 )
             questions.append(
@@ -334,9 +334,9 @@ def questions_of(group: TwinGroup, annotations: Sequence[Annotation]) -> tuple[Q
 
 
 def gap_of(question: Question, annotation: Annotation) -> float | None:
-    """The shortest silence, in seconds, between the anchor and the sounds before and after it.
+    """Return the shortest silence, in seconds, between the anchor and the sounds before and after it.
 
-    For detection, that between any two labels. None for other questions without an anchor, and where nothing is apart.
+    For detection, between any two labels. None for other questions without an anchor, and if no sounds are apart.
     """
     if not question.anchor and question.task != "detection":
         return None
@@ -352,10 +352,10 @@ def gap_of(question: Question, annotation: Annotation) -> float | None:
 
 
 FIRST, LAST = 20, 980
-"""Steps between which all sounds lie."""
+"""First and last step of all sounds."""
 
 SHARED = 100
-"""Least steps of an overlap, where the group has no value of its own; one sound may end `EARLY_END` sooner."""
+"""Least steps of an overlap unless the group has its own value; one sound may end `EARLY_END` sooner."""
 
 BLOCK = 40.0
 """Most steps of a block: `_BLOCKS` of them fit into a clip."""
@@ -370,21 +370,22 @@ _SHAPES = (
     ((7, 2, 2), ((4, 4, 3),)),
     ((8, 2, 2), ((4, 4, 4), (5, 4, 3))),
 )
-"""Blocks of the events of the label with the longest event, and of either other label. In each shape both have the same
+"""Blocks of the events of the label with the longest event, and of both other labels. In each shape both have the same
 total and number of events, none shorter than two blocks, and the longest is three blocks longer than any other
 event."""
 
 _SLOTS, _SLOT = 6, 3
-"""For a clip of `counting/together`: number of times with sound, and the blocks of each; a block lies between."""
+"""For a clip of `counting/together`: number of times with sound, and the blocks of each; one block lies between "
+"them."""
 
 
 def _longest(turn: Turn) -> TimeLines:
-    """Three tracks with events of the same total and number; the first has the longest, and labels take turns."""
+    """Draw three tracks with the same total and number of events; the first has the longest one, and labels rotate."""
     rng, block = turn.rng, turn.block
     winner, shorter = _SHAPES[int(rng.integers(len(_SHAPES)))]
     shapes = [winner, *(shorter[int(rng.integers(len(shorter)))] for _ in range(2))]
     runs = [_placed(shape, rng) for shape in shapes]
-    # About one draw in ten: equally often beside either of the others.
+    # About one draw in ten: the longest event overlaps either of the others equally often.
     while len({len(set(_blocks(one)) & set(_blocks(other))) for one, other in combinations(runs, 2)}) > 1:
         runs = [_placed(shape, rng) for shape in shapes]
     shift = _shift(rng, block)
@@ -393,7 +394,8 @@ def _longest(turn: Turn) -> TimeLines:
 
 
 def _placed(lengths: Sequence[int], rng: np.random.Generator) -> list[Interval]:
-    """Events of so many blocks in a drawn order and at drawn places, a block of silence or more between two."""
+    """Place events of given lengths in blocks, in random order at random positions, with at least a block of "
+    "silence."""
     order = rng.permutation(lengths).tolist()
     spare = _BLOCKS - sum(order) - (len(order) - 1)
     # All ways to divide the rest among the silences are equally likely.
@@ -407,22 +409,23 @@ def _blocks(runs: Sequence[Interval]) -> list[int]:
 
 
 def _shift(rng: np.random.Generator, block: float) -> int:
-    """Steps from the first allowed step to the first block."""
+    """Draw the steps from the first allowed step to the first block."""
     return int(rng.integers(0, int(LAST - FIRST - _BLOCKS * block) + 1))
 
 
 def _span(first: int, last: int, block: float, shift: int) -> Interval:
-    """Blocks in steps, without the steps of neighbouring blocks, in which a repeated sound would begin again."""
+    """Return blocks in steps, without the steps shared with other blocks, in which a repeated sound would begin "
+    "again."""
     return FIRST + shift + ceil(first * block), FIRST + shift + floor(last * block)
 
 
 def _together(turn: Turn) -> TimeLines:
-    """Six times with voices, four with two of them and two with the rest; two, three or four labels at once.
+    """Draw six times with voices, four with two of them and two with the rest; two, three or four labels at once.
 
     Whatever the answer, each of four labels sounds at three times: at two of them in one voice, and at one in two.
     """
     labels, rng, block = turn.labels, turn.rng, turn.block
-    # The first block of each time; at least one block of silence lies between two.
+    # The first block of each time, with at least one block of silence between times.
     spare = _BLOCKS - _SLOTS * _SLOT - (_SLOTS - 1)
     silences = np.cumsum(rng.multinomial(spare, [1 / (_SLOTS + 1)] * (_SLOTS + 1)))
     slots = [place * (_SLOT + 1) + int(silences[place]) for place in range(_SLOTS)]
@@ -445,10 +448,10 @@ def _together(turn: Turn) -> TimeLines:
 
 
 def _cast(count: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
-    """The labels, of four, in the voices of each time, the two times of four voices first; at most `count` at once.
+    """Assign four labels to the voices of each time, the two times of four voices first; at most `count` at once.
 
-    The maximum is reached at one of the times, that of three at two: so the number of meetings of two labels, which
-    shared bands reveal in part, differs as little as possible.
+    The maximum is reached at one of the times, a maximum of three at two: so the number of times that two labels meet,
+    which shared frequency bands partly reveal, differs as little as possible.
     """
     full: list[tuple[int, ...]]
     doubled: list[tuple[int, ...]] = [(2, 2), (3, 3)]
@@ -464,7 +467,7 @@ def _cast(count: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
     left = [who for who in range(4) for _ in range(2 - single[who])]
     voices = [*(full[place] for place in rng.permutation(2)), *doubled]
     while True:
-        # In a drawn order without a pair of equal labels.
+        # In random order without a pair of equal labels.
         order = rng.permutation(left).tolist()
         couples = [tuple(order[place : place + 2]) for place in range(0, len(order), 2)]
         if all(one != other for one, other in couples):
@@ -472,35 +475,35 @@ def _cast(count: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
 
 
 _SOONEST = 44
-"""First step of a detection's first slot: nothing overlaps in the first half second."""
+"""First step of the first slot of a detection: nothing overlaps in the first half second."""
 
 _GAPS = (25, 50, 80)
-"""Steps of silence beside the label in question; groups take turns."""
+"""Steps of silence around the label in question; groups alternate."""
 
 _OVERLAPS = (80, 120, 170)
-"""Steps of overlap of the anchor with another label; groups take turns."""
+"""Steps of overlap of the anchor with another label; groups alternate."""
 
 
 def _counting(turn: Turn) -> TimeLines:
-    """Four simultaneous tracks."""
+    """Draw four simultaneous tracks."""
     rng = turn.rng
     return _counted([((int(rng.integers(FIRST, 300)), int(rng.integers(600, LAST))),) for _ in range(4)], turn)
 
 
 def _counted(spans: Sequence[Spans], turn: Turn, apart: Sequence[Spans] | None = None) -> TimeLines:
-    """One to four labels on four tracks."""
+    """Put one to four labels on four tracks."""
     counts = [int(count) for count in 1 + turn.rng.permutation(4)]
     clips = []
     for count in counts:
         some = [turn.labels[k] for k in turn.rng.permutation(4)[:count]]
-        # Each label at least once; those that come more often are drawn.
+        # Each label is used at least once; the repeated ones are drawn.
         dealt = turn.rng.permutation([*range(count), *turn.rng.integers(count, size=4 - count)])
         clips.append([(some[which], track, spans[track]) for track, which in enumerate(dealt)])
     return TimeLines(clips, [TwinQuestion("", [str(count) for count in counts])], apart=apart)
 
 
 def _duration(turn: Turn) -> TimeLines:
-    """Three tracks of very different lengths; the longest overlaps the others."""
+    """Draw three tracks of very different lengths; the longest overlaps the others."""
     rng = turn.rng
     unit = int(rng.integers(50, 71))
     lengths = [share * unit + int(rng.integers(0, 21)) for share in (11, 7, 4)]
@@ -510,7 +513,7 @@ def _duration(turn: Turn) -> TimeLines:
 def _rotated(
     spans: Sequence[Spans], turn: Turn, *, is_level: bool = False, apart: Sequence[Spans] | None = None
 ) -> TimeLines:
-    """Three tracks, the first one the longest, on which labels take turns."""
+    """Rotate the labels over three tracks, the first one the longest."""
     clips, answers = [], []
     for shift in turn.rng.permutation(3).tolist():
         order = np.roll(turn.labels[:3], shift).tolist()
@@ -520,7 +523,8 @@ def _rotated(
 
 
 def _overlapping(lengths: Sequence[int], first: int, rng: np.random.Generator) -> list[Spans]:
-    """The span of each sound: the first begins at a step; the others, shorter, overlap one side of it or lie within."""
+    """Draw the span of each sound: the first begins at a given step; the shorter ones overlap one side or lie "
+    "within."""
     longest, *shorter = lengths
     spans: list[Spans] = [((first, first + longest),)]
     for length in shorter:
@@ -531,7 +535,7 @@ def _overlapping(lengths: Sequence[int], first: int, rng: np.random.Generator) -
 
 
 def _concurrency(turn: Turn) -> TimeLines:
-    """One track overlaps another; a third, with the same length, sound and level as the first, is alone."""
+    """Draw a track that overlaps another, and a third with the length, sound and level of the first that is alone."""
     labels, number, rng = turn.labels, turn.number, turn.rng
     length, other = int(rng.integers(220, 291)), int(rng.integers(220, 291))
     gap, overlap = _GAPS[number % len(_GAPS)], _OVERLAPS[number // len(_GAPS) % len(_OVERLAPS)]
@@ -552,7 +556,7 @@ def _concurrency(turn: Turn) -> TimeLines:
         ]
         for first, third in exchanged
     ]
-    # One of the two polarities for each label: so in either state, Yes is right as often as No.
+    # One polarity for each label, so that in either state Yes is right as often as No.
     polarities = (OVERLAP, ALONE) if rng.random() < 0.5 else (ALONE, OVERLAP)
     asked = []
     for anchor, polarity in zip((labels[0], labels[2]), polarities, strict=True):
@@ -562,7 +566,7 @@ def _concurrency(turn: Turn) -> TimeLines:
 
 
 def _classification(turn: Turn) -> TimeLines:
-    """An anchor, a sound that overlaps it, one before, one after, and an absent one; four labels take turns."""
+    """Draw an anchor, a sound that overlaps it, one before, one after, and an absent one; four labels rotate."""
     labels, number, rng = turn.labels, turn.number, turn.rng
     gap, overlap = _GAPS[number % len(_GAPS)], _OVERLAPS[number // len(_GAPS) % len(_OVERLAPS)]
     length, before, after, with_it = rng.integers((220, 180, 180, 180), (291, 241, 241, 241)).tolist()
@@ -584,11 +588,11 @@ def _classification(turn: Turn) -> TimeLines:
 
 
 def _detection(turn: Turn) -> TimeLines:
-    """Two labels in each of four slots: together in one of them, one after the other in the rest."""
+    """Draw two labels in each of four slots: together in one slot, one after the other in the rest."""
     labels, rng = turn.labels, turn.rng
     length, late, gap = int(rng.integers(86, 93)), int(rng.integers(6, 16)), int(rng.integers(22, 31))
     slot = 2 * length + gap
-    # The rest lies between the slots, all of which are apart.
+    # The remaining time is divided among the gaps between slots.
     rest = rng.multinomial(LAST - _SOONEST - 4 * slot - 3 * _GAPS[0], [0.2] * 5)
     starts = [_SOONEST + place * (slot + _GAPS[0]) + int(rest[: place + 1].sum()) for place in range(4)]
     within = [int(rng.integers(0, slot - length - late + 1)) for _ in starts]
@@ -614,7 +618,7 @@ _LEAST_GAP = 25
 
 
 def _one_after_the_other(lengths: Sequence[int], rng: np.random.Generator) -> list[Spans]:
-    """The span of each sound, in a drawn order; the rest of the clip is divided among the silences."""
+    """Draw the span of each sound, in random order; the rest of the clip is divided among the silences."""
     count = len(lengths)
     rest = LAST - FIRST - sum(lengths) - (count - 1) * _LEAST_GAP
     silences = rng.multinomial(rest, [1 / (count + 1)] * (count + 1))
@@ -628,7 +632,7 @@ def _one_after_the_other(lengths: Sequence[int], rng: np.random.Generator) -> li
 
 
 def _counting_both_ways(turn: Turn) -> TimeLines:
-    """Four sounds with one to four labels; in the arrangement together, all overlap for a while."""
+    """Draw four sounds with one to four labels; in the arrangement together, all overlap for a while."""
     rng = turn.rng
     lengths = [int(length) for length in rng.integers(170, 216, 4)]
     longest = max(lengths)
@@ -639,7 +643,8 @@ def _counting_both_ways(turn: Turn) -> TimeLines:
 
 
 def _duration_both_ways(turn: Turn) -> TimeLines:
-    """Three sounds of very different lengths, on which labels take turns; together, the longest overlaps the others."""
+    """Draw three sounds of very different lengths over which labels rotate; together, the longest overlaps the "
+    "others."""
     rng = turn.rng
     unit = int(rng.integers(36, 40))
     lengths = [share * unit + int(rng.integers(0, 9)) for share in (11, 7, 4)]
@@ -648,7 +653,7 @@ def _duration_both_ways(turn: Turn) -> TimeLines:
 
 
 def _presence(turn: Turn) -> TimeLines:
-    """Three sounds, the first of which overlaps the others; one of them is of either of two labels."""
+    """Draw three sounds, the first overlapping the others; one of them has either of two labels."""
     labels, rng = turn.labels, turn.rng
     lengths = [int(length) for length in rng.integers((300, 150, 150), (501, 351, 351))]
     spans = _overlapping(lengths, int(rng.integers(FIRST, LAST - lengths[0] + 1)), rng)
@@ -662,7 +667,7 @@ def _presence(turn: Turn) -> TimeLines:
 
 
 def _sequence(turn: Turn) -> TimeLines:
-    """Two sounds that begin one after the other and exchange places, and a third that begins at any time."""
+    """Draw two sounds that begin one after the other and exchange positions, and a third that begins at any time."""
     labels, rng = turn.labels, turn.rng
     lengths = [int(length) for length in rng.integers(150, 351, 3)]
     step = int(rng.integers(60, 301))
@@ -676,8 +681,8 @@ def _sequence(turn: Turn) -> TimeLines:
 
 
 def _either_way(turn: Turn, clips: Sequence[Tracks], atom: str) -> TimeLines:
-    """Two clips in either order: in the first of them the first label is in the first state, in the second the second
-    label; the question about either label has its own polarity."""
+    """Return two clips in random order: in one the first label is in the first state, in the other the second label;
+    each question about a label has its own polarity."""
     first_is_first = turn.rng.random() < 0.5
     states = STATES[atom]
     polarities = states if turn.rng.random() < 0.5 else states[::-1]
@@ -699,7 +704,7 @@ OVERLAPPING = (
     Kind("duration/longest", 9, _longest),
     Kind("counting/together", 10, _together),
 )
-"""The paper's five kinds of questions about polyphonic sounds, and two further ones that need time."""
+"""The paper's five kinds of questions about polyphonic sounds, and two more that need time."""
 
 PAIRED = (Kind("counting", 5, _counting_both_ways), Kind("duration", 6, _duration_both_ways))
 """Kinds of questions whose answer is the same together and apart."""

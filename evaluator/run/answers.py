@@ -150,7 +150,7 @@ def compute_answers(model: Model, opened: OpenedTask, options: RunOptions, proce
         ProcessError: another process has failed.
     """
     ids, rows = opened.asked_about, _prompted_rows(opened)
-    store = answer_store(model.card, opened, options.store)
+    store = answer_store(model.card, opened, options.cache)
     # A process with less memory might choose smaller calls, and so another share.
     size = int(processes.tell(str(questions_per_call(model, options))))
     # The shards of one call go to one process: the rest of a call may change an answer within rounding.

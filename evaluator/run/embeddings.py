@@ -64,13 +64,13 @@ AnyModel = TypeVar("AnyModel", bound=Model)
 
 
 def open_store(model: Model, configuration: Configuration, options: RunOptions) -> EmbeddingStore:
-    """The store for a model's embeddings of all clips of a configuration; in memory where `options.store` is None.
+    """The store for a model's embeddings of all clips of a configuration; in memory where `options.cache` is None.
 
     A model under a control that changes texts alone shares the store of the model itself.
     """
     recipe, fingerprint = configuration.recipe, configuration.fingerprint
     key = StoreKey.of(model.clips_card, recipe, fingerprint, configuration.rows_digest)
-    return EmbeddingStore(options.store, key, configuration.clip_ids)
+    return EmbeddingStore(options.cache, key, configuration.clip_ids)
 
 
 def embedder_of(model: Model, opened: OpenedTask) -> Model:
@@ -412,13 +412,13 @@ def accept_or_refuse(
 
 
 def text_store(card: ModelCard, opened: OpenedTask, options: RunOptions) -> EmbeddingStore:
-    """The store for a model's embeddings of the different texts of a task; in memory where `options.store` is None.
+    """The store for a model's embeddings of the different texts of a task; in memory where `options.cache` is None.
 
     Its key depends on the texts alone, so tasks with the same texts share it.
     """
     unique = opened.unique_texts
     key = StoreKey.of(card, opened.configuration.recipe, digest_of_texts(unique), kind="texts")
-    return EmbeddingStore(options.store, key, [digest_of_texts([text]) for text in unique])
+    return EmbeddingStore(options.cache, key, [digest_of_texts([text]) for text in unique])
 
 
 def fill_texts(store: EmbeddingStore, model: Model, opened: OpenedTask, options: RunOptions) -> None:

@@ -106,7 +106,7 @@ def evaluate_models(
     """Evaluate several models; earlier results in the way are detected before the first model is run.
 
     Started by torchrun or ``accelerate launch`` in several processes, each embeds its share of the clips, the main
-    process scores, and all return the results. They share the embeddings through the folder `RunOptions.store`, by
+    process scores, and all return the results. They share the embeddings through the folder `RunOptions.cache`, by
     default `store_root`, which must be on a file system that all of them share.
 
     Args:
@@ -132,15 +132,15 @@ def evaluate_models(
             "processes cannot share them: give it a revision, or name it as path/to/file.py:NAME"
         )
     if fleeting:
-        if options.store is not None:
+        if options.cache is not None:
             warnings.warn(
                 f"'{fleeting[0]}' is an object without a revision: its embeddings are not stored, and earlier results "
                 "are computed again",
                 stacklevel=3,
             )
-        options = options.changed(store=None, force=True)
-    if options.store is None and processes.count > 1:
-        options = options.changed(store=store_root())
+        options = options.changed(cache=None, force=True)
+    if options.cache is None and processes.count > 1:
+        options = options.changed(cache=store_root())
     options = options.changed(progress=options.progress and processes.is_main)
     if tasks is None:
         # All that some model can do, without those whose rows the task passes over.
@@ -292,7 +292,7 @@ def _check_questions(
         for one in opened if "answer" in model.abilities else ():
             if not one.prompts or not can_do(one.task, model) or (number, one.task.info.name) in done:
                 continue
-            store = answer_store(model.card, one, options.store)
+            store = answer_store(model.card, one, options.cache)
             count = len(store.ids)
             if not options.force:
                 missing = [shard for shard in range(store.num_shards) if not store.has(shard)]

@@ -11,7 +11,7 @@ from pydantic import Field
 from audio_compositionality.support.spec import Spec
 
 ITEMS_PER_SHARD = 64
-"""Items of a file of the store; no batch is larger, since none crosses the end of a file."""
+"""Items of a file of the cache; no batch is larger, since none crosses the end of a file."""
 
 
 class RunOptions(Spec):
@@ -28,7 +28,7 @@ class RunOptions(Spec):
         None,
         ge=0,
         description="Most questions for a model behind a server, where each costs: a run that needs more is refused "
-        "before the first one. Questions with answers in the store do not count. None for no limit.",
+        "before the first one. Questions with cached answers do not count. None for no limit.",
     )
     device: str | None = Field(
         None,
@@ -40,9 +40,9 @@ class RunOptions(Spec):
         description="Folder for result files; None writes none. Each is written as soon as it is computed; an "
         "existing one for the same data and settings is read instead.",
     )
-    store: Path | None = Field(
+    cache: Path | None = Field(
         None,
-        description="Folder of stored embeddings and answers; None keeps them in memory. Stored ones are not computed "
+        description="Folder of cached embeddings and answers; None keeps them in memory. Cached ones are not computed "
         "again, and an interrupted run continues from them.",
     )
     settings: Mapping[str, Any] = Field(

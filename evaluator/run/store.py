@@ -284,7 +284,7 @@ class ShardStore(ABC, Generic[Content]):
         if absent:
             raise StoreError(
                 f"{self.folder} lacks {len(absent)} of {self.num_shards} shards, such as {absent[0]}, though every "
-                "process has finished: it must be on a file system that all machines share, see --store. If it is on "
+                "process has finished: it must be on a file system that all machines share, see --cache. If it is on "
                 "one that shows new files late, the same command goes on from there"
             )
 

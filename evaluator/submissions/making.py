@@ -18,7 +18,15 @@ from audio_compositionality.tasks.registry import load_task
 
 from .layout import ANSWERS, EMBEDDINGS, FILE_LIMITS, RESULT, SAMPLES, sha256_by_name
 from .outputs import RawAnswers, RoundedEmbeddings, question_ids
-from .submission import Submission, open_with_choices, policy_problem, preset_with, read_claim, submitted_outputs
+from .submission import (
+    Submission,
+    open_with_choices,
+    policy_problem,
+    preset_with,
+    read_claim,
+    scoring_command,
+    submitted_outputs,
+)
 
 if TYPE_CHECKING:
     from audio_compositionality.evaluator.run.opened import OpenedTask
@@ -29,7 +37,7 @@ def make_submission(
     path: str | Path,
     data: Data,
     *,
-    store: str | Path | None = None,
+    cache: str | Path | None = None,
     paradigm: str | None = None,
     licence: str | None = None,
     with_outputs: bool = True,
@@ -38,14 +46,14 @@ def make_submission(
 ) -> Submission:
     """Make a submission of a local result; the model is not run.
 
-    Its embeddings are taken from the store and rounded to 16 bits, and the submitted scores are those of the rounded
+    Its embeddings are taken from the cache and rounded to 16 bits, and the submitted scores are those of the rounded
     embeddings, so that a recomputation gives the same. Answers are sent as they are, see `RawAnswers.of`. The same
     result gives the same bytes: date and seconds stay those of the evaluation.
 
     Args:
         path: JSON file of the result, as `evaluate_models` writes it.
         data: its data.
-        store: root of all stores; default `store_root`.
+        cache: folder of cached embeddings and answers; default `store_root`.
         paradigm, licence: see `ModelCard`; by default as the result states.
         with_outputs: without outputs, or where the model has none, the result is submitted as it is, and stays
             self-reported.
@@ -53,7 +61,7 @@ def make_submission(
         progress: show bars of the fits.
 
     Raises:
-        ResultError: the result cannot be submitted, or the model's outputs are not in the store; states reason and
+        ResultError: the result cannot be submitted, or the model's outputs are not in the cache; states reason and
             remedy.
         StoreError: stored outputs are damaged.
         AudioCompositionalityError: the data cannot be used, or an unknown task or device.
@@ -89,13 +97,13 @@ def make_submission(
                 "submitted, and stays self-reported"
             )
         if opened.prompts:
-            answers = RawAnswers.of(question_ids(opened), stored_answers(result, opened, store))
+            answers = RawAnswers.of(question_ids(opened), stored_answers(result, opened, cache))
             submission = replace(submission, files={ANSWERS: answers.dumps()}, answers=answers)
             _check_size(path, ANSWERS, len(submission.files[ANSWERS]))
         else:
             ids = opened.embedded_ids
             _check_size(path, EMBEDDINGS, len(ids) * (model.output_dim or 0) * 2)
-            embeddings = stored_embeddings(result, opened, store)
+            embeddings = stored_embeddings(result, opened, cache)
             rounded = RoundedEmbeddings.of(ids, embeddings, len(opened.unique_texts))
             submission = replace(submission, files={EMBEDDINGS: rounded.dumps()}, embeddings=rounded)
             _check_size(path, EMBEDDINGS, len(submission.files[EMBEDDINGS]))
@@ -158,7 +166,7 @@ def stored_embeddings(result: Result, opened: OpenedTask, root: str | Path | Non
     Args:
         result: the result.
         opened: its task with the data.
-        root: of the store; default `store_root`.
+        root: folder of the cache; default `store_root`.
 
     Raises:
         ResultError: they are missing, or some clips could not be embedded.
@@ -179,9 +187,9 @@ def stored_embeddings(result: Result, opened: OpenedTask, root: str | Path | Non
     if opened.clip_ids:
         key = StoreKey.of(card, configuration.recipe, configuration.fingerprint, configuration.rows_digest)
         store = EmbeddingStore(folder, key, configuration.clip_ids)
-        parts.append(opened.clip_outputs(_loaded(store, result.model.id)))
+        parts.append(opened.clip_outputs(_loaded(store, opened)))
     if opened.texts:
-        parts.append(_loaded(text_store(card, opened, RunOptions(store=folder)), result.model.id))
+        parts.append(_loaded(text_store(card, opened, RunOptions(cache=folder)), opened))
     return np.concatenate(parts)
 
 
@@ -191,7 +199,7 @@ def stored_answers(result: Result, opened: OpenedTask, root: str | Path | None =
     Args:
         result: the result.
         opened: its task with the data.
-        root: of the store; default `store_root`.
+        root: folder of the cache; default `store_root`.
 
     Raises:
         ResultError: they are missing, or some questions could not be asked.
@@ -200,7 +208,7 @@ def stored_answers(result: Result, opened: OpenedTask, root: str | Path | None =
     from audio_compositionality.evaluator.run.store import answer_store, store_root
 
     store = answer_store(result.model.card(), opened, store_root() if root is None else Path(root))
-    _check_whole(store, "answers", result.model.id)
+    _check_whole(store, "answers", opened)
     content = store.load()
     if content.errors:
         raise ResultError(f"{len(content.errors)} clips have no answer, such as {store.ids[min(content.errors)]}")
@@ -214,20 +222,21 @@ def stored_outputs(result: Result, opened: OpenedTask, root: str | Path | None =
     return opened.outputs(stored_embeddings(result, opened, root))
 
 
-def _loaded(store: EmbeddingStore, model: str) -> NDArray[np.floating]:
-    """All embeddings of a store; raises ResultError where some are missing."""
-    _check_whole(store, "embeddings", model)
+def _loaded(store: EmbeddingStore, opened: OpenedTask) -> NDArray[np.floating]:
+    """Return all embeddings of a store; raise ResultError if some are missing."""
+    _check_whole(store, "embeddings", opened)
     content = store.load()
     if content.errors:
         raise ResultError(f"{len(content.errors)} clips have no embedding, such as {store.ids[min(content.errors)]}")
     return content.embeddings
 
 
-def _check_whole(store: ShardStore[Any], what: str, model: str) -> None:
+def _check_whole(store: ShardStore[Any], what: str, opened: OpenedTask) -> None:
     absent = sum(not store.has(shard) for shard in range(store.num_shards))
     if absent:
+        assert store.folder is not None
         raise ResultError(
-            f"{store.folder} lacks {absent} of {store.num_shards} files of the {what} of {model}: "
-            "--store says in which folder they are; where they are gone, `audio-compositionality evaluate --force` "
-            "with the model and options of the result makes them again"
+            f"{store.key.model_id}: {absent} of {store.num_shards} files of its {what} are missing from the cache "
+            f"{store.folder.parents[1]}. Give the right folder with --cache, or compute them again: "
+            f"`{scoring_command(opened)}`"
         )

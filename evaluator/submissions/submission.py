@@ -7,12 +7,13 @@ or ``answers.jsonl``, see `layout`. Any defect of these raises `ResultError`.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from audio_compositionality.dataset_builder.data import Data
 from audio_compositionality.dataset_builder.rendered import is_preset
@@ -237,31 +238,34 @@ def submission_problem(submission: Submission, opened: OpenedTask) -> str | None
 
 
 def policy_problem(result: Result, opened: OpenedTask) -> str | None:
-    """Why a result cannot be submitted, or verified, for a task with its data; None where it can.
+    """Return why a result cannot be submitted or verified, for a task with its data; None if it can.
 
     A submission is of the current version of its task, has the default settings except `TaskInfo.choices`, and leaves
     nothing out.
     """
-    info = opened.task.info
+    info, again = opened.task.info, f"Score it again: `{scoring_command(opened)}`"
     if result.task_version != info.version:
-        return (
-            f"it is of version {result.task_version} of {info.name}, this is version {info.version}: evaluate it again"
-        )
+        return f"it is of version {result.task_version} of {info.name}, this is version {info.version}. {again}"
     if (result.recipe, result.fingerprint) != (info.recipe, opened.configuration.fingerprint):
         return f"it is of the data {result.fingerprint[:12]}…, these are {opened.configuration.fingerprint[:12]}…"
     if result.rows_digest != opened.configuration.rows_digest:
         return (
             f"its rows have the digest {result.rows_digest[:12]}…, those of the data with the same fingerprint now "
-            f"{opened.configuration.rows_digest[:12]}…: evaluate it again"
+            f"{opened.configuration.rows_digest[:12]}…. {again}"
         )
     if result.skipped:
         return f"it leaves out {len(result.skipped)} clips, such as {result.skipped[0].id}; a submission needs all"
     # As text: in Python, [False, True, 2] equals [0, 1, 2].
-    if _canonical(result.settings) != _canonical(opened.settings):
-        return (
-            f"its settings are {shortened(_canonical(result.settings), 300)}, those of a submission are "
-            f"{shortened(_canonical(opened.settings), 300)}: evaluate it again with --force and these settings"
-        )
+    given, needed = (
+        {name: json.dumps(value, sort_keys=True) for name, value in one.settings.items()} for one in (result, opened)
+    )
+    if given != needed:
+        texts = [
+            ", ".join(f"{name} = {one[name]}" for name in sorted(one) if given.get(name) != needed.get(name))
+            for one in (given, needed)
+        ]
+        has, needs = (shortened(text, 300) or "none" for text in texts)
+        return f"its settings are {has}; a submission needs {needs}. {again}"
     if set(result.measures) != {measure.name for measure in info.measures}:
         return "its measures are not those that its task has"
     if result.n != len(opened.samples.ids):
@@ -269,6 +273,19 @@ def policy_problem(result: Result, opened: OpenedTask) -> str | None:
     if result.model.output_dim is not None and result.model.output_dim > MAX_DIM:
         return f"its embeddings have {result.model.output_dim:,} numbers; at most {MAX_DIM:,} can be submitted"
     return None
+
+
+def scoring_command(opened: OpenedTask) -> str:
+    """Return the command that replaces a result by one that can be submitted; MODEL is the name of its model."""
+    configuration, info = opened.configuration, opened.task.info
+    words = ["audio-compositionality", "evaluate", "MODEL", "--tasks", info.name]
+    preset = preset_with(configuration.recipe, configuration.fingerprint)
+    if preset != "mini":
+        words += ["--data", "DATA"] if preset is None else ["--preset", preset]
+    for name, default in info.choices.items():
+        if opened.settings[name] != default:
+            words += ["--set", f"{name}={opened.settings[name]}"]
+    return shlex.join([*words, "--force"])
 
 
 def claim_problem(submission: Submission, opened: OpenedTask) -> str | None:
@@ -324,10 +341,6 @@ def submitted_outputs(submission: Submission, opened: OpenedTask) -> Outputs | N
     if submission.answers is not None:
         return Outputs(answers=submission.answers.texts)
     return None if submission.embeddings is None else opened.outputs(submission.embeddings.restored())
-
-
-def _canonical(values: Any) -> str:
-    return json.dumps(dict(values), sort_keys=True)
 
 
 def open_with_choices(result: Result, data: Data) -> OpenedTask:

@@ -111,7 +111,7 @@ def verify_local(
     path: Path,
     *,
     data: str | Path | None = None,
-    store: str | Path | None = None,
+    cache: str | Path | None = None,
     device: str | None = None,
     progress: bool = False,
 ) -> Verification:
@@ -120,11 +120,11 @@ def verify_local(
     Args:
         path: JSON file of the result.
         data: see `verify_folder`.
-        store: root of all stores; default `store_root`.
+        cache: folder of cached embeddings and answers; default `store_root`.
         device, progress: see `verify_folder`.
 
     Raises:
-        ResultError: it is not a result, its data are unknown, or the model's outputs are not in the store.
+        ResultError: it is not a result, its data are unknown, or the model's outputs are not in the cache.
         StoreError: stored outputs are damaged.
         AudioCompositionalityError: see `verify_folder`.
     """
@@ -133,7 +133,7 @@ def verify_local(
     problem = policy_problem(result, opened)
     if problem is not None:
         return Verification(None, result, {}, problems=(problem,))
-    outputs = stored_outputs(result, opened, store)
+    outputs = stored_outputs(result, opened, cache)
     return _compared(Verification(None, result, {}), samples, opened, outputs, device, progress)
 
 
@@ -284,7 +284,7 @@ def verify_paths(
     paths: Sequence[Path],
     *,
     data: str | Path | None = None,
-    store: str | Path | None = None,
+    cache: str | Path | None = None,
     device: str | None = None,
     progress: bool = False,
 ) -> Iterator[PathOutcome]:
@@ -292,7 +292,7 @@ def verify_paths(
 
     Args:
         paths: see `find_results`.
-        data, store, device, progress: see `verify_local`.
+        data, cache, device, progress: see `verify_local`.
 
     Raises:
         ResultError: a path holds no results.
@@ -311,7 +311,7 @@ def verify_paths(
                 name = name_in_repository(path)
                 verification = verify_folder(path, name=name, data=data, device=device, progress=progress)
             else:
-                verification = verify_local(path, data=data, store=store, device=device, progress=progress)
+                verification = verify_local(path, data=data, cache=cache, device=device, progress=progress)
         except (OSError, AudioCompositionalityError) as error:
             yield PathOutcome(path, error=f"{where}: {shortened(str(error).removeprefix(f'{path}: '), 600)}")
             continue

@@ -1,5 +1,5 @@
-"""Answerers of questions about overlapping sounds, without weights: bars for models, and the reach of labels.
+"""Answerers of questions about overlapping sounds, without weights: baselines for models, and controls from labels.
 
 They know the prompts of `tasks.shapes.asking` and the wordings of `dataset_builder.texts.questions`; a model that
-listens and reads by itself belongs to `encoders`.
+listens and reads on its own belongs to `encoders`.
 """

@@ -1,4 +1,4 @@
-"""The common part of answerers: their cards, and a prompt as they read it."""
+"""Shared code of answerers: their cards, and parsed prompts."""
 
 from __future__ import annotations
 
@@ -16,28 +16,28 @@ from audio_compositionality.encoders.base import LETTERS, By, Model, ModelCard
 from ..shapes.asking import read_prompt
 
 SAMPLE_RATE = 32_000
-"""Hz, to which answerers that listen resample a clip; it is the rate of the project's own scenes."""
+"""Rate in Hz to which answerers that listen resample a clip; the rate of the project's own scenes."""
 
 UNPARSED = "unparsed"
-"""The answer to a question that cannot be read: a text that names no option."""
+"""The answer to a question that cannot be parsed: a text that names no option."""
 
 
 def answerer_card(name: str, paradigm: str, revision: str = "v1", *, kind: str = "baseline") -> ModelCard:
-    """The card of an answerer; the paradigm begins with the word by which comparisons know its kind.
+    """Return the card of an answerer; the paradigm begins with the word by which comparisons know its kind.
 
-    A ``baseline`` is a bar for scores. A ``control`` is none: it is given more than a model is, or was made for these
-    very data, and shows what can be reached so.
+    A ``baseline`` is part of the criterion for scores. A ``control`` is not: it gets more information than a model, or
+    was made for these very data, and shows the score that this allows.
     """
     return ModelCard(name, revision, SAMPLE_RATE, None, paradigm=f"{kind} ({paradigm})", licence="Apache-2.0")
 
 
 @dataclass(frozen=True)
 class Prompted:
-    """A prompt as it is read.
+    """A parsed prompt.
 
     Attributes:
-        options: in the order in which they stand.
-        wording: of the question, and what it asks; None where it cannot be read.
+        options: in the order of the prompt.
+        wording: wording of the question, and what it asks; None if it cannot be parsed.
     """
 
     options: tuple[str, ...]
@@ -45,39 +45,41 @@ class Prompted:
 
     @property
     def kind(self) -> str:
-        """Task and variant; empty where the question cannot be read."""
+        """Return task and variant; empty if the question cannot be parsed."""
         return "" if self.wording is None else f"{self.wording.asked.task}/{self.wording.asked.variant}"
 
 
 def asked_in(question: str, options: Sequence[str]) -> Prompted:
-    """A question with its options, as it is read."""
+    """Parse a question with its options."""
     return Prompted(tuple(options), read_wording(question, options))
 
 
 @lru_cache(maxsize=4096)
 def prompted(prompt: str) -> Prompted:
-    """A prompt as it is read.
+    """Parse a prompt.
 
     Raises:
-        InputError: it is no question with lettered options.
+        InputError: it is not a question with lettered options.
     """
     return asked_in(*read_prompt(prompt))
 
 
 def letters(prompts: Sequence[str], place_of: Callable[[Prompted, str], int | None]) -> list[str]:
-    """The letter of the option that is taken in each prompt; `UNPARSED` where none is.
+    """Return the letter of the chosen option for each prompt; `UNPARSED` if none is chosen.
 
     Args:
-        prompts: to answer.
-        place_of: gives the place of an option, counted from 0, or None, for a prompt as read and its text.
+        prompts: prompts to answer.
+        place_of: returns the index of an option, or None, for a parsed prompt and its text.
     """
     places = [place_of(prompted(prompt), prompt) for prompt in prompts]
     return [UNPARSED if place is None else LETTERS[place] for place in places]
 
 
 def certain(texts: Sequence[str], options: Sequence[Sequence[str]]) -> list[list[float]]:
-    """The log-likelihoods of options where one is taken without a doubt: 0 for it, minus infinity for the others; NaN
-    for all where none is taken."""
+    """Return log-likelihoods of options for certain choices: 0 for the choice, minus infinity for others.
+
+    All are NaN if no option is chosen.
+    """
     return [
         [0.0 if letter == text else -math.inf for letter, _ in zip(LETTERS, of_prompt, strict=False)]
         if text != UNPARSED
@@ -87,7 +89,7 @@ def certain(texts: Sequence[str], options: Sequence[Sequence[str]]) -> list[list
 
 
 class Chooser(Model, ABC):
-    """An answerer that writes only the letter of the option that it takes, so that every scoring gives the same."""
+    """An answerer that writes only the letter of its option, so that every scoring gives the same result."""
 
     needs_columns = frozenset({"options"})
 
@@ -103,6 +105,6 @@ class Chooser(Model, ABC):
 
 
 def drawn(count: int, *words: str) -> int:
-    """A pseudo-random number below `count`, determined by the words."""
+    """Return a pseudo-random number below `count`, determined by the words."""
     digest = hashlib.blake2b("\0".join(words).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") % count

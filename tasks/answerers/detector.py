@@ -1,4 +1,4 @@
-"""A detector that answers: the events that it detects, and the rules by which questions are made."""
+"""Answerers based on a detector: detected events, then the rules by which questions are made."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ if TYPE_CHECKING:
 
 
 class DetectorAnswerer(Chooser):
-    """A detector of sound events that answers questions about them by rules, without language.
+    """A detector of sound events that answers questions about them by rules, without a language model.
 
     A subclass sets `labels` and `frame_rate` and implements `detect`; ``path/to/file.py:ClassName`` is then a model.
-    Labels are compared with those of the questions as they are spoken: in small letters. The likelihoods of `detect`
-    are smoothed by a median over `median_seconds`; a label is present where they exceed `threshold`.
+    Labels are compared with the labels in questions in lower case. The likelihoods of `detect` are smoothed by a median
+    over `median_seconds`; a label is present if they exceed `threshold`.
 
-    Its card has the attributes of the class: `id` (default: its name), `revision` (default: the digest of its file and
-    of the weights of its torch modules), `paradigm`, `licence`, `trained_on`.
+    Its card has these attributes of the class: `id` (default: its name), `revision` (default: the digest of its file
+    and of the weights of its torch modules), `paradigm`, `licence`, `trained_on`.
 
     Attributes:
         labels: the labels that can be detected.
-        frame_rate: frames a second that `detect` gives; the first begins with the clip.
-        sample_rate: Hz, to which clips are resampled before.
+        frame_rate: frames per second of `detect`; the first begins with the clip.
+        sample_rate: rate in Hz to which clips are resampled before.
         threshold: likelihood above which a label is present, 0–1.
-        median_seconds: see above; 0 takes the frames as they are.
-        device: torch device that it computes on.
+        median_seconds: see above; 0 for no smoothing.
+        device: torch device for its computations.
     """
 
     labels: Sequence[str]
@@ -57,22 +57,22 @@ class DetectorAnswerer(Chooser):
 
     @abstractmethod
     def detect(self, waveforms: FloatArray, rate: int) -> Any:
-        """The likelihood of each label in each frame.
+        """Return the likelihood of each label in each frame.
 
         Args:
             waveforms: float32 [n, samples] in [-1, 1].
             rate: their rate in Hz, which is `sample_rate`.
 
         Returns:
-            [n, frames, labels], 0–1; a NumPy array or a torch tensor. A clip's values depend on that clip only.
+            [n, frames, labels], 0–1; a NumPy array or a torch tensor. A clip's values must depend on that clip only.
         """
 
     @cached_property
     def card(self) -> ModelCard:  # type: ignore[override]
-        """Its card.
+        """Return its card.
 
         Raises:
-            ModelError: the class lacks `labels` or `frame_rate`, or an attribute is not what it should be.
+            ModelError: the class lacks `labels` or `frame_rate`, or an attribute is invalid.
         """
         from audio_compositionality.encoders.adapters.custom import source_digest, stated_card
 
@@ -81,7 +81,7 @@ class DetectorAnswerer(Chooser):
         return replace(card, front_end_version=RULES_VERSION)
 
     def _check(self) -> None:
-        """Refuse attributes that are missing or wrong."""
+        """Raise ModelError if attributes are missing or wrong."""
         name, labels = type(self).__name__, getattr(self, "labels", None)
         if (
             isinstance(labels, str)
@@ -89,7 +89,7 @@ class DetectorAnswerer(Chooser):
             or not labels
             or not all(isinstance(label, str) for label in labels)
         ):
-            raise ModelError(f"'{name}': labels is {labels!r}, but must list the kinds of sound, each a text")
+            raise ModelError(f"'{name}': labels is {labels!r}; it must be a list of texts, one per kind of sound")
         for attribute, least, most in (
             ("frame_rate", 1e-3, math.inf),
             ("threshold", 0, 1),
@@ -97,8 +97,8 @@ class DetectorAnswerer(Chooser):
         ):
             value = getattr(self, attribute, None)
             if not isinstance(value, int | float) or not least <= value <= most:
-                bounds = f"at least {least:g}" if math.isinf(most) else f"between {least:g} and {most:g}"
-                raise ModelError(f"'{name}': {attribute} is {value!r}, but must be a number of {bounds}")
+                bounds = f"of at least {least:g}" if math.isinf(most) else f"between {least:g} and {most:g}"
+                raise ModelError(f"'{name}': {attribute} is {value!r}; it must be a number {bounds}")
 
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
         """See `Model.answer`.
@@ -110,7 +110,7 @@ class DetectorAnswerer(Chooser):
         return letters(prompts, lambda asked, prompt: place_of_answer(asked, next(heard)))
 
     def events(self, clips: Sequence[Any]) -> list[Annotation]:
-        """The events of each clip.
+        """Return the events of each clip.
 
         Raises:
             ModelError: see `answer`.
@@ -126,7 +126,7 @@ class DetectorAnswerer(Chooser):
         return [heard[place] for place in range(len(clips))]
 
     def detect_events(self, clips: Sequence[Any]) -> list[list[EventDict]]:
-        """See `Model.detect_events`: as `events`, for a language model to read."""
+        """See `Model.detect_events`: the events of `events`, for a language model to read."""
         return [
             [{"onset": event.onset, "offset": event.offset, "label": event.label} for event in heard.events]
             for heard in self.events(clips)
@@ -140,21 +140,21 @@ class DetectorAnswerer(Chooser):
             values = to_array(self.detect(waveforms, self.sample_rate), name)
         if values.ndim != 3 or (len(values), values.shape[2]) != (len(waveforms), len(self.labels)):
             raise ModelError(
-                f"'{name}': detect returned shape {values.shape} of {len(waveforms)} clips; it must return "
-                f"[{len(waveforms)}, frames, {len(self.labels)}]: a value for each of its labels"
+                f"'{name}': detect returned shape {values.shape} for {len(waveforms)} clips; it must return "
+                f"[{len(waveforms)}, frames, {len(self.labels)}], a value for each of its labels"
             )
         if not (np.isfinite(values).all() and values.size and values.min() >= 0 and values.max() <= 1):
-            raise ModelError(f"'{name}': detect returned values that are not between 0 and 1")
+            raise ModelError(f"'{name}': detect returned values outside 0 to 1")
         expected = waveforms.shape[1] / self.sample_rate * self.frame_rate
         if abs(values.shape[1] - expected) > max(2.0, 0.05 * expected):
             raise ModelError(
-                f"'{name}': detect returned {values.shape[1]} frames of {expected / self.frame_rate:.2f} s; at a "
-                f"frame_rate of {self.frame_rate:g} these are about {expected:.0f}"
+                f"'{name}': detect returned {values.shape[1]} frames for {expected / self.frame_rate:.2f} s; at a "
+                f"frame_rate of {self.frame_rate:g}, about {expected:.0f} are expected"
             )
         return values
 
     def _annotation(self, values: NDArray[np.floating], duration: float) -> Annotation:
-        """The events of a clip of this duration in seconds, from values [frames, labels]."""
+        """Return the events of a clip with this duration in seconds, from values [frames, labels]."""
         heard = smoothed(values, round(self.median_seconds * self.frame_rate)) > self.threshold
         events = [
             LabelledEvent(start / self.frame_rate, min(stop / self.frame_rate, duration), label)
@@ -166,8 +166,10 @@ class DetectorAnswerer(Chooser):
 
 
 def smoothed(values: NDArray[np.floating], width: int) -> NDArray[np.floating]:
-    """The median of each column of values [frames, labels] over so many frames, one more where that is even; the ends
-    are repeated."""
+    """Return each column of values [frames, labels] after a median over `width` frames, plus one if even.
+
+    The ends are repeated.
+    """
     from scipy.ndimage import median_filter
 
     if width < 2:
@@ -177,54 +179,54 @@ def smoothed(values: NDArray[np.floating], width: int) -> NDArray[np.floating]:
 
 
 def runs(mask: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """First frame, and the frame after the last, of each stretch of a mask [frames]."""
+    """Return the first frame and the frame after the last, for each stretch of a mask [frames]."""
     edges = np.flatnonzero(np.diff(np.concatenate(([0], mask.astype(np.int8), [0]))))
     return [(int(start), int(stop)) for start, stop in edges.reshape(-1, 2)]
 
 
 CASCADE_HOP, WINDOW = 640, 4096
-"""Samples from one frame to the next (20 ms), and of a frame (128 ms)."""
+"""Samples from one frame to the next (20 ms), and per frame (128 ms)."""
 
 CASCADE_MELS = 128
 
 CONTEXT = 4
-"""Frames of context on each side that the network sees beside one."""
+"""Frames of context on each side of a frame in the network's input."""
 
 HIDDEN = (256, 128)
 
 _DROPOUT = 0.3
 
 STEPS, _BATCH, RATE = 3_000, 512, 2e-3
-"""Training steps, frames of a step, and the highest learning rate; the time does not depend on the data."""
+"""Training steps, frames per step, and the highest learning rate; the time does not depend on the data."""
 
 _TRAINING_VERSION = 1
-"""It rises with any change of the training, so that stored answers are not mixed up."""
+"""Increases with any change of the training, so that cached answers are not mixed up."""
 
 _SEED = 0
 
 
 class Cascade(DetectorAnswerer):
-    """Log-mel frames with four of context on each side, a network of 256 and 128 units, a median over 0.3 s, rules.
+    """A small detector: log-mel frames with context, a network of 256 and 128 units, a median over 0.3 s, then rules.
 
-    128 mel bands of 128-ms frames every 20 ms, standardised band by band; rectified units, of which 0.3 are dropped in
-    training; Adam with a learning rate that falls to 0 along half a cosine; binary cross-entropy of each label. One
-    thread trains, so that the number of cores does not change the result.
+    128 mel bands of 128-ms frames every 20 ms, standardised per band, with four frames of context on each side; ReLU
+    units with a dropout of 0.3 in training; Adam with a learning rate that falls to 0 along half a cosine; binary
+    cross-entropy of each label. Training uses one thread, so that the number of cores does not change the result.
 
-    It counts better than a first attempt with coarser bands and shorter frames (64 and 64 ms): .88 instead of .76 of
+    It counts better than a first attempt with coarser bands and shorter frames (64 and 64 ms): .88 instead of .76 on
     200 questions about the project's own scenes.
     """
 
     frame_rate = SAMPLE_RATE / CASCADE_HOP
 
     def __init__(self) -> None:
-        """It has yet to learn."""
+        """Start untrained; `learn` trains."""
         self.labels = ()
         self._network: torch.nn.Module | None = None
         self._mean = self._deviation = np.ones(CASCADE_MELS, np.float32)
 
     @property
     def card(self) -> ModelCard:  # type: ignore[override]
-        """Its card, without the network: the key of stored answers has the training data."""
+        """Return its card, without the network: the key of cached answers includes the training data."""
         return answerer_card(
             "cascade",
             "detector trained on the split train, then rules",
@@ -233,12 +235,12 @@ class Cascade(DetectorAnswerer):
         )
 
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
-        """See `Model.learn`. A clip shared by several rows is learnt from once.
+        """See `Model.learn`. A clip shared by several rows is used once.
 
         Raises:
             ModelError: the rows have no events.
         """
-        # Half precision: thousands of clips have to fit.
+        # Half precision, since thousands of clips must fit in memory.
         features: list[NDArray[np.float16]] = []
         events: list[Sequence[Mapping[str, Any]]] = []
         heard: set[bytes] = set()
@@ -252,8 +254,8 @@ class Cascade(DetectorAnswerer):
                 events.append(row["events"])
         self.labels = tuple(sorted({in_sentence(event["label"]) for of_clip in events for event in of_clip}))
         if not self.labels:
-            raise ModelError("'cascade' learns from labels with times, and no row of the split 'train' has any")
-        # Whether each label is present in the middle of each frame, [frames, labels] a clip.
+            raise ModelError("'cascade' learns from labels with times, but no row of the split 'train' has any")
+        # Whether each label is present in the middle of each frame, [frames, labels] per clip.
         targets: list[FloatArray] = []
         for of_clip, frames in zip(events, features, strict=True):
             middles = (np.arange(len(frames)) + 0.5) / self.frame_rate
@@ -269,11 +271,11 @@ class Cascade(DetectorAnswerer):
             self._network = _trained(features, targets, self._mean, self._deviation)
 
     def detect(self, waveforms: FloatArray, rate: int) -> NDArray[np.float32]:
-        """See `DetectorAnswerer.detect`; clip by clip, so that nothing depends on the batch."""
+        """See `DetectorAnswerer.detect`; clip by clip, so that results do not depend on the batch."""
         import torch
 
         if self._network is None:
-            raise ModelError("'cascade' has learnt nothing yet: it needs rows and clips of the split 'train' (learn)")
+            raise ModelError("'cascade' is untrained: call learn with rows and clips of the split 'train' first")
         heard = []
         with torch.inference_mode(), _one_thread():
             for clip in waveforms:
@@ -284,9 +286,9 @@ class Cascade(DetectorAnswerer):
 
 
 def log_mel(clip: FloatArray) -> FloatArray:
-    """Logarithm of the mel spectrogram [frames, MELS] of a clip [samples] at `SAMPLE_RATE`.
+    """Return the logarithm of the mel spectrogram [frames, MELS] of a clip [samples] at `SAMPLE_RATE`.
 
-    A frame each `CASCADE_HOP`, centred in its hop; power of a Hann window, floored 100 dB below full scale.
+    One frame per `CASCADE_HOP`, centred in its hop; power of a Hann window, clipped at 100 dB below full scale.
     """
     count = max(1, -(-len(clip) // CASCADE_HOP))
     before = (WINDOW - CASCADE_HOP) // 2
@@ -300,7 +302,10 @@ def log_mel(clip: FloatArray) -> FloatArray:
 
 @lru_cache(maxsize=1)
 def _mel_filters() -> Any:
-    """[MELS, bins], for power of full scale 1; sparse, since its products do not depend on the number of cores."""
+    """Return the filters [MELS, bins], for power of full scale 1.
+
+    They are sparse, so that results do not depend on the number of cores.
+    """
     import librosa
     import scipy.sparse
 
@@ -309,18 +314,21 @@ def _mel_filters() -> Any:
 
 
 def _padded(frames: NDArray[Any]) -> NDArray[Any]:
-    """Frames of a clip, padded by `CONTEXT` repeats of the ends on both sides."""
+    """Return frames of a clip, padded by `CONTEXT` repeats of the ends on both sides."""
     return np.pad(frames, ((CONTEXT, CONTEXT), (0, 0)), mode="edge")
 
 
 def _trained(
     features: Sequence[NDArray[np.float16]], targets: Sequence[FloatArray], mean: FloatArray, deviation: FloatArray
 ) -> torch.nn.Module:
-    """A network trained to give labels [frames, labels] for standardised frames [frames, MELS], one pair a clip."""
+    """Return a network trained to predict labels [frames, labels] from standardised frames [frames, MELS].
+
+    There is one pair of features and targets per clip.
+    """
     import torch
     from torch import nn
 
-    # The context of a frame begins at `first`; the ends of clips do not run into each other.
+    # The context of a frame begins at `first`, and never crosses the ends of clips.
     inputs = torch.from_numpy(np.concatenate([_padded(frames) for frames in features]))
     starts = np.cumsum([0] + [len(frames) + 2 * CONTEXT for frames in features[:-1]])
     first = torch.from_numpy(np.concatenate([np.arange(len(f)) + s for f, s in zip(features, starts, strict=True)]))

@@ -1,7 +1,7 @@
-"""The answerers by their names, as `load_model` and the command `models` have them.
+"""Listings of the answerers by name, for `load_model` and the command `models`.
 
-The package's own entry point of the group ``audio_compositionality.models`` leads here: so the room of encoders, which
-imports nothing of this one, knows them.
+The package's own entry point in the group ``audio_compositionality.models`` points here, so that `encoders`, which
+imports nothing from this package, finds them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from .chooser import SAMPLE_RATE
 def _listing(
     name: str, place: str, description: str, *, kind: str = "baseline", is_reference: bool = False
 ) -> ModelListing:
-    """A listing of the class that stands at ``module:Class`` of this folder; of a control, see `card_of`."""
+    """Return the listing of the class at ``module:Class`` of this folder; for controls, see `card_of`."""
     return ModelListing(
         name,
         None,

@@ -1,7 +1,7 @@
-"""Statistics of the mixture, and answers from them: an answerer without labels and without times.
+"""Answerers from statistics of the mixture, without labels and without times.
 
-Where labels alone decide which answer is right, as among twins, it is at chance level. It is the alarm for scenes whose
-loudness or brightness gives answers away.
+If labels alone decide which answer is right, as among twins, they are at chance. They reveal scenes whose loudness or
+brightness gives answers away.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ STATISTICS = ("level", "crest", "centroid", "bandwidth", "rolloff", "flatness", 
 _FRAME = 1024
 _POWER_FLOOR = 1e-10
 _FAMILIES = ("option", "wording", "anchor", "rank")
-"""The text features with which statistics are combined: a coefficient each."""
+"""The text features that statistics are combined with; each has a coefficient."""
 
 
 def clip_statistics(clip: FloatArray) -> NDArray[np.float64]:
-    """Nine statistics of a clip [samples] at `SAMPLE_RATE`, in the order of `STATISTICS`.
+    """Return nine statistics of a clip [samples] at `SAMPLE_RATE`, in the order of `STATISTICS`.
 
-    Its level and crest factor (dB); of its mean power spectrum the centroid, bandwidth, 85 % rolloff (kHz) and flatness
-    (dB); sign changes a sample; and of the levels of its frames of 32 ms the standard deviation and the mean absolute
-    difference from one to the next (dB).
+    Level and crest factor (dB); centroid, bandwidth, 85 % rolloff (kHz) and flatness (dB) of the mean power spectrum;
+    sign changes per sample; and the standard deviation of the levels of 32-ms frames and the mean absolute difference
+    between successive ones (dB).
     """
     samples = np.pad(clip.astype(np.float64), (0, max(0, 2 * _FRAME - len(clip))))
     frames = samples[: len(samples) // _FRAME * _FRAME].reshape(-1, _FRAME)
@@ -66,21 +66,21 @@ def clip_statistics(clip: FloatArray) -> NDArray[np.float64]:
 
 
 class Statistics(Chooser):
-    """Nine statistics of the clip, and a logistic regression over the options for each kind of question.
+    """Nine statistics of the clip, and a logistic regression over the options per kind of question.
 
     Features of an option are its text, its rank, the anchor and the polarity, and the products of each with each
-    statistic. For a kind that it has not learnt it draws an option at random.
+    statistic. For a kind of question absent from training it draws an option at random.
     """
 
     card = answerer_card("statistics", "nine statistics of the clip and logistic regression")
 
     def __init__(self) -> None:
-        """It has yet to learn."""
+        """Start untrained; `learn` trains."""
         self._models: Classifiers = {}
         self._mean = self._deviation = np.ones(len(STATISTICS))
 
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
-        """See `Model.learn`; a clip that cannot be used is not learnt from."""
+        """See `Model.learn`; clips that cannot be used are skipped."""
         pairs = [(row, _clip_values(clip)) for row, clip in zip(rows, clips, strict=True)]
         pairs = [(row, values) for row, values in pairs if np.isfinite(values).all()]
         table = np.array([values for _, values in pairs]).reshape(-1, len(STATISTICS))
@@ -108,23 +108,23 @@ class Statistics(Chooser):
 
 
 class SpectrumComparer(Chooser):
-    """Tells the sounds of two clips apart by their mean spectra; it knows no label, and learns nothing.
+    """Distinguishes the sounds of two clips by their mean spectra, without labels and without training.
 
-    Stretches of sound before the longest pause are the first clip's, those after it the second's. Two are one sound
-    where the cosine of the roots of their mean power in 64 mel bands is above `alike`. So it says in what two clips
-    differ; of which clip has something it knows no more than whether they are the same.
+    Stretches of sound before the longest pause belong to the first clip, later ones to the second. Two count as the
+    same sound if the cosine of the roots of their mean power in 64 mel bands is above `alike`. So it says in what two
+    clips differ, but for a sound named by its label only whether the clips are the same.
     """
 
     card = answerer_card("spectrum-comparer", "mean spectra of the stretches of sound of two clips")
     alike = 0.97
 
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
-        """See `Model.answer`; an option is drawn where the question is no other."""
+        """See `Model.answer`; an option is drawn for other kinds of question."""
         heard = iter([self._heard(clip) for clip in self.single_clips(clips)])
         return letters(prompts, lambda asked, prompt: self._place(asked.options, *next(heard), prompt))
 
     def _heard(self, clip: Any) -> tuple[list[int], list[int]]:
-        """The numbers of the sounds of either clip, in the order in which they are heard."""
+        """Return the numbers of the sounds of both clips, in order of onset."""
         import librosa
 
         samples = resample(np.nan_to_num(np.asarray(clip.waveform, np.float32))[None], clip.sample_rate, SAMPLE_RATE)[0]
@@ -170,7 +170,7 @@ def _clip_values(clip: Any) -> NDArray[np.float64]:
 MELS = 64
 
 FRAME, HOP = 2048, 640
-"""Samples of a frame (64 ms), and from one frame to the next (20 ms)."""
+"""Samples per frame (64 ms), and from one frame to the next (20 ms)."""
 
 TREES, SEED = 300, 0
 
@@ -180,7 +180,7 @@ _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 def band_statistics(clip: FloatArray) -> NDArray[np.float64]:
-    """Mean and standard deviation over time of each log-mel band of a clip [samples] at `SAMPLE_RATE`, [2 x MELS].
+    """Return mean and standard deviation over time of each log-mel band of a clip at `SAMPLE_RATE`, [2 x MELS].
 
     See `band_levels`.
     """
@@ -189,10 +189,10 @@ def band_statistics(clip: FloatArray) -> NDArray[np.float64]:
 
 
 def moment_statistics(clip: FloatArray) -> NDArray[np.float64]:
-    """`band_statistics` of a clip [samples] at `SAMPLE_RATE`, and the covariation of its bands within frames.
+    """Return `band_statistics` of a clip [samples] at `SAMPLE_RATE`, and the covariation of its bands within frames.
 
-    That is the covariances over time of the means of each `_JOINED` neighbouring bands, and the deciles of the log
-    of each frame's power.
+    The covariation is the covariances over time of means of `_JOINED` neighbouring bands, and the deciles of the
+    logarithm of each frame's power.
     """
     levels = band_levels(clip)
     joined = levels.reshape(len(levels), -1, _JOINED).mean(axis=2)
@@ -202,9 +202,10 @@ def moment_statistics(clip: FloatArray) -> NDArray[np.float64]:
 
 
 def band_levels(clip: FloatArray) -> NDArray[np.float64]:
-    """The log-mel bands of a clip [samples] at `SAMPLE_RATE`, [frames, MELS].
+    """Return the log-mel bands of a clip [samples] at `SAMPLE_RATE`, [frames, MELS].
 
-    Natural logarithms of the power of a Hann window, floored 100 dB below full scale, in Slaney's bands of equal peaks.
+    Natural logarithms of the power of a Hann window, clipped at 100 dB below full scale, in Slaney's bands of equal
+    peaks.
     """
     padded = np.pad(clip.astype(np.float64), (0, max(0, FRAME - len(clip))))
     frames = np.lib.stride_tricks.sliding_window_view(padded, FRAME)[::HOP]
@@ -214,7 +215,7 @@ def band_levels(clip: FloatArray) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=1)
 def _mel_filters() -> NDArray[np.float64]:
-    """[bins, MELS], for power of full scale 1."""
+    """Return the filters [bins, MELS], for power of full scale 1."""
     import librosa
 
     filters = librosa.filters.mel(sr=SAMPLE_RATE, n_fft=FRAME, n_mels=MELS, norm=None)
@@ -222,11 +223,11 @@ def _mel_filters() -> NDArray[np.float64]:
 
 
 class TimeBlind(Chooser):
-    """Mean and deviation of log-mel bands, and a random forest a kind of question.
+    """Mean and deviation of log-mel bands, and a random forest per kind of question.
 
-    A forest learns the answer from the statistics, the anchor and the polarity: the right text, or an interval's place
-    by time. It takes the option that most of its trees vote for; among equal ones, or for a kind that it has not
-    learnt, it draws one at random. It learns from the split ``train`` alone; its seed is fixed.
+    A forest learns the answer from the statistics, the anchor and the polarity: the right text, or an interval's rank
+    in time. It takes the option with most votes of its trees; among equal ones, or for a kind of question absent from
+    training, it draws one at random. It learns from the split ``train`` alone; its seed is fixed.
     """
 
     card = answerer_card("time-blind", "mean and deviation over time of log-mel bands and a random forest")
@@ -234,11 +235,11 @@ class TimeBlind(Chooser):
     _statistics: Callable[[FloatArray], NDArray[np.float64]] = staticmethod(band_statistics)
 
     def __init__(self) -> None:
-        """It has yet to learn."""
+        """Start untrained; `learn` trains."""
         self._forests: dict[str, tuple[RandomForestClassifier, dict[str, int]]] = {}
 
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
-        """See `Model.learn`; a clip that cannot be used is not learnt from."""
+        """See `Model.learn`; clips that cannot be used are skipped."""
         from sklearn.ensemble import RandomForestClassifier
 
         given: dict[str, list[tuple[Prompted, NDArray[np.float64], str]]] = defaultdict(list)
@@ -259,7 +260,7 @@ class TimeBlind(Chooser):
         single = self.single_clips(clips)
         given = [(prompted(prompt), self._heard(clip)) for clip, prompt in zip(single, prompts, strict=True)]
         votes: dict[int, dict[str, float]] = {}
-        # A forest is slow to start: each predicts once.
+        # Starting a forest is slow, so each predicts once.
         for kind, (forest, places) in self._forests.items():
             asked = [k for k, (one, values) in enumerate(given) if one.kind == kind and np.isfinite(values).all()]
             if asked:
@@ -280,22 +281,24 @@ class TimeBlind(Chooser):
 
 
 class OrderBlind(TimeBlind):
-    """As `TimeBlind`, with joint statistics of all bands of a frame: the sounds of one moment, whenever that is."""
+    """`TimeBlind` with joint statistics of all bands of a frame: the sounds of one moment, whatever its time."""
 
     card = answerer_card("order-blind", "statistics of all log-mel bands of a frame together and a random forest")
     _statistics = staticmethod(moment_statistics)
 
 
 def _most_voted(asked: Prompted, votes: Mapping[str, float], prompt: str) -> int:
-    """The place of the option with most votes; a tie is broken by a draw that depends on the prompt."""
+    """Return the index of the option with most votes; ties are broken by a draw that depends on the prompt."""
     scores = np.round([votes.get(name, 0.0) for name in _names(asked)], 9)
     best = np.flatnonzero(scores == scores.max())
     return int(best[drawn(len(best), prompt)])
 
 
 def _names(asked: Prompted) -> list[str]:
-    """The class of each option for the forest: its text; for an interval, whose text seldom recurs, its place by
-    time."""
+    """Return the class of each option for the forest.
+
+    It is its text, or for an interval, whose text rarely recurs, its rank in time.
+    """
     if asked.kind != "detection/first":
         return list(asked.options)
     times = [float(match[0]) if (match := _NUMBER.search(option)) else 0.0 for option in asked.options]
@@ -307,7 +310,7 @@ def _anchor(asked: Prompted) -> str:
 
 
 def _features(asked: Prompted, values: NDArray[np.float64], places: Mapping[str, int]) -> NDArray[np.float64]:
-    """The statistics, the anchor, and the polarity of Yes."""
+    """Return the statistics, the anchor, and the polarity of Yes."""
     which = np.zeros(len(places) + 1)
     which[places.get(_anchor(asked), len(places))] = 1
     says = asked.wording is not None and YES in asked.options and asked.wording.asked.polarity in _FIRST_STATES
@@ -315,4 +318,4 @@ def _features(asked: Prompted, values: NDArray[np.float64], places: Mapping[str,
 
 
 _FIRST_STATES = ("overlap", "present", "before")
-"""Polarities, one of each two."""
+"""Polarities, one of each pair."""

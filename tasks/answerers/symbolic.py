@@ -1,9 +1,8 @@
 """Answers from events, by the rules by which questions are made.
 
-Activities are those of intervals (`annotations.intervals`). The rules are those of the questions, extended to the cases
-that these leave open: a question is asked only where the labels decide its answer beyond doubt, while a detector's
-events may lie in between, and get the nearest option. So the answer is right wherever the events are, and never
-missing.
+Activities come from `annotations.intervals`. The rules are the rules of the questions, extended to ambiguous cases: a
+question is asked only if the labels decide its answer beyond doubt, while a detector's events may be in between, and
+get the nearest option. So the answer is right if the events are right, and never missing.
 """
 
 from __future__ import annotations
@@ -33,31 +32,32 @@ from audio_compositionality.dataset_builder.texts.questions import OVERLAP, YES,
 from .chooser import Chooser, Prompted, answerer_card, drawn, letters
 
 RULES_VERSION = 2
-"""It rises with any change of an answer."""
+"""Increases with any change of an answer."""
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 def place_of_answer(asked: Prompted, annotation: Annotation) -> int | None:
-    """The place of the right option given the events, or of the nearest; None where the question cannot be read.
+    """Return the index of the right option given the events, or of the nearest; None if the question cannot be parsed.
 
     Args:
         asked: the question and its options.
-        annotation: the events; labels are compared as they are spoken.
+        annotation: the events; labels are compared in their spoken form.
     """
     if asked.wording is None:
         return None
     rules, (what, _) = Rules.of(annotation), asked.wording
     heard = {in_sentence(label): activity for label, activity in activities(annotation).items() if activity}
-    # The sounds that last long enough to be asked about.
+    # The sounds that are long enough for questions.
     plainly = {label: activity for label, activity in heard.items() if total(activity) >= rules.min_event}
-    # Fewest shared steps that count as overlap: halfway between none and the overlap that questions require.
+    # Smallest number of shared steps that count as overlap: halfway between none and the overlap that questions
+    # require.
     least = rules.min_overlap / 2
     anchor = heard.get(what.anchor, ())
     of_options = [heard.get(option, ()) for option in asked.options]
     regions = [region for region in together(heard.values()) if region[1] - region[0] >= least]
     match asked.kind:
-        # Labels of rows do not tell sources of one kind apart.
+        # Labels of rows do not distinguish sources of one kind.
         case "counting/kinds" | "counting/sources":
             return _nearest(asked.options, len(plainly))
         case "counting/together":
@@ -78,7 +78,7 @@ def place_of_answer(asked: Prompted, annotation: Annotation) -> int | None:
             overlaps = any(longest(intersection(*pair)) >= least for pair in pairs)
             return _yes_or_no(asked.options, overlaps == (what.polarity == OVERLAP))
         case "presence/heard":
-            # Halfway between none and the least that questions are asked about.
+            # Halfway between none and the smallest overlap in questions.
             is_present = total(anchor) >= rules.min_event / 2
             return _yes_or_no(asked.options, is_present == (what.polarity == PRESENT))
         case "sequence/onsets":
@@ -89,7 +89,7 @@ def place_of_answer(asked: Prompted, annotation: Annotation) -> int | None:
             )
             return _yes_or_no(asked.options, (first < second) == (what.polarity == BEFORE))
         case "classification/overlap":
-            # The longest overlap with the anchor; without one the nearest sound, then one that is present at all.
+            # The longest overlap with the anchor; without one the nearest sound, then any present sound.
             near = [total(intersection(widened(anchor, STEPS), widened(activity, STEPS))) for activity in of_options]
             shared = [longest(intersection(anchor, activity)) for activity in of_options]
             ranks = list(zip(shared, near, map(total, of_options), strict=True))
@@ -98,8 +98,8 @@ def place_of_answer(asked: Prompted, annotation: Annotation) -> int | None:
             windows = [[float(number) * STEPS for number in _NUMBER.findall(option)] for option in asked.options]
             if any(len(window) != 2 for window in windows):
                 return None
-            # Without an overlap, two sounds that come near are the best guess; of windows the one whose middle is
-            # nearest to its beginning.
+            # Without an overlap, take where two sounds come close; choose the window whose middle is nearest to the
+            # beginning of that stretch.
             close = together([widened(activity, STEPS // 2) for activity in heard.values()])
             onset = next(iter([*regions, *close]), (0, 0))[0]
             distances = [abs(onset - sum(window) / 2) for window in windows]
@@ -112,17 +112,17 @@ def _yes_or_no(options: Sequence[str], says_yes: bool) -> int:
 
 
 def _nearest(options: Sequence[str], count: int) -> int:
-    """The option whose number is nearest to a count."""
+    """Return the option whose number is nearest to a count."""
     numbers = [float(match[0]) if (match := _NUMBER.search(option)) else float("inf") for option in options]
     return min(range(len(options)), key=lambda place: (abs(numbers[place] - count), numbers[place]))
 
 
 class _LabelReader(Chooser):
-    """An answerer with labels: it reads the events of a row, and not its answer."""
+    """An answerer that reads the labeled events of a row, but not its answer."""
 
     @property
     def abilities(self) -> frozenset[str]:
-        """It reads labels in place of sound."""
+        """Return that it reads labels instead of sound."""
         return super().abilities | {"labels"}
 
     def answer(self, clips: Sequence[Sequence[Any]], prompts: Sequence[str]) -> list[str]:
@@ -136,11 +136,11 @@ class _LabelReader(Chooser):
 
     @abstractmethod
     def _place(self, asked: Prompted, prompt: str, row: dict[str, Any]) -> int | None:
-        """The place of the option that is taken."""
+        """Return the index of the chosen option."""
 
 
 class Oracle(_LabelReader):
-    """Knows the events; answers by the symbolic rules."""
+    """Knows the events and answers by the symbolic rules."""
 
     card = answerer_card("oracle", "reads the labels with their times", kind="control")
 
@@ -149,7 +149,7 @@ class Oracle(_LabelReader):
 
 
 class Present(_LabelReader):
-    """Knows which sounds are present, and not when: draws from the options that this leaves. See `options_left`."""
+    """Knows which sounds are present, but not when: draws from the options that remain. See `options_left`."""
 
     card = answerer_card("present", "reads the labels without their times", kind="control")
 

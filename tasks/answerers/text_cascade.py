@@ -1,7 +1,7 @@
-"""The text cascade, by the name ``heard-as-text:DETECTOR:MODEL``: a language model reads the events of a detector.
+"""The text cascade, named ``heard-as-text:DETECTOR:MODEL``: a language model reads the events of a detector.
 
-The package's own entry point of the group ``audio_compositionality.adapters`` leads here: so the room of encoders,
-which imports nothing of this one, knows it.
+The package's own entry point in the group ``audio_compositionality.adapters`` points here, so that `encoders`, which
+imports nothing from this package, finds it.
 """
 
 from __future__ import annotations
@@ -20,50 +20,52 @@ if TYPE_CHECKING:
 
 _FORM = (
     f"{HEARD_AS_TEXT}:DETECTOR:MODEL, where DETECTOR is cascade or path/to/file.py:ClassName, a detector of your own, "
-    "and MODEL a model that answers"
+    "and MODEL a language model"
 )
 
 
 def check_cascade(spec: str) -> None:
-    """Refuse a name by its form; nothing is loaded, and no message shows a text that may hold a password.
+    """Raise ModelError if a name has the wrong form.
+
+    Nothing is loaded, and no message shows a text that may hold a password.
 
     Raises:
-        ModelError: it has no two parts, or one of them names no model.
+        ModelError: it does not have two parts, or one of them names no model.
     """
     for name in split_cascade(spec):
         check_name(name)
 
 
 def split_cascade(spec: str) -> tuple[str, str]:
-    """The names of the detector and of the language model in ``DETECTOR:MODEL``.
+    """Return the names of the detector and of the language model in ``DETECTOR:MODEL``.
 
     Raises:
-        ModelError: there are no two.
+        ModelError: the name does not have two parts.
     """
     detector, model = split_detector(spec)
     if not model:
-        raise ModelError(f"a language model that reads detected events is named {_FORM}")
+        raise ModelError(f"cannot parse the name of a language model that reads detected events; expected {_FORM}")
     return detector, model
 
 
 def load_cascade(spec: str, device: torch.device | None, options: EncoderOptions) -> EventTextModel:
-    """A detector and a language model, by their names.
+    """Load a detector and a language model by their names.
 
     Args:
         spec: ``DETECTOR:MODEL``.
-        device: of both; None for the default.
-        options: of the language model.
+        device: torch device of both; None for the default.
+        options: options of the language model.
 
     Raises:
-        ModelError: one of them cannot be had, the first detects no events, or the second does not answer as it is.
+        ModelError: one of them cannot be loaded, the first detects no events, or the second cannot answer on its own.
     """
     name, reader_name = split_cascade(spec)
     detector = load_model(name, device=device)
     if "events" not in detector.abilities:
-        raise ModelError(f"'{name}' detects no events (detect_events); the form is {_FORM}")
+        raise ModelError(f"'{name}' cannot detect events: it has no detect_events. The form is {_FORM}")
     reader: Model
     if is_endpoint(reader_name):
-        # Imported by need: the client takes a second.
+        # Imported here, since the client takes a second.
         from audio_compositionality.encoders.language_models.endpoint import load_endpoint
 
         reader = load_endpoint(reader_name, options, hears=False)
@@ -71,7 +73,9 @@ def load_cascade(spec: str, device: torch.device | None, options: EncoderOptions
         reader = load_model(reader_name, device=device, options=options)
     able = reader.abilities
     if isinstance(reader, EventTextModel) or able & {"learn", "labels"} or "answer" not in able:
-        raise ModelError(f"'{reader.card.id}' cannot read detected events: it must be a model that answers by itself")
+        raise ModelError(
+            f"'{reader.card.id}' cannot read detected events: give a language model that can answer on its own"
+        )
     return EventTextModel(detector, reader)
 
 

@@ -1,7 +1,7 @@
-"""Answerers without sound: they show how much the words alone give away, and one interval for all questions of when.
+"""Answerers without sound: how much the words alone give away, and one interval for all questions about times.
 
-`majority` and `blind` learn from the questions of the split ``train`` and their answers. Where the questions are
-balanced, all of them are at chance level.
+`majority` and `blind` learn from the questions of the split ``train`` and their answers. If the questions are balanced,
+all of them are at chance.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class First(Chooser):
 
 
 class Longest(Chooser):
-    """Takes the option with most characters; in a tie the first."""
+    """Takes the option with most characters; the first of equal ones."""
 
     card = answerer_card("longest", "takes the longest option")
 
@@ -45,21 +45,21 @@ class Longest(Chooser):
 class Majority(Chooser):
     """Gives the text that was right most often among questions of the same kind with the same options.
 
-    Where no question had these options, it gives the text with the highest share of right answers among its appearances
-    in options of the kind; where none of them ever appeared, the place that was right most often.
+    If no question had these options, it gives the text with the highest share of right answers among its appearances in
+    options of the kind; if none of them ever appeared, the position that was right most often.
     """
 
     card = answerer_card("majority", "the text that was right most often among questions to learn from")
 
     def __init__(self) -> None:
-        """It has yet to learn."""
+        """Start untrained; `learn` trains."""
         self._sets: dict[tuple[str, frozenset[str]], Counter[str]] = {}
         self._right: dict[str, Counter[str]] = {}
         self._there: dict[str, Counter[str]] = {}
         self._places: dict[tuple[str, int], Counter[int]] = {}
 
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
-        """See `Model.learn`; no clip is asked for."""
+        """See `Model.learn`; no clip is used."""
         self._sets, self._right = defaultdict(Counter), defaultdict(Counter)
         self._there, self._places = defaultdict(Counter), defaultdict(Counter)
         for row in rows:
@@ -89,15 +89,15 @@ class Majority(Chooser):
 
 
 Classifiers = dict[str, tuple["DictVectorizer", "LogisticRegression"]]
-"""For each kind of question, who gives the log-odds of an option to be right, from its features."""
+"""A classifier per kind of question that gives the log-odds of an option being right, from its features."""
 
 
 def fitted(examples: Iterable[tuple[Prompted, list[Features], str]], iterations: int) -> Classifiers:
-    """A logistic regression over the options for each kind of question.
+    """Fit a logistic regression over the options for each kind of question.
 
     Args:
         examples: questions, the features of each of their options, and their right answers.
-        iterations: of the fit, at most.
+        iterations: largest number of iterations of the fit.
     """
     from sklearn.feature_extraction import DictVectorizer
     from sklearn.linear_model import LogisticRegression
@@ -116,8 +116,11 @@ def fitted(examples: Iterable[tuple[Prompted, list[Features], str]], iterations:
 
 
 def likeliest(classifiers: Classifiers, asked: Prompted, features: list[Features], prompt: str) -> int:
-    """The place of the likeliest option; one drawn for the prompt where several differ by less than a fit's precision,
-    and for a kind that was not learnt: below chance level an answerer would be no bar."""
+    """Return the index of the likeliest option.
+
+    One is drawn for the prompt if several differ by less than a fit's precision, and for kinds of question absent from
+    training: an answerer below chance would be no useful baseline.
+    """
     if asked.kind not in classifiers:
         return drawn(len(asked.options), prompt)
     vectorizer, model = classifiers[asked.kind]
@@ -129,18 +132,18 @@ def likeliest(classifiers: Classifiers, asked: Prompted, features: list[Features
 class Blind(Chooser):
     """Logistic regression over text features of each option of a question.
 
-    The features are those of the control that questions have to pass (`question_controls.option_features`), with one
-    model for each kind of question; it takes the likeliest option, and draws one of several that are equally likely.
+    The features are those used in the control that questions must pass (`question_controls.option_features`), with one
+    model per kind of question; it takes the likeliest option, and draws among equally likely ones.
     """
 
     card = answerer_card("blind", "logistic regression over the text of questions")
 
     def __init__(self) -> None:
-        """It has yet to learn."""
+        """Start untrained; `learn` trains."""
         self._models: Classifiers = {}
 
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
-        """See `Model.learn`; no clip is asked for."""
+        """See `Model.learn`; no clip is used."""
         given = [(asked_in(row["question"], row["options"]), row["answer"]) for row in rows]
         self._models = fitted([(asked, text_features(asked), answer) for asked, answer in given], 200)
 
@@ -150,7 +153,7 @@ class Blind(Chooser):
 
 
 def text_features(asked: Prompted, families: Iterable[str] = FAMILIES) -> list[Features]:
-    """Text features of each option, by families; fewer for a question that cannot be read."""
+    """Return text features of each option, by families; fewer for a question that cannot be parsed."""
     if asked.wording is None:
         return option_features(asked.options, families)
     what, template = asked.wording
@@ -158,18 +161,18 @@ def text_features(asked: Prompted, families: Iterable[str] = FAMILIES) -> list[F
 
 
 class UsualTimes(Model):
-    """Answers every question with the interval that overlaps most with the true ones to learn from."""
+    """Answers every question with the interval that overlaps most with the true intervals in training."""
 
     card = answerer_card("usual-times", "the interval that overlaps most with those to learn from")
 
     needs_columns = frozenset({"onset", "offset", "duration"})
 
     def __init__(self) -> None:
-        """It has yet to learn."""
+        """Start untrained; `learn` trains."""
         self._answer = ""
 
     def learn(self, rows: Sequence[Mapping[str, Any]], clips: Iterable[Any]) -> None:
-        """See `Model.learn`; no clip is asked for."""
+        """See `Model.learn`; no clip is used."""
         from audio_compositionality.metrics.when import best_constant
 
         truth = np.array([(row["onset"], row["offset"]) for row in rows], np.float64)

@@ -1,4 +1,4 @@
-"""Shapes of tasks: the common part of tasks that put one question to different rows.
+"""Shapes of tasks: shared base classes of tasks that ask the same question of different rows.
 
-A registered task takes a shape and adds its own facts.
+A registered task uses a shape and adds its own facts.
 """

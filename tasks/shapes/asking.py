@@ -1,4 +1,4 @@
-"""Asking questions: the words of the prompt, the orders of the options, and the scoring of answers."""
+"""Asking questions: the words of prompts, the orders of options, and the scoring of answers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from ..base import GENERATE, Scoring
 
 @dataclass(frozen=True)
 class PromptStyle:
-    """A way to ask for the answer.
+    """One way to ask for an answer.
 
     Attributes:
         last_line: instruction below the options.
-        version: it rises with any change of the prompt's words: answers to other words are other answers.
-        reasons: whether the model writes down its reasons first, so that its answer is long.
-        scorings: the scorings that go with the words; see `Inputs.scoring`.
+        version: increases with any change of the prompt's words, since answers depend on them.
+        reasons: whether the model writes its reasoning first, so that its answer is long.
+        scorings: the scorings that fit the words; see `Inputs.scoring`.
     """
 
     last_line: str
@@ -41,31 +41,31 @@ TEXT: Literal["text"] = "text"
 
 PROMPTS = {
     DIRECT: PromptStyle("Answer with one letter only.", scorings=("generate", "letters")),
-    # Where the likelihood of an option's text is taken, the prompt must not ask for a letter.
+    # For the likelihood of an option's text, the prompt must not ask for a letter.
     TEXT: PromptStyle("Answer with the text of one option only, without its letter.", scorings=("generate", "options")),
     "reason": PromptStyle("Explain, then <answer>letter</answer>.", reasons=True),
 }
-"""Every way to put a question, by its name."""
+"""Every prompt style, by name."""
 
 ONE_ORDER: Literal[1] = 1
 CYCLIC: Literal["cyclic"] = "cyclic"
-"""Orders of a question's options: as given, or rotated until each has stood at each position."""
+"""Orders of a question's options: as given, or rotated until each option has been at each position."""
 
 
 def prompt_style(name: object) -> PromptStyle:
-    """A way to put a question, by its name.
+    """Return a prompt style by its name.
 
     Raises:
-        InputError: there is none of that name.
+        InputError: there is no style with that name.
     """
     style = PROMPTS.get(name) if isinstance(name, str) else None
     if style is None:
-        raise InputError(f"the prompt {name!r} is not known; {nearest(str(name), list(PROMPTS))}")
+        raise InputError(f"unknown prompt {name!r}; {nearest(str(name), list(PROMPTS))}")
     return style
 
 
 def direct_prompt(question: str, options: Sequence[str]) -> str:
-    """The question, its options with a letter each, and the request for one letter: a line each.
+    """Return the question, its options with a letter each, and the request for one letter, on one line each.
 
     >>> print(direct_prompt("Which of these is heard longest in total?", ["dog", "rain"]))
     Which of these is heard longest in total?
@@ -78,14 +78,14 @@ def direct_prompt(question: str, options: Sequence[str]) -> str:
         options: 2 to 26 different texts of one line each.
 
     Raises:
-        InputError: a text is empty or has more than one line; an option starts as if it were lettered itself, such as
-            ``B. dog``; there are too few options, too many, or two that are equal.
+        InputError: a text is empty or has more than one line; an option starts with a letter of its own, such as ``B.
+            dog``; there are too few options, too many, or two that are equal.
     """
     return question_prompt(question, options, DIRECT)
 
 
 def question_prompt(question: str, options: Sequence[str], style: str) -> str:
-    """The question, its options with a letter each, and the instruction: a line each; see `direct_prompt`.
+    """Return the question, its options with a letter each, and the instruction, on one line each; see `direct_prompt`.
 
     Args:
         question: one line.
@@ -93,7 +93,7 @@ def question_prompt(question: str, options: Sequence[str], style: str) -> str:
         style: one of `PROMPTS`.
 
     Raises:
-        InputError: there is no such style, or as `direct_prompt`.
+        InputError: there is no such style, or for the reasons of `direct_prompt`.
     """
     last_line = prompt_style(style).last_line
     _check(question, options)
@@ -102,7 +102,7 @@ def question_prompt(question: str, options: Sequence[str], style: str) -> str:
 
 
 def cyclic_orders(options: Sequence[str]) -> list[tuple[str, ...]]:
-    """The options rotated by 0, 1 and so on, so that each stands once at each position.
+    """Return the options rotated by 0, 1 and so on, so that each is once at each position.
 
     >>> cyclic_orders(["dog", "rain", "bell"])
     [('dog', 'rain', 'bell'), ('rain', 'bell', 'dog'), ('bell', 'dog', 'rain')]
@@ -111,20 +111,20 @@ def cyclic_orders(options: Sequence[str]) -> list[tuple[str, ...]]:
 
 
 def shown_orders(options: Sequence[str], orders: int | str) -> list[tuple[str, ...]]:
-    """The orders in which the options of a question are shown, the given order first.
+    """Return the orders in which the options of a question are shown, the given order first.
 
     Args:
-        options: of the question.
+        options: options of the question.
         orders: `ONE_ORDER` or `CYCLIC`.
     """
     return cyclic_orders(options) if orders == CYCLIC else [tuple(options)]
 
 
 def read_prompt(prompt: str) -> tuple[str, list[str]]:
-    """The question and the options of a prompt: the inverse of `question_prompt`.
+    """Return the question and the options of a prompt: the inverse of `question_prompt`.
 
     Raises:
-        InputError: the prompt is none that `question_prompt` makes.
+        InputError: the prompt was not made by `question_prompt`.
     """
     question, *lettered, last = prompt.split("\n") if "\n" in prompt else (prompt, "")
     expected = [f"{letter}. " for letter in LETTERS[: len(lettered)]]
@@ -132,7 +132,7 @@ def read_prompt(prompt: str) -> tuple[str, list[str]]:
     lines = [style.last_line for style in PROMPTS.values()]
     if last not in lines or not begins:
         wanted = " or ".join(map(repr, lines))
-        raise InputError(f"not a question with lettered options and the last line {wanted}: {prompt!r}")
+        raise InputError(f"expected a question with lettered options and the last line {wanted}; got {prompt!r}")
     options = [line[len("A. ") :] for line in lettered]
     _check(question, options)
     return question, options
@@ -140,16 +140,16 @@ def read_prompt(prompt: str) -> tuple[str, list[str]]:
 
 def _check(question: str, options: Sequence[str]) -> None:
     if not 2 <= len(options) <= len(LETTERS):
-        raise InputError(f"a question has 2 to {len(LETTERS)} options, not {len(options)}: {question!r}")
+        raise InputError(f"a question needs 2 to {len(LETTERS)} options, not {len(options)}: {question!r}")
     for text in (question, *options):
-        # With a letter appended, a line break at the end of the text counts too.
+        # The appended letter makes a line break at the end of the text count too.
         if not text.strip() or len(f"{text}x".splitlines()) > 1:
-            raise InputError(f"a question and its options are one line of text each, not {text!r}")
+            raise InputError(f"a question and its options must be one line of text each; got {text!r}")
     for option in options:
         if is_lettered(option):
-            raise InputError(f"an option must not start with a letter as if it were lettered: {option!r}")
+            raise InputError(f"an option must not start with a letter of its own: {option!r}")
     if len(set(options)) < len(options):
-        raise InputError(f"two options are equal: {list(options)}")
+        raise InputError(f"options must differ, but two are equal: {list(options)}")
 
 
 class AskingSpec(Spec):
@@ -157,62 +157,62 @@ class AskingSpec(Spec):
 
     prompt: Literal["direct", "text", "reason"] = Field(
         DIRECT,
-        description="direct asks for one letter only; text for the text of an option, the default of the scoring "
-        "options; reason asks for an explanation first and the letter behind it, of up to 1,024 tokens.",
+        description="direct asks for one letter only; text asks for the text of an option, the default of the scoring "
+        "options; reason asks for an explanation and then the letter, with up to 1,024 tokens.",
     )
     orders: Literal[1, "cyclic"] = Field(
         ONE_ORDER,
-        description="1 shows the options as the data have them; cyclic asks each question once an order, its options "
-        "turned until each has stood at each position, which separates a habit of letters from knowledge.",
+        description="1 shows the options in the order of the data; cyclic asks each question once per order, rotating "
+        "its options until each has been at each position, which separates a habit of letters from knowledge.",
     )
     scoring: Scoring = Field(
         GENERATE,
-        description="generate reads what the model writes, as the paper does; letters takes the likeliest letter as "
-        "its first token, options the likeliest text of an option: no answer is unreadable then.",
+        description="generate reads what the model writes, as in the paper; letters takes the likeliest letter as "
+        "its first token, options the likeliest text of an option; then every answer is readable.",
     )
 
     @model_validator(mode="before")
     @classmethod
     def _of_options(cls, values: Any) -> Any:
-        """Where the likelihood of an option's text is taken, the prompt asks for that text."""
+        """Set the prompt that asks for an option's text if the scoring uses its likelihood."""
         return {"prompt": TEXT, **values} if values.get("scoring") == "options" else values
 
     @model_validator(mode="after")
     def _agree(self) -> AskingSpec:
         if self.style.reasons and self.scoring != GENERATE:
             raise InputError(
-                f"the prompt {self.prompt!r} has a model write its reasons first, and the scoring {self.scoring!r} has "
-                f"it write nothing: take the prompt {DIRECT!r}, or the scoring {GENERATE!r}"
+                f"the prompt {self.prompt!r} asks for reasoning first, but with the scoring {self.scoring!r} the model "
+                f"writes nothing: set the prompt to {DIRECT!r}, or the scoring to {GENERATE!r}"
             )
         if self.scoring not in self.style.scorings:
             other = next(name for name, one in PROMPTS.items() if self.scoring in one.scorings)
             raise InputError(
-                f"the prompt {self.prompt!r} asks for another answer than the scoring {self.scoring!r} takes the "
-                f"likelihood of: take the prompt {other!r}, or the scoring "
+                f"the prompt {self.prompt!r} does not ask for the answers that the scoring {self.scoring!r} compares "
+                f"by likelihood: set the prompt to {other!r}, or the scoring to "
                 f"{' or '.join(map(repr, self.style.scorings))}"
             )
         return self
 
     @property
     def style(self) -> PromptStyle:
-        """The way to ask for an answer."""
+        """Return the prompt style."""
         return PROMPTS[self.prompt]
 
     @property
     def stored(self) -> dict[str, Any]:
-        """All that scores depend on, as JSON values, with the version of the prompt."""
+        """Return everything that scores depend on, as JSON values, with the version of the prompt."""
         values = {name: value for name, value in self.values().items() if value is not None}
         return {"prompt": self.prompt, "prompt_version": self.style.version, **values}
 
 
 class FreeAnswerTask(ABC):
-    """The part of a task of questions without options by which single answers are scored, as other suites do; see
+    """Base class for tasks of questions without options whose single answers are scored, as in other suites; see
     `Task`."""
 
     @abstractmethod
     def answer_of(self, row: Row) -> str:
-        """The right answer, in words that score 1."""
+        """Return the right answer, in words that score 1."""
 
     @abstractmethod
     def score_of(self, row: Row, answer: str) -> float:
-        """The score of one answer, from 0 to 1; its mean over all rows is the first measure."""
+        """Return the score of one answer, from 0 to 1; its mean over all rows is the first measure."""

@@ -1,7 +1,7 @@
-"""Designs: the variable of some clips, the orbits that differ in it alone, and the folds of training and test.
+"""Designs: the varied factor or transform, the orbits that differ in it alone, and the folds of training and test.
 
-A task that fits probes takes one. A factor has levels, and each combination of all other factors, its context, is an
-orbit; a transform has strengths, and a clip with its copies is an orbit.
+A task that fits probes uses a design. A factor has levels, and each combination of all other factors, its context, is
+an orbit; a transform has strengths, and a clip with its copies is an orbit.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FOLDS = 5
 FACTORS = ATTRIBUTES
 
 IN_SCENES = tuple(f"{factor}_in_scene" for factor in FACTORS)
-"""Names of the factors where they are varied in a scene."""
+"""Names of the factors if they are varied within a scene."""
 
 CLASSES = ("timbre",)
 """The factors whose levels have no order."""
@@ -43,19 +43,19 @@ _FEWEST_GROUPS = 3
 """Fewest groups of timbres."""
 
 METERS = ("level-statistics", "rms")
-"""Energy controls, which represent the level of a clip alone: a score that they reach needs no more than that."""
+"""Energy controls, which represent only the level of a clip: a score that they also have needs no more than that."""
 
 PAPER = {"probes": ["slp", "mlp"], "scaled": False}
-"""Settings that follow arXiv 2505.06224: both of its probes, on features and targets as they come."""
+"""Settings that follow arXiv 2505.06224: both of its probes, on unscaled features and targets."""
 
 FACTOR_WARNING = (
-    "The sounds are synthetic, far from speech and from most recordings. Read them beside log-mel statistics, levels "
-    "alone and an untrained network: what these reach as well was not learnt."
+    "The sounds are synthetic, far from speech and from most recordings. Compare with log-mel statistics, levels "
+    "alone and an untrained network: what these score too does not need training."
 )
 
 TRANSFORM_WARNING = (
-    "Which changes should matter depends on what a representation is for. Read it beside log-mel statistics and "
-    "an untrained network: what they reach as well was not learnt."
+    "Which changes should matter depends on the use of a representation. Compare it with log-mel statistics and "
+    "an untrained network: what they score too does not need training."
 )
 
 
@@ -73,26 +73,26 @@ OF_FACTORS: dict[str, Any] = _AXES | {"recipe": "factors", "samples": "clips", "
 OF_TRANSFORMS: dict[str, Any] = _AXES | {
     "recipe": "transforms",
     "samples": "clips with copies",
-    "captions": {"audio": "the clip that is transformed"},
+    "captions": {"audio": "the transformed clip"},
 }
 """Facts of the tasks of transforms."""
 
 
 @dataclass(frozen=True)
 class VariedClip:
-    """A clip in which one factor, or one transform, is varied.
+    """A clip in which one factor or one transform is varied.
 
     Attributes:
-        place: among the embedded clips.
+        place: index among the embedded clips.
         orbit: equal for clips that differ in nothing else.
-        level: of the factor, or the transform's strength: a number, or the name of a class; NaN of an original, None
-            where there is none.
-        block: equal for clips that are never split between training and test; None where orbits are the blocks.
-        fold: in which the clip is tested; −1 where nothing is fitted.
-        sample: place of the clip's sample among `Design.scored`; −1 where clips are no samples.
+        level: level of the factor, or the transform's strength: a number, or the name of a class; NaN for an original,
+            None if there is none.
+        block: equal for clips that are never split between training and test; None if orbits are the blocks.
+        fold: fold in which the clip is tested; −1 if nothing is fitted.
+        sample: index of the clip's sample in `Design.scored`; −1 if clips are not samples.
         is_original: whether it is its orbit's untransformed clip.
-        same, different: of an original, the places among the embedded clips of a clip of its content and of one of
-            another content; −1 where there are none.
+        same, different: for an original, the indices among the embedded clips of a clip with its content and of one
+            with other content; −1 if there are none.
     """
 
     place: int
@@ -107,46 +107,47 @@ class VariedClip:
 
 
 class Design(ABC):
-    """The variables of a recipe's rows."""
+    """The varied clips in a recipe's rows."""
 
     @abstractmethod
     def is_given(self, row: Row) -> bool:
-        """Whether a row's clip is embedded."""
+        """Return whether a row's clip is embedded."""
 
     @abstractmethod
     def check(self, rows: Sequence[Row], task: str) -> None:
-        """Refuse rows that cannot be scored.
+        """Raise TaskError if the rows cannot be scored.
 
         Raises:
-            TaskError: they are too few, or incomplete.
+            TaskError: the rows are too few, or incomplete.
         """
 
     @abstractmethod
     def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, list[VariedClip]]]:
-        """Names of factors or transforms and their clips.
+        """Yield names of factors or transforms and their clips.
 
         Args:
-            rows: of all embedded clips, which may be more than this design has.
+            rows: rows of all embedded clips, which may be more than this design uses.
         """
 
     @abstractmethod
     def scored(self, rows: Sequence[Row]) -> list[Row]:
-        """The rows that are samples."""
+        """Return the rows that are samples."""
 
     @abstractmethod
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """The facts of these samples."""
+        """Return the facts of these samples."""
 
 
 class FactorDesign(Design):
-    """Single sources of all combinations of levels; an orbit differs in one factor, and a fold is a set of contexts."""
+    """Single sources with all combinations of levels; an orbit differs in one factor, and a fold is a set of
+    contexts."""
 
     def is_given(self, row: Row) -> bool:
-        """Whether a row is one of the single sources of all combinations."""
+        """Return whether a row is one of the single sources with all combinations."""
         return is_crossed(row)
 
     def check(self, rows: Sequence[Row], task: str) -> None:
-        """Refuse rows whose single sources cannot be scored.
+        """Raise TaskError if the single sources cannot be scored.
 
         Raises:
             TaskError: a factor has one level, or too few contexts for separate training and test.
@@ -157,23 +158,23 @@ class FactorDesign(Design):
             contexts = set(contexts_of(crossed, factor))
             if len(levels) < 2 or len(contexts) < FOLDS:
                 raise TaskError(
-                    f"{task} has {len(levels)} levels of {factor} in {len(contexts)} contexts; it needs at least 2 in "
-                    f"{FOLDS}"
+                    f"{task} has {len(levels)} levels of {factor} in {len(contexts)} contexts; at least 2 levels in "
+                    f"{FOLDS} contexts are needed"
                 )
 
     def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, list[VariedClip]]]:
-        """Each factor, with all single sources."""
+        """Yield each factor, with all single sources."""
         places = [place for place, row in enumerate(rows) if is_crossed(row)]
         crossed = [rows[place] for place in places]
         for factor in FACTORS:
             yield factor, _in_orbits(places, contexts_of(crossed, factor), factor_levels(crossed, factor))
 
     def scored(self, rows: Sequence[Row]) -> list[Row]:
-        """The single sources."""
+        """Return the single sources."""
         return [row for row in rows if is_crossed(row)]
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """The single sources; sources that differ in the timbre alone are not independent."""
+        """Return the single sources as samples; sources that differ in the timbre alone are not independent."""
         crossed = self.scored(rows)
         return Samples(
             rows=tuple(crossed),
@@ -185,28 +186,28 @@ class FactorDesign(Design):
 
 
 class SceneFactorDesign(FactorDesign):
-    """As `FactorDesign`, with stars beside: a scene, and clips that differ from it in one factor of one source.
+    """`FactorDesign` plus stars: a scene and clips that differ from it in one factor of one source.
 
     The samples are the single sources. A fold of stars is a set of scenes.
     """
 
     def is_given(self, row: Row) -> bool:
-        """Whether a row is a single source or part of a star, other than a star's clip of other onsets."""
+        """Return whether a row is a single source or part of a star, except a star's clip with other onsets."""
         return is_crossed(row) or row["factor"] in (*FACTORS, "")
 
     def check(self, rows: Sequence[Row], task: str) -> None:
-        """As `FactorDesign`.
+        """Raise TaskError if the rows cannot be scored.
 
         Raises:
-            TaskError: likewise, or there are fewer stars than folds.
+            TaskError: for the reasons of `FactorDesign`, or if there are fewer stars than folds.
         """
         super().check(rows, task)
         stars = {row["block"] for row in rows if not is_crossed(row)}
         if len(stars) < FOLDS:
-            raise TaskError(f"{task} has {len(stars)} stars; it needs at least {FOLDS}")
+            raise TaskError(f"{task} has {len(stars)} stars; at least {FOLDS} are needed")
 
     def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, list[VariedClip]]]:
-        """Each factor with all single sources, then as one of `IN_SCENES` with the scenes and their clips."""
+        """Yield each factor with all single sources, then as one of `IN_SCENES` with the scenes and their clips."""
         yield from super().parts(rows)
         for factor, name in zip(FACTORS, IN_SCENES, strict=True):
             places = [place for place, row in enumerate(rows) if not is_crossed(row) and row["factor"] in (factor, "")]
@@ -216,38 +217,38 @@ class SceneFactorDesign(FactorDesign):
 
 
 class TwoSourceDesign(Design):
-    """Two sources, of which one has the faster rate; a clip's context is the timbres and notes of both.
+    """Two sources, one with the faster rate; a clip's context is the timbres and notes of both.
 
-    Training has other timbres than the test, `UNSEEN`, or the same with other notes, `SEEN`.
+    Training has other timbres than the test (`UNSEEN`), or the same timbres with other notes (`SEEN`).
     """
 
     def is_given(self, row: Row) -> bool:
-        """Every clip."""
+        """Return True: every clip is embedded."""
         return True
 
     def check(self, rows: Sequence[Row], task: str) -> None:
-        """Refuse too few timbres.
+        """Raise TaskError if there are too few timbres.
 
         Raises:
-            TaskError: too few groups of timbres for training, validation and test.
+            TaskError: there are too few groups of timbres for training, validation and test.
         """
         groups = len({row["group"] for row in rows})
         if groups < _FEWEST_GROUPS:
-            raise TaskError(f"{task} has {groups} groups of timbres; it needs at least {_FEWEST_GROUPS}")
+            raise TaskError(f"{task} has {groups} groups of timbres; at least {_FEWEST_GROUPS} are needed")
 
     def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, list[VariedClip]]]:
-        """Both ways to learn which source is faster, each with all clips."""
+        """Yield both ways to learn which source is faster, each with all clips."""
         contexts = [_timbres_and_notes(row) for row in rows]
         seen = _in_orbits(range(len(rows)), contexts, [row["faster"] for row in rows])
         yield UNSEEN, [replace(clip, fold=row["group"]) for clip, row in zip(seen, rows, strict=True)]
         yield SEEN, seen
 
     def scored(self, rows: Sequence[Row]) -> list[Row]:
-        """All clips."""
+        """Return all clips."""
         return list(rows)
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """All clips; clips of the same timbres and notes are not independent."""
+        """Return all clips as samples; clips with the same timbres and notes are not independent."""
         return Samples(
             rows=tuple(rows),
             clusters=numbered([_timbres_and_notes(row) for row in rows]),
@@ -269,7 +270,7 @@ class TransformDesign(Design):
     """Clips and their copies by transforms; the rows state the folds."""
 
     def is_given(self, row: Row) -> bool:
-        """Whether a row's clip is a base or a copy."""
+        """Return whether a row's clip is a base or a copy."""
         return not is_candidate(row)
 
     def check(self, rows: Sequence[Row], task: str) -> None:
@@ -277,7 +278,7 @@ class TransformDesign(Design):
         check_orbits(rows, task)
 
     def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, list[VariedClip]]]:
-        """Each transform with its copies and their originals."""
+        """Yield each transform with its copies and their originals."""
         sample_of = {row["base"]: place for place, row in enumerate(self.scored(rows))}
         for transform in transforms_of(rows):
             copied = {row["base"] for row in rows if row["transform"] == transform}
@@ -290,12 +291,12 @@ class TransformDesign(Design):
             yield transform, clips
 
     def scored(self, rows: Sequence[Row]) -> list[Row]:
-        """The originals that have copies, in the order of the rows."""
+        """Return the originals that have copies, in the order of the rows."""
         copied = {row["base"] for row in rows if row["transform"]}
         return [row for row in rows if is_original(row) and row["base"] in copied]
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """The originals that have copies; originals of one group are not independent."""
+        """Return the originals that have copies as samples; originals of one group are not independent."""
         originals = self.scored(rows)
         groups: dict[str, tuple[str, ...]] = {}
         if any(row.get("label") for row in originals):
@@ -319,37 +320,37 @@ class TransformDesign(Design):
 
 
 class LabelledTransformDesign(TransformDesign):
-    """As `TransformDesign`, of clips whose labels are known: labelled recordings, or scenes with levels of factors."""
+    """`TransformDesign` for clips with known labels: labelled recordings, or scenes with levels of factors."""
 
     def is_given(self, row: Row) -> bool:
-        """Whether the label of a base or a copy is known."""
+        """Return whether the label of a base or a copy is known."""
         return not is_candidate(row) and (bool(row.get("label")) or row.get("levels") is not None)
 
     def scored(self, rows: Sequence[Row]) -> list[Row]:
-        """The originals that have copies and labels."""
+        """Return the originals that have copies and labels."""
         return super().scored([row for row in rows if self.is_given(row)])
 
 
 class ComparedTransformDesign(TransformDesign):
-    """As `TransformDesign`, of clips with two candidates each: one of the same content, and one of another."""
+    """`TransformDesign` for clips with two candidates each: one with the same content, and one with other content."""
 
     def is_given(self, row: Row) -> bool:
-        """Every clip."""
+        """Return True: every clip is embedded."""
         return True
 
     def check(self, rows: Sequence[Row], task: str) -> None:
         """See `check_orbits`.
 
         Raises:
-            TaskError: likewise, or a clip has no candidates to compare its copies with.
+            TaskError: for the reasons of `check_orbits`, or if no clip has candidates to compare its copies with.
         """
         check_orbits(rows, task)
         if not compared(rows):
-            raise TaskError(f"{task} has no clips that copies could be compared with: build the data anew")
+            raise TaskError(f"{task} has no candidate clips to compare copies with: build the data again")
         check_orbits(compared(rows), task)
 
     def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, list[VariedClip]]]:
-        """Each transform, with the originals, their copies and the candidates."""
+        """Yield each transform, with the originals, their copies and the candidates."""
         places, same, different = _candidate_places(rows)
         for transform, clips in super().parts([rows[place] for place in places]):
             yield (
@@ -366,11 +367,11 @@ class ComparedTransformDesign(TransformDesign):
             )
 
     def scored(self, rows: Sequence[Row]) -> list[Row]:
-        """The originals that have copies and candidates."""
+        """Return the originals that have copies and candidates."""
         return super().scored(compared(rows))
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """These originals, and the difference of the candidate of another content."""
+        """Return these originals as samples, with the factor in which the candidate with other content differs."""
         samples = super().samples(rows)
         differs = {row["base"]: row["candidate"] for row in rows if is_candidate(row) and row["candidate"] != SAME}
         groups = {"what the other clip differs in": tuple(differs[row["base"]] for row in samples.rows)}
@@ -378,32 +379,32 @@ class ComparedTransformDesign(TransformDesign):
 
 
 class OnsetDesign(Design):
-    """Scenes, each beside one whose sources begin at other times and one that differs in one factor of one source.
+    """Scenes, each with a clip whose sources begin at other times and a clip that differs in one factor of one source.
 
-    For the comparison the scene counts as the copy, and the clip of other onsets as its original.
+    In the comparison the scene counts as the copy, and the clip with other onsets as its original.
     """
 
     def is_given(self, row: Row) -> bool:
-        """Whether a row's clip is a base or a candidate."""
+        """Return whether a row's clip is a base or a candidate."""
         return is_original(row) or is_candidate(row)
 
     def check(self, rows: Sequence[Row], task: str) -> None:
-        """Refuse recordings, and too few scenes.
+        """Raise TaskError for recordings, and for too few scenes.
 
         Raises:
-            TaskError: rows are recordings, or scenes are too few.
+            TaskError: rows are recordings, or there are too few scenes.
         """
         if any(row["recording"] for row in rows):
-            raise TaskError(f"{task} has recordings, whose sounds cannot be moved in time; it needs scenes")
+            raise TaskError(f"{task} needs scenes; it has recordings, whose sounds cannot be moved in time")
         bases = self.scored(rows)
         if len(bases) < FOLDS:
             raise TaskError(
-                f"{task} has {len(bases)} scenes with a clip of other onsets and one of another source; it needs at "
-                f"least {FOLDS}"
+                f"{task} has {len(bases)} scenes with a clip with other onsets and one with another source; at least "
+                f"{FOLDS} are needed"
             )
 
     def parts(self, rows: Sequence[Row]) -> Iterator[tuple[str, list[VariedClip]]]:
-        """One part, ``onsets``."""
+        """Yield one part, ``onsets``."""
         places, same, different = _candidate_places(rows)
         scenes = {rows[place]["base"]: place for place in places if is_original(rows[place])}
         originals = [
@@ -414,11 +415,11 @@ class OnsetDesign(Design):
         yield "onsets", [*originals, *copies]
 
     def scored(self, rows: Sequence[Row]) -> list[Row]:
-        """The scenes that have both candidates, in the order of the rows."""
+        """Return the scenes that have both candidates, in the order of the rows."""
         return [row for row in compared([row for row in rows if self.is_given(row)]) if is_original(row)]
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """The scenes that have candidates."""
+        """Return the scenes that have candidates as samples."""
         bases = self.scored(rows)
         differs = {row["base"]: row["candidate"] for row in rows if row["candidate"] in DIFFERING}
         return Samples(
@@ -433,7 +434,7 @@ class OnsetDesign(Design):
 
 
 def dealt_folds(groups: Sequence[Hashable]) -> NDArray[np.int64]:
-    """A fold for each row, equal for rows of one group; groups take turns in the order of digests of their names."""
+    """Return a fold for each row, equal within groups; groups take turns in the order of the digests of their names."""
     names = {group: repr(group) for group in dict.fromkeys(groups)}
     order = sorted(names, key=lambda group: hashlib.sha256(names[group].encode()).digest())
     folds = {group: place % FOLDS for place, group in enumerate(order)}
@@ -441,7 +442,7 @@ def dealt_folds(groups: Sequence[Hashable]) -> NDArray[np.int64]:
 
 
 def _in_orbits(places: Sequence[int], orbits: Sequence[Hashable], levels: Sequence[Any]) -> list[VariedClip]:
-    """Clips in orbits that are blocks and are dealt to folds; each clip is a sample."""
+    """Return clips in orbits that are blocks and are assigned to folds in turn; each clip is a sample."""
     folds = dealt_folds(orbits).tolist()
     return [
         VariedClip(place, orbit, level, orbit, fold, sample)
@@ -450,14 +451,14 @@ def _in_orbits(places: Sequence[int], orbits: Sequence[Hashable], levels: Sequen
 
 
 def is_crossed(row: Row) -> bool:
-    """Whether a row is one of the single sources of all combinations."""
+    """Return whether a row is one of the single sources with all combinations."""
     return bool(row["kind"] == CROSSED)
 
 
 def factor_levels(rows: Sequence[Row], factor: str) -> list[Any]:
-    """The level of a factor in each row: a number where levels have an order, else the name of the class.
+    """Return the level of a factor in each row: a number if levels have an order, else the name of the class.
 
-    Levels are evenly spaced, in semitones, in the logarithm of the rate and in dB, so their number stands for them.
+    Levels are evenly spaced, in semitones, in the logarithm of the rate and in dB, so their numbers represent them.
     """
     if factor in CLASSES:
         return [str(row["metadata"][0][f"{factor}_label"]) for row in rows]
@@ -465,22 +466,22 @@ def factor_levels(rows: Sequence[Row], factor: str) -> list[Any]:
 
 
 def contexts_of(rows: Sequence[Row], factor: str) -> list[Hashable]:
-    """The context of each row for a factor: the levels of all others."""
+    """Return the context of each row for a factor: the levels of all other factors."""
     return [tuple(row["levels"][other] for other in FACTORS if other != factor) for row in rows]
 
 
 def is_original(row: Row) -> bool:
-    """Whether a row's clip is a base: neither transformed nor a candidate."""
+    """Return whether a row's clip is a base: neither transformed nor a candidate."""
     return not row["transform"] and not is_candidate(row)
 
 
 def is_candidate(row: Row) -> bool:
-    """Whether a row's clip is a candidate, which copies are compared with."""
+    """Return whether a row's clip is a candidate that copies are compared with."""
     return bool(row["candidate"])
 
 
 def compared(rows: Sequence[Row]) -> list[Row]:
-    """The rows of bases with both candidates: one of the same content and one of another."""
+    """Return the rows of bases with both candidates: one with the same content and one with other content."""
     kinds = ("base", "same", "other")
     bases: dict[str, set[str]] = {kind: set() for kind in kinds}
     for row in rows:
@@ -490,7 +491,7 @@ def compared(rows: Sequence[Row]) -> list[Row]:
 
 
 def _candidate_places(rows: Sequence[Row]) -> tuple[list[int], dict[Hashable, int], dict[Hashable, int]]:
-    """Places of the `compared` rows, and of the candidates of the same and of another content, by base."""
+    """Return indices of the `compared` rows, and of the candidates with the same and with other content, by base."""
     kept = {row["id"] for row in compared(rows)}
     places = [place for place, row in enumerate(rows) if row["id"] in kept]
     same, different = (
@@ -501,52 +502,52 @@ def _candidate_places(rows: Sequence[Row]) -> tuple[list[int], dict[Hashable, in
 
 
 def transforms_of(rows: Sequence[Row]) -> list[str]:
-    """The transforms that have copies, in the order of `TRANSFORMS`; unlisted ones come last."""
+    """Return the transforms that have copies, in the order of `TRANSFORMS`; unlisted ones come last."""
     names = {row["transform"] for row in rows} - {""}
     return [name for name in TRANSFORMS if name in names]
 
 
 def bases_of(rows: Sequence[Row]) -> list[int]:
-    """For each row of originals and copies the place of its original among the rows, −1 for an original."""
+    """Return, for each row of originals and copies, the index of its original among the rows, −1 for an original."""
     places = {row["base"]: place for place, row in enumerate(rows) if is_original(row)}
     return [-1 if is_original(row) else places[row["base"]] for row in rows]
 
 
 def parameters_of(rows: Sequence[Row]) -> list[float]:
-    """Place of each copy's parameter in its range, from 0 to 1; NaN for an original."""
+    """Return the relative position of each copy's parameter in its range, from 0 to 1; NaN for an original."""
     return [float("nan") if is_original(row) else float(row["scaled"]) for row in rows]
 
 
 def blocks_of(rows: Sequence[Row]) -> list[str]:
-    """The block of each row, never split between training and test: the group of a recording, else the original."""
+    """Return the block of each row, never split between training and test: a recording's group, else the original."""
     return [str(row.get("group") or row["base"]) for row in rows]
 
 
 def row_folds(rows: Sequence[Row]) -> NDArray[np.int64]:
-    """The fold of each row."""
+    """Return the fold of each row."""
     return np.array([int(row["fold"]) for row in rows], np.int64)
 
 
 def check_orbits(rows: Sequence[Row], task: str) -> None:
-    """Refuse rows with too few originals.
+    """Raise TaskError if there are too few originals.
 
     Raises:
-        TaskError: a transform has copies of fewer than 5 blocks or none has any, or a copy has no original.
+        TaskError: a transform has copies of fewer than 5 blocks, no transform has copies, or a copy has no original.
     """
     originals = {row["base"] for row in rows if is_original(row)}
     orphans = [row["id"] for row in rows if row["base"] not in originals]
     if orphans:
         raise TaskError(f"{task} has the copy {orphans[0]} without its original")
     if not transforms_of(rows):
-        raise TaskError(f"{task} has no copies by a transform; there are {', '.join(TRANSFORMS)}")
+        raise TaskError(f"{task} has no copies by a transform; transforms are {', '.join(TRANSFORMS)}")
     for transform in transforms_of(rows):
         blocks = {block for row, block in zip(rows, blocks_of(rows), strict=True) if row["transform"] == transform}
         if len(blocks) < FOLDS:
             raise TaskError(
-                f"{task} has copies by {transform} of {len(blocks)} clips or groups of them; it needs at least {FOLDS}"
+                f"{task} has copies by {transform} of {len(blocks)} clips or groups of them; {FOLDS} are needed"
             )
 
 
 def _timbres_and_notes(row: Row) -> Hashable:
-    """A clip of two sources without its rates: the timbre and the note of either."""
+    """Return the timbre and the note of both sources of a clip, without their rates."""
     return (*row["timbres"], *row["notes"])

@@ -1,4 +1,4 @@
-"""Fits: a scene's embedding rebuilt from the attributes of its sources, by a model that is fitted to other scenes."""
+"""Fits: a scene's embedding rebuilt from the attributes of its sources, by a model fitted to other scenes."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 FULL_STEPS, FEW_STEPS, FEW_SCENES = 2_500, 600, 2_000
-"""Training steps: 2,500 (20 epochs of the paper's 8,000 scenes in batches of 64, section 4.4); 600 where there are
-fewer than 2,000 training scenes, as in the preset mini, whose 512 it passes 75 times."""
+"""Training steps: 2,500 (20 epochs of the paper's 8,000 scenes in batches of 64, section 4.4); 600 with fewer than
+2,000 training scenes, as in the preset mini, whose 512 scenes it passes 75 times."""
 
 SEEDS = 3
-"""Fits, from the seeds 0, 1 and 2, so that their spread can be separated from that of the scenes."""
+"""Number of fits, with the seeds 0, 1 and 2, to separate their spread from the spread of the scenes."""
 
 BATCH, EPOCHS = 64, 20
-"""Training scenes of a step, and epochs, where the paper is followed to the letter (section 4.4)."""
+"""Training scenes per step, and epochs, if the paper is followed exactly (section 4.4)."""
 
 POST_NORM: Literal["post-norm"] = "post-norm"
-"""The block of ``torch.nn.TransformerEncoderLayer`` as it comes; the paper names no other. The metric calls it
-``layer``, a name that ``--layer`` has for the layer of a model."""
+"""PyTorch's default ``torch.nn.TransformerEncoderLayer``; the paper names no other block. The metric calls it
+``layer``, which on the command line is the layer of a model."""
 
 WIDTH, DROPOUT = 2_048, 0.1
 """Width and dropout of that block: PyTorch's defaults."""
@@ -59,25 +59,25 @@ ATTRIBUTE_PAIRS = {f"{first}_{second}": (first, second) for first, second in com
 """The attributes of each pair, by its name."""
 
 COUNTS = ("n", "n_train")
-"""Measures of all pairs together."""
+"""Measures over all pairs together."""
 
 Curve = Mapping[str, Sequence[float]]
 
 FITS = ("", "_centred")
-"""Endings of the lists' names: fits to the embeddings, and fits to the centred embeddings."""
+"""Suffixes of the lists' names: fits to the embeddings, and fits to the centred embeddings."""
 
 CURVES = tuple(
     f"{name}{kind}" for kind in FITS for name in ("steps", "curve_steps", "curve_training", "curve_validation")
 )
-"""Lists of `Scores.training`: the kept step of each seed, and the points of all seeds one after the other: a curve
-begins where the step is no larger than the one before."""
+"""Lists of `Scores.training`: the chosen step of each seed, and the points of all seeds one after the other; a new
+curve begins where the step does not increase."""
 
 _DECIMALS = 5
 """Digits that suffice for a figure; a result with three seeds and 20 validations stays below 20 kB."""
 
 
 def flat_curves(raw: Sequence[Mapping[str, Any]], centred: Sequence[Mapping[str, Any]]) -> dict[str, list[int | float]]:
-    """The curves of all seeds as `CURVES`, without the steps that were kept.
+    """Return the curves of all seeds as `CURVES`, without the chosen steps.
 
     Args:
         raw, centred: for each seed lists of equal length by the names ``steps``, ``training`` and ``validation``.
@@ -92,7 +92,9 @@ def flat_curves(raw: Sequence[Mapping[str, Any]], centred: Sequence[Mapping[str,
 
 
 def seed_curves(columns: Mapping[str, NDArray[np.float64]], kind: str) -> list[dict[str, NDArray[np.float64]]]:
-    """The curves of each seed, of `CURVES`: ``steps``, ``training``, ``validation``, each [points], and ``kept`` [1].
+    """Return the curves of each seed from `CURVES`: three lists of [points] each, and ``kept`` [1].
+
+    The lists are ``steps``, ``training`` and ``validation``.
 
     Args:
         columns: `CURVES` as arrays.
@@ -108,7 +110,7 @@ def seed_curves(columns: Mapping[str, NDArray[np.float64]], kind: str) -> list[d
 
 
 def draw_curves(axes: Axes, columns: Mapping[str, NDArray[np.float64]], measures: Mapping[str, Number]) -> None:
-    """Draw the curves of one model's fits: training dashed, validation full, a dot at the step that was kept.
+    """Draw the curves of one model's fits: training dashed, validation solid, a dot at the chosen step.
 
     Args:
         axes: an empty panel.
@@ -119,7 +121,7 @@ def draw_curves(axes: Axes, columns: Mapping[str, NDArray[np.float64]], measures
     for kind, colour, words in zip(FITS, ("#0072B2", "#E69F00"), ("raw", "centred"), strict=True):
         for seed, curve in enumerate(seed_curves(columns, kind)):
             style: dict[str, Any] = {"color": colour, "linewidth": 0.8, "markersize": 2}
-            # One point is no line.
+            # A single point gives no line.
             marker = "." if len(curve["steps"]) == 1 else None
             names = (f"{words}, training", f"{words}, validation") if seed == 0 else (None, None)
             axes.plot(curve["steps"], curve["training"], "--", marker=marker, label=names[0], **style)
@@ -133,10 +135,10 @@ def draw_curves(axes: Axes, columns: Mapping[str, NDArray[np.float64]], measures
 TRAINING_CURVES = Drawing(
     name="training_curves",
     title=(
-        "Mean cosine in training and validation over the steps of the fits, and the step that was kept, a dot: "
-        "whether they fit too little or too much."
+        "Mean cosine in training and validation over the steps of the fits; a dot marks the chosen step. "
+        "The curves show underfitting or overfitting."
     ),
-    alternative="Curves of training and validation over the steps of the fits, a panel a model.",
+    alternative="Curves of training and validation over the steps of the fits, one panel per model.",
     columns=(),
     training=CURVES,
     panel=draw_curves,
@@ -150,7 +152,7 @@ FITS_OF_SCENES: dict[str, Any] = {"benchmark": "coat", "recipe": "a_tre", "needs
 
 
 def _read_seeds(seeds: Any) -> Any:
-    """Seeds from how many there are, or from a text, ``3`` or ``0, 2``."""
+    """Parse seeds from their number, or from a text, ``3`` or ``0, 2``."""
     if isinstance(seeds, str):
         parts = [int(part) if part.strip().isdecimal() else part for part in seeds.split(",")]
         seeds = parts[0] if len(parts) == 1 else parts
@@ -158,43 +160,47 @@ def _read_seeds(seeds: Any) -> Any:
         seeds = range(seeds)
     is_list = isinstance(seeds, list | tuple | range) and len(seeds) == len(set(seeds)) > 0
     if not is_list or not all(type(seed) is int and seed >= 0 for seed in seeds):
-        raise InputError(f"seeds are {seeds!r}; give the number of fits, or a list of different integers")
+        raise InputError(f"seeds is {seeds!r}; give the number of fits, or a list of different integers")
     return tuple(seeds)
 
 
 class FitSpec(Spec):
-    """The settings of the task; those left None follow from the block and the number of training scenes."""
+    """The settings of the task; fields that are None follow from the block and the number of training scenes."""
 
     seeds: Annotated[
         tuple[int, ...] | None,
         BeforeValidator(lambda seeds: None if seeds is None else _read_seeds(seeds)),
-        TypedAs("how many fits to make, or the seeds of them with commas between them"),
-    ] = Field(None, description=f"Of the fits; none for the first {SEEDS}, of the block {POST_NORM} for the first.")
+        TypedAs("the number of fits, or their seeds separated by commas"),
+    ] = Field(
+        None, description=f"Seeds of the fits; by default the first {SEEDS}, with the block {POST_NORM} only the first."
+    )
     max_steps: int | None = Field(
         None,
         ge=1,
-        description=f"Training steps of a fit; none for {FULL_STEPS:,}, or {FEW_STEPS} where there are fewer than "
-        f"{FEW_SCENES:,} training scenes, and for {EPOCHS} epochs with the block {POST_NORM}.",
+        description=f"Training steps of a fit; by default {FULL_STEPS:,}, {FEW_STEPS} with fewer than "
+        f"{FEW_SCENES:,} training scenes, and {EPOCHS} epochs with the block {POST_NORM}.",
     )
     block: Literal["pre-norm", "post-norm"] | None = Field(
         None,
-        description=f"Transformer block; none for pre-norm. {POST_NORM} brings the rest of the paper's text with it.",
+        description=f"Transformer block; by default pre-norm. {POST_NORM} also sets the paper's other settings.",
     )
-    width: int | None = Field(None, ge=1, description=f"Of the block {POST_NORM}; none for {WIDTH:,}.")
-    dropout: float | None = Field(None, ge=0, lt=1, description=f"Of the block {POST_NORM}; none for {DROPOUT}.")
+    width: int | None = Field(None, ge=1, description=f"Width of the block {POST_NORM}; by default {WIDTH:,}.")
+    dropout: float | None = Field(
+        None, ge=0, lt=1, description=f"Dropout of the block {POST_NORM}; by default {DROPOUT}."
+    )
     validate_every: int | None = Field(
-        None, ge=1, description=f"Steps between validations with the block {POST_NORM}; none for an epoch."
+        None, ge=1, description=f"Steps between validations with the block {POST_NORM}; by default one epoch."
     )
 
     @model_validator(mode="after")
     def _of_the_block(self) -> FitSpec:
         given = [name for name in ("width", "dropout", "validate_every") if getattr(self, name) is not None]
         if given and self.block != POST_NORM:
-            raise InputError(f"{given[0]} is of the block {POST_NORM}: give block={POST_NORM} too")
+            raise InputError(f"{given[0]} applies to the block {POST_NORM} only: set block={POST_NORM} too")
         return self
 
     def completed(self, training: int) -> dict[str, Any]:
-        """All settings as JSON values, with the defaults for a number of training scenes."""
+        """Return all settings as JSON values, with the defaults for a number of training scenes."""
         defaults: dict[str, Any] = {
             "seeds": list(range(SEEDS)),
             "max_steps": FULL_STEPS if training >= FEW_SCENES else FEW_STEPS,
@@ -213,15 +219,15 @@ class FitTask(PlainTask):
     drawings: tuple[Drawing, ...] = (TRAINING_CURVES,)
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """``seeds`` of the fits, a list or how many, and their ``max_steps``.
+        """Return ``seeds`` of the fits, a list or their number, and their ``max_steps``.
 
-        Where ``block`` is requested, the settings have it too: ``pre-norm``, that of the metric, or ``post-norm``,
-        which brings the rest of the paper's protocol as defaults: one seed, 20 epochs, ``validate_every`` epoch,
-        ``width`` and ``dropout`` of PyTorch's layer.
+        If ``block`` is requested, the settings include it: ``pre-norm``, the metric's default, or ``post-norm``, which
+        sets the rest of the paper's protocol as defaults: one seed, 20 epochs, ``validate_every`` epoch, ``width`` and
+        ``dropout`` of PyTorch's layer.
 
         Raises:
-            TaskError: a split has too few scenes, or a test scene has a label that no training scene has.
-            InputError: a requested setting is not one of `FitSpec`.
+            TaskError: a split has too few scenes, or a test scene has a label absent from the training scenes.
+            InputError: a requested setting is invalid for `FitSpec`.
         """
         _check_rows(rows, self.info.name)
         return settings_among(self.spec, requested).completed(sum(row["split"] == "train" for row in rows))
@@ -229,7 +235,7 @@ class FitTask(PlainTask):
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
-        """Fit on the training scenes, score the test scenes."""
+        """Fit to the training scenes and score the test scenes."""
         # The metric imports torch, which takes seconds: only the process that scores loads it.
         from audio_compositionality.metrics.a_tre import a_tre
 
@@ -255,7 +261,7 @@ class FitTask(PlainTask):
         return Scores(values, tuple(row["id"] for row in _test_rows(rows)), columns, training)
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """The scenes of the split test, each its own."""
+        """Return the scenes of the split test, each its own cluster."""
         return _scene_samples(_test_rows(rows))
 
 
@@ -265,18 +271,19 @@ class HeldOutSpec(Spec):
     pairs: tuple[str, ...] | None = Field(
         None,
         min_length=1,
-        description="Pairs of attributes, such as timbre_pitch; none for all that vary, with the Transformer for the "
-        "first of them.",
+        description="Pairs of attributes, such as timbre_pitch; by default all that vary, with the Transformer only "
+        "the first of them.",
     )
-    split_seed: int = Field(0, ge=0, description="Of the splits; the seed of the rows is another.")
+    split_seed: int = Field(0, ge=0, description="Seed of the splits; the rows have a separate seed.")
     composition: Literal["pairs", "transformer"] = Field(
-        "pairs", description="Ridge regression on pairs of classes, or the paper's model, with 16 fits a pair."
+        "pairs",
+        description="pairs is ridge regression on pairs of classes; transformer the paper's model, 16 fits per pair.",
     )
     max_steps: int | None = Field(
         None,
         ge=1,
-        description=f"Training steps of a fit of the Transformer; none for {FULL_STEPS:,}, or {FEW_STEPS} where there "
-        f"are fewer than {FEW_SCENES:,} scenes.",
+        description=f"Training steps of a fit of the Transformer; by default {FULL_STEPS:,}, or {FEW_STEPS} with "
+        f"fewer than {FEW_SCENES:,} scenes.",
     )
 
     @field_validator("pairs")
@@ -286,41 +293,43 @@ class HeldOutSpec(Spec):
             if pair not in ATTRIBUTE_PAIRS:
                 raise InputError(f"unknown pair of attributes {pair!r}; {nearest(pair, list(ATTRIBUTE_PAIRS))}")
         if pairs is not None and len(set(pairs)) < len(pairs):
-            raise InputError(f"pairs is {', '.join(pairs)}; it lists different ones of {', '.join(ATTRIBUTE_PAIRS)}")
+            raise InputError(
+                f"pairs is {', '.join(pairs)}; it must list different ones of {', '.join(ATTRIBUTE_PAIRS)}"
+            )
         return pairs
 
 
 class HeldOutTask(PlainTask):
-    """The task of models that are fitted without combinations of two classes, and rebuild scenes with one; see `Task`.
+    """The task of models fitted without some combinations of two classes, which rebuild scenes with one; see `Task`.
 
     No measure is `fitted`, since ridge regression is exact. The Transformer is not, but its results have other settings
-    than the default ones, so that they can be neither submitted nor verified.
+    than the defaults, so that they can be neither submitted nor verified.
     """
 
     spec: type[HeldOutSpec] = HeldOutSpec
 
     def __init__(self, info: TaskInfo, by_pair: PartedMeasures) -> None:
-        """What it is.
+        """Store the facts and the measures.
 
         Args:
-            info: its measures are those of all pairs, of each pair, and counts.
+            info: facts of the task, with measures of all pairs, of each pair, and counts.
             by_pair: the measures of each of `ATTRIBUTE_PAIRS`, and means over them.
         """
         super().__init__(info)
         self._by_pair = by_pair
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """``pairs`` of attributes by the names of `ATTRIBUTE_PAIRS`, the ``split_seed``, and the ``composition``:
-        ``pairs``, ridge regression on pairs of classes, or ``transformer``, the paper's model.
+        """Return the ``pairs`` of attributes, the ``split_seed`` and the ``composition``.
 
-        With the Transformer, whose fits are 16 a pair, ``pairs`` is the first pair alone by default, and ``max_steps``
-        is a setting too.
+        Pairs are named as in `ATTRIBUTE_PAIRS`. The composition is ``pairs``, ridge regression on pairs of classes, or
+        ``transformer``, the paper's model, with 16 fits per pair. With the Transformer, ``pairs`` is the first pair
+        alone by default, and ``max_steps`` is a setting too.
 
         Raises:
             DatasetError: a row lacks its sources.
-            TaskError: the scenes are too few for all labels to stay in training under every hold-out, or no two
+            TaskError: there are too few scenes to keep all labels in training under every hold-out, or no two
                 attributes have two labels each.
-            InputError: a requested setting is not one of `HeldOutSpec`.
+            InputError: a requested setting is invalid for `HeldOutSpec`.
         """
         for row in rows:
             check_columns(row, (METADATA,))
@@ -334,7 +343,7 @@ class HeldOutTask(PlainTask):
         }
         if is_fitted:
             settings["max_steps"] = asked.max_steps or (FULL_STEPS if len(rows) >= FEW_SCENES else FEW_STEPS)
-        # The metric imports torch, which takes seconds: a mere listing of tasks does not load it.
+        # The metric imports torch, which takes seconds; listing tasks must not load it.
         from audio_compositionality.metrics.a_tre_held_out import draw_splits
 
         labels = [_labels_of(pair) for pair in pairs]
@@ -347,7 +356,7 @@ class HeldOutTask(PlainTask):
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
-        """Train on the scenes without the combinations of each set, and test those with one."""
+        """Train on the scenes without the combinations of each set, and test the scenes with one."""
         from audio_compositionality.metrics.a_tre_held_out import a_tre_held_out
 
         result = a_tre_held_out(
@@ -364,7 +373,7 @@ class HeldOutTask(PlainTask):
         )
         by_pair = dict(zip(settings["pairs"], result["by_pair"], strict=True))
         values = self._by_pair.values(by_pair)
-        # The ratio of means is not the mean of ratios.
+        # Recompute the ratio of means, which is not the mean of ratios.
         values |= {name: result[name] for name in (*self._by_pair.averaged, *COUNTS)}
         columns = {"score": result["scores"], "score_held_out": result["scores_held_out"]}
         columns["score_random"] = result["scores_random"]
@@ -378,12 +387,12 @@ class HeldOutTask(PlainTask):
         )
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """The scenes of all splits, each its own: every one is tested."""
+        """Return the scenes of all splits, each its own cluster; every scene is tested."""
         return _scene_samples(rows)
 
 
 def _scene_samples(rows: Sequence[Row]) -> Samples:
-    """Scenes, each its own."""
+    """Return scenes, each its own cluster."""
     sources = [row["metadata"] for row in rows]
     counts = source_counts(sources)
     return Samples(
@@ -402,19 +411,19 @@ def _test_rows(rows: Sequence[Row]) -> list[Row]:
 
 
 def _check_rows(rows: Sequence[Row], task: str) -> None:
-    """Refuse what the metric would refuse after the embedding."""
+    """Raise TaskError for rows that the metric would reject after the embedding."""
     for split, needed in (("train", 2), ("validation", 1), ("test", 1)):
         count = sum(row["split"] == split for row in rows)
         if count < needed:
-            raise TaskError(f"{task} has {count} scenes in the split {split}; it needs at least {needed}")
+            raise TaskError(f"{task} has {count} scenes in the split {split}; at least {needed} are needed")
     trained = {label for row in rows if row["split"] == "train" for label in _labels(row)}
     for row in rows:
         unseen = sorted(_labels(row) - trained)
         if unseen:
             attribute, label = unseen[0]
             raise TaskError(
-                f"row {row['id']} ({row['split']}) has {attribute} {label!r}, which no training scene has: nothing can "
-                "be learnt of it"
+                f"row {row['id']} ({row['split']}) has {attribute} {label!r}, which is in no training scene, so it "
+                "cannot be learned"
             )
 
 
@@ -423,10 +432,10 @@ def _labels(row: Row) -> set[tuple[str, str]]:
 
 
 def varied_pairs(rows: Sequence[Row]) -> list[str]:
-    """Names of the pairs whose attributes both have two labels or more.
+    """Return the names of the pairs whose attributes both have at least two labels.
 
     Raises:
-        TaskError: there is none.
+        TaskError: there is no such pair.
     """
     labels: dict[str, set[str]] = {name: set() for name in ATTRIBUTES}
     for row in rows:
@@ -436,7 +445,7 @@ def varied_pairs(rows: Sequence[Row]) -> list[str]:
     pairs = [pair for pair, names in ATTRIBUTE_PAIRS.items() if all(len(labels[name]) > 1 for name in names)]
     if not pairs:
         numbers = ", ".join(f"{len(seen)} of {name}" for name, seen in labels.items())
-        raise TaskError(f"combinations of two attributes need two labels of each; the scenes have {numbers}")
+        raise TaskError(f"two attributes need at least two labels each, to be combined; the scenes have {numbers}")
     return pairs
 
 

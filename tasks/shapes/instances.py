@@ -1,6 +1,6 @@
-"""Across instances: is a class the same in another recording, and does an embedding bind conditions to labels?
+"""Across instances: is a class recognised in another recording, and are conditions bound to labels?
 
-Both tasks are on recordings in blocks and trials at one level.
+Both tasks use recordings in blocks and trials at one level.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LISTS = ("B", "D", "alone_b", "alone_d")
-"""Clips of each class of a block, behind its contexts."""
+"""Clips of each class of a block, after its contexts."""
 
 _SCENES = ("X1", "Y1", "X2", "Y2")
 _ACROSS = ("X3/0", "Y3/0")
-"""Clips of a trial, and its clips under other conditions, where there are any."""
+"""Clips of a trial, and its clips under other conditions, if there are any."""
 
 _MEASURES_ACROSS = ("across", "across_cosine")
 
 LADDER = {"score_alone_top1": "alone", "score_part_top1": "part", "score": "scene"}
-"""Columns of the samples, from neither of two contexts to both, and their names."""
+"""Columns of the samples, from neither context to both, and their names."""
 
 INTERVALS = ("alone_top1", "part_top1", "top1")
 """The measures that are the means of these columns."""
@@ -38,29 +38,29 @@ _COLOUR = "#0072B2"
 
 
 def draw_ladder(axes: Axes, columns: Mapping[str, Floats], measures: Mapping[str, Number]) -> None:
-    """Draw one model's means with their intervals, and the chance.
+    """Draw one model's means with their intervals, and chance.
 
     Args:
         axes: an empty panel.
-        columns: those of `LADDER`, each [n], and the ends of `INTERVALS`, each [2].
+        columns: the columns of `LADDER`, each [n], and the ends of `INTERVALS`, each [2].
         measures: with ``top1_chance``.
     """
     means = np.array([columns[name].mean() for name in LADDER])
     low, high = np.stack([columns[name] for name in INTERVALS], axis=1)
-    # Rounding may put an end of the interval on the wrong side of a mean that is the same for all blocks.
+    # If all blocks have the same mean, rounding may put an end of the interval on its wrong side.
     lengths = np.maximum([means - low, high - means], 0)
     axes.errorbar(range(len(LADDER)), means, lengths, color=_COLOUR, marker="o", markersize=4, capsize=2)
     _finish(axes, measures)
 
 
 def draw_one_ladder(axes: Axes, columns: Mapping[str, Floats], measures: Mapping[str, Number], sample: int) -> None:
-    """Draw the three numbers of one block over those of all.
+    """Draw the three numbers of one block over the numbers of all blocks.
 
     Args:
         axes: an empty panel.
-        columns: those of `LADDER`, each [n].
+        columns: the columns of `LADDER`, each [n].
         measures: with ``top1_chance``.
-        sample: place of the block.
+        sample: index of the block.
     """
     every = np.stack([columns[name] for name in LADDER])
     axes.plot(every, color="#AAAAAA", linewidth=0.4)
@@ -87,7 +87,7 @@ INSTANCES: dict[str, Any] = {
 
 
 class BlockTask(PlainTask):
-    """The task of blocks of K classes, each by one instance in one context and by another in another; see `Task`."""
+    """The task of blocks of K classes, each with one instance in one context and one in another; see `Task`."""
 
     drawings: tuple[Drawing, ...] = (
         Drawing(
@@ -96,7 +96,7 @@ class BlockTask(PlainTask):
                 "Top-1 of the instances alone, with one of the two in its context, and with both: means over blocks "
                 "with 95 % intervals, and chance, a dashed line."
             ),
-            alternative="Top-1 alone, in part and in scenes, with intervals and chance, a panel a model.",
+            alternative="Top-1 alone, in part and in scenes, with intervals and chance, one panel per model.",
             columns=tuple(LADDER),
             panel=draw_ladder,
             one=draw_one_ladder,
@@ -106,11 +106,11 @@ class BlockTask(PlainTask):
     )
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
-        """The contexts, then the scenes and instances of each class."""
+        """Return the contexts, then the scenes and instances of each class."""
         return Inputs(clips=("A", "C", *(f"{name}/{k}" for name in _LISTS for k in range(len(row["labels"])))))
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """None: the score depends on the embeddings and their rows alone.
+        """Return no settings: the score depends only on the embeddings and their rows.
 
         Raises:
             TaskError: there are no blocks, or they have different numbers of classes.
@@ -119,16 +119,16 @@ class BlockTask(PlainTask):
         for row in rows:
             if len(row["labels"]) != len(first["labels"]):
                 raise TaskError(
-                    f"{self.info.name} needs as many classes in each block: {first['id']} has {len(first['labels'])}, "
-                    f"{row['id']} has {len(row['labels'])}"
+                    f"{self.info.name} needs the same number of classes in each block; {first['id']} has "
+                    f"{len(first['labels'])}, {row['id']} has {len(row['labels'])}"
                 )
         return settings
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
-        """Score the embeddings [n (2 + 4 K), dim] of n blocks; what is fitted is a control."""
-        # Imported by need: a task loads its metric only in the process that scores.
+        """Score the embeddings [n (2 + 4 K), dim] of n blocks; only a control is fitted."""
+        # Imported here, so that a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.a_coat_instances import a_coat_instances
 
         classes = len(rows[0]["labels"])
@@ -149,7 +149,10 @@ class BlockTask(PlainTask):
         return scores_from(values, self.info, rows)
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """All blocks, each its own: they are drawn independently, though conditions and recordings recur in others."""
+        """Return all blocks, each its own cluster.
+
+        They are drawn independently, though conditions and recordings recur.
+        """
         contents = []
         for row in rows:
             heard = {
@@ -171,17 +174,17 @@ class BlockTask(PlainTask):
 
 
 class TrialTask(PlainTask):
-    """The task of trials, with the same two conditions and two labels in two bindings; see `Task`."""
+    """The task of trials, with the same two conditions and two labels in two pairings; see `Task`."""
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
-        """The four scenes, and two more where there are other conditions."""
+        """Return the four scenes, and two more if there are other conditions."""
         return Inputs(clips=(*_SCENES, *(_ACROSS if row["conditions_across"] else ())))
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the embeddings of the scenes of n trials; `across` is over the trials with other conditions."""
-        # Imported by need: a task loads its metric only in the process that scores.
+        # Imported here, so that a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.binding import binding
 
         places = np.cumsum([0, *(len(self.inputs(row, settings).clips) for row in rows)])
@@ -199,14 +202,14 @@ class TrialTask(PlainTask):
         return scores_from(values, self.info, rows)
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """All trials, each its own, though conditions, labels and recordings recur in others."""
+        """Return all trials, each its own cluster, though conditions, labels and recordings recur."""
         return Samples(
             rows=tuple(rows), clusters=np.arange(len(rows)), contents=tuple(_contents_of_trial(row) for row in rows)
         )
 
 
 def _contents_of_trial(row: Row) -> dict[str, list[dict[str, str]]]:
-    """The labels and conditions of X and Y, for people."""
+    """Return the labels and conditions of X and Y as people read them."""
     w, other = row["labels"]
     scenes = {}
     for number, conditions, instances in (

@@ -1,4 +1,4 @@
-"""When one of several sounds is heard: the samples and scores of its interval, and a probe that finds it in frames."""
+"""When one of several sounds occurs: samples and scores of its interval, and a probe that finds it in frames."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from audio_compositionality.encoders.binned_frames import FRAME_BIN
 from ..base import Floats, Outputs, PlainTask, Samples, Scores, TaskError, groups_of, scores_from
 
 FEWEST_FOLDS = 3
-"""To train, to validate and to test."""
+"""Number of folds needed to train, to validate and to test."""
 
 THRESHOLDS = np.linspace(0.05, 0.95, 19)
-"""Activities of which one is taken off, chosen on clips for validation."""
+"""Thresholds subtracted from activities; one is chosen on validation clips."""
 
 
 class MomentTask(PlainTask):
-    """The task of one interval a row; see `Task`."""
+    """The task of one interval per row; see `Task`."""
 
     states_intervals = False  # texts, else numbers
 
     def stated(self, rows: Sequence[Row], outputs: Outputs) -> Any:
-        """What the model says, texts or intervals [rows, 2]."""
+        """Return what the model states, texts or intervals [rows, 2]."""
         return list(outputs.answers)
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the intervals of all rows."""
-        # Imported by need: a task loads its metric only in the process that scores.
+        # Imported here, so that a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.when import when
 
         columns = {name: [row[name] for row in rows] for name in ("onset", "offset", "duration")}
@@ -43,7 +43,7 @@ class MomentTask(PlainTask):
         return scores_from(values, self.info, rows)
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """The rows; those of a group have the same labels at the same times."""
+        """Return the rows; rows of a group have the same labels at the same times."""
         return Samples(
             rows=tuple(rows),
             clusters=groups_of(rows),
@@ -67,39 +67,39 @@ class MomentTask(PlainTask):
 
 
 class MomentFrameTask(MomentTask):
-    """The same by frames: a probe learns from other clips how each label sounds, and looks for it."""
+    """`MomentTask` for frames: a probe learns from other clips how each label sounds, and finds it."""
 
     states_intervals = True
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """None.
+        """Return no settings.
 
         Raises:
-            TaskError: the clips are of fewer than `FEWEST_FOLDS` folds.
+            TaskError: the clips have fewer than `FEWEST_FOLDS` folds.
         """
         folds = {row["fold"] for row in rows}
         if len(folds) < FEWEST_FOLDS:
             raise TaskError(
-                f"{self.info.name} has clips of {len(folds)} folds; it needs {FEWEST_FOLDS}, to train, validate and "
+                f"{self.info.name} has clips of {len(folds)} folds; {FEWEST_FOLDS} are needed, to train, validate and "
                 "test its probe"
             )
         return {}
 
     def stated(self, rows: Sequence[Row], outputs: Outputs) -> Any:
-        """The intervals of the probe, [rows, 2]."""
+        """Return the intervals found by the probe, [rows, 2]."""
         bins = max(1, round(float(rows[0]["duration"]) / FRAME_BIN))
         return moments_in(outputs.clips.reshape(len(rows), bins, -1), rows)
 
 
 def moments_in(frames: NDArray[np.floating], rows: Sequence[Row]) -> Floats:
-    """The interval of each row's label in its clip, [rows, 2] in seconds, by a probe that learnt from other folds.
+    """Return the interval of each row's label in its clip, [rows, 2] in seconds, by a probe trained on other folds.
 
-    Ridge regression of the activity of every label in a bin on the bin's frame; the interval is the run of bins with
-    the largest sum of predicted activity of the label less a threshold. Each fold is tested once; the penalty and the
-    threshold are chosen on the next one.
+    Ridge regression predicts the activity of every label in a bin from the bin's frame; the interval is the run of bins
+    with the largest sum of predicted activity of the label minus a threshold. Each fold is tested once; the penalty and
+    the threshold are chosen on the next one.
 
     Args:
-        frames: [rows, bins, dim].
+        frames: frames [rows, bins, dim].
         rows: with ``label``, ``events``, ``onset``, ``offset`` and ``fold``.
     """
     from audio_compositionality.metrics.probing import PENALTIES, Ridge
@@ -115,7 +115,7 @@ def moments_in(frames: NDArray[np.floating], rows: Sequence[Row]) -> Floats:
     folds = int(fold.max()) + 1
 
     def flat(values: NDArray[np.floating], places: NDArray[np.int64]) -> Floats:
-        """The bins of some rows, one row of bins after the other."""
+        """Return the bins of some rows, one row of bins after the other."""
         return values[places].reshape(len(places) * bins, -1).astype(np.float64)
 
     for number in range(folds):
@@ -136,7 +136,7 @@ def moments_in(frames: NDArray[np.floating], rows: Sequence[Row]) -> Floats:
 
 
 def moment_activities(row: Row, labels: Sequence[str], bins: int) -> Floats:
-    """The share of each bin in which each label is heard, [bins, labels]."""
+    """Return the share of each bin in which each label is heard, [bins, labels]."""
     edges = FRAME_BIN * np.arange(bins + 1)
     shares = np.zeros((bins, len(labels)))
     for event in row["events"]:
@@ -146,7 +146,7 @@ def moment_activities(row: Row, labels: Sequence[str], bins: int) -> Floats:
 
 
 def best_runs(values: Floats) -> Floats:
-    """The run of bins with the largest sum in each row of values [n, bins], as [n, 2] in seconds; at least one bin.
+    """Return the run of bins with the largest sum in each row of values [n, bins], as [n, 2] in s; at least one bin.
 
     >>> best_runs(np.array([[-1.0, 2.0, -0.5, 1.0, -3.0]])).round(3).tolist()
     [[0.1, 0.4]]

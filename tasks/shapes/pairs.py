@@ -1,4 +1,4 @@
-"""Pairs of clips and texts: captions of the same words, captions to find clips by, and classes as prompts."""
+"""Pairs of clips and texts: captions with the same words, captions for retrieval, and classes as prompts."""
 
 from __future__ import annotations
 
@@ -35,29 +35,29 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _GROUPINGS = ("subset", "swapped", "mention", "template", "origin", "writer", "domain", "kind")
-"""Fields of rows by which scores are grouped, where they have several values."""
+"""Fields of rows by which scores are grouped, if they have several values."""
 
 _DIALS = {"gap": "gap in s", "overlap": "overlap in s", "distance": "distance in classes"}
-"""Fields of rows against which scores are plotted, where they vary, and their names."""
+"""Fields of rows against which scores are plotted, if they vary, and their names."""
 
 _BARS = {"score_text": "text", "score_audio": "audio", "score": "group", "score_match": "match"}
-"""The drawn columns of the samples, and the measures that are their means."""
+"""Columns of the samples to draw, and the measures that are their means."""
 
 _COLOUR, _CHANCE, _TRIVIAL, _PRINTED = "#0072B2", "#555555", "#D55E00", "#888888"
 """Colours of Okabe and Ito 2008, "Color universal design", and grey."""
 
 FEWEST_CLIPS = 2
-"""Fewest clips: retrieval from a single one means nothing."""
+"""Smallest number of clips: retrieval from a single clip is meaningless."""
 
 CATEGORY = "category"
 BY_WORDS = "category by the words of captions"
 FREQUENCY = "items that have the rarer sound"
 
 LEAST_RATIO = 2
-"""Ratio of the most frequent to the rarest sound from which a set has frequent and rare ones."""
+"""Smallest ratio of the most frequent to the rarest sound for which a set has frequent and rare groups."""
 
 SPANS = 3
-"""Groups of about equal size, from the rarest sounds to the most frequent."""
+"""Number of groups of about equal size, from the rarest sounds to the most frequent."""
 
 
 TEXTS: dict[str, Any] = {
@@ -72,7 +72,7 @@ TEXTS: dict[str, Any] = {
 PAIRS: dict[str, Any] = TEXTS | {
     "samples": "items",
     "ranks_by": "group",
-    # The group score has a trivial baseline of each model's own beside its chance level: it has to exceed the larger.
+    # The group score must exceed the larger of chance and each model's own trivial baseline.
     "trusted": {"match": "chance_match", "group": "chance_group"},
     "judged_by": "match",  # its chance level is exactly 1/2
     "heard_by": "margin",
@@ -83,14 +83,14 @@ PAIRS: dict[str, Any] = TEXTS | {
         "audio/2": "the third clip and its caption",
     },
 }
-"""Facts of the tasks of captions of the same words."""
+"""Facts of the tasks of captions with the same words."""
 
 PAIR_WARNING = (
     "Chance is not the trivial baseline of group. A model that embeds the two captions, or the two clips, almost "
-    "alike falls below 1/6 without any error of its own; one that embeds them as opposites approaches 1/2 without any "
-    "knowledge. Group has to be above the larger of chance and its trivial baseline, and above the untrained twin. "
-    "Match separates little knowledge from none, which is exactly 1/2; group alone says that single captions and clips "
-    "are distinguished."
+    "equally falls below 1/6 without an error of its own; one that embeds them as opposites approaches 1/2 without any "
+    "knowledge. Group must be above the larger of chance and its trivial baseline, and above the untrained twin. "
+    "Match separates little knowledge from none, which is exactly 1/2; group alone shows only that single captions and "
+    "clips are distinguished."
 )
 
 SHUFFLED, SORTED_WORDS, REVERSED_AUDIO = (
@@ -98,17 +98,17 @@ SHUFFLED, SORTED_WORDS, REVERSED_AUDIO = (
     {"sorted-words:": "itself on sorted words"},
     {"reversed-audio:": "itself on reversed clips"},
 )
-"""Bars, in words: the model on input from which a control takes what a task is about."""
+"""Optional baselines, in words: the model on input from which a control removes what a task is about."""
 
 WHOLE_CLIPS: dict[str, Any] = TEXTS | {"samples": "clips", "shows_training": True}
-"""Facts of the tasks in which each clip meets all texts: a model may have been trained on these clips or labels."""
+"""Facts of the tasks in which each clip meets all texts; a model may have been trained on these clips or labels."""
 
 
 class CaptionPairTask(PlainTask):
-    """A task of clips and captions of the same words, scored by the metric `comp_a`; see `Task`."""
+    """A task of clips and captions with the same words, scored by the metric `comp_a`; see `Task`."""
 
     def __init__(self, info: TaskInfo) -> None:
-        """Its facts; its bars have grey marks of published figures."""
+        """Store the facts; grey ticks in the figure show published values."""
         super().__init__(info)
         printed = info.printed
         marks = (
@@ -118,22 +118,22 @@ class CaptionPairTask(PlainTask):
         self.drawings: tuple[Drawing, ...] = (replace(_SCORES, title=_SCORES.title + marks, panel=panel),)
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
-        """The clips and captions of an item, two or three of each."""
+        """Return the clips and captions of an item, two or three of each."""
         return Inputs(
             clips=tuple(f"audio/{place}" for place in range(len(row["captions"]))), texts=tuple(row["captions"])
         )
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """None: the score depends on the embeddings alone.
+        """Return no settings: the score depends only on the embeddings.
 
         Raises:
-            TaskError: there are no items, or one has not two or three captions.
+            TaskError: there are no items, or one does not have two or three captions.
         """
         settings = super().settings(rows, requested)
         wrong = next((row for row in rows if len(row["captions"]) not in (2, 3)), None)
         if wrong is not None:
             raise TaskError(
-                f"{self.info.name}: the item {wrong['id']} has {len(wrong['captions'])} captions; it must have 2 or 3"
+                f"{self.info.name}: the item {wrong['id']} has {len(wrong['captions'])} captions; 2 or 3 are needed"
             )
         return settings
 
@@ -141,7 +141,7 @@ class CaptionPairTask(PlainTask):
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the embeddings of n items."""
-        # Imported by need: a task loads its metric only in the process that scores.
+        # Imported here, so that a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.comp_a import comp_a
 
         counts = [len(row["captions"]) for row in rows]
@@ -155,8 +155,8 @@ class CaptionPairTask(PlainTask):
         return scores_from(values, self.info, rows)
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """All items; items of the same two sources belong together."""
-        # "–" where an item states none.
+        """Return all items; items with the same two sources form a cluster."""
+        # "–" if an item states none.
         stated = {name: [row.get(name) for row in rows] for name in _GROUPINGS}
         groups = {
             name: tuple("–" if value in (None, "") else str(value) for value in values)
@@ -184,17 +184,17 @@ class RetrievalTask(PlainTask):
     """A task of clips and captions, scored by the metric `audio_text_retrieval`; see `Task`."""
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
-        """The clip and its captions."""
+        """Return the clip and its captions."""
         return Inputs(clips=("audio",), texts=tuple(row["captions"]))
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """None: the score depends on the embeddings alone.
+        """Return no settings: the score depends only on the embeddings.
 
         Raises:
             TaskError: there are too few clips, or one has no caption.
         """
         if len(rows) < FEWEST_CLIPS:
-            raise TaskError(f"{self.info.name} has {len(rows)} clips; it needs at least {FEWEST_CLIPS}")
+            raise TaskError(f"{self.info.name} has {len(rows)} clips; at least {FEWEST_CLIPS} are needed")
         empty = next((row for row in rows if not row["captions"]), None)
         if empty is not None:
             raise TaskError(f"{self.info.name}: the clip {empty['id']} has no caption")
@@ -204,7 +204,7 @@ class RetrievalTask(PlainTask):
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the embeddings of n clips and their captions."""
-        # Imported by need: a task loads its metric only in the process that scores.
+        # Imported here, so that a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.audio_text_retrieval import audio_text_retrieval
 
         clip_of_text = np.repeat(np.arange(len(rows)), [len(row["captions"]) for row in rows])
@@ -212,7 +212,7 @@ class RetrievalTask(PlainTask):
         return scores_from(values, self.info, rows)
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """All clips; those of a group, such as cuts of one recording, belong together."""
+        """Return all clips; clips of a group, such as cuts of one recording, form a cluster."""
         return whole_clip_samples(rows, [" / ".join(row["captions"]) for row in rows])
 
 
@@ -220,11 +220,11 @@ class ZeroShotTask(PlainTask):
     """A task of clips and classes as prompts, scored by the metric `zero_shot_audio`; see `Task`."""
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
-        """The clip, and the prompts of its classes; the rows together have the prompts of all classes."""
+        """Return the clip, and the prompts of its classes; the rows together have the prompts of all classes."""
         return Inputs(clips=("audio",), texts=tuple(prompt for prompts in row["prompts"] for prompt in prompts))
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """None: the score depends on the embeddings and the classes alone.
+        """Return no settings: the score depends only on the embeddings and the classes.
 
         Raises:
             TaskError: there are fewer than two classes.
@@ -232,14 +232,14 @@ class ZeroShotTask(PlainTask):
         classes = {label for row in rows for label in row["labels"]}
         if len(classes) < 2:
             which = f" alone, {min(classes)!r}" if classes else ""
-            raise TaskError(f"{self.info.name} has {len(classes)} class{which}; it needs at least 2")
+            raise TaskError(f"{self.info.name} has {len(classes)} class{which}; at least 2 are needed")
         return {}
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the embeddings of n clips and of the prompts of all classes."""
-        # Imported by need: a task loads its metric only in the process that scores.
+        # Imported here, so that a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.zero_shot_audio import zero_shot_audio
 
         places: dict[tuple[str, str], int] = {}
@@ -262,16 +262,16 @@ class ZeroShotTask(PlainTask):
         return scores_from(values, self.info, rows)
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """All clips; those of a group, such as cuts of one recording, belong together."""
+        """Return all clips; clips of a group, such as cuts of one recording, form a cluster."""
         return whole_clip_samples(rows, [", ".join(row["labels"]) for row in rows])
 
 
 def whole_clip_samples(rows: Sequence[Row], texts: Sequence[str]) -> Samples:
-    """All rows, each a clip; rows of one group belong together, a row without a group is its own.
+    """Return all rows, each a clip; rows of one group form a cluster, and a row without a group is its own cluster.
 
     Args:
         rows: each with a clip ``audio``, and its ``group``.
-        texts: text of each, for people.
+        texts: text of each, as people read it.
     """
     groups = [row.get("group") or f"row {place}" for place, row in enumerate(rows)]
     codes = np.unique(groups, return_inverse=True)[1].astype(np.int64)
@@ -287,14 +287,13 @@ def whole_clip_samples(rows: Sequence[Row], texts: Sequence[str]) -> Samples:
 def draw_scores(
     axes: Axes, columns: Mapping[str, Floats], measures: Mapping[str, Number], printed: Printed | None = None
 ) -> None:
-    """Draw one model's scores with 95 % intervals by the normal distribution, each beside its chance and its trivial
-    baseline.
+    """Draw one model's scores with 95 % intervals by the normal distribution, with chance and trivial baseline.
 
     Args:
         axes: an empty panel.
-        columns: those of `_BARS`, each [n].
+        columns: the columns of `_BARS`, each [n].
         measures: with their ``chance_`` and ``trivial_``.
-        printed: published figures, marked in grey beside them.
+        printed: published figures, marked in grey next to them.
     """
     places = range(len(_BARS))
     means = np.array([columns[name].mean() for name in _BARS])
@@ -317,12 +316,11 @@ def draw_scores(
 _SCORES = Drawing(
     name="scores",
     title=(
-        "Text, audio, group and match with 95 % intervals by the normal distribution. Dashed: chance, that of "
-        "independent similarities. Dotted: the trivial baseline, which is what the distances between this model's "
-        "captions, and between its clips, leave of chance; that of match is its chance. A score has to be above the "
-        "higher of both."
+        "Text, audio, group and match with 95 % intervals by the normal distribution. Dashed: chance for "
+        "independent similarities. Dotted: the trivial baseline, the chance level given the distances between this "
+        "model's captions and between its clips; for match it equals chance. A score must be above the higher of both."
     ),
-    alternative="Bars of text, audio, group and match with chance and trivial baseline, a panel a model.",
+    alternative="Bar chart of text, audio, group and match with chance and trivial baseline, one panel per model.",
     columns=tuple(_BARS),
     panel=draw_scores,
     y="share of items",
@@ -330,21 +328,21 @@ _SCORES = Drawing(
 
 
 def heard_labels(row: Row) -> tuple[str, ...]:
-    """The labels of the events in the clips of a row, each once; none where its events are not known."""
+    """Return the labels of the events in the clips of a row, each once; empty if its events are not known."""
     clips = row.get("events") or ()
     return tuple(dict.fromkeys(event["label"] for events in clips for event in events if event.get("label")))
 
 
 def label_groupings(rows: Sequence[Row]) -> dict[str, tuple[str, ...]]:
-    """Groupings of samples by their labels; published items, which state none, are grouped by the words of captions.
+    """Return groupings of samples by their labels; published items without labels are grouped by the words of captions.
 
     Args:
-        rows: of the samples.
+        rows: rows of the samples.
 
     Returns:
-        the group of each sample by the name of a grouping: the kinds of sounds that meet in it, and the number of these
-        samples that have the rarer of its labels, where these numbers differ by a factor of `LEAST_RATIO` or more.
-        Empty where the labels of a sample are not known.
+        the group of each sample by the name of a grouping: the kinds of sounds in it, and the number of these samples
+        with the rarer of its labels, if these numbers differ by a factor of at least `LEAST_RATIO`. Empty if the labels
+        of a sample are not known.
     """
     labels = [heard_labels(row) for row in rows]
     if rows and all(labels):
@@ -360,11 +358,11 @@ def label_groupings(rows: Sequence[Row]) -> dict[str, tuple[str, ...]]:
 
 
 def frequency_groups(rows: Sequence[Row], captions: Sequence[str]) -> tuple[str, ...]:
-    """The group of each sample by the frequency of the rarer of its labels in some captions.
+    """Return the group of each sample by the frequency of the rarer of its labels in some captions.
 
     Args:
-        rows: of the samples; empty groups where one has no label.
-        captions: training captions; each text counts once for a label that it names.
+        rows: rows of the samples; empty groups if one has no label.
+        captions: training captions; each text counts once per label that it names.
     """
     labels = [heard_labels(row) for row in rows]
     if not all(labels):
@@ -374,7 +372,7 @@ def frequency_groups(rows: Sequence[Row], captions: Sequence[str]) -> tuple[str,
 
 
 def said_in(labels: set[str], captions: Sequence[str]) -> Mapping[str, int]:
-    """The number of captions that contain each label, as whole words in sequence."""
+    """Return the number of captions that contain each label, as whole words in sequence."""
     words = {label: f" {spoken(label)} " for label in labels}
     counts = dict.fromkeys(labels, 0)
     for caption in captions:
@@ -385,7 +383,7 @@ def said_in(labels: set[str], captions: Sequence[str]) -> Mapping[str, int]:
 
 
 def spans(counts: Sequence[int], unit: str) -> tuple[str, ...]:
-    """Names of up to `SPANS` groups of numbers by what they span, ``3 to 9 captions``; equal ones are in one group.
+    """Return names of up to `SPANS` groups of numbers by their range, ``3 to 9 captions``; equal numbers share a group.
 
     Args:
         counts: [n].
@@ -408,7 +406,7 @@ def _joined(names: Sequence[str]) -> str:
 
 
 def _contents(row: Row) -> dict[str, list[dict[str, str]]]:
-    """The events of each clip, for people; clips without known events are left out."""
+    """Return the events of each clip as people read them; clips without known events are left out."""
     return {
         f"audio/{place}": [{name: _shown(value) for name, value in event.items()} for event in events]
         for place, events in enumerate(row["events"])

@@ -1,7 +1,7 @@
 """Probes: the four axes of arXiv 2505.06224 as tasks, each with a design.
 
 Informativeness: can a factor be read from an embedding? Equivariance: can its change be read and predicted? Invariance:
-does a transform leave the embedding where it is? Disentanglement: is a factor read whatever the others are?
+does a transform leave the embedding unchanged? Disentanglement: is a factor read whatever the other factors are?
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ PROBES: tuple[Probe, ...] = get_args(Probe)
 
 
 class ProbeSpec(Spec):
-    """The settings of a task that fits probes; their values are stored as they are."""
+    """The settings of a task that fits probes; results store their values unchanged."""
 
-    probes: tuple[Probe, ...] = Field(("ridge", "kernel"), min_length=1, description="That are fitted.")
+    probes: tuple[Probe, ...] = Field(("ridge", "kernel"), min_length=1, description="Probes to fit.")
     scaled: bool = Field(
         True, description="Whether features and targets are scaled to a mean of 0 and a variance of 1."
     )
@@ -51,39 +51,37 @@ class ProbeSpec(Spec):
 class DisentanglementSpec(ProbeSpec):
     """The settings of disentanglement."""
 
-    literature: bool = Field(
-        False, description="Whether scores of the literature (DCI, MIG, SAP) are computed as well."
-    )
+    literature: bool = Field(False, description="Whether to compute published scores (DCI, MIG, SAP) too.")
 
 
 class DesignedTask(ABC):
-    """A task over the varied clips of a design; see `Task`."""
+    """A task on the varied clips of a design; see `Task`."""
 
     spec: type[Spec] = ProbeSpec
     drawings: tuple[Drawing, ...] = ()
 
     def __init__(self, info: TaskInfo, design: Design, *measures: PartedMeasures) -> None:
-        """Its facts, design and measures.
+        """Store the facts, design and measures.
 
         Args:
             info: the facts of the task.
-            design: of the varied clips.
-            measures: those of each part, and means over parts; the first have columns of the samples.
+            design: design of the varied clips.
+            measures: measures of each part, and means over parts; the first have columns of the samples.
         """
         self.info = info
         self._design = design
         self._measures = measures
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
-        """The clip, where the design has it embedded."""
+        """Return the clip, if the design embeds it."""
         return Inputs(clips=("audio",)) if self._design.is_given(row) else Inputs()
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """The probes, whether features are scaled, and the other fields of `spec`.
+        """Return the probes, whether features are scaled, and the other fields of `spec`.
 
         Raises:
-            TaskError: the design refuses the rows.
-            InputError: a requested setting is not one of `spec`.
+            TaskError: the design rejects the rows.
+            InputError: a requested setting is invalid for `spec`.
         """
         self._design.check(rows, self.info.name)
         return settings_among(self.spec, requested).values()
@@ -95,15 +93,15 @@ class DesignedTask(ABC):
         """See `Task.score`."""
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """Those of the design."""
+        """Return the samples of the design."""
         return self._design.samples(rows)
 
     def _embedded(self, rows: Sequence[Row]) -> list[Row]:
-        """The rows whose clips are embedded."""
+        """Return the rows whose clips are embedded."""
         return [row for row in rows if self._design.is_given(row)]
 
     def _values(self, results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-        """The measures of the task from what the metric gave for each part."""
+        """Return the measures of the task from the metric's results for each part."""
         names = {measure.name for measure in self.info.measures}
         values = {name: value for parted in self._measures for name, value in parted.values(results).items()}
         return {name: value for name, value in values.items() if name in names}
@@ -119,7 +117,7 @@ class InformativenessTask(DesignedTask):
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the embeddings [n, dim] of n clips."""
-        # Imported by need: a task loads its metric only in the process that scores.
+        # Imported here, so that a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.informativeness import informativeness
 
         embeddings = np.asarray(outputs.clips, np.float64)
@@ -146,7 +144,7 @@ class EquivarianceTask(DesignedTask):
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the embeddings [n, dim] of n clips; each orbit is tested as a unit by a fit to other orbits."""
-        # Imported by need: a task loads its metric only in the process that scores.
+        # Imported here, so that a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.equivariance import equivariance
 
         embeddings = np.asarray(outputs.clips)  # the metric converts its input to float64, part by part
@@ -170,7 +168,7 @@ class EquivarianceTask(DesignedTask):
                 values = result[column.replace("score", "scores")]
                 if samples.min() >= 0 and values is not None:
                     ends = samples[result["rows"]]
-                    # Means of each sample's clips, weighted such that their mean is the mean of all clips.
+                    # Means over each sample's clips, weighted so that their mean is the mean over all clips.
                     of_parts[name] = np.bincount(ends, values, len(ids)).astype(np.float64) * (len(ids) / len(values))
         columns: dict[str, Floats] = {}
         for column, of_parts in scores.items():
@@ -179,9 +177,10 @@ class EquivarianceTask(DesignedTask):
 
 
 class InvarianceTask(DesignedTask):
-    """A copy is nearer to another clip of its content than to one of another content, by the metric `invariance`.
+    """A copy is nearer to a clip with its content than to one with other content, by the metric `invariance`.
 
-    See its `abx`, and ``dataset_builder/scenes/bases.py`` for the two clips. Nothing is fitted, and nothing can be set.
+    See its `abx`, and ``dataset_builder/scenes/bases.py`` for the two clips. Nothing is fitted, and there are no
+    settings.
     """
 
     spec = Spec
@@ -198,8 +197,8 @@ class InvarianceTask(DesignedTask):
         return Scores(self._values(results), self._ids(rows), columns)
 
     def _results(self, rows: Sequence[Row], embeddings: Floats) -> dict[str, dict[str, Any]]:
-        """The metric's result for each part."""
-        # Imported by need: a task loads its metric only in the process that scores.
+        """Return the metric's result for each part."""
+        # Imported here, so that a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.invariance import invariance
 
         results = {}
@@ -221,9 +220,9 @@ class InvarianceTask(DesignedTask):
 
 
 class OnsetTask(InvarianceTask):
-    """As `InvarianceTask`, of scenes and their copies with other onsets, by an `OnsetDesign`.
+    """`InvarianceTask` for scenes and their copies with other onsets, with an `OnsetDesign`.
 
-    Its measures ``FACTOR_abx`` and ``FACTOR_selectivity`` are by the factor that differs.
+    Its measures ``FACTOR_abx`` and ``FACTOR_selectivity`` are for the factor that differs.
     """
 
     def score(
@@ -252,7 +251,7 @@ class OnsetTask(InvarianceTask):
 
 
 class DisentanglementTask(DesignedTask):
-    """A factor is read where another has levels unseen in training; scored by the metric `disentanglement`.
+    """A factor is read at levels of another factor unseen in training; scored by the metric `disentanglement`.
 
     Its parts are ``FACTOR_over_OTHER``.
     """
@@ -263,7 +262,7 @@ class DisentanglementTask(DesignedTask):
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the embeddings [n, dim] of n single sources."""
-        # Imported by need: a task loads its metric only in the process that scores.
+        # Imported here, so that a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.disentanglement import disentanglement
 
         crossed = self._design.scored(rows)
@@ -274,7 +273,7 @@ class DisentanglementTask(DesignedTask):
             return_scores=True,
         )
         by_pair = {f"{numbers['factor']}_over_{numbers['over']}": numbers for numbers in result["by_pair"]}
-        # Not all results of the metric are means over pairs: shares of variance are of all factors together.
+        # Shares of variance are over all factors together, not means over pairs.
         values = self._values(by_pair) | {name: result[name] for name in self._measures[0].averaged}
         lists = {f"{pair}_score": numbers["scores"] for pair, numbers in by_pair.items()}
         columns = {name: np.array(scores) for name, scores in {"score": result["scores"], **lists}.items()}
@@ -282,44 +281,46 @@ class DisentanglementTask(DesignedTask):
 
 
 class LabelTask(DesignedTask):
-    """A label that is read from a clip is still read after a transform; scored by the metric `disentanglement`.
+    """A label read from a clip can still be read after a transform; scored by the metric `disentanglement`.
 
     Its design is `LabelledTransformDesign`; its parts are the transforms, then ``FACTOR_under_TRANSFORM``.
     """
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """The probes, and whether features are scaled.
+        """Return the probes, and whether features are scaled.
 
         Raises:
-            TaskError: no clip has a label, too few have a copy, or labels cannot be learnt.
-            InputError: a requested setting is not one of `spec`.
+            TaskError: no clip has a label, too few have a copy, or labels cannot be learned.
+            InputError: a requested setting is invalid for `spec`.
         """
         labelled = self._embedded(rows)
         if rows and not labelled:
-            raise TaskError(f"{self.info.name} has no clip with a label; recordings need folders or a column of labels")
+            raise TaskError(f"{self.info.name} has no labelled clip; recordings need folders or a column of labels")
         settings = super().settings(labelled, requested)
         originals = [row for row in labelled if is_original(row)]
         for factor in _factors(originals):
             values = _labels(originals, factor)
             if len(set(values)) < 2:
-                raise TaskError(f"{self.info.name} has one {factor} only, {values[0]!r}; it needs two")
+                raise TaskError(f"{self.info.name} has only one {factor}, {values[0]!r}; at least two are needed")
             if not isinstance(values[0], str):
                 continue
             folds = Counter(value for value, _ in set(zip(values, row_folds(originals).tolist(), strict=True)))
             alone = [value for value, count in folds.items() if count < 2]
             if alone:
                 raise TaskError(
-                    f"the {factor} {alone[0]!r} is in one of {FOLDS} folds only, so that no probe could learn it where "
-                    "it is tested: it needs clips of more groups"
+                    f"the {factor} {alone[0]!r} is in only one of {FOLDS} folds, so that no probe can learn it before "
+                    "the test: add clips of more groups"
                 )
         return settings
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
-        """Score the embeddings [n, dim] of originals and copies whose labels are known: probes learn from originals of
-        other folds."""
-        # Imported by need: a task loads its metric only in the process that scores.
+        """Score the embeddings [n, dim] of originals and copies with known labels.
+
+        Probes learn from originals of other folds.
+        """
+        # Imported here, so that a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.disentanglement import disentanglement
 
         labelled = self._embedded(rows)
@@ -329,7 +330,7 @@ class LabelTask(DesignedTask):
         for transform in transforms_of(labelled):
             places = [place for place, row in enumerate(labelled) if row["transform"] in ("", transform)]
             orbits = [labelled[place] for place in places]
-            # Only labels known after a transform can be tested.
+            # Only labels that are known after a transform can be tested.
             factors = [factor for factor in _factors(labelled) if factor not in load_transform(transform).alters]
             if not factors:
                 continue
@@ -352,11 +353,11 @@ class LabelTask(DesignedTask):
 
 
 LABEL = "label"
-"""The name in place of a factor where recordings have labels."""
+"""The name used instead of a factor if recordings have labels."""
 
 
 def columns_of_parts(scores: Mapping[str, Sequence[float] | Floats], column: str = "score") -> dict[str, Floats]:
-    """The column of each part, and their mean, from the scores of the same samples by part."""
+    """Return the column of each part, and their mean, from the scores of the same samples by part."""
     columns = {f"{part}_{column}": np.asarray(values, np.float64) for part, values in scores.items()}
     return {column: np.mean(list(columns.values()), axis=0), **columns} if columns else {}
 
@@ -366,7 +367,7 @@ def _factors(rows: Sequence[Row]) -> tuple[str, ...]:
 
 
 def _labels(rows: Sequence[Row], factor: str) -> list[Any]:
-    """The labels of a factor; those of recordings are numbers where the data say so."""
+    """Return the labels of a factor; labels of recordings are numbers if the data say so."""
     if factor != LABEL:
         return factor_levels(rows, factor)
     if all(row.get("number") is not None for row in rows):

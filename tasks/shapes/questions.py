@@ -1,8 +1,8 @@
 """Questions with options about one or several clips: how they are asked, and their scores, samples and figures.
 
-`QuestionTask` is the task of them all; rows are those of a scene of twins or an annotated recording, see
-`texts.questions`, or those of any table of questions, see `recipes.question_rows`. Where a table has kinds of questions
-of its own, `kind_questions` makes the task: each kind is a measure, and the worst.
+`QuestionTask` is the task of them all; rows come from a scene with variants or an annotated recording, see
+`texts.questions`, or from any table of questions, see `recipes.question_rows`. For a table with its own kinds of
+questions, `kind_questions` makes the task: each kind is a measure, and the worst is another.
 """
 
 from __future__ import annotations
@@ -51,21 +51,21 @@ if TYPE_CHECKING:
 METRIC = describe_metric("audio_questions")
 
 NO_OPTION, REFUSED = -1, -2
-"""Value of the column ``choice`` where no option was taken."""
+"""Value of the column ``choice`` if no option was taken."""
 
 LEAST_OF_A_WORDING = 10
-"""Mean number of questions a wording from which scores are grouped by wording."""
+"""Smallest mean number of questions per wording for which scores are grouped by wording."""
 
 NO_KIND = "all"
 """Name of the kind of a question without one."""
 
 VARIANTS = ("counting/together", "duration/longest")
-"""Variants of the tasks of `texts.questions` that are kinds of their own, since they need a sense of time."""
+"""Variants of the tasks of `texts.questions` that are separate kinds, since they require a sense of time."""
 
 YES_OR_NO = ("concurrency", "presence", "sequence")
 """Kinds of questions whose options are Yes and No."""
 
-UNLIKE_GROUPS = "Scores of single questions are weighted, so that groups count the same."
+UNLIKE_GROUPS = "Scores of single questions are weighted, so that groups count equally."
 
 ORDERS_TALLY = Tally(
     "Every question under all cyclic orders of its options",
@@ -82,7 +82,7 @@ ORDERS_TALLY = Tally(
     },
     needs="consistency",
 )
-"""What becomes of answers where the options of a question stand in another order."""
+"""How answers change if the options of a question are shown in another order."""
 
 COUNTED = tuple(measure for measure in METRIC.measures if measure.name in ("answers", "unparsed", "refused"))
 """Measures that count answers."""
@@ -90,16 +90,16 @@ COUNTED = tuple(measure for measure in METRIC.measures if measure.name in ("answ
 QUESTIONS: dict[str, Any] = {
     "needs": LANGUAGE_MODEL,
     "samples": "questions",
-    "captions": {CLIP: "the clip that is asked about"},
+    "captions": {CLIP: "the clip in question"},
     "on_request": True,
     "controls": (
         *("first", "longest", "majority", "blind", "statistics", "time-blind", "order-blind", "present", "oracle"),
         *("cascade", "without-audio:", "shuffled-audio:", "events-as-text:"),
     ),
     "is_level_matched": True,
-    "trivial": "the best that needs no listening",  # a constant answer needs no sound at all
-    "twin": ("without-audio:", "the same model without sound"),  # without training a language model answers nothing
-    # Questions alone and sound without time are among the plain descriptions.
+    "trivial": "the best without listening",  # a constant answer needs no sound at all
+    "twin": ("without-audio:", "the same model without sound"),  # an untrained language model cannot answer
+    # The acoustic and text baselines include questions alone and sound without time.
     "optional_baselines": {"shuffled-audio:": "itself on shuffled stretches of sound"},
     "choices": AskingSpec().values(),
 }
@@ -111,21 +111,24 @@ CLIP_QUESTIONS: dict[str, Any] = QUESTIONS | {
         *("fragment-audio:", "first-fragment-audio:", "loudest-fragment-audio:", "shuffled-audio:"),
     ),
     "ability": "listen",
-    "described_by": ("blind",),  # who is below a description of the sound may listen all the same
+    "described_by": ("blind",),  # a model below an acoustic baseline may still use the sound
     "optional_baselines": {"noise-audio:": "itself on noise", "other-audio:": "itself on another clip"},
 }
-"""Facts of the tasks of tables of questions, of stated kinds or of none."""
+"""Facts of the tasks of tables of questions, with or without stated kinds."""
 
 MEASURES = tuple(
     replace(measure, column="score_group", outside=UNLIKE_GROUPS) if measure.name == "groups_right" else measure
     for measure in METRIC.measures
 )
-"""The metric's measures; a group, such as all questions about a clip, counts the same whatever its size."""
+"""The metric's measures; a group, such as all questions about a clip, counts equally whatever its size."""
 
 
 def profiled_by(measure: str, **more: Any) -> dict[str, Any]:
-    """Facts of a task of questions whose samples are told apart by a measure: scores by kind of question, polyphony and
-    overlap, and the answers given; ``more`` are fields of `Profile`."""
+    """Return facts of a task of questions with a profile by a measure.
+
+    The profile has scores by kind of question, polyphony and overlap, and the answers given; ``more`` are fields of
+    `Profile`.
+    """
     profile = Profile(
         measure,
         groupings=("task", "polyphony", "overlap"),
@@ -138,13 +141,13 @@ def profiled_by(measure: str, **more: Any) -> dict[str, Any]:
 
 
 def profiled_by_kinds(parts: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The same of a table of questions: by accuracy, kind of question, number of options, length and clips."""
+    """Return facts with a profile for a table of questions, by kind, number of options, length and clips."""
     groupings = ("kind", "options", "seconds", "clips")
     return profiled_by("accuracy", tallies=(ORDERS_TALLY,), groupings=groupings, heard_from="kind", parts=parts)
 
 
 Asked = Sequence[tuple[Row, tuple[str, ...]]]
-"""Each question, with its options in each order in which it is asked."""
+"""Each question with its options, in each order in which it is asked."""
 
 
 class QuestionTask:
@@ -153,12 +156,14 @@ class QuestionTask:
     spec: type[AskingSpec] = AskingSpec
 
     def __init__(self, info: TaskInfo, *drawings: Drawing, kinds: Sequence[str] = ()) -> None:
-        """Its facts, its figures, and the kinds of questions that it has; none where there may be any."""
+        """Store the facts, the figures, and the kinds of questions; none if any kind is allowed."""
         self.info, self.drawings, self.kinds = info, drawings, tuple(kinds)
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
-        """The clips of a test question, and the question as a prompt for each order of its options; nothing for a
-        training question."""
+        """Return the clips of a test question, and a prompt for each order of its options.
+
+        A training question has no inputs.
+        """
         if row["split"] != "test":
             return Inputs()
         how = settings_among(AskingSpec, settings)
@@ -175,25 +180,25 @@ class QuestionTask:
         )
 
     def settings(self, rows: Sequence[Row], requested: Mapping[str, Any]) -> dict[str, Any]:
-        """The words of prompts, the orders of options, and the scoring of answers.
+        """Return the words of prompts, the orders of options, and the scoring of answers.
 
         Raises:
             TaskError: there are no test questions, or one cannot be asked.
-            InputError: a requested setting is not one of `spec`.
+            InputError: a requested setting is invalid for `spec`.
         """
         how = settings_among(self.spec, requested)
         tested = tested_rows(rows)
         if not tested:
-            raise TaskError(f"{self.info.name} has no questions of the split test; it needs at least one")
+            raise TaskError(f"{self.info.name} has no questions in the split test; at least one is needed")
         for row in tested:
             self.check(row)
         return how.stored
 
     def check(self, row: Row) -> None:
-        """Refuse a question that cannot be asked or scored.
+        """Raise TaskError if a question cannot be asked or scored.
 
         Raises:
-            TaskError: its row is incomplete, its words make no prompt, or its kind is none of the task's.
+            TaskError: its row is incomplete, its words make no prompt, or its kind does not belong to the task.
         """
         name = f"{self.info.name}: the question {row['id']}"
         try:
@@ -206,19 +211,19 @@ class QuestionTask:
         if self.kinds and kind not in self.kinds:
             raise TaskError(f"{name} is of the kind {kind!r}; {nearest(kind, self.kinds)}")
         if kind in YES_OR_NO and "files" not in row and sorted(row["options"]) != [NO, YES]:
-            raise TaskError(f"{name} has the options {row['options']}; they are Yes and No")
+            raise TaskError(f"{name} has the options {row['options']}; they must be Yes and No")
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the answers to the test questions, each asked in every order of its options."""
-        # Imported by need: a task loads its metric only in the process that scores.
+        # Imported here, so that a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.answers import REFUSED as REFUSALS
 
         tested, orders = tested_rows(rows), settings_among(AskingSpec, settings).orders
         asked = [(row, options) for row in tested for options in shown_orders(row["options"], orders)]
         values = self.measured(list(outputs.answers), asked, settings, device)
-        # Of rotated options, their places in the row.
+        # Map positions of rotated options to their positions in the row.
         taken: dict[str, list[int]] = {}
         for choice, rule, (row, options) in zip(values["choices"], values["rules"], asked, strict=True):
             missed = REFUSED if rule in REFUSALS else NO_OPTION
@@ -228,7 +233,7 @@ class QuestionTask:
         columns: dict[str, Floats] = {
             "score": correct,
             "score_group": all_right(correct, groups_of(tested), np.zeros(len(tested), np.int64)),
-            # The most frequent choice among the orders of a question, in a tie the first.
+            # The most frequent choice among the orders of a question; the first in a tie.
             "choice": np.array([Counter(places).most_common(1)[0][0] for places in taken.values()], np.float64),
         }
         if self.kinds:
@@ -246,7 +251,7 @@ class QuestionTask:
     def measured(
         self, answers: Sequence[str], asked: Asked, settings: Mapping[str, Any], device: str
     ) -> dict[str, Any]:
-        """The numbers, scores, choices and rules that the metric gives for answers to questions."""
+        """Return the metric's numbers, scores, choices and rules for answers to questions."""
         from audio_compositionality.metrics.audio_questions import audio_questions
 
         columns: dict[str, Any] = columns_of(asked)
@@ -257,11 +262,14 @@ class QuestionTask:
     def sampled(
         self, tested: Sequence[Row], columns: dict[str, Floats], values: dict[str, Any]
     ) -> tuple[Sequence[Row], dict[str, Floats]]:
-        """The samples and their columns, from the test questions, theirs, and the numbers of the metric."""
+        """Return the samples and their columns, from the test questions, their answers and the metric's numbers."""
         return tested, columns
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """The test questions; those of a group, such as twins, one recording or the same clips, belong together."""
+        """Return the test questions.
+
+        Questions of a group, such as twins, one recording or the same clips, form a cluster.
+        """
         tested = tested_rows(rows)
         chance = [1 / len(row["options"]) for row in tested]
         kinds = tuple(kind_of_row(row) for row in tested)
@@ -274,7 +282,7 @@ class QuestionTask:
                 "seconds": tuple(_length(row["duration"]) for row in tested),
                 "clips": tuple(counted(len(row["files"]), "clip") for row in tested),
             }
-            by = "the group: by default the clips that are asked about"
+            by = "the group: by default the clips in question"
             if all(row.get("pair") for row in tested):
                 column, by = "pair", "their sounds"
         else:
@@ -290,7 +298,7 @@ class QuestionTask:
                 del groups["variant"]
             if len(tested) < LEAST_OF_A_WORDING * len(set(groups["wording"])):
                 del groups["wording"]
-            # Only for these: the constant answer 1 is right wherever one sound is present.
+            # Only for these tasks: the constant answer 1 is right if one sound is present.
             without_listening["the best constant answer"] = lambda places: constant_answers(
                 [tested[place] for place in places]
             )
@@ -308,13 +316,15 @@ class QuestionTask:
 
 
 def tested_rows(rows: Sequence[Row]) -> tuple[Row, ...]:
-    """The questions of the split test."""
+    """Return the questions of the split test."""
     return tuple(row for row in rows if row["split"] == "test")
 
 
 def kind_of_row(row: Row) -> str:
-    """The kind of question of a row: of a table its kind, or `NO_KIND`; else its task, with the variant where that is
-    a kind of its own."""
+    """Return the kind of question of a row.
+
+    For a table it is its kind, or `NO_KIND`; else its task, with the variant if that is a separate kind.
+    """
     if "task" not in row:
         return str(row.get("kind") or NO_KIND)
     name = f"{row['task']}/{row['variant']}"
@@ -322,7 +332,7 @@ def kind_of_row(row: Row) -> str:
 
 
 def columns_of(asked: Asked) -> dict[str, list[Any]]:
-    """The arguments that all metrics of questions have, for each question and each order of its options."""
+    """Return the arguments that all question metrics share, for each question and each order of its options."""
     return {
         "references": [row["answer"] for row, _ in asked],
         "options": [list(options) for _, options in asked],
@@ -332,8 +342,9 @@ def columns_of(asked: Asked) -> dict[str, list[Any]]:
 
 
 def mean_of_parts(correct: Floats, parts: NDArray[np.int64]) -> Floats:
-    """Scores, [n], whose mean is the mean over parts of the share of right answers. A score is that mean plus the
-    question's deviation from the share of its part, weighted such that parts count the same.
+    """Return scores, [n], whose mean is the mean over parts of the share of right answers.
+
+    A score is that mean plus the question's deviation from the share of its part, weighted so that parts count equally.
 
     Plainly weighted scores have the same mean, but it would vary with the number of questions of each part in a
     bootstrap draw, and the interval of an always right model would not be 1.
@@ -346,8 +357,11 @@ def mean_of_parts(correct: Floats, parts: NDArray[np.int64]) -> Floats:
 
 
 def all_right(correct: Floats, groups: NDArray[np.int64], parts: NDArray[np.int64]) -> Floats:
-    """Scores, [n], whose mean over the questions of a part is the share of its groups that are all right. A score is
-    that share plus the group's deviation from it, weighted such that groups count the same; see `mean_of_parts`."""
+    """Return scores, [n], whose mean over the questions of a part is the share of its groups that are all right.
+
+    A score is that share plus the group's deviation from it, weighted so that groups count equally; see
+    `mean_of_parts`.
+    """
     scores = np.zeros(len(correct))
     for part in np.unique(parts):
         members = np.flatnonzero(parts == part)
@@ -359,8 +373,10 @@ def all_right(correct: Floats, groups: NDArray[np.int64], parts: NDArray[np.int6
 
 
 def constant_answers(rows: Sequence[Row]) -> float:
-    """The share of questions answered rightly by a constant: the text, or the position, that is right most often in
-    their task; the better of the two, chosen when all answers are known."""
+    """Return the share of questions answered correctly by the best constant.
+
+    The constant is the text, or the position, that is right most often in a task, chosen with knowledge of all answers.
+    """
     right = 0
     for task in dict.fromkeys(row["task"] for row in rows):
         answers = [(row["answer"], row["options"].index(row["answer"])) for row in rows if row["task"] == task]
@@ -369,7 +385,7 @@ def constant_answers(rows: Sequence[Row]) -> float:
 
 
 def overlap_quartiles(seconds: Sequence[float]) -> tuple[str, ...]:
-    """Names of quartiles of the overlap, by their span; no overlap is a group of its own."""
+    """Return names of quartiles of the overlap, by their range; no overlap is a separate group."""
     values = np.array(seconds, np.float64)
     positive = values[values > 0]
     if not len(positive):
@@ -386,7 +402,7 @@ def overlap_quartiles(seconds: Sequence[float]) -> tuple[str, ...]:
 
 
 def _contents(row: Row, is_drawn: bool) -> dict[str, list[dict[str, str]]]:
-    """The events of each clip, for people, in the order of the onsets; of a table of others the files."""
+    """Return the events of each clip in order of onset, as people read them; for a table of questions, the files."""
     if "files" not in row:
         events = sorted(row["events"], key=lambda event: (event["onset"], event["offset"]))
         return {CLIP: events_shown([{**event, "start": event["onset"], "stop": event["offset"]} for event in events])}
@@ -396,7 +412,7 @@ def _contents(row: Row, is_drawn: bool) -> dict[str, list[dict[str, str]]]:
     seconds = row["duration"] / count
     clips: list[list[dict[str, Any]]] = [[] for _ in range(count)]
     for event in row["events"]:
-        # The clips are heard one behind the other; see `asked_row`.
+        # The clips are played one after the other; see `asked_row`.
         place = min(int(event["onset"] // (seconds + PAUSE)), count - 1)
         start = place * (seconds + PAUSE)
         clips[place].append({**event, "start": event["onset"] - start, "stop": event["offset"] - start})
@@ -418,13 +434,13 @@ _PRINTED = "#888888"
 
 @dataclass(frozen=True)
 class QuestionBar:
-    """A bar.
+    """One bar of a figure.
 
     Attributes:
         measure: name of the measure that it shows.
         name: text inside it.
         chance, majority: names of the measures drawn as dashed and dotted lines; empty for none.
-        strict: name of the measure drawn as a diamond; likewise.
+        strict: name of the measure drawn as a diamond; empty for none.
     """
 
     measure: str
@@ -446,10 +462,10 @@ def draw_question_bars(
 
     Args:
         axes: an empty panel.
-        columns: the ends of the interval of each bar's measure, by its name, where it has one.
-        measures: of the result.
-        bars: from left to right.
-        printed: published figures, marked in grey beside them.
+        columns: the ends of the interval of each bar's measure, by its name, if it has one.
+        measures: measures of the result.
+        bars: bars from left to right.
+        printed: published figures, marked in grey next to them.
     """
     from matplotlib.patheffects import withStroke
 
@@ -481,11 +497,11 @@ def draw_question_bars(
 ACCURACY_DRAWING = Drawing(
     name="questions",
     title=(
-        "Share of questions that are answered rightly, and of groups, such as all questions about a clip, that are all "
+        "Share of questions answered correctly, and of groups, such as all questions about a clip, that are all "
         "right, with 95 % intervals. Dashed: chance. Dotted: the best constant answer."
     ),
-    alternative="Bars of the accuracy and of groups that are all right with chance and the best constant answer, a "
-    "panel a model.",
+    alternative="Bar chart of the accuracy and of groups that are all right with chance and the best constant answer, "
+    "one panel per model.",
     columns=("score",),
     panel=partial(
         draw_question_bars,
@@ -501,13 +517,13 @@ ACCURACY_DRAWING = Drawing(
 
 # ----- questions of stated kinds
 class KindQuestionTask(QuestionTask):
-    """Questions of stated kinds, with a measure of the worst; see `kind_questions`."""
+    """Questions of stated kinds, with a measure of the worst kind; see `kind_questions`."""
 
     def sampled(
         self, tested: Sequence[Row], columns: dict[str, Floats], values: dict[str, Any]
     ) -> tuple[Sequence[Row], dict[str, Floats]]:
-        """See `QuestionTask.sampled`; the scores of the kind in which least is gained over chance, and their chance."""
-        # Imported by need, as the metric is.
+        """See `QuestionTask.sampled`; adds scores and chance of the kind with the smallest gain over chance."""
+        # Imported here, like the metric.
         from audio_compositionality.metrics.columns import of_all
 
         by_kind = values["by_kind"]
@@ -528,24 +544,24 @@ def kind_questions(
     described_by: Sequence[str] = (),
     captions: Mapping[str, str] | None = None,
 ) -> KindQuestionTask:
-    """The task of a recipe of the same name, whose rows are questions of stated kinds.
+    """Return the task of a recipe with the same name, whose rows are questions of stated kinds.
 
     Args:
-        name: of the task and its recipe.
-        title: for people.
-        question: what it asks of a model.
-        kinds: of questions; words joined by underscores.
+        name: name of the task and its recipe.
+        title: the name for people.
+        question: the question that it asks about a model.
+        kinds: kinds of questions; words joined by underscores.
         warning: see `TaskInfo`.
         ranks_by: ``accuracy``, ``groups_right`` or ``worst_kind``.
-        described_by: baselines beside `blind`, and `statistics`, which learns from nine numbers of a clip.
-        captions: see `TaskInfo`; by default of one clip.
+        described_by: further baselines besides `blind` and `statistics`, which learns from nine numbers of a clip.
+        captions: see `TaskInfo`; by default for one clip.
     """
     share = partial(Measure, range=(0.0, 1.0))
     measures = [
         share(
             "worst_kind",
             "worst kind",
-            "share of questions answered correctly, of the kind in which least is gained over chance",
+            "share of questions answered correctly, for the kind with the smallest gain over chance",
             null="chance_worst_kind",
             column="score_worst_kind",
             outside="Scores of single questions are weighted, so that only the worst kind counts.",
@@ -554,7 +570,7 @@ def kind_questions(
     ]
     for place, kind in enumerate(kinds):
         words = kind.replace("_", " ")
-        right, drawn = "share of questions answered correctly, of the kind", "accuracy of drawing an option,"
+        right, drawn = "share of questions answered correctly, for the kind", "accuracy of drawing an option,"
         within, chance = ("kind", float(place)), f"chance_{kind}"
         measures += [
             share(f"accuracy_{kind}", words, f"{right} {words}", null=chance, column="score", within=within),

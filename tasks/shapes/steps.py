@@ -1,4 +1,4 @@
-"""Steps between scenes: quadruples, in which the same sources are added to two scenes, and the figure of the steps."""
+"""Steps between scenes: quadruples, in which the same sources are added to two scenes, and a figure of the steps."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ STEP_COLUMNS = ("ab_1", "ab_2", "cd_1", "cd_2")
 """Columns of samples: the steps B − A and D − C on the first two principal axes of all steps."""
 
 _COLUMNS = ("score", "score_centred", "score_adjusted", "score_top1")
-"""Columns of samples of the metric, in the order in which results store them."""
+"""Columns of samples from the metric, in the order of results."""
 
 ROUNDING = 1e-12
-"""Share of the variance up to which an axis counts as having none: the eigenvalues of a Gram matrix are rounded at
-about 1e-15 of the largest. The same holds for steps no farther from their mean than this times their own length."""
+"""Share of the variance up to which an axis counts as having none: eigenvalues of a Gram matrix have rounding errors of
+about 1e-15 of the largest. Steps no farther from their mean than this times their length count as equal to it."""
 
 MOST_JOINED = 64
-"""Most quadruples whose two steps are joined by a line in a drawing."""
+"""Largest number of quadruples whose two steps are joined by a line in a drawing."""
 
 
 STEP_VARIANCES = tuple(
@@ -58,7 +58,7 @@ STEP_VARIANCES = tuple(
     )
     for number in (1, 2)
 )
-"""Measures of a task of quadruples beside those of its metric."""
+"""Measures of a task of quadruples in addition to the metric's."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class StepPlane:
 
     Attributes:
         ab, cd: coordinates [n, 2] of the steps B − A and D − C on the two axes, about the mean of all 2n steps.
-        variance: the axes' shares of the steps' variance, each in 0…1, the larger first; 0 where there is none.
+        variance: the axes' shares of the steps' variance, each in 0…1, the larger first; 0 if there is none.
     """
 
     ab: NDArray[np.float64]
@@ -76,7 +76,7 @@ class StepPlane:
 
 
 def step_plane(ab: NDArray[np.floating], cd: NDArray[np.floating]) -> StepPlane:
-    """Principal component analysis of the steps of n quadruples, in float64.
+    """Compute principal coordinates of the steps of n quadruples, in float64.
 
     The axes are the first two right singular vectors of all 2n steps minus their mean, each with the sign that makes
     its largest entry positive. An axis without variance has coordinates of 0.
@@ -97,10 +97,10 @@ def step_plane(ab: NDArray[np.floating], cd: NDArray[np.floating]) -> StepPlane:
 
 
 def _leading_axes(centred: NDArray[np.float64], total: float) -> list[tuple[float, NDArray[np.float64]]]:
-    """Share of the variance and unit vector [dim] of at most two axes."""
+    """Return share of the variance and unit vector [dim] of at most two axes."""
     from scipy import linalg
 
-    # Both Gram matrices have the same eigenvalues; the smaller costs less, above all at 2,000 quadruples.
+    # Both Gram matrices have the same eigenvalues; the smaller one costs less, especially with 2,000 quadruples.
     wide = centred.shape[0] < centred.shape[1]
     gram = centred @ centred.T if wide else centred.T @ centred
     size = len(gram)
@@ -119,8 +119,8 @@ def _leading_axes(centred: NDArray[np.float64], total: float) -> list[tuple[floa
 def draw_plane(axes: Axes, columns: Mapping[str, NDArray[np.float64]], measures: Mapping[str, Number]) -> None:
     """Draw the steps of one model.
 
-    The two steps of a quadruple are joined by a line, of `MOST_JOINED` quadruples at even distances in the order of the
-    data; all others are pale. The axes' shares of the steps' variance stand beside them; both have one scale.
+    A line joins the two steps of `MOST_JOINED` quadruples, evenly spaced in the order of the data; all others are pale.
+    The axis labels show the axes' shares of the steps' variance; both axes have one scale.
 
     Args:
         axes: an empty panel.
@@ -152,7 +152,7 @@ def draw_one_plane(
         axes: an empty panel.
         columns: `STEP_COLUMNS`, each [n].
         measures: with ``step_variance_1`` and ``step_variance_2``.
-        sample: place of the quadruple.
+        sample: index of the quadruple.
     """
     points = [np.concatenate([columns[f"ab_{axis}"], columns[f"cd_{axis}"]]) for axis in (1, 2)]
     axes.plot(*points, ".", color="#AAAAAA", markersize=2, markeredgewidth=0, rasterized=True)
@@ -167,7 +167,7 @@ def draw_one_plane(
 
 
 def _finish(axes: Axes, measures: Mapping[str, Number]) -> None:
-    """One scale for both axes, and their shares of the steps' variance beside them."""
+    """Use one scale for both axes, and add their shares of the steps' variance to the labels."""
     axes.set_aspect("equal", adjustable="datalim")
     shares = [measures.get(f"step_variance_{number}") or 0.0 for number in (1, 2)]
     labels = [f"axis {number} ({100 * share:.0f} %)" for number, share in enumerate(shares, 1)]
@@ -177,7 +177,7 @@ def _finish(axes: Axes, measures: Mapping[str, Number]) -> None:
 STEP_PLANE = Drawing(
     name="step_plane",
     title="The steps B − A and D − C on the first two principal axes of all steps of a model.",
-    alternative="The steps of the quadruples on their first two principal axes, a panel a model.",
+    alternative="The steps of the quadruples on their first two principal axes, one panel per model.",
     columns=STEP_COLUMNS,
     panel=draw_plane,
     one=draw_one_plane,
@@ -195,7 +195,7 @@ QUADRUPLES: dict[str, Any] = {
         "B": "A and the added sources T",
         "C": "another scene",
         "D": "C and the same T",
-        "T alone": "B − A, which are the samples of D − C as well",
+        "T alone": "B − A, whose samples equal D − C",
     },
     "derived": {"T alone": ("B", "-A")},
 }
@@ -208,11 +208,11 @@ class QuadrupleTask(PlainTask):
     drawings: tuple[Drawing, ...] = (STEP_PLANE,)
 
     def __init__(self, info: TaskInfo, *, added: str, has_attributes: bool) -> None:
-        """Its facts and its data.
+        """Store the facts and the properties of the data.
 
         Args:
-            info: the facts of the task; its measures are those of the metric and `STEP_VARIANCES`.
-            added: the added sources T, in the plural.
+            info: the facts of the task; its measures are the metric's and `STEP_VARIANCES`.
+            added: plural noun for the added sources T.
             has_attributes: whether each source has a class of several attributes, whose entropy is a diversity.
         """
         super().__init__(info)
@@ -220,14 +220,14 @@ class QuadrupleTask(PlainTask):
         self._has_attributes = has_attributes
 
     def inputs(self, row: Row, settings: Mapping[str, Any]) -> Inputs:
-        """The four clips of a quadruple."""
+        """Return the four clips of a quadruple."""
         return Inputs(clips=("A", "B", "C", "D"))
 
     def score(
         self, rows: Sequence[Row], outputs: Outputs, settings: Mapping[str, Any], device: str, progress: bool
     ) -> Scores:
         """Score the embeddings [4 n, dim] of n quadruples; nothing is fitted."""
-        # Imported by need: a task loads its metric only in the process that scores.
+        # Imported here, so that a task loads its metric only in the process that scores.
         from audio_compositionality.metrics.a_coat import a_coat
 
         a, b, c, d = outputs.clips.reshape(len(rows), 4, -1).transpose(1, 0, 2)
@@ -241,10 +241,10 @@ class QuadrupleTask(PlainTask):
         return Scores(scores.measures, scores.ids, columns)
 
     def samples(self, rows: Sequence[Row]) -> Samples:
-        """All quadruples; quadruples with the same T are not independent.
+        """Return all quadruples; quadruples with the same T are not independent.
 
-        Where sources have no attributes, whose entropy could be a diversity, numbers of sources are held fixed: the
-        chance level of a model that represents these alone rises with them too.
+        If sources have no attributes, whose entropy could be a diversity, numbers of sources are held fixed: the chance
+        level of a model that represents only these rises with them too.
         """
         parts = {part: [row["metadata"][part] for row in rows] for part in ("A", "C", "T")}
         counts = {part: source_counts(sources) for part, sources in parts.items()}
@@ -269,8 +269,11 @@ class QuadrupleTask(PlainTask):
 
 
 def _matching(rows: Sequence[Row]) -> dict[str, Any]:
-    """The matching variables of the matched null, where the rows state the gains of their sources: the number of
-    sources of T, and its level in dB, by the sum of the powers of its sources, each the square of its gain."""
+    """Return the matching variables of the matched null, if the rows state the gains of their sources.
+
+    They are the number of sources of T, and its level in dB, from the sum of the powers of its sources, each the square
+    of its gain.
+    """
     if not all(row.get("gains") for row in rows):
         return {}
     gains = [row["gains"]["T"] for row in rows]

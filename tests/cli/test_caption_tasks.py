@@ -31,7 +31,7 @@ def test_run_of_the_benchmark_needs_nothing_and_ends_in_a_report(few, run, tmp_p
     out = tmp_path / "results"
     assert run("run", "--benchmark", "comp_a", "--out", out) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith("Scoring random, bag-of-words, tiny-clap on the preset mini")
+    assert printed.startswith("Scoring random, bag-of-words and tiny-clap on the preset mini")
     assert {path.name for path in out.iterdir() if path.is_dir()} == {"random", "bag-of-words", "tiny-clap"}
     results = {path.stem: load_result(path)[0] for path in out.glob("bag-of-words/*/*.json")}
     assert set(results) == {"comp_a_order", "comp_a_attribute", "audio_text_retrieval", "zero_shot_audio"}

@@ -30,7 +30,7 @@ def test_evaluate_writes_results_and_prints_each_and_the_tables(folder, tmp_path
     assert lines[0].startswith(f"{LOG_MEL}, A-COAT: adjusted ")
     assert lines[1].startswith(f"{LOG_MEL}, A-TRE: centred ")
     assert "A-TRE" in captured.out
-    assert f"Result files are in {tmp_path}, embeddings in {cache}" in " ".join(captured.out.split())
+    assert f"Results are in {tmp_path}, embeddings in {cache}" in " ".join(captured.out.split())
     # Bars are for people: nothing of them where the standard error is no terminal.
     assert captured.err == ""
     result, _ = load_result(next(tmp_path.rglob("a_tre.json")))

@@ -65,7 +65,7 @@ def test_recordings_are_said_to_be_so_with_what_they_serve_and_cost(animals, run
 def test_a_folder_that_was_built(folder, run, capsys):
     assert run("data", folder) == 0
     printed = capsys.readouterr().out
-    assert printed.startswith(f"{folder} is read as data that were built.")
+    assert printed.startswith(f"{folder} is read as a built data set.")
     rows = scored(printed)
     assert rows["a_coat"].endswith(" yes")
     assert rows["a_tre"].endswith(" yes")
@@ -145,7 +145,7 @@ def test_where_nothing_can_be_asked_the_row_says_why_and_what_helps(run, capsys,
     said = ("--set", f"audio={audio}", "--set", "least_clips=1000", "--set", "ask=counting/kinds")
     assert run("data", labels, *said) == 0
     row = scored(capsys.readouterr().out)["polybench"]
-    assert "nothing can be asked of the" in row
+    assert "no questions are possible about the" in row
     assert "--set least_clips=" in row
     # To score them stays an error.
     assert run("evaluate", "random", "--data", labels, *said) == 2
@@ -167,7 +167,7 @@ class TestIdsOfTheHub:
         def strange(*_, **__):
             raise StrangeDataError("no data of ours")
 
-        reading = Reading("dataset", str(animals), "a data set of the Hub with a column of audio")
+        reading = Reading("dataset", str(animals), "a data set of the Hub with an audio column")
         monkeypatch.setattr("audio_compositionality.dataset_builder.stored.StoredData", strange)
         monkeypatch.setattr("audio_compositionality.dataset_builder.open_data._set_of_hub", lambda _: reading)
         words = ("evaluate", "log-mel-statistics", "--data", "lab/set", *FEW, "--out", tmp_path / "results")
@@ -187,7 +187,7 @@ class TestIdsOfTheHub:
         monkeypatch.setattr("audio_compositionality.dataset_builder.stored.StoredData", lambda *_, **__: stored)
         words = ("evaluate", "random", "--data", "lab/built", "--tasks", "a_coat", "--out", tmp_path / "results")
         assert run(*words, "--set", "seed=7") == 2
-        assert "there is no setting 'seed': lab/built is a data set that was built" in capsys.readouterr().err
+        assert "'seed' cannot be set: lab/built is a data set that was built" in capsys.readouterr().err
         assert run(*words) == 0
 
 

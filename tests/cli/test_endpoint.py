@@ -69,7 +69,7 @@ def evaluate(server, data, tmp_path):
     """Function of more arguments: the exit status of the command."""
 
     def command(*more: str, name: str = server.name) -> list[str]:
-        places = ["--out", str(tmp_path / "out"), "--store", str(tmp_path / "store"), "--data", str(data)]
+        places = ["--out", str(tmp_path / "out"), "--cache", str(tmp_path / "store"), "--data", str(data)]
         return ["evaluate", name, "--tasks", "polybench", *places, *more]
 
     def run(*more: str, **model: str) -> int:
@@ -281,7 +281,7 @@ def test_what_detects_or_reads_nothing_is_refused(detector):
 def test_questions_of_others_are_asked_with_all_their_clips_in_one_sound(server, tmp_path):
     (tmp_path / "copy").mkdir()
     mmau_pro(tmp_path / "copy")
-    places = ["--out", str(tmp_path / "out"), "--store", str(tmp_path / "store")]
+    places = ["--out", str(tmp_path / "out"), "--cache", str(tmp_path / "store")]
     asked = ["evaluate", server.name, "--tasks", "audio_questions", "--data", f"mmau_pro:{tmp_path / 'copy'}", *places]
     assert main(asked) == 0
     (request,) = questions(server)

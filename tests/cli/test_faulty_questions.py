@@ -26,7 +26,7 @@ def table(tmp_path, monkeypatch):
         rows.append(f"q{number},{number}.wav,Which?,dog|{'dog' if number == 3 else 'cat'},{'ab'[number % 2]}")
     Path("questions.csv").write_text("\n".join(["id,audio,ask,options,answer", *rows]))
     Path("listener.py").write_text(LISTENER)
-    return ["--set", "columns=question=ask", "--store", "store", "--out", "results"]
+    return ["--set", "columns=question=ask", "--cache", "store", "--out", "results"]
 
 
 @pytest.mark.slow
@@ -48,5 +48,5 @@ def test_later_commands_leave_them_out_too(table, run, refused, capsys):
     printed = capsys.readouterr()
     assert "the gain from listening" in printed.out
     assert "1 of 16 questions of questions.csv are left out" in printed.err
-    assert run("verify", "results", "--data", "data.yaml", "--store", "store") == 0
+    assert run("verify", "results", "--data", "data.yaml", "--cache", "store") == 0
     assert "13 of 13 results are verified" in capsys.readouterr().out

@@ -27,6 +27,7 @@ def calls(monkeypatch):
         monkeypatch.setattr(f"{scripts}.{module}.{name}", recorded(name))
     for name in ("dataset_lines", "metric_lines", "leaderboard_lines", "submission_lines"):
         monkeypatch.setattr(f"{scripts}.reports.{name}", lambda pushed: [f"done: {pushed[0]}"])
+    monkeypatch.setattr(f"{scripts}.submit.chosen_results", lambda paths, models: (paths, []))
     return made
 
 
@@ -43,40 +44,49 @@ def test_push_leaderboard_adds_results_that_are_given(calls, run, capsys, tmp_pa
     monkeypatch.chdir(tmp_path)
     Path("one").mkdir()
     Path("two").mkdir()
-    assert run("push", "leaderboard", "--org", "lab", "--results", "one", "two", "--create-pr", "--store", "kept") == 0
+    assert run("push", "leaderboard", "--org", "lab", "--results", "one", "two", "--create-pr", "--cache", "kept") == 0
     assert [name for name, *_ in calls] == ["push_leaderboard", "submit_results"]
     assert calls[1][1] == ([Path("one"), Path("two")], "lab")
-    options = {"pull_request": True, "dry_run": False, "store": Path("kept"), "device": None, "progress": True}
+    options = {"pull_request": True, "dry_run": False, "cache": Path("kept"), "device": None, "progress": True}
     assert calls[1][2] == options
     assert capsys.readouterr().out == "done: push_leaderboard\ndone: submit_results\n"
 
 
 def test_what_can_be_submitted_is_told_without_a_network(run, refused, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    assert run("evaluate", "random", "--tasks", "a_coat", "--out", "results", "--store", "kept") == 0
+    names = ("random", "reversed-audio:random", "shuffled-audio:random")
+    assert run("evaluate", *names, "--tasks", "a_coat", "--out", "results", "--cache", "kept") == 0
     monkeypatch.setattr("audio_compositionality.hub.client.Hub.__init__", lambda self: pytest.fail("the Hub is used"))
     capsys.readouterr()
-    assert run("submit", "results", "--check", "--store", "kept") == 0
-    assert capsys.readouterr().out == "random, A-COAT: can be submitted\n1 of 1 can be submitted.\n"
-    assert run("submit", "results", "--check", "--store", "elsewhere") == 1
-    told = capsys.readouterr().out
-    assert told.startswith("random, A-COAT: ")
-    assert "elsewhere" in told
-    assert told.endswith("0 of 1 can be submitted.\n")
+    assert run("submit", "results", "--check", "--cache", "kept") == 0
+    both = "A-COAT of reversed-audio:random and shuffled-audio:random: "
+    baselines, *lines = capsys.readouterr().out.splitlines()
+    assert baselines == "Left out: results of random, baselines of the package. --model NAME submits them."
+    assert lines == [f"{both}can be submitted", "2 of 2 results can be submitted."]
+    assert run("submit", "results", "--check", "--cache", "elsewhere", "--model", "random") == 1
+    line, last = capsys.readouterr().out.splitlines()
+    assert line.startswith("A-COAT of random: ")
+    assert "from the cache elsewhere" in line
+    assert line.endswith(": `audio-compositionality evaluate MODEL --tasks a_coat --force`")
+    assert last == "0 of 1 results can be submitted."
+    assert "no results of 'rms'; there are results of random, " in refused(
+        "submit", "results", "--check", "--model", "rms"
+    )
+    assert "name one with --model" in refused("submit", "results/random", "--check")
     assert "needs --org ORG" in refused("submit", "results")
 
 
 def test_submit(calls, run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("results").mkdir()
-    arguments = ["--org", "lab", "--data", "built", "--store", "kept", "--paradigm", "other", "--licence", "MIT"]
+    arguments = ["--org", "lab", "--data", "built", "--cache", "kept", "--paradigm", "other", "--licence", "MIT"]
     assert run("submit", "results", *arguments, "--scores-only", "--model-card", "--device", "cpu") == 0
     ((name, positional, options),) = calls
     assert (name, positional) == ("submit_results", ([Path("results")], "lab"))
     assert options.pop("progress") is True
     assert options == {
         "data": "built",
-        "store": Path("kept"),
+        "cache": Path("kept"),
         "with_outputs": False,
         "paradigm": "other",
         "licence": "MIT",

@@ -67,7 +67,7 @@ def test_embed_writes_a_folder_a_layer_and_evaluate_reads_them(whisper, folder, 
     stores = [Path(line) for line in capsys.readouterr().out.splitlines()]
     assert len(set(stores)) == 2
     passes.clear()
-    evaluate = ["evaluate", whisper, "--data", folder, "--store", out, "--out", tmp_path / "results"]
+    evaluate = ["evaluate", whisper, "--data", folder, "--cache", out, "--out", tmp_path / "results"]
     assert run(*evaluate, "--tasks", "a_coat", "--layer", "1") == 0
     assert not passes
 

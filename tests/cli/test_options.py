@@ -24,7 +24,7 @@ NEEDED = {
     "coral": ["random", "--recordings", "animals"],
     "data": ["mini"],
     "train": ["--out", "x"],
-    "submit": ["results", "--org", "lab"],
+    "submit": ["results", "--model", "random", "--org", "lab"],
     "push": ["--rehearse", "--org", "lab"],
     "push dataset": ["empty", "--org", "lab"],
     "push metrics": ["--org", "lab"],
@@ -60,7 +60,7 @@ WRONG = {
     "--nouns": ("²", f"--nouns is '²'{NUMBER}"),
     "--rows": ("0", "rows is '0'; it is a whole number from 1 on"),
     "--seed": ("x", "seed is 'x'; it is a whole number from 0"),
-    "--store": ("notes.txt", "--store is 'notes.txt', and notes.txt is a file; give a folder"),
+    "--cache": ("notes.txt", "--cache is 'notes.txt', and notes.txt is a file; give a folder"),
     "--out": ("notes.txt/x", "--out is 'notes.txt/x', and"),
     "cache --clear": ("weigths", "--clear weigths: nothing of that name is kept; did you mean 'weights'"),
     "compare --out": ("empty", "empty is a folder; give the name of a file"),
@@ -83,7 +83,7 @@ WRONG = {
     "--stages": ("contrast:3", "did you mean 'contrastive'"),
     "--push": ("clap", "--push is 'clap'; it must be ORG/NAME"),
     "--recordings": ("nowhere", "'nowhere' is not a folder"),
-    "--org": ("la/b/c", "--org is 'la/b/c'; it is the name of an organisation"),
+    "--org": ("la/b/c", "--org is 'la/b/c'; give the name of an organisation"),
     "--results": ("nowhere", "no results at nowhere"),
 }
 """By the option, or command and option: a wrong value, and what is said of it."""
@@ -123,7 +123,7 @@ def prepared(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "notes.txt").write_text("milk, bread\n")
     (place / "answers.csv").write_text("id,answer\nq1,A\n")
     (place / "empty").mkdir()
-    kept = ["--out", str(place / "results"), "--store", str(place / "store")]
+    kept = ["--out", str(place / "results"), "--cache", str(place / "store")]
     assert main(["evaluate", "random", "--tasks", "a_coat", "--data", str(folder), *kept]) == 0
     return place
 

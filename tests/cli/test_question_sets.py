@@ -28,7 +28,7 @@ def test_a_miniature_goes_the_whole_way(name, model, tmp_path, capsys):
     (tmp_path / "copy").mkdir()
     make(tmp_path / "copy")
     data, out = f"{name.partition(' ')[0]}:{tmp_path / 'copy'}", tmp_path / "results"
-    kept = ["--data", data, "--out", str(out), "--store", str(tmp_path / "store")]
+    kept = ["--data", data, "--out", str(out), "--cache", str(tmp_path / "store")]
     asked = ["evaluate", model, f"without-audio:{model}", "first", "longest", "--tasks", "audio_questions", *kept]
     assert main(asked) == 0
     results = sorted(out.rglob("audio_questions.json"))
@@ -42,7 +42,7 @@ def test_a_miniature_goes_the_whole_way(name, model, tmp_path, capsys):
     kept_data = ["--data", data]
     assert main(["report", str(out), *kept_data, "--out", str(tmp_path / "report.html")]) == 0
     assert "Which?" in (tmp_path / "report.html").read_text("utf-8")
-    assert main(["verify", str(out), *kept_data, "--store", str(tmp_path / "store")]) == 0
+    assert main(["verify", str(out), *kept_data, "--cache", str(tmp_path / "store")]) == 0
     assert "4 of 4 results are verified" in capsys.readouterr().out
-    assert main(["rescore", str(out), *kept_data, "--store", str(tmp_path / "store")]) == 0
+    assert main(["rescore", str(out), *kept_data, "--cache", str(tmp_path / "store")]) == 0
     assert "matcher" in capsys.readouterr().out

@@ -34,7 +34,7 @@ def test_what_is_kept_is_said():
 def test_answerers_that_need_no_training_on_sound_answer_the_preset(run, tmp_path, capsys):
     names = ["random", "first", "longest", "majority", "blind", "present", "oracle", "other-audio:first"]
     out = tmp_path / "results"
-    assert run("evaluate", *names, "--tasks", "polybench", "--out", out, "--store", tmp_path / "store") == 0
+    assert run("evaluate", *names, "--tasks", "polybench", "--out", out, "--cache", tmp_path / "store") == 0
     measures = {}
     for path in out.rglob("polybench.json"):
         result = json.loads(path.read_text())
@@ -55,7 +55,7 @@ def test_the_cascade_learns_from_the_scenes_and_hears_them(run, tmp_path, monkey
     # A tenth of the training, on fewer scenes, is enough.
     monkeypatch.setattr("audio_compositionality.tasks.answerers.detector.STEPS", 300)
     few = ["--set", "train_sets=20", "--set", "test_sets=8"]
-    words = ("--tasks", "polybench", *few, "--out", tmp_path, "--store", tmp_path / "store")
+    words = ("--tasks", "polybench", *few, "--out", tmp_path, "--cache", tmp_path / "store")
     assert run("evaluate", "cascade", *words) == 0
     measures = json.loads(next(tmp_path.glob("cascade/*/polybench.json")).read_text())["measures"]
     for task in ("counting", "duration", "concurrency", "classification", "detection"):
@@ -76,7 +76,7 @@ def questions(tmp_path_factory):
 class TestHowQuestionsArePut:
     @pytest.mark.filterwarnings("ignore")
     def test_every_way_reaches_the_result(self, run, tmp_path, questions):
-        how = ("--set", "orders=cyclic", "--set", "scoring=letters", "--store", tmp_path / "store")
+        how = ("--set", "orders=cyclic", "--set", "scoring=letters", "--cache", tmp_path / "store")
         out = tmp_path / "out"
         assert (
             run(

@@ -27,7 +27,7 @@ def data(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_results_score_as_their_task_does_and_so_do_their_answers_alone(run, tmp_path, data, capsys):
-    where = ("--data", data, "--store", tmp_path / "store")
+    where = ("--data", data, "--cache", tmp_path / "store")
     out = tmp_path / "out"
     assert run("evaluate", "random", *where, "--tasks", "polybench", "--out", out, "--set", "orders=cyclic") == 0
     assert run("rescore", out, *where, "--out", tmp_path / "all.csv") == 0

@@ -81,7 +81,7 @@ def test_links_inside_the_folder_are_followed_and_those_out_of_it_where_asked(tm
     account = open_recordings(tmp_path / "sounds", progress=False).account
     assert (account.labels, account.left_out["cat"]) == (
         {"cow": 4},
-        "is a link out of the folder; --set follow_links=true follows it",
+        "is a link out of the folder; allow it with --set follow_links=true",
     )
     account = open_recordings(tmp_path / "sounds", follow_links=True, progress=False).account
     assert (account.labels, account.one_group) == ({"cow": 4, "cat": 1}, ("cat",))
@@ -136,7 +136,7 @@ def test_other_endings_are_read_by_ffmpeg_where_it_is_installed_and_named_where_
     (tmp_path / "s" / "dog" / "3.wav").rename(tmp_path / "s" / "dog" / "3.m4a")
     monkeypatch.setenv("PATH", "/nowhere")
     account = open_recordings(tmp_path / "s", progress=False).account
-    assert account.left_out == {"dog/3.m4a": "ends in .m4a, which is read where FFmpeg is installed"}
+    assert account.left_out == {"dog/3.m4a": "ends in .m4a, which needs FFmpeg to be installed"}
     # A program in its place that gives the file as it is, and fails on any other.
     (tmp_path / "bin").mkdir()
     program = tmp_path / "bin" / "ffmpeg"
@@ -197,7 +197,7 @@ def test_columns_are_named_with_their_use_and_those_without_one(tmp_path):
     }
     assert account.groups == {"anna": 4}
     assert account.one_group == ("dog",)
-    assert "  in one group, so not both in training and in test: dog" in account.lines()
+    assert "  labels with a single group, so in training or test, not both: dog" in account.lines()
     assert "columns used: File (as file)" in account.lines()[-1]
     assert "not used: note and Speaker" in account.lines()[-1]
 

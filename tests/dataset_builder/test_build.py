@@ -137,7 +137,7 @@ def test_a_finished_build_is_left_as_it_is_but_for_a_damaged_shard(tiny_data, tm
     assert times == {path: path.stat().st_mtime_ns for path in folder.rglob("*.parquet")}
     flip(folder / "a_tre" / "train-00000-of-00001.parquet")
     with pytest.warns(
-        UserWarning, match=r"a_tre/train-00000-of-00001\.parquet could not be verified .*: it is written again"
+        UserWarning, match=r"a_tre/train-00000-of-00001\.parquet could not be verified .* and is written again"
     ):
         build_dataset(tiny_data, folder, progress=False)
     assert content(folder) == whole
@@ -203,7 +203,7 @@ def test_a_killed_build_is_finished_by_a_second_run(tiny_data, tmp_path):
 
 def test_a_folder_with_something_else_is_never_overwritten(tiny_data, tmp_path):
     (tmp_path / "README.md").write_text("mine")
-    with pytest.raises(DatasetError, match="is not empty and holds no data set of this project"):
+    with pytest.raises(DatasetError, match="is not empty and contains no data set of this project"):
         build_dataset(tiny_data, tmp_path, progress=False)
     assert (tmp_path / "README.md").read_text() == "mine"
     (tmp_path / "notes.txt").write_text("kept")
@@ -217,7 +217,7 @@ def test_a_folder_with_another_data_set_is_never_overwritten(tiny_data, tmp_path
     before = content(folder)
     other = changed(tiny_data, seed=1)
     for data, audio_format in ((other, "flac"), (tiny_data, "wav")):
-        with pytest.raises(DatasetError, match="holds another data set"):
+        with pytest.raises(DatasetError, match="contains different data under the name"):
             build_dataset(data, folder, audio_format=audio_format, progress=False)
     assert content(folder) == before
     build_dataset(other, folder, force=True, progress=False)

@@ -81,7 +81,9 @@ def test_features_are_those_that_datasets_reads():
 def test_a_list_that_has_one_for_each_of_another_is_as_long():
     columns = (DataColumn("labels", [TEXT], "of the sounds"), DataColumn("notes", [WHOLE], "of each", per="labels"))
     check_columns({"id": "x", "labels": ["a", "b"], "notes": [1, 2]}, columns)
-    with pytest.raises(DatasetError, match=r"row x: notes is \[1\]; it has one for each of labels, \['a', 'b'\]"):
+    with pytest.raises(
+        DatasetError, match=r"row x: notes is \[1\]; it must have one value for each of labels, \['a', 'b'\]"
+    ):
         check_columns({"id": "x", "labels": ["a", "b"], "notes": [1]}, columns)
     with pytest.raises(DatasetError, match="row x: labels is None; it is a list of texts"):
         check_columns({"id": "x", "labels": None, "notes": [1]}, columns)

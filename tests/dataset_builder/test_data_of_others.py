@@ -80,7 +80,7 @@ def test_it_is_added_to_a_folder_without_touching_the_others(toys, tiny_data, tm
     assert open_data(folder).configuration("a_tre").fingerprint == tiny_data.configuration("a_tre").fingerprint
     assert datasets.get_dataset_config_names(str(folder)) == ["a_coat", "a_tre", "toys"]
     with registered(_Other()):
-        with pytest.raises(DatasetError, match=r"holds another data set as toys"):
+        with pytest.raises(DatasetError, match=r"contains different data under the name toys"):
             build_dataset("mini", folder, recipes=["toys"], progress=False)
         build_dataset("mini", folder, recipes=["toys"], progress=False, force=True)
     assert {path: path.stat().st_mtime_ns for path in before} == before
@@ -112,7 +112,7 @@ def test_rows_are_checked_and_missing_columns_named(toys, folder):
 
 def test_rows_out_of_order_are_refused(toys, tmp_path, monkeypatch):
     monkeypatch.setattr(Toys, "splits", ("test", "train"))
-    with pytest.raises(DatasetError, match=r"rows of toys come split by split, in the order test, train"):
+    with pytest.raises(DatasetError, match=r"rows of toys must be sorted by split in the order test, train"):
         build_dataset("mini", tmp_path / "x", recipes=["toys"], progress=False)
 
 
@@ -136,8 +136,12 @@ def test_a_configuration_is_known_by_its_name(toys, pushed):
 @pytest.mark.parametrize(
     ("before", "after", "message"),
     [
-        ("config_name: toys", "config_name: others", r"configurations others, none of which is of a recipe \(a_coat"),
-        ("split: test", "split: proof", "the splits are train, proof; needed are train, test"),
+        (
+            "config_name: toys",
+            "config_name: others",
+            r"configurations others, but none has the name of a recipe \(a_coat",
+        ),
+        ("split: test", "split: proof", "the splits are train, proof; expected train, test"),
     ],
 )
 def test_a_configuration_of_no_recipe_and_missing_splits_are_named(toys, pushed, before, after, message):
@@ -172,7 +176,7 @@ def test_a_file_elsewhere_is_refused_before_anybody_asks_for_it(toys, pushed, pa
     card = pushed / "README.md"
     card.write_text(card.read_text().replace("toys/test-*.parquet", path))
     monkeypatch.setattr(datasets, "load_dataset_builder", None)
-    with pytest.raises(DatasetError, match="the files of a data set lie in the data set itself"):
+    with pytest.raises(DatasetError, match="outside of the data set"):
         open_data(f"built:{pushed}")
 
 
@@ -199,9 +203,9 @@ def test_columns_without_declared_audio_and_equal_ids_are_refused(toys, pushed):
     shard = next((pushed / "toys").glob("test-*.parquet"))
     table = pq.read_table(shard)
     pq.write_table(table.set_column(0, table.schema.field(0), pa.array(["a", "b", "a"])), shard)
-    with pytest.raises(DatasetError, match="a row has the id 'a'; an id is a unique text"):
+    with pytest.raises(DatasetError, match="a row has the id 'a'; ids must be unique texts"):
         _ = open_data(f"built:{pushed}").configuration("toys").rows
     for shard in (pushed / "toys").glob("*.parquet"):
         pq.write_table(pq.read_table(shard).replace_schema_metadata({}), shard)
-    with pytest.raises(DatasetError, match="lacks the columns long, more, short of toys, declared as audio"):
+    with pytest.raises(DatasetError, match="lacks the columns long, more, short of toys, which must be audio"):
         _ = open_data(f"built:{pushed}").configuration("toys").clip_ids

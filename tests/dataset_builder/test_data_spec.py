@@ -144,7 +144,7 @@ def test_parquet_by_its_columns_and_strong_labels_of_all_kinds(here):
         assert read_as(name) == (kind, str(name))
     (here / "marks").mkdir()
     (here / "marks" / "a.csv").write_text("Name\tStart\tDuration\ndog\t0:01\t0:02\n")
-    with pytest.raises(DatasetError, match=r"'marks' holds 1 \.csv: .*labels:marks --set format=NAME"):
+    with pytest.raises(DatasetError, match=r"'marks' contains 1 \.csv: .*labels:marks --set format=NAME"):
         recognised("marks")
     assert recognised("marks", {"columns": ("onset=Start",)}).kind == "labels"
 
@@ -153,8 +153,8 @@ FOLDER = "a folder of recordings"
 WAYS = {
     "mini": {"preset:mini": "the preset mini", "recordings:./mini": FOLDER},
     "esc50": {"dataset:esc50": "the data set esc50", "recordings:./esc50": FOLDER},
-    "street": {"recordings:./street": FOLDER, "labels:./street": "strong labels, a file a recording"},
-    "animals": {"dataset:./animals": "a data set with a column of audio", "recordings:./animals": FOLDER},
+    "street": {"recordings:./street": FOLDER, "labels:./street": "strong labels, one file per recording"},
+    "animals": {"dataset:./animals": "a data set with an audio column", "recordings:./animals": FOLDER},
 }
 
 
@@ -166,7 +166,7 @@ def test_of_two_readings_both_are_shown(name, here):
     if name == "animals":
         parquet(here / name / "x.parquet", n=[1])
     ways = " or ".join(f"{way} ({what})" for way, what in WAYS[name].items())
-    with pytest.raises(DatasetError, match=re.escape(f"'{name}' can be read in 2 ways; say which: {ways}")):
+    with pytest.raises(DatasetError, match=re.escape(f"'{name}' is ambiguous. Give one of these instead: {ways}")):
         recognised(name)
     # Each way is one that the error shows, and means what it says.
     assert [recognised(way).kind for way in WAYS[name]] == [way.partition(":")[0] for way in WAYS[name]]
@@ -209,20 +209,20 @@ def test_what_is_no_data_is_told(here):
     (here / "one.yaml").write_text("data: mini\n")
     parquet(here / "set" / "a.parquet", audio=[b""])
     for text, message in (
-        ("", "data are ''; give a preset, a folder"),
-        (" ", r"data are ' '; give a preset, a folder \(\. is the current one"),
+        ("", "data is ''; give a preset, a folder"),
+        (" ", r"data is ' '; give a preset, a folder \(\. is the current one"),
         ("minni", "no data 'minni': .*did you mean 'mini'"),
         ("esc51", "did you mean 'esc50'"),
-        *((path, f"there is nothing at '{path}'") for path in ("./nowhere", "nowhere.csv", "a/b/c")),
-        ("empty", "'empty' holds nothing: no sound files, no Parquet"),
-        ("pictures", "'pictures' holds 1 .png: no sound files"),
-        ("phone", r"'phone' holds 2 .gsm \(read where FFmpeg is installed\): no sound files"),
-        ("rows.jsonl", r"'rows.jsonl' describes files in JSON: give a CSV, or .*--data dataset:\."),
-        ("a.wav", "'a.wav' is a sound file; give the folder that it lies in"),
+        *((path, f"nothing found at '{path}'") for path in ("./nowhere", "nowhere.csv", "a/b/c")),
+        ("empty", "'empty' contains nothing: no sound files, no Parquet"),
+        ("pictures", "'pictures' contains 1 .png: no sound files"),
+        ("phone", r"'phone' contains 2 .gsm \(needs FFmpeg\): no sound files"),
+        ("rows.jsonl", r"'rows.jsonl' describes files in JSON. Give a CSV .*--data dataset:\."),
+        ("a.wav", "'a.wav' is a sound file; give its folder"),
         ("binary.csv", "cannot tell what 'binary.csv' contains: it has no columns"),
-        ("model.py", r"'model.py' is not data: data are a preset, .*labels:model.py reads it as strong labels"),
-        ("one.yaml", "'one.yaml' is a description of data, and no data"),
-        ("set/a.parquet", "'set/a.parquet' is a part of a data set; give the folder"),
+        ("model.py", r"'model.py' is not data. Give a preset, .*to read it as strong labels, give labels:model.py"),
+        ("one.yaml", "'one.yaml' describes data and cannot have a prefix"),
+        ("set/a.parquet", "'set/a.parquet' is part of a data set; give its folder"),
     ):
         with pytest.raises(DatasetError, match=message):
             recognised(text)
@@ -248,15 +248,17 @@ def test_a_field_says_something_of_a_kind_or_is_refused(kind):
 
 def test_fields_that_lack_another(here):
     for kind in ("table", "labels", "texts"):
-        with pytest.raises(InputError, match=r"its sound is elsewhere: give the folder, --set audio=FOLDER"):
+        with pytest.raises(
+            InputError, match=r"its sound files were not found. Give their folder with --set audio=FOLDER"
+        ):
             check_fields(DataSpec(data="x"), Reading(kind, "x", KINDS[kind]))
     reading = Reading("recordings", "animals", KINDS["recordings"])
     for name in ("format", "durations", "columns", "resolution", "names"):
-        with pytest.raises(InputError, match=rf"{name} applies to strong labels, and 'animals' has none: .*labels="):
+        with pytest.raises(InputError, match=rf"{name} applies to strong labels, but 'animals' has none. .*labels="):
             check_fields(DataSpec(data="animals", **{name: VALUES[name]}), reading)
     (here / "x").mkdir()
     for kind, source in (("built", "x"), ("dataset", "esc50=x")):
-        with pytest.raises(InputError, match=r"revision applies to a Hub id, and .*is a local folder"):
+        with pytest.raises(InputError, match=r"revision applies to a Hub id, but .*is a local folder"):
             check_fields(DataSpec(data="x", revision="abc"), Reading(kind, source, KINDS[kind]))
     check_fields(DataSpec(data="x", revision="abc"), Reading("built", "lab/x", KINDS["built"]))
 
@@ -336,13 +338,16 @@ def test_what_it_says_is_written_and_read_again(here):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("label: animal\n", "lacks the key data"),
-        ("- animals\n", "must have lines such as"),
+        ("label: animal\n", "lacks the key 'data'"),
+        ("- animals\n", "must have lines like"),
         ("data: [\n", "is not YAML"),
         ("data: mini\nlable: x\n", "x.yaml: there is no setting 'lable'; did you mean 'label'"),
         ("data: mini\nwindow: long\n", "x.yaml: window is 'long'"),
         ("data: 7\n", "x.yaml: data is 7; it must be a text"),
-        ("data: mini\nseed: 3\n", r"x.yaml: seed is a setting of .*; put it under settings: settings: \{seed: 3\}"),
+        (
+            "data: mini\nseed: 3\n",
+            r"x.yaml: seed is a setting of .*; put it under 'settings', as in settings: \{seed: 3\}",
+        ),
     ],
 )
 def test_a_wrong_description_is_told_with_its_name(text, message, here):
@@ -356,7 +361,7 @@ def test_open_data_takes_fields_and_settings_together(here):
     files = sorted(path.relative_to(here / "animals") for path in (here / "animals").glob("*/*"))
     lines = [f"{file},{file.parent}" for file in files]
     (here / "animals" / "metadata.csv").write_text("\n".join(["file_name,animal", *lines]) + "\n")
-    with pytest.raises(InputError, match="prompts is 'plain', and none of the recipes uses prompts"):
+    with pytest.raises(InputError, match="prompts is 'plain', but none of the recipes uses prompts"):
         open_data("animals", prompts="plain", recipes=["transforms"])
     data = open_data("animals", label="animal", recipes=["transforms"], transforms=("gain",), seed=3)
     settings = data.settings["transforms"]
@@ -382,7 +387,7 @@ def test_open_data_opens_a_recipe_opened_recordings_and_questions_about_them(her
     assert open_data("polybench", test_sets=1, seed=3).recipes == ("polybench",)
     assert open_data("a_coat", preset="full").source == "full"
     (here / "a_coat").mkdir()
-    with pytest.raises(DatasetError, match="'a_coat' holds nothing"):
+    with pytest.raises(DatasetError, match="'a_coat' contains nothing"):
         open_data("a_coat")
     write_labelled(here / "animals", 8)
     recordings = open_recordings(here / "animals", progress=False)
@@ -393,7 +398,7 @@ def test_open_data_opens_a_recipe_opened_recordings_and_questions_about_them(her
         open_data("animals", recipes=["transforms"])
     with pytest.warns(UserWarning, match=r"1 recording of animals is left out: .*broken\.wav"):
         open_data("animals", recipes=["transforms"], skip_invalid=True)
-    with pytest.raises(InputError, match="this is of the type int"):
+    with pytest.raises(InputError, match="data has type int"):
         open_data(3)
 
 
@@ -401,7 +406,7 @@ def test_settings_of_a_description_are_told_with_its_name(here, tiny_data):
     build_dataset(tiny_data, here / "built", progress=False)
     assert read_as("built") == ("built", "built")
     for text, message in (
-        ("data: built\nsettings: {seed: 3}\n", "there is no setting 'seed': .*whose rows are fixed"),
+        ("data: built\nsettings: {seed: 3}\n", "'seed' cannot be set: .*whose rows are fixed"),
         ("data: mini\nsettings: {seed: x}\n", "seed is 'x'; it is a whole number"),
         ("data: mini\nsettings: {sead: 3}\n", "has no setting 'sead'; did you mean 'seed'"),
     ):
@@ -412,11 +417,11 @@ def test_settings_of_a_description_are_told_with_its_name(here, tiny_data):
 
 def test_rows_that_are_fixed_have_no_settings(here):
     for name, text, message in (
-        ("texts", "path,caption,dataset,split_name\n", "no task scores it"),
+        ("texts", "path,caption,dataset,split_name\n", "it can only be used with"),
         ("questions", "question,options\n", "is no table of questions"),
     ):
         (here / name).write_text(text)
-        with pytest.raises(InputError, match=r"there is no setting 'seed': .*whose rows are fixed"):
+        with pytest.raises(InputError, match=r"'seed' cannot be set: .*whose rows are fixed"):
             opened_data(DataSpec(data=name, audio="."), changes={"seed": 7})
         with pytest.raises(DatasetError, match=message):
             opened_data(DataSpec(data=name, audio="."))

@@ -69,7 +69,7 @@ def test_parts_are_the_same_clips_as_the_whole(small_data):
 
 
 def test_data_need_a_recipe_and_stay_as_they_are(small_data):
-    with pytest.raises(DatasetError, match=r"data need at least one recipe; there are a_coat, .*a_tre"):
+    with pytest.raises(DatasetError, match=r"give at least one recipe of a_coat, .*a_tre"):
         RenderedData("none", {})
     assert open_data(small_data) is small_data
 

@@ -106,14 +106,14 @@ def test_another_sample_rate_is_resampled_and_said_once(tmp_path):
 @pytest.mark.parametrize(
     ("clip", "message"),
     [
-        (encoded(noise(channels=2)), "has 2 channels; clips are mono"),
+        (encoded(noise(channels=2)), "has 2 channels; clips must be mono"),
         (encoded(noise(seconds=0)), "is empty"),
         (encoded(noise() * np.nan), "has values that are not finite"),
         (encoded(noise() * 0), "is silent"),
-        (encoded(noise(seconds=0.4)), "has 12,800 samples, the first has 16,000"),
-        (encoded(noise(), format="FLAC", subtype="PCM_16")[:4_000], "cannot be decoded, its data are damaged"),
-        (b"no audio at all", "cannot be decoded"),
-        (None, "holds no audio"),
+        (encoded(noise(seconds=0.4)), "has 12,800 samples, but the first has 16,000"),
+        (encoded(noise(), format="FLAC", subtype="PCM_16")[:4_000], "is damaged and cannot be decoded"),
+        (b"no audio at all", "is damaged and cannot be decoded"),
+        (None, "contains no audio"),
     ],
     # Not the bytes: a file of floats states the time at which it was written.
     ids=["stereo", "empty", "nan", "silent", "short", "cut off", "no audio", "none"],
@@ -132,7 +132,7 @@ def test_a_flac_that_is_damaged_or_claims_to_be_enormous_is_named(tmp_path):
     enormous = data[:21] + bytes([data[21] | 0x0F]) + b"\xff\xff\xff\xff" + data[26:]
     middle = len(data) // 2
     damaged = data[:middle] + bytes(2_000) + data[middle + 2_000 :]
-    for content, message in ((damaged, "clip a_tre-train-00000/audio"), (enormous, "a clip lasts 600 s at most")):
+    for content, message in ((damaged, "clip a_tre-train-00000/audio"), (enormous, "a clip may last at most 600 s")):
         folder = write_a_tre(tmp_path / f"{len(list(tmp_path.iterdir()))}", [bytes(content)])
         with pytest.raises(DatasetError, match=message):
             read(folder)
@@ -147,7 +147,7 @@ def test_what_is_not_there_is_named(tmp_path):
         open_data(f"built:{tmp_path / 'x'}")
     (tmp_path / "x" / "notes.txt").unlink()
     pq.write_table(pa.table({"sound": [b""], "text": ["a"]}), tmp_path / "x" / "train.parquet")
-    with pytest.raises(DatasetError, match="has the columns sound, text and no manifest; missing"):
+    with pytest.raises(DatasetError, match="has the columns sound, text and no manifest; it lacks"):
         open_data(f"built:{tmp_path / 'x'}")
     folder = write_a_tre(tmp_path / "y", [encoded(noise())])
     with pytest.raises(DatasetError, match="has no data of 'a_coat'"):
@@ -159,7 +159,7 @@ def test_what_is_not_there_is_named(tmp_path):
     with pytest.raises(DatasetError, match="parquet: row a_tre-validation-00000: metadata is None"):
         _ = scenes(folder).rows
     folder = write_a_tre(tmp_path / "z", [encoded(noise())], splits=("train", "test"))
-    with pytest.raises(DatasetError, match="needed are train, val, test"):
+    with pytest.raises(DatasetError, match="expected train, val, test"):
         open_data(folder)
     empty = pa.array([[]], pa.list_(pa.struct(dict.fromkeys(SOURCE, pa.string()))))
     folder = write_a_tre(tmp_path / "empty", [encoded(noise())], metadata=empty)
@@ -249,9 +249,12 @@ class TestKeepInvalid:
         folder = write_a_tre(tmp_path / "x", files)
         clips = list(scenes(folder).clips(range(5), keep_invalid=True))
         assert [clip.problem is not None for clip in clips] == [True, False, True, True, False]
-        assert clips[0].problem == "is silent; a clip has something to hear"
-        assert clips[2].problem.startswith("cannot be decoded")
-        assert clips[3].problem == "has 12,800 samples, the first has 16,000; those of a_tre have one length"
+        assert clips[0].problem == "is silent; a clip must contain sound"
+        assert clips[2].problem.startswith("is damaged and cannot be decoded")
+        assert (
+            clips[3].problem
+            == "has 12,800 samples, but the first has 16,000; all clips of a_tre must have the same length"
+        )
         assert all(np.isnan(clips[place].waveform).all() for place in (0, 2, 3))
         assert {len(clip.waveform) for clip in clips} == {16_000}
         assert (clips[1].waveform == noise()[:, 0]).all()
@@ -262,7 +265,7 @@ class TestKeepInvalid:
         with pytest.raises(DatasetError, match="clip a_tre-train-00003/audio has 12,800 samples"):
             list(scenes(folder).clips(range(3, 4)))
         folder = write_a_tre(tmp_path / "y", [b"no audio"])
-        with pytest.raises(DatasetError, match="clip a_tre-train-00000/audio cannot be decoded"):
+        with pytest.raises(DatasetError, match="clip a_tre-train-00000/audio is damaged and cannot be decoded"):
             list(scenes(folder).clips(keep_invalid=True))
 
 
@@ -301,10 +304,10 @@ class TestManifest:
     @pytest.mark.parametrize(
         ("damage", "message"),
         [
-            ("other samples", rf"^{SHARD} is not the shard that was built"),
+            ("other samples", rf"^{SHARD} differs from the shard that was built"),
             ("one shard more", "not in the manifest"),
-            ("one shard less", r"lacks 1 of its \d shards, such as a_tre/test-00000|cannot be read"),
-            ("another fingerprint", "the fingerprint of a_tre is not that of the settings"),
+            ("one shard less", r"lacks 1 of its \d shards, e.g. a_tre/test-00000|cannot be read"),
+            ("another fingerprint", "the fingerprint of a_tre does not match its settings"),
             ("a file elsewhere", r"names '\.\./a_tre/"),
             *((text, r"manifest\.json") for text in ("", "[]", '{"schema_version": 9}')),
             ('{"schema_version": 1, "sha256": 3}', r"manifest\.json"),
@@ -318,14 +321,14 @@ class TestManifest:
     def test_a_folder_without_its_manifest_is_refused(self, folder):
         (folder / MANIFEST_NAME).unlink()
         for ask in (lambda: scenes(folder).fingerprint, lambda: scenes(folder).rows, lambda: read(folder)):
-            with pytest.raises(DatasetError, match=r"was built with the fingerprint \w{12}, and the manifest\.json"):
+            with pytest.raises(DatasetError, match=r"was built with the fingerprint \w{12}, but the manifest\.json"):
                 ask()
 
     def test_one_of_several_shards_missing_is_named(self, tmp_path, tiny_data, monkeypatch):
         monkeypatch.setattr("audio_compositionality.dataset_builder.build.CLIPS_PER_SHARD", 8)
         folder = build_dataset(tiny_data, tmp_path / "y", progress=False)
         (folder / "a_tre" / "train-00001-of-00003.parquet").unlink()
-        with pytest.raises(DatasetError, match="lacks 1 of its 6 shards, such as a_tre/train-00001-of-00003"):
+        with pytest.raises(DatasetError, match=r"lacks 1 of its 6 shards, e\.g\. a_tre/train-00001-of-00003"):
             open_data(folder)
 
 

@@ -69,13 +69,13 @@ def test_its_rows_are_those_of_pandas(tmp_path):
     [
         (
             "label\n개".encode("cp949"),
-            r"t.csv is not UTF-8 text \(line 2, byte 0xb0\); .*--set encoding=cp1252 .*cp949",
+            r"t.csv is not UTF-8 text \(line 2, byte 0xb0\)\. .*--set encoding=cp1252 .*cp949",
         ),
-        (b"PK\x03\x04 workbook", "t.csv is a workbook of a spreadsheet program: export the sheet as CSV UTF-8"),
-        (b"a,b\n1,2,3\n", r"t.csv:2 has 3 fields, and the first line names 2 columns: a, b. Put quotation marks"),
+        (b"PK\x03\x04 workbook", "t.csv is a spreadsheet workbook. Export the sheet as CSV UTF-8"),
+        (b"a,b\n1,2,3\n", r"t.csv:2 has 3 fields, but the first line names 2 columns: a, b. Put quotation marks"),
         (b"a,b\n1\n", r"t.csv:2 has 1 fields"),
         (b'a,b\n1,2\n"1,2\n', r"t.csv:3 cannot be read as a row of a table: unexpected end of data"),
-        (b"a,b\n\0,2\n", "has NUL characters"),
+        (b"a,b\n\0,2\n", "contains NUL characters"),
         (b"\n\n", "t.csv is empty"),
     ],
 )
@@ -92,7 +92,7 @@ def test_the_stated_encoding_is_used_and_one_that_is_none_refused(tmp_path):
     (tmp_path / "t.csv").write_bytes("label\n개\n".encode("cp949"))
     assert open_table(tmp_path / "t.csv", encoding="cp949").records() == [{"label": "개"}]
     for name in ("cp9999", "hex"):
-        with pytest.raises(DatasetError.__base__, match=f"encoding is '{name}'; it takes the name of one"):
+        with pytest.raises(DatasetError.__base__, match=f"encoding is '{name}'; give the name of an encoding"):
             DataSpec(data="x", encoding=name)
 
 
@@ -103,7 +103,9 @@ def test_columns_are_found_in_any_case_and_a_line_of_one_column_is_named(tmp_pat
         "LABEL",
     )
     (tmp_path / "t.csv").write_text("file:label\na:b\n")
-    message = r"no column 'file'; .*'file:label', is one column: fields are divided by tab, semicolon, | and comma"
+    message = (
+        r"no column 'file'; .*'file:label', is a single column: fields must be separated by tab, semicolon, | and comma"
+    )
     with pytest.raises(TableError, match=message):
         open_table(tmp_path / "t.csv").column("file")
 
@@ -202,7 +204,7 @@ def test_a_table_of_unknown_columns_names_them_and_those_that_each_kind_needs(fo
         open_recordings(folder / "t.csv")
     (folder / "t.csv").write_text("file,start_time,end_time,wren\ndog/dog_0.wav,0.2,0.5,1\n")
     message = (
-        r"its columns \(file, .*\) have times, .*; table:.*t.csv takes its rows for whole recordings.*strong labels"
+        r"its columns \(file, .*\) contain times, .*; table:.*t.csv reads its rows as whole recordings.*strong labels"
     )
     with pytest.raises(DatasetError, match=message):
         open_recordings(folder / "t.csv")

@@ -186,7 +186,7 @@ class TestSkipInvalid:
             ((), (), {}),
             ((0,), (), {}),
             *(((), refused, {}) for refused in ((1,), (0,), (0, 1), (1, 2), (0, 2), (2,), (0, 1, 2))),
-            ((2,), (1,), {0: "cannot be decoded"}),
+            ((2,), (1,), {0: "is damaged and cannot be decoded"}),
             ((), (), {0: "a", 1: "b", 2: "c"}),
         ],
     )

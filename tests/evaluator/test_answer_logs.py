@@ -195,7 +195,7 @@ class TestHostileFiles:
             (b"[1]", "no object"),
             (b'{"x": [\n[]]}', "no list of answers"),
             (b'{"x": [{"id": 1}],\n"y": [{"id": 1}]}', "several lists: x, y"),
-            (b"", "is empty; the first line of a table names its columns"),
+            (b"", "is empty; the first line of a table must name its columns"),
             (b"id,answer\nq1," + b"x" * 200_000, "field larger than field limit"),
             (b"PK\x03\x04 and so on", "zip"),
         ],
@@ -255,7 +255,7 @@ class TestHostileFiles:
     @pytest.mark.parametrize(
         ("sheet", "says"),
         [
-            ("<!DOCTYPE x [<!ENTITY a 'b'>]><x/>", "declares entities"),
+            ("<!DOCTYPE x [<!ENTITY a 'b'>]><x/>", "contains entity declarations"),
             ("<x", "no workbook"),
             ('<x xmlns="{}"><row><c r="A1" t="s"><v>7</v></c></row></x>', "no workbook"),
         ],

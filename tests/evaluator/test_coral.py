@@ -264,7 +264,7 @@ class TestCheck:
         assert few.changes["a_coat"].difference is not None
 
     def test_computes_no_stored_embedding_again(self, kept_data, noises, tmp_path):
-        options = {"tasks": ["a_coat"], "store": tmp_path}
+        options = {"tasks": ["a_coat"], "cache": tmp_path}
         first, second = Toy(), Toy()
         outcome = check(first, noises, kept_data, **options)
         # Of each of the two, 16 are embedded a second time.
@@ -310,7 +310,7 @@ class TestCheck:
     @pytest.mark.parametrize(
         ("options", "message"),
         [
-            ({"settings": {"seeds": []}}, r"seeds are \[\]"),
+            ({"settings": {"seeds": []}}, r"seeds is \[\]"),
             ({"device": "cuda:99"}, "cannot use device 'cuda:99'"),
             ({"max_clips": 3}, "max_clips is 3"),
         ],

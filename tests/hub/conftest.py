@@ -189,7 +189,7 @@ def shorten(patch: pytest.MonkeyPatch) -> None:
 def evaluated(built_data: Data, one_thread: None, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with `results` of both tasks on the built data, and their `store`. Not to be changed."""
     root = tmp_path_factory.mktemp("evaluated")
-    options = RunOptions(out=root / "results", store=root / "store", device="cpu", progress=False)
+    options = RunOptions(out=root / "results", cache=root / "store", device="cpu", progress=False)
     with pytest.MonkeyPatch.context() as patch:
         shorten(patch)
         evaluate_models([ShortEncoder()], built_data, load_tasks(TASKS), options)
@@ -200,7 +200,7 @@ def evaluated(built_data: Data, one_thread: None, tmp_path_factory: pytest.TempP
 def submitted(evaluated: Path, built_data: Data) -> dict[str, Files]:
     """By task the files of a good submission, as `submit` makes it."""
     place = evaluated / "results" / "org__short" / "1"
-    how: dict[str, Any] = {"store": evaluated / "store", "device": "cpu", "progress": False}
+    how: dict[str, Any] = {"cache": evaluated / "store", "device": "cpu", "progress": False}
     with pytest.MonkeyPatch.context() as patch:
         shorten(patch)
         return {task: make_submission(place / f"{task}.json", built_data, **how).files for task in TASKS}
@@ -220,7 +220,7 @@ def submit(evaluated: Path, built_data: Data, short_fits: None, monkeypatch: pyt
 
     def submit(*tasks: str, **options: Any) -> Submitted:
         paths = [place / "org__short" / "1" / f"{task}.json" for task in tasks]
-        how: dict[str, Any] = {"store": store, "device": "cpu", "progress": False}
+        how: dict[str, Any] = {"cache": store, "device": "cpu", "progress": False}
         return submit_results(paths or [place], "lab", **{**how, **options})
 
     return submit

@@ -41,7 +41,7 @@ def evaluated(tmp_path_factory):
     place = tmp_path_factory.mktemp("answered")
     data = rendered_preset("mini", recipes=["polybench"], train_sets=2, test_sets=2)
     build_dataset(data, place / "data", recipes=["polybench"], workers=1, progress=False)
-    options = RunOptions(out=place / "results", store=place / "store", device="cpu", progress=False)
+    options = RunOptions(out=place / "results", cache=place / "store", device="cpu", progress=False)
     evaluate_models([load_model(name) for name in ("blind", "oracle")], data, [load_task("polybench")], options)
     return place
 
@@ -58,7 +58,7 @@ def known_data(data, monkeypatch):
 
 
 def submit(evaluated: Path, model: str = "", **options: Any) -> Submitted:
-    how: dict[str, Any] = {"data": str(evaluated / "data"), "store": evaluated / "store", "device": "cpu"}
+    how: dict[str, Any] = {"data": str(evaluated / "data"), "cache": evaluated / "store", "device": "cpu"}
     return submit_results([evaluated / "results" / model], "lab", progress=False, **{**how, **options})
 
 

@@ -57,7 +57,7 @@ def _tiny_preset(tiny_data):
 def scored(_tiny_preset, tmp_path_factory):
     """A folder with the baselines' results below `out`, and their embeddings in `store`. Not to be changed."""
     root = tmp_path_factory.mktemp("scored")
-    options = RunOptions(out=root / "out" / "tiny", store=root / "store", device="cpu", progress=False)
+    options = RunOptions(out=root / "out" / "tiny", cache=root / "store", device="cpu", progress=False)
     evaluate_models([load_model(name) for name in BASELINES], rendered_preset("tiny"), None, options)
     return root
 
@@ -66,8 +66,8 @@ def scored(_tiny_preset, tmp_path_factory):
 def push(hub, scored):
     """The command, with the results that are there unless it is told otherwise."""
 
-    def push(*arguments: str, out: Path = scored / "out", store: Path = scored / "store") -> int:
-        places = ["--presets", "tiny", "--out", str(out), "--store", str(store), "--device", "cpu"]
+    def push(*arguments: str, out: Path = scored / "out", cache: Path = scored / "store") -> int:
+        places = ["--presets", "tiny", "--out", str(out), "--cache", str(cache), "--device", "cpu"]
         return main(["push", "leaderboard", "--org", "lab", *places, *arguments])
 
     return push
@@ -97,7 +97,7 @@ def no_scores(monkeypatch):
 @pytest.mark.slow
 def test_no_board_is_empty(hub, push, tmp_path, capsys):
     out = tmp_path / "out"
-    assert push(out=out, store=tmp_path / "store") == 0
+    assert push(out=out, cache=tmp_path / "store") == 0
     printed = capsys.readouterr().out
     assert f"Scoring {', '.join(BASELINES)} on the preset tiny for the leaderboard" in printed
     assert "--no-baselines skips this" in printed
@@ -156,7 +156,7 @@ def test_what_the_board_has_is_not_scored_again(hub, push, tmp_path, monkeypatch
     capsys.readouterr()
     monkeypatch.setattr("audio_compositionality.push_scripts.baselines.evaluate_models", pytest.fail)
     commit = repository.at().oid
-    assert push(out=tmp_path / "elsewhere", store=tmp_path / "empty") == 0
+    assert push(out=tmp_path / "elsewhere", cache=tmp_path / "empty") == 0
     assert "nothing to send, no result is missing" in capsys.readouterr().out
     assert repository.at().oid == commit
 

@@ -172,7 +172,7 @@ SUBMIT = """
 import sys
 from audio_compositionality.push_scripts.submit import submit_results
 results, store, data = sys.argv[1:]
-submit_results([results], "lab", data=data, store=store, device="cpu", progress=False)
+submit_results([results], "lab", data=data, cache=store, device="cpu", progress=False)
 """
 
 

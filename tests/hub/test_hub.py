@@ -161,7 +161,7 @@ def test_a_gated_repository(hub, scenes, waits):
 
 
 def test_a_name_that_the_hub_cannot_have(scenes, waits):
-    with pytest.raises(HubError, match="the Hub allows no such name"):
+    with pytest.raises(HubError, match="the Hub does not allow this name"):
         Hub().head(Repository("dataset", "lab/a--b"))
     assert waits == []
 

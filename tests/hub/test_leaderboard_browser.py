@@ -87,10 +87,10 @@ def app(tmp_path_factory):
     results = hub.repositories.create("dataset", RESULTS)
     results.commit(contents())
     opened = open_pull_request(results, "A result", "", "eve")
-    mini, options = open_data("mini"), RunOptions(out=root / "results", store=root / "store", progress=False)
+    mini, options = open_data("mini"), RunOptions(out=root / "results", cache=root / "store", progress=False)
     evaluate_models([ShortEncoder()], mini, [load_task("a_coat")], options)
     path = root / "results" / "org__short" / "1" / "a_coat.json"
-    made = make_submission(path, mini, store=root / "store", device="cpu", progress=False)
+    made = make_submission(path, mini, cache=root / "store", device="cpu", progress=False)
     results.commit(below(folder(made.files), made.files), revision=opened.ref, author="eve")
     log = root / "attempts.txt"
     shutil.copy(str(package_files("audio_compositionality.leaderboard") / "app.py"), root / "app.py")

@@ -184,7 +184,7 @@ def link_a_shard(folder: Path) -> None:
 
 
 SPOILT: dict[str, tuple[Callable[[Path], object], str]] = {
-    "a changed shard": (change_a_shard, r"train-.*parquet is not the shard that was built"),
+    "a changed shard": (change_a_shard, r"train-.*parquet differs from the shard that was built"),
     "other data": (lambda folder: change_the_manifest(folder, "a_coat", other_settings), "was built for fingerprint"),
     "more rows": (lambda folder: change_the_manifest(folder, "a_coat", more_rows), "has 2 rows, manifest.json says 3"),
     "a link": (link_a_shard, "is a link"),

@@ -26,9 +26,9 @@ def test_a_stranger_is_told_and_maintainers_can_show_them_as_reported(name, resu
     (tmp_path / "copy").mkdir()
     SETS[name][0](tmp_path / "copy")
     data, store = f"{name.partition(' ')[0]}:{tmp_path / 'copy'}", tmp_path / "store"
-    kept = ["--data", data, "--store", str(store)]
+    kept = ["--data", data, "--cache", str(store)]
     assert main(["evaluate", "longest", "--tasks", "audio_questions", *kept, "--out", str(tmp_path / "out")]) == 0
-    how = {"data": data, "store": store, "device": "cpu", "progress": False}
+    how = {"data": data, "cache": store, "device": "cpu", "progress": False}
     act_as("eve")
     submit_results([tmp_path / "out"], "lab", **how)
     act_as("ada")

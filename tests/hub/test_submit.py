@@ -114,7 +114,7 @@ def test_the_embeddings_of_another_encoder_are_noticed(results, submit, submitte
 
 def test_a_dry_run_sends_nothing(hub, results, evaluated, submit, capsys):
     arguments = ["submit", str(evaluated / "results"), "--org", "lab", "--dry-run"]
-    assert main([*arguments, "--store", str(evaluated / "store")]) == 0
+    assert main([*arguments, "--cache", str(evaluated / "store")]) == 0
     printed = capsys.readouterr().out
     assert printed.count("embeddings.safetensors") == 2
     assert "Nothing was sent" in printed

@@ -17,7 +17,7 @@ from audio_compositionality.tasks.registry import load_task
 
 
 def test_results_in_a_folder_are_a_board_without_links_to_the_hub(tmp_path, monkeypatch):
-    options = RunOptions(out=tmp_path / "results", store=tmp_path / "store", progress=False)
+    options = RunOptions(out=tmp_path / "results", cache=tmp_path / "store", progress=False)
     models = [load_model(name, seed=0) for name in ("random", "log-mel-statistics")]
     evaluate_models(models, open_data("mini"), [load_task("a_coat")], options)
     shown = []

@@ -170,7 +170,10 @@ def test_single_quadruple_has_no_null():
     [
         ({"t_size": [1, 1, 1]}, "t_size is given without t_level"),
         ({"t_level": [0.0, 0.0, 0.0]}, "t_level is given without t_size"),
-        ({"t_size": [1, 1], "t_level": np.zeros(3)}, r"t_size must have .* 3 quadruples; got shape \(2,\)"),
+        (
+            {"t_size": [1, 1], "t_level": np.zeros(3)},
+            r"t_size must have .* quadruple \(3\); got shape \(2,\)",
+        ),
         ({"t_size": [1, 1, 1], "t_level": [0, np.nan, 0]}, "t_level must be finite; row 1 is nan"),
         ({"t_size": [1, 0, 1], "t_level": np.zeros(3)}, "integer ≥ 1; row 1 is 0"),
         ({"t_size": [1, 1, 1.5], "t_level": np.zeros(3)}, "integer ≥ 1; row 2 is 1.5"),

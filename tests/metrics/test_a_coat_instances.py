@@ -272,8 +272,11 @@ def test_what_the_map_is_fitted_on_decides_whether_there_is_one() -> None:
     [
         ({"alone_b": None}, "alone_d is given without alone_b; part and alone need both"),
         ({"labels": None}, "conditions is given without labels; the fitted map needs both"),
-        ({"labels": [[1, 2, 3, 4, 1]] * 9}, r"labels of a block must be 5 different ones; row 0 is \[1, 2, 3, 4, 1\]"),
-        ({"labels": [[1, 2, 3, 4, 5]] * 8 + [[1, 2]]}, r"of 5 entries each; row 8 is \[1, 2\]"),
+        (
+            {"labels": [[1, 2, 3, 4, 1]] * 9},
+            r"must be 5 different values; row 0 is \[1, 2, 3, 4, 1\]",
+        ),
+        ({"labels": [[1, 2, 3, 4, 5]] * 8 + [[1, 2]]}, r"with 5 entries each; row 8 is \[1, 2\]"),
         ({"labels": [[1, 2, 3, 4, 5.5]] * 9}, "labels must be strings or integers; row 0 has 5.5"),
         ({"conditions": [["g", "h"]] * 8 + [["g", True]]}, "conditions must be strings or integers; row 8 has True"),
         ({"b": np.zeros((9, 1, 7))}, r"b must be \[n, K, dim\] with n ≥ 1, K ≥ 2 and dim ≥ 1; got shape \(9, 1, 7\)"),

@@ -398,7 +398,7 @@ SOURCE = SCENES[0][0]
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"splits": ["trian", *SPLITS[1:]]}, r"splits\[0\] is 'trian', not one of .*mean 'train'"),
+        ({"splits": ["trian", *SPLITS[1:]]}, r"splits\[0\] is 'trian'; it must be one of .*mean 'train'"),
         ({"splits": ["train"] * 40 + ["val"] * 20}, "test split has 0 scenes"),
         ({"splits": ["train"] + ["val"] * 20 + ["test"] * 39}, "train split has 1 scenes; it needs at least 2"),
         ({"scenes": change(SCENES, 5, "bell")}, r"scenes\[5\]\[0\] must map attributes to labels; got 'bell'"),
@@ -409,15 +409,15 @@ SOURCE = SCENES[0][0]
         ({"scenes": change(SCENES, 5, SOURCE | {"pitch_label": 3})}, r"pitch_label 3; a label must be a string"),
         (
             {"scenes": change(SCENES, 55, SOURCE | {"timbre_label": "t11"})},
-            r"scenes\[55\] \(test\) has timbre_label 't11', which no training scene has; .* 't1'",
+            r"scenes\[55\] \(test\) has timbre_label 't11', which is in no training scene; .* 't1'",
         ),
-        ({"gains": [[1.0] * (len(s) + 1) for s in SCENES]}, r"gains\[0\] has . values for the . sources"),
+        ({"gains": [[1.0] * (len(s) + 1) for s in SCENES]}, r"gains\[0\] has . values; the scene has . sources"),
         ({"gains": [[-1.0] * len(s) for s in SCENES]}, r"gains must be finite and linear .* gains\[0\] is \[-1.0"),
         ({"max_steps": 0}, "max_steps must be at least 1; got 0"),
         ({"validate_every": 0}, "validate_every must be at least 1; got 0"),
         ({"layer": "postnorm"}, "layer must be one of .*; got 'postnorm'. Did you mean 'post-norm'"),
         ({"layer": "post-norm", "dropout": 1.0}, "dropout must be at least 0 and less than 1; got 1.0"),
-        ({"dropout": 0.1}, "a pre-norm layer is fitted without any"),
+        ({"dropout": 0.1}, "a pre-norm layer has none"),
         ({"seeds": [-1]}, "seeds must be one or more"),
     ],
 )

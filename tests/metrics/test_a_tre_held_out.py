@@ -299,9 +299,12 @@ RARE[5][0]["pitch_label"] = "rare"
         ({"scenes": [[{"timbre_label": 3}]] * 60}, "a label must be a string"),
         (
             {"scenes": make_scenes(60, (3, 1, 1, 1))},
-            r"No two attributes have two labels.*pitch_label has 1, .*timbre_label has 3",
+            r"two attributes need two labels.*pitch_label has 1, .*timbre_label has 3",
         ),
-        ({"scenes": RARE}, r"60 scenes are too few .*without some label, such as pitch_label 'rare', which 1"),
+        (
+            {"scenes": RARE},
+            r"60 scenes are too few .*missing .*, such as pitch_label 'rare', which is in 1",
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused(changes, message):

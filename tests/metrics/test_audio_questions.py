@@ -75,5 +75,5 @@ def test_orders_of_one_question_count_once_and_agree_with_polybench() -> None:
 def test_refusals_say_which_metric() -> None:
     with pytest.raises(ValueError, match="audio_questions got references, options without predictions"):
         audio_questions(None, ["a"], [["a", "b"]])
-    with pytest.raises(ValueError, match="The right answer is once among its options"):
+    with pytest.raises(ValueError, match="The right answer must occur once among its options"):
         audio_questions(["a"], ["c"], [["a", "b"]])

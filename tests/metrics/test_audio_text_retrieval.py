@@ -172,11 +172,11 @@ def test_values_that_are_close_one_after_the_other_are_not_all_tied() -> None:
     ("changes", "message"),
     [
         ({"audio": np.ones((2, 4))}, "audio has 4 dimensions and text 3: the towers do not share a space"),
-        ({"clip_of_text": [0, 1, 2]}, "from 0 to 1, there being 2; row 2 has 2"),
+        ({"clip_of_text": [0, 1, 2]}, "rows of the 2 clips, from 0 to 1; row 2 has 2"),
         ({"clip_of_text": [0, 1, 0.5]}, "clip_of_text must be strings or integers; row 2 has 0.5"),
         ({"clip_of_text": [1, 1, 1]}, "Every clip needs a text; 1 of 2 have none, the first is clip 0"),
         ({"text": None}, "got audio, clip_of_text without text"),
-        ({"similarity": np.ones((3, 2))}, "similarity is given beside audio, text"),
+        ({"similarity": np.ones((3, 2))}, "similarity is given together with audio, text"),
         ({"audio": None, "text": None, "similarity": np.full((3, 2), np.nan)}, "similarity must be finite"),
     ],
 )

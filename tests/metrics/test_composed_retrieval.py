@@ -108,11 +108,11 @@ def test_all_turned_together_is_the_same() -> None:
     [
         ({"target": [2]}, r"0 to 1; row 0 has 2"),
         ({"target": [-1]}, r"row 0 has -1"),
-        ({"candidates": [[[1.0, 1.0]]]}, r"2 candidates or more.*candidates\[0\] is \[1, 2\]"),
+        ({"candidates": [[[1.0, 1.0]]]}, r"2 or more candidates.*candidates\[0\] is \[1, 2\]"),
         ({"candidates": [[[1.0], [2.0]]]}, r"2 and 2 columns, and candidates\[0\] is \[2, 1\]"),
         ({"candidates": [[[1.0, np.nan], [2.0, 1.0]]]}, r"candidates\[0\] must be finite"),
         ({"candidates": [[[1.0, 1.0], [2.0]]]}, r"candidates\[0\] must be an array .* equal length"),
-        ({"kinds": ["them"]}, r"'them', near then"),
+        ({"kinds": ["them"]}, r"'them'. Did you mean then"),
     ],
 )
 def test_refuses_what_it_cannot_score(changes: dict[str, Any], message: str) -> None:

@@ -360,18 +360,18 @@ def test_trained_probes_are_given_alone_with_their_spread_and_raw_ones_depend_on
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"parameters": [1.0] * 120}, r"parameters are all 1\.0; there is nothing to predict"),
+        ({"parameters": [1.0] * 120}, r"parameters are all 1\.0; at least two different values are needed"),
         ({"parameters": np.repeat(np.arange(30.0), 4)}, "parameters are the same in all rows of each orbit"),
         ({"parameters": ["x", "y"] * 59 + ["x", "z"]}, "Class 'z' of parameters is in one block only, 29"),
         (
             {"parameters": np.where(np.isin(np.arange(120) // 4, (0, 5)), "a", "b")},
-            "parameters of row 0 is 'a', which is missing from the training rows",
+            "parameters of row 0 is 'a', a class missing from the training rows",
         ),
-        ({"orbits": np.r_[np.arange(116) // 4, 29, 29, 29, 77]}, "Orbit 77 has one row, 119; a change takes two"),
+        ({"orbits": np.r_[np.arange(116) // 4, 29, 29, 29, 77]}, "Orbit 77 has one row, 119; a change needs two"),
         ({"orbits": np.arange(120) // 8}, "Orbit 0 lies in two folds: row 0 in 0, row 4 in 1"),
         ({"base": [True] * 120}, "Orbit 0 has 4 originals in base; it must have one"),
         ({"base": [False] * 120}, "Orbit 0 has 0 originals in base"),
-        ({"base": ["yes"] * 120}, "base must be true of an original and false of a copy; row 0 has 'yes'"),
+        ({"base": ["yes"] * 120}, "base must be true for an original and false for a copy; row 0 has 'yes'"),
         ({"base": [True, False, False, False] * 30, "parameters": [None] * 120}, "parameters .* row 0 has None"),
     ],
 )

@@ -187,20 +187,20 @@ def test_a_linear_layer_falls_with_the_scale_of_raw_features_and_ridge_does_not(
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"labels": [1.0] * 160}, r"labels are all 1\.0; there is nothing to predict unless they differ"),
+        ({"labels": [1.0] * 160}, r"labels are all 1\.0; at least two different values are needed"),
         ({"labels": [1.0] * 159 + ["x"]}, "labels must be all numbers or all strings; row 159 has 'x'"),
         ({"labels": [1.0] * 159 + [np.nan]}, "labels must be finite; row 159 has nan"),
         ({"labels": ["x", "y"] * 79 + ["x", "z"]}, "Class 'z' of labels is in one block only, 39; it needs two"),
         (
             {"labels": np.where(np.isin(np.arange(160) // 4, (0, 5)), "low", np.where(np.arange(160) % 2, "a", "lo"))},
-            "labels of row 0 is 'low', which is missing from the training rows .* their nearest is 'lo'",
+            "labels of row 0 is 'low', a class missing from the training rows .* there is 'lo'",
         ),
-        ({"folds": np.arange(160) // 4 % 2}, r"folds has 2 different values, \[0, 1\]; it needs 3"),
+        ({"folds": np.arange(160) // 4 % 2}, r"folds has 2 different values, \[0, 1\]; at least 3 are needed"),
         ({"folds": np.arange(160) / 2}, r"folds must be strings or integers; row 1 has 0\.5"),
-        ({"folds": np.arange(160) % 5}, "Block 0 lies in two folds: row 0 in 0, row 1 in 1; all rows of one block"),
+        ({"folds": np.arange(160) % 5}, "Block 0 lies in two folds: row 0 in 0, row 1 in 1; all rows of a block"),
         ({"blocks": np.arange(160) // 40}, r"blocks has 4 different values, \[0, 1, 2, 3\]; at least 5 are needed"),
-        ({"probes": ["rigde"]}, "probes has 'rigde', not one of .* Did you mean 'ridge'"),
-        ({"probes": ()}, "probes must name one or more of"),
+        ({"probes": ["rigde"]}, "probes has 'rigde'; it must be one of .* Did you mean 'ridge'"),
+        ({"probes": ()}, "probes is empty; it must name one or more of"),
     ],
 )
 def test_refuses_bad_input(changes: dict[str, Any], message: str) -> None:

@@ -115,12 +115,12 @@ def test_a_clip_that_is_near_to_everything_leaves_match_alone() -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"item": ["a", "b", "b", "a"]}, "2 rows, which stand together; item 'a', row 0"),
-        ({"item": ["a", "a", "a", "a"]}, "2 rows, which stand together; item 'a', row 0"),
-        ({"negated": [0]}, "negated must have one entry for each of the 2 items; got 1"),
-        ({"negated": [0, 2]}, "item 1 has 2; nearest"),
-        ({"kinds": ["only", "orders"]}, "item 1 has 'orders'; nearest is order"),
-        ({"similarity": np.zeros((2, 2, 2))}, "similarity is given beside audio, text"),
+        ({"item": ["a", "b", "b", "a"]}, "2 consecutive rows; item 'a' at row 0"),
+        ({"item": ["a", "a", "a", "a"]}, "2 consecutive rows; item 'a' at row 0"),
+        ({"negated": [0]}, r"negated must have one entry per item \(2\); got 1"),
+        ({"negated": [0, 2]}, "item 1 has 2. Did you mean"),
+        ({"kinds": ["only", "orders"]}, "item 1 has 'orders'. Did you mean order"),
+        ({"similarity": np.zeros((2, 2, 2))}, "similarity is given together with audio, text"),
         (NOTHING | {"similarity": np.zeros((2, 3, 3))}, r"similarity must be \[n, 2, 2\] .* shape \(2, 3, 3\)"),
         (NOTHING | {"similarity": [[["x", "y"], ["z", "w"]]]}, "similarity must hold real numbers"),
         (

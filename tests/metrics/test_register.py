@@ -140,7 +140,7 @@ def test_damaged_copy_is_repaired(cache, file):
     path.write_text("half a fi")
     register()
     assert path.read_bytes() == module_files(metric_file("a_tre")).get(file, b"")
-    with pytest.raises(LookupError, match=f"no metric 'a_cot'; there are {', '.join(list_metrics())}"):
+    with pytest.raises(LookupError, match=f"Unknown metric 'a_cot'. Choose one of: {', '.join(list_metrics())}"):
         metric_file("a_cot")
 
 

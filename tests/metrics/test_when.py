@@ -227,7 +227,7 @@ def test_who_does_not_know_which_sound_is_asked_about_stays_at_the_bar():
         ({"offset": [2, 9]}, "row 1 has 1 to 9 s"),
         ({"onset": [float("nan"), 1]}, "onset must be finite; row 0"),
         ({"spans": [[[1, 2]]]}, "spans must have one list"),
-        ({"spans": [[[1, 2]], [[3, 4]]]}, "true one among them; row 1"),
+        ({"spans": [[[1, 2]], [[3, 4]]]}, "include the true one; row 1"),
     ],
 )
 def test_refusals_say_what_and_where(changes, message):

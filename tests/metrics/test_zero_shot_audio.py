@@ -195,12 +195,12 @@ def test_intervals() -> None:
     [
         ({"text": np.ones((2, 4))}, "audio has 3 dimensions and text 4: the towers do not share a space"),
         ({"labels": ["bell", "dog", "bel"]}, "row 2 has 'bel', the nearest is 'bell'"),
-        ({"labels": [["bell"], "dog", ["dog"]]}, "or a list for each; row 1 is none"),
+        ({"labels": [["bell"], "dog", ["dog"]]}, "or a list per clip; row 1 is not a list"),
         ({"labels": [["bell"], ["dog", "dog"], ["dog"]]}, "different classes; row 1 has 'dog' twice"),
         ({"labels": [["bell"], [], ["dog"]]}, "Every clip needs a class; row 1 has none"),
         ({"labels": ["bell", "dog", None]}, "labels must be strings or integers; row 2 has None"),
         ({"labels": None}, "got audio, text without labels"),
-        ({"similarity": np.ones((3, 2))}, "similarity is given beside audio, text"),
+        ({"similarity": np.ones((3, 2))}, "similarity is given together with audio, text"),
     ],
 )
 def test_refuses(changes: dict[str, Any], message: str) -> None:

@@ -68,7 +68,7 @@ def test_a_large_file_is_sealed_and_checked_in_one_pass(tmp_path):
     for number, changed in enumerate(flipped(first)):
         if number % 7 == 0:
             path.write_bytes(changed)
-            with pytest.raises(DamagedError, match=r"state\.safetensors is damaged: it is not what was written"):
+            with pytest.raises(DamagedError, match=r"state\.safetensors is damaged: it differs from what was written"):
                 check_sealed_file(path)
 
 
@@ -81,7 +81,7 @@ def test_of_a_file_without_a_digest_it_is_said_that_versions_before_wrote_such(t
     path = tmp_path / "training.json"
     path.write_bytes(b'{"version": 1}')
     for read in (check_sealed_file, lambda path: parsed_sealed_json(path.read_bytes(), path)):
-        with pytest.raises(DamagedError, match=r"is damaged: .*it states no SHA-256"):
+        with pytest.raises(DamagedError, match=r"is damaged: .*it contains no SHA-256"):
             read(path)
 
 
@@ -101,10 +101,10 @@ def test_a_file_that_cannot_be_written_leaves_the_one_before(tmp_path):
 def test_lines_are_torn_changed_or_of_something_else():
     line = sealed_line([1, "a", {"b": None}], "mine")
     assert parsed_line(line, "mine") == [1, "a", {"b": None}]
-    with pytest.raises(DamagedError, match="its digest is not that of its text"):
+    with pytest.raises(DamagedError, match="its digest does not match its text"):
         parsed_line(line, "yours")
     for torn in (line[:-5], b"[]", b"{}", b'["a", 1]', b'{"prompt": "a", "answer": "b"}', b"[" * 20_000):
-        with pytest.raises(TornError, match="it is not a line of this file"):
+        with pytest.raises(TornError, match="this line cannot be read"):
             parsed_line(torn, "mine")
     text = sealed_line("\ud83d\ude00", "mine")
     for changed in [*flipped(line[:-1]), *flipped(text[:-1])]:

@@ -89,13 +89,13 @@ def build_toys_again(folder: Path) -> str:
 
 def _texts(folder: Path) -> str:
     task = Captions()
-    (result,) = evaluate_models([TextEncoder()], ManyTexts(70), [task], QUIET.changed(store=folder / "store"))
+    (result,) = evaluate_models([TextEncoder()], ManyTexts(70), [task], QUIET.changed(cache=folder / "store"))
     return digest(task.seen.texts, task.seen.clips, result.measures)
 
 
 def _answers(folder: Path, model: Tells) -> str:
     task = Orders()
-    evaluate_models([model], Questions(asked=40), [task], QUIET.changed(store=folder / "store"))
+    evaluate_models([model], Questions(asked=40), [task], QUIET.changed(cache=folder / "store"))
     return digest(task.answers)
 
 

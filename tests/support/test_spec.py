@@ -98,9 +98,9 @@ class TestTexts:
     @pytest.mark.parametrize(
         ("texts", "message"),
         [
-            (["seed"], "--set is 'seed'; it takes NAME=VALUE"),
+            (["seed"], "--set is 'seed'; give NAME=VALUE"),
             (["sed=1"], "has no setting 'sed'; did you mean 'seed'?"),
-            (["seed=1", "seed=2"], "--set has seed twice"),
+            (["seed=1", "seed=2"], "--set gives seed twice"),
             (["seed=x"], "seed is 'x'; it is a whole number"),
             (["span=1"], "span is '1'; it is 2 numbers"),
             (["onset=late"], "onset is 'late'; it is one of random, locked"),
@@ -138,13 +138,13 @@ class TestFiles:
             ("sed: 1", r"items\.yaml: there is no setting 'sed'; did you mean 'seed'"),
             ("share: much", r"items\.yaml: share is 'much'; it must be a number from 0 to 1"),
             ("1: 2", "there is no setting '1'"),
-            ("- a", "must have lines such as 'seed: 1', but is a list"),
-            ("just words", "but is a str"),
-            ("", "but is a NoneType"),
+            ("- a", "must have lines like 'seed: 1', but contains a list"),
+            ("just words", "but contains a str"),
+            ("", "but contains a NoneType"),
             ("a: [", "is not YAML: .*expected node content"),
             ("[" * 1_100, "is nested more than 50 deep"),
             ("a: &a [1]\nb: &b [*a, *a]\nc: &c [*b, *b]\nseed: [*c, *c]\n", "'c' is nested more deeply"),
-            (f"domain: {'x' * 2**20}", "too many for YAML that is read"),
+            (f"domain: {'x' * 2**20}", "the limit for YAML"),
         ],
     )
     def test_that_are_wrong_are_named(self, tmp_path, text, message):

@@ -27,10 +27,10 @@ def package(folder: Path, version: str, *libraries: str) -> Path:
 @pytest.mark.parametrize(
     ("torchaudio", "library", "torch", "fault"),
     [
-        ("2.11.0+cu130", "_torchaudio.abi3.so", CPU, "needs CUDA 13.0, and torch is 2.13.0+cpu"),
-        ("2.11.0+cu126", "_torchaudio.abi3.so", CUDA, "needs CUDA 12.6, and torch is 2.13.0+cu130"),
-        ("2.8.0+cu130", "_torchaudio.so", CUDA, "needs torch 2.8, and torch is 2.13.0+cu130"),
-        ("2.8.0", "_torchaudio.so", CPU, "needs torch 2.8, and torch is 2.13.0+cpu"),
+        ("2.11.0+cu130", "_torchaudio.abi3.so", CPU, "needs CUDA 13.0, but torch is 2.13.0+cpu"),
+        ("2.11.0+cu126", "_torchaudio.abi3.so", CUDA, "needs CUDA 12.6, but torch is 2.13.0+cu130"),
+        ("2.8.0+cu130", "_torchaudio.so", CUDA, "needs torch 2.8, but torch is 2.13.0+cu130"),
+        ("2.8.0", "_torchaudio.so", CPU, "needs torch 2.8, but torch is 2.13.0+cpu"),
         ("2.11.0+cu130", "_torchaudio.abi3.so", CUDA, None),
         ("2.11.0+cpu", "_torchaudio.abi3.so", CPU, None),
         ("2.11.0", "libtorchaudio.abi3.so", CUDA, None),
@@ -82,5 +82,5 @@ def test_a_clone_works_beside_a_build_that_does_not_fit_and_says_so_in_one_line(
     )
     assert finished.stdout == "1 2 40\n"
     (line,) = finished.stderr.splitlines()
-    assert "torchaudio 2.11.0+cu999 needs CUDA 99.9, and torch is " in line
-    assert "torchaudio is not used. Remedy: pip install " in line
+    assert "torchaudio 2.11.0+cu999 needs CUDA 99.9, but torch is " in line
+    assert "torchaudio is not used. To fix it: pip install " in line

@@ -20,8 +20,8 @@ def test_plain_values_are_those_of_yaml_1_2():
     [
         ("[" + "x," * MOST_VALUES + "]", "more than 200,000 values"),
         ("a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 40)), "200,000 values"),
-        ("configs: &a [*a]", "the alias 'a' leads to nothing whole"),
-        ("[*a]", "found undefined alias|the alias 'a' leads to nothing"),
+        ("configs: &a [*a]", "the alias 'a' has no full value"),
+        ("[*a]", "found undefined alias|the alias 'a' has no full value"),
         ("- " * 51 + "x", "nested more than 50 deep"),
         ("9" * 301, "it has a number of 301 characters"),
         ("0x" + "f" * 300, "it has a number of 302 characters"),

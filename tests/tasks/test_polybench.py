@@ -198,14 +198,14 @@ def test_settings_say_how_questions_were_put():
     for requested, words in (
         ({"orders": "cylic"}, "orders is 'cylic'; it must be one of 1, cyclic: did you mean 'cyclic'"),
         ({"orders": True}, "orders is true"),
-        ({"scoring": "letters", "prompt": "reason"}, ".* has a model write its reasons first"),
+        ({"scoring": "letters", "prompt": "reason"}, ".* asks for reasoning first"),
         (
             {"scoring": "options", "prompt": "direct"},
-            ".*take the prompt 'text', or the scoring 'generate' or 'letters'",
+            ".*set the prompt to 'text', or the scoring to 'generate' or 'letters'",
         ),
         (
             {"scoring": "letters", "prompt": "text"},
-            ".*take the prompt 'direct', or the scoring 'generate' or 'options'",
+            ".*set the prompt to 'direct', or the scoring to 'generate' or 'options'",
         ),
     ):
         with pytest.raises(InputError, match=words):
@@ -245,7 +245,7 @@ class TestSeveralOrders:
         ({"answer": "five"}, "test-0-n-0 .*none of the options"),
         ({"options": ["1"]}, "2 or more"),
         ({"options": ["1", "1"]}, "all different"),
-        ({"options": ["1", "B. 2"]}, "lettered"),
+        ({"options": ["1", "B. 2"]}, "a letter of its own"),
         ({"question": "What?\nThis?"}, "one line"),
         ({"task": "counts"}, "of the kind 'counts'; did you mean 'counting'"),
         ({"task": "concurrency"}, "Yes and No"),
@@ -261,7 +261,7 @@ def test_questions_that_cannot_be_asked_are_refused_by_name(changes, message):
 
 def test_without_questions_to_test_by_there_is_nothing_to_score():
     for rows in ([], twin_rows(1, "train")):
-        with pytest.raises(TaskError, match="no questions of the split test"):
+        with pytest.raises(TaskError, match="no questions in the split test"):
             TASK.settings(rows, {})
 
 
@@ -307,5 +307,5 @@ def test_the_embedding_match_stands_beside_the_score_on_request(monkeypatch: pyt
     refused = Outputs(answers=("I cannot hear anything.",) * len(tested))
     values = TASK.score(rows, refused, settings, "cpu", False).measures
     assert values["accuracy"] == 0 < values["embedding_match"]
-    with pytest.raises(InputError, match="embedding_match compares what a model writes"):
+    with pytest.raises(InputError, match="embedding_match compares the texts that a model writes"):
         TASK.settings(rows, {"embedding_match": "an/encoder", "scoring": "letters"})

@@ -82,7 +82,7 @@ def test_a_question_without_its_pair_is_left_out(rows):
 
 def test_what_cannot_be_scored(rows):
     together = [row for row in rows if row["arrangement"] == "together"]
-    with pytest.raises(TaskError, match="no question that is asked in both arrangements"):
+    with pytest.raises(TaskError, match="no question asked in both arrangements"):
         TASK.settings(together, {})
     with pytest.raises(TaskError, match="is of the kind 'detection'"):
         TASK.settings([*rows, {**rows[-1], "id": "x", "task": "detection"}], {})

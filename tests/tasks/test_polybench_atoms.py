@@ -57,9 +57,9 @@ def test_samples_are_questions_and_twins_belong_together(rows):
     ("change", "words"),
     [
         ({"task": "counting"}, "is of the kind 'counting'; Valid: presence, sequence"),
-        ({"options": ["Yes", "No", "Maybe"]}, "they are Yes and No"),
+        ({"options": ["Yes", "No", "Maybe"]}, "they must be Yes and No"),
         ({"answer": "Maybe"}, "cannot be asked"),
-        ({"split": "train"}, "no questions of the split test"),
+        ({"split": "train"}, "no questions in the split test"),
     ],
 )
 def test_what_cannot_be_scored(rows, change, words):

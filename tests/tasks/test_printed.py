@@ -24,7 +24,7 @@ def test_they_are_marked_beside_bars_and_listed_as_not_comparable():
     assert table is not None
     assert table.caption.startswith("Not comparable: PolyBench, arXiv 2603.05128")
     assert len(table.rows) == 5
-    assert "other questions" in table.legend[0]
+    assert "other sounds and questions" in table.legend[0]
 
 
 @pytest.mark.parametrize("name", ["comp_a_order", "comp_a_attribute"])

@@ -45,5 +45,5 @@ def test_the_projects_own_settings_are_what_they_were():
 
 
 def test_settings_of_the_papers_layer_need_it():
-    with pytest.raises(InputError, match="width is of the block post-norm: give block=post-norm too"):
+    with pytest.raises(InputError, match="width applies to the block post-norm only: set block=post-norm too"):
         A_TRE.settings(scenes(512), {"width": 8})

@@ -70,7 +70,7 @@ def test_a_run_is_the_best_of_all():
 
 
 def test_frames_need_three_folds(rows):
-    with pytest.raises(TaskError, match="clips of 2 folds; it needs 3"):
+    with pytest.raises(TaskError, match="clips of 2 folds; 3 are needed"):
         load_task("when_frames").settings([row for row in rows if row["fold"] < 2], {})
 
 

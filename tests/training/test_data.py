@@ -239,7 +239,7 @@ def test_lists_are_read_and_never_run(tmp_path):
         (f"{COUNTED}a.wav,x,0,many,s,t\n", ":2: num_of_neg is 'many'"),
         (f"{COUNTED}a.wav,,0,0,s,t\n", ":2: the caption is empty"),
         ("path,text\n", "has no column 'caption'; .*Valid: path, text"),
-        ("", "is empty; the first line of a table names its columns"),
+        ("", "is empty; the first line of a table must name its columns"),
     ],
 )
 def test_what_is_wrong_is_told(tmp_path, text, message):

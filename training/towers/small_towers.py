@@ -105,7 +105,7 @@ def frozen_features(towers: AlignedTowers, data: TrainingData, *, progress: bool
         AudioCompositionalityError: a clip cannot be read or embedded.
     """
 
-    options = RunOptions(progress=progress, store=store_root())
+    options = RunOptions(progress=progress, cache=store_root())
     store = embed_configuration(towers.frozen.model, data.configuration, options)
     return ArrayFeatures(store.load().embeddings)
 

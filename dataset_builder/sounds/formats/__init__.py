@@ -1,6 +1,6 @@
 """Strong labels of recordings: events with onset and offset, from any format.
 
-A format is a function from a file or folder to the annotations in it; `FORMATS` has them by name. No sound is read
+A format is a function from a file or folder to the annotations in it; `FORMATS` lists them by name. No sound is read
 here.
 """
 
@@ -30,53 +30,53 @@ from .tables import read_desed, read_maestro, read_maestro_soft, read_raven, rea
 FORMATS: Mapping[str, Callable[[Path, ReadOptions], tuple[Annotation, ...]]] = {
     # AudioSet's strong labels: segment, start, end, id of the label; with a table of ids and names.
     AUDIOSET: read_audioset,
-    # JSON of clip -> event -> label -> [[onset, offset], ...]; parts ordering and timestamp alone.
+    # JSON of clip -> event -> label -> [[onset, offset], ...]; only the parts ordering and timestamp.
     "audiotime": read_audiotime,
-    # filename, onset, offset, event_label with tabs; durations in TABLE_durations.tsv beside it.
+    # filename, onset, offset, event_label with tabs; durations in TABLE_durations.tsv next to it.
     "desed": read_desed,
-    # A file a recording, or a folder of them; namespaces scaper, segment_open, tag_open.
+    # One file per recording, or a folder of them; namespaces scaper, segment_open, tag_open.
     "jams": read_jams,
     # MAESTRO Real, hard labels: DESED's columns in a .csv with tabs, a row for each class and second.
     "maestro": read_maestro,
     # MAESTRO Real, soft labels: a folder of files with onset, offset, label, confidence; or DCASE's table.
     "maestro-soft": read_maestro_soft,
-    # Selection tables: Begin Time (s), End Time (s) and a label, a file a recording or Begin File.
+    # Selection tables: Begin Time (s), End Time (s) and a label; one file per recording, or Begin File.
     "raven": read_raven,
-    # Any CSV or TSV with a header: the heading of each field is stated, or a usual one.
+    # Any CSV or TSV with a header: the heading of each field is given, or a usual one.
     "table": read_table,
-    # A file a recording, named like its sound: onset, offset, label with tabs or blanks, no header.
+    # One file per recording, named like its sound: onset, offset, label with tabs or blanks, no header.
     "text": read_text_files,
 }
-"""The function of each format, which reads all recordings of a file or folder, by its name on the command line."""
+"""The function that reads all recordings of a file or folder in each format, by its name on the command line."""
 
 
 def read_annotations(path: str | Path, format: str, options: ReadOptions | None = None) -> tuple[Annotation, ...]:
-    """The labels of recordings, in the order of their names.
+    """Return the labels of recordings, in the order of their names.
 
     Args:
-        path: of a file or a folder, as the format requires.
+        path: path of a file or a folder, as the format requires.
         format: one of `FORMATS`.
-        options: facts that the files leave open.
+        options: facts that the files do not determine.
 
     Raises:
-        AnnotationError: there is no such format; files are missing, empty, or contradict themselves or each other: all
-            places are listed.
+        AnnotationError: the format does not exist; or files are missing, empty, or contradict themselves or each other:
+            all problems are listed.
     """
     check_format(format)
     return FORMATS[format](Path(path), options or ReadOptions())
 
 
 SUFFIXES = (".jams", ".json", ".tsv", ".csv", ".txt", ".ann", ".lab")
-"""Endings of files of labels."""
+"""Suffixes of label files."""
 _SEGMENTS = ("segment_id", "start_time_seconds", "end_time_seconds", "label")
 _IDS = ("/m/", "/g/", "/t/")
 
 
 def format_of(path: str | Path, encoding: str | None = None, *, follow_links: bool = True) -> str:
-    """The name of the format of a file, or of the first file of a folder.
+    """Return the name of the format of a file, or of the first file in a folder.
 
-    Hard labels of MAESTRO and those of DESED have the same columns. A table with times within a second is DESED's; a
-    ``.csv`` in which each row is a whole second is MAESTRO's; any other is ambiguous.
+    MAESTRO's hard labels and DESED's have the same columns. A table with times within a second is DESED's; a ``.csv``
+    in which each row is a whole second is MAESTRO's; any other is ambiguous.
 
     Raises:
         AnnotationError: the format is ambiguous or unknown; lists all formats.
@@ -87,8 +87,8 @@ def format_of(path: str | Path, encoding: str | None = None, *, follow_links: bo
     if name is None:
         first = next((", ".join(line.fields) for line in head_of(file)), "")
         raise AnnotationError(
-            f"{file.name} does not say which format of strong labels it is in; its first line is "
-            f"{shortened(first, 120)!r}. Name the format, --set format=NAME, of {', '.join(FORMATS)} "
+            f"{file.name} : cannot tell the format of these strong labels; the first line is "
+            f"{shortened(first, 120)!r}. Give the format with --set format=NAME, one of {', '.join(FORMATS)} "
             "(docs/how-to/data.md), or the columns of a table, "
             "--set columns=recording=COLUMN,onset=COLUMN,offset=COLUMN,label=COLUMN"
         )
@@ -96,13 +96,13 @@ def format_of(path: str | Path, encoding: str | None = None, *, follow_links: bo
 
 
 def check_format(name: str) -> None:
-    """Refuse the name of an unknown format.
+    """Raise an error if a format does not exist.
 
     Raises:
-        AnnotationError: with the nearest name, and all of them.
+        AnnotationError: with the nearest name, and all names.
     """
     if name not in FORMATS:
-        raise AnnotationError(f"there is no format of labels {name!r}; {nearest(name, FORMATS)}")
+        raise AnnotationError(f"there is no label format {name!r}; {nearest(name, FORMATS)}")
 
 
 def _guess(file: Path, encoding: str | None, *, is_folder: bool) -> str | None:
@@ -127,12 +127,12 @@ def _guess(file: Path, encoding: str | None, *, is_folder: bool) -> str | None:
     if is_folder and len(first) == 1:
         lines = read_lines(file, encoding, blanks=3)
     name = _format_of_lines(lines, is_folder=is_folder)
-    # A .csv with two times may have an onset and a length, as Sonic Visualiser's.
+    # A .csv with two times may have an onset and a length, like Sonic Visualiser's.
     return None if name == "text" and file.suffix.lower() == ".csv" else name
 
 
 def _format_of_lines(lines: Sequence[Line], *, is_folder: bool) -> str | None:
-    """The format of rows that do not have DESED's columns."""
+    """Return the format of rows that do not have DESED's columns."""
     first = tuple(map(folded_heading, lines[0].fields))
     if usual_columns(first).keys() == PLAIN_COLUMNS.keys():
         return "table"
@@ -144,7 +144,7 @@ def _format_of_lines(lines: Sequence[Line], *, is_folder: bool) -> str | None:
         return None
     if len(first) == 4 and _are_times(first[1:3]) and first[3].startswith(_IDS):
         return AUDIOSET
-    # A file a recording: a single one could be part of something else.
+    # One file per recording: a single file could be part of something else.
     if _are_times(first[:2]) and is_folder:
         if len(first) == 4 and _are_times(first[3:]):
             return "maestro-soft"
@@ -153,7 +153,7 @@ def _format_of_lines(lines: Sequence[Line], *, is_folder: bool) -> str | None:
 
 
 def holds_events(lines: Sequence[Line]) -> bool:
-    """Whether the first rows of a table are strong labels: their columns have onsets, offsets and labels."""
+    """Return whether the first rows of a table are strong labels: they have onsets, offsets and labels."""
     if not lines:
         return False
     first = tuple(map(folded_heading, lines[0].fields))

@@ -21,16 +21,16 @@ from .parsing import (
 )
 
 AUDIOSET = "audioset-strong"
-"""The name of the format."""
+"""Name of the format."""
 
 CLIP_SECONDS = 10.0
-"""Length of most segments; those at the end of a video are shorter."""
+"""Length of most segments; segments at the end of a video are shorter."""
 
 RESOLUTION = 0.1
 
 _FIELDS = ("recording", "onset", "offset", "label")
 ONTOLOGY = "ontology.json"
-"""AudioSet's name of the file with its hierarchy of labels."""
+"""AudioSet's name for the file with its hierarchy of labels."""
 
 _NAMES = ("mid_to_display_name.tsv", "class_labels_indices.csv", "class_labels.tsv", ONTOLOGY)
 
@@ -40,7 +40,7 @@ def read_audioset(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
     check_is_file(path, "the table of strong labels")
     lines = read_lines(path, options.encoding)
     lines = lines[1:] if has_header(lines[0], 1) else lines
-    # The table of names is that of the options, else one beside the labels; id and name are its last two columns.
+    # The table of names is given in the options, or next to the labels; id and name are its last two columns.
     tables = [path.with_name(name) for name in _NAMES] if options.names is None else [Path(options.names)]
     table = next((table for table in tables if table.is_file()), None)
     if table is None and options.names is not None:
@@ -55,9 +55,7 @@ def read_audioset(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
     unknown: dict[str, str] = {}
     for line in lines:
         if len(line.fields) != len(_FIELDS):
-            reading.problems.add(
-                line.where, f"has {len(line.fields)} fields; expected are segment, start, end and label"
-            )
+            reading.problems.add(line.where, f"has {len(line.fields)} fields; expected: segment, start, end and label")
             continue
         row = dict(zip(_FIELDS, line.fields, strict=True))
         segment, id = row["recording"], row["label"]
@@ -71,13 +69,13 @@ def read_audioset(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
     if unknown:
         reading.problems.add(
             next(iter(unknown.values())),
-            f"there is no name of {shown(list(unknown))}; give a table of ids and names ({', '.join(_NAMES)})",
+            f"there is no name for {shown(list(unknown))}; give a table of ids and names ({', '.join(_NAMES)})",
         )
     return reading.annotations(path, AUDIOSET, resolution=RESOLUTION)
 
 
 def video_of(segment: str) -> str:
-    """The video of a segment, whose name is that of the video and the millisecond at which it starts."""
+    """Return the video of a segment; a segment is named after its video and start in milliseconds."""
     video, _, start = segment.rpartition("_")
     return video if start.isdigit() else segment
 
@@ -100,7 +98,7 @@ def _ontology(path: Path) -> list[dict[str, Any]]:
 
 
 def labels_above(ontology: str | Path) -> Mapping[str, frozenset[str]]:
-    """For each label of a hierarchy those above it.
+    """Return the labels above each label of a hierarchy.
 
     Args:
         ontology: AudioSet's ``ontology.json``.
@@ -124,7 +122,9 @@ def labels_above(ontology: str | Path) -> Mapping[str, frozenset[str]]:
 
 
 def related_labels(ontology: str | Path) -> Mapping[str, frozenset[str]]:
-    """For each label its ancestors and descendants, with which it cannot be an option of one question; see
-    `labels_above`."""
+    """Return the ancestors and descendants of each label, which cannot be options of the same question.
+
+    See `labels_above`.
+    """
     above = labels_above(ontology)
     return {name: uppers | {one for one in above if name in above[one]} for name, uppers in above.items()}

@@ -1,7 +1,7 @@
 """Formats in JSON.
 
-JAMS has a file a recording, of which the namespaces ``scaper``, ``segment_open`` and ``tag_open`` are read. AudioTime
-has 10-s clips in one file; only its parts ``ordering`` and ``timestamp`` have onsets and offsets.
+JAMS has one file per recording; its namespaces ``scaper``, ``segment_open`` and ``tag_open`` are read. AudioTime has 10
+s clips in one file; only its parts ``ordering`` and ``timestamp`` have onsets and offsets.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from . import parsing
 from .parsing import DraftRecording, LabelReading, Problems, ReadOptions
 
 NAMESPACES = ("scaper", "segment_open", "tag_open")
-"""The namespaces that are read, the first that a file has."""
+"""The namespaces that are read; the first one that a file has is used."""
 
 
 def read_jams(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
-    """Read a file or a folder; backgrounds of scaper are left out, and each of its events is a source."""
+    """Read a file or a folder; scaper's backgrounds are left out, and each of its events is a source."""
     reading = LabelReading(options, parsing.read_durations(options))
     for file in parsing.files_in(path, (".jams",), follow_links=options.follow_links):
         draft = reading.of_file(file)
@@ -44,7 +44,7 @@ def _read_jams(draft: DraftRecording, file: Path, problems: Problems) -> None:
         seconds = content.get("file_metadata", {}).get("duration")
         annotations = [entry for entry in content["annotations"] if entry["namespace"] in NAMESPACES]
     except (KeyError, TypeError, AttributeError) as error:
-        raise AnnotationError(f"is no JAMS: {first_line(error)}") from error
+        raise AnnotationError(f"is not JAMS: {first_line(error)}") from error
     if draft.duration is None and isinstance(seconds, int | float):
         draft.duration = parsing.seconds_of(str(seconds), "the duration")
     for namespace in NAMESPACES:
@@ -57,7 +57,7 @@ def _read_jams(draft: DraftRecording, file: Path, problems: Problems) -> None:
         raise AnnotationError(f"has {len(of_namespace)} annotations of the namespace {namespace!r}; keep one")
     data = of_namespace[0].get("data")
     if isinstance(data, dict) and all(isinstance(values, list) for values in data.values()):
-        # As JAMS before 0.3 had them, a list for each field.
+        # JAMS before 0.3 has a list for each field.
         data = [dict(zip(data, values, strict=True)) for values in zip(*data.values(), strict=False)]
     if not isinstance(data, list):
         raise AnnotationError("has an annotation without a list of observations")
@@ -67,7 +67,7 @@ def _read_jams(draft: DraftRecording, file: Path, problems: Problems) -> None:
             event = _observed(observation, f"{number}" if namespace == "scaper" else None)
             draft.events += [(event, where)] if event else []
         except (KeyError, TypeError, AttributeError):
-            problems.add(where, "is no observation with time, duration and value", draft.recording)
+            problems.add(where, "is not an observation with time, duration and value", draft.recording)
         except AnnotationError as error:
             problems.add(where, str(error), draft.recording)
 
@@ -95,14 +95,14 @@ def read_audiotime(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
     text = read_text(path)
     content = parsing.parsed_json(text, path.name)
     if not isinstance(content, dict) or not content:
-        raise AnnotationError(f"{path.name} holds no clips; expected is clip -> event -> label -> intervals")
+        raise AnnotationError(f"{path.name} contains no clips; expected: clip -> event -> label -> intervals")
     reading = LabelReading(options, parsing.read_durations(options))
     problems, drafts = reading.problems, reading.drafts
     for clip, entry in content.items():
         line = text.count("\n", 0, max(text.find(json.dumps(clip)), 0)) + 1
         name, where = parsing.recording_name(clip), f"{path.name}:{line}"
         if name in drafts:
-            problems.add(where, f"{name!r} stands in the file twice", name)
+            problems.add(where, f"{name!r} occurs twice in the file", name)
             continue
         seconds = reading.durations.get(name, _CLIP_SECONDS)
         draft = drafts[name] = DraftRecording(name, duration=seconds, where=where)
@@ -112,7 +112,7 @@ def read_audiotime(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
             continue
         for label, intervals in events.items():
             if not (isinstance(intervals, list) and all(isinstance(p, list) and len(p) == 2 for p in intervals)):
-                # The parts of AudioTime that have no intervals are refused by their names.
+                # The parts of AudioTime without intervals are refused by name.
                 part = next((part for part in _WITHOUT_INTERVALS if part in path.stem.lower()), None)
                 said = f"the part {part!r} of AudioTime says {_WITHOUT_INTERVALS[part]}" if part else ""
                 raise AnnotationError(
@@ -122,9 +122,7 @@ def read_audiotime(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
             try:
                 for times in intervals:
                     if not all(isinstance(time, int | float) and not isinstance(time, bool) for time in times):
-                        raise AnnotationError(
-                            f"{label!r} lasts from {times[0]!r} to {times[1]!r}; expected are seconds"
-                        )
+                        raise AnnotationError(f"{label!r} lasts from {times[0]!r} to {times[1]!r}; expected: seconds")
                     onset = parsing.seconds_of(str(times[0]), "the onset")
                     offset = parsing.seconds_of(str(times[1]), "the offset")
                     draft.events.append((LabelledEvent(onset, offset, parsing.label_text(label)), where))

@@ -1,12 +1,12 @@
-"""Formats that are tables of text: with a row for each event, or a file a recording.
+"""Formats that are text tables: with one row per event, or one file per recording.
 
 DESED has ``filename onset offset event_label`` with tabs, and durations in a second table. MAESTRO Real with hard
-labels has DESED's columns in a ``.csv``, a row for each class and second. MAESTRO Real with soft labels has the share
-of annotators who heard a class in a second: a file a recording without header, ``onset offset label confidence``, or
-the table of DCASE 2024 with a fifth column ``confidence``, whose names are ``<recording>-<start>-<end>`` in
-hundredths of a second. Any other table has a header, whose columns the user names, such as DataSED's. A file a
-recording with ``onset offset label`` and no header is as of TUT's sets and of Audacity. Raven's selection tables have
-a header, and often a file a recording.
+labels has DESED's columns in a ``.csv``, one row per class and second. MAESTRO Real with soft labels has the share of
+annotators who heard a class in a second: one file per recording without header, ``onset offset label confidence``, or
+the table of DCASE 2024 with a fifth column ``confidence``, whose names are ``<recording>-<start>-<end>`` in hundredths
+of a second. Any other table has a header, whose columns the user names, e.g. DataSED's. One file per recording with
+``onset offset label`` and no header is the format of TUT's sets and of Audacity. Raven's selection tables have a
+header, and often one file per recording.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .parsing import (
 )
 
 RESOLUTION = 1.0
-"""Seconds, of MAESTRO: annotators judged windows that began a second apart."""
+"""Seconds, for MAESTRO: annotators judged windows that began a second apart."""
 
 _TABLES = (".csv", ".tsv", ".txt")
 
@@ -42,20 +42,20 @@ _COLUMNS = ("recording", "onset", "offset", "length", "label", "duration", "sour
 
 
 def read_desed(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
-    """Read a table, or all of a folder; a row without a label is a clip without events."""
+    """Read a table, or all tables in a folder; a row without a label is a clip without events."""
     return read_tables(path, options, STRONG_COLUMNS, parsing.durations_beside(path, options), name="desed")
 
 
 def read_maestro(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
-    """Read a table, or all of a folder; consecutive seconds of a class are one event."""
+    """Read a table, or all tables in a folder; consecutive seconds of a class are one event."""
     durations = parsing.durations_beside(path, options)
     return read_tables(path, options, STRONG_COLUMNS, durations, name="maestro", resolution=RESOLUTION, joined=True)
 
 
 def read_table(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
-    """Read a table, or all of a folder, with the columns `ReadOptions.columns`, by default `PLAIN_COLUMNS`.
+    """Read a table, or all tables in a folder, with the columns `ReadOptions.columns`, by default `PLAIN_COLUMNS`.
 
-    A table without a column of recordings is of the recording that its own name says.
+    A table without a recording column describes the recording that its own name gives.
     """
     first = parsing.files_in(path, _TABLES, follow_links=options.follow_links)[0]
     usual = parsing.usual_columns(read_lines(first, options.encoding)[0].fields)
@@ -68,7 +68,7 @@ def read_table(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
     missing = [field for field in ("onset", "label") if field not in columns]
     missing += [] if "offset" in columns or "length" in columns else ["offset (or length)"]
     if missing:
-        raise AnnotationError(f"the columns of the table have to be named: there is none for {', '.join(missing)}")
+        raise AnnotationError(f"give the columns of the table: there is none for {', '.join(missing)}")
     # A column of durations would not agree with the sound to the last digit.
     durations = parsing.read_durations(options) if "duration" in columns else parsing.durations_of(options)
     return read_tables(path, options, columns, durations, name="table")
@@ -84,15 +84,15 @@ def read_tables(
     resolution: float = 0.0,
     joined: bool = False,
 ) -> tuple[Annotation, ...]:
-    """The recordings of a table, or of all tables of a folder, with a row for each event.
+    """Return the recordings of a table, or of all tables in a folder, with one row per event.
 
     Args:
-        path: of the table or the folder.
-        options: of the user.
+        path: path of the table or the folder.
+        options: the user's options.
         columns: heading of each field.
-        durations: of recordings, where they are known.
-        name: of the format.
-        resolution: seconds, where the options state none.
+        durations: durations of recordings, if known.
+        name: name of the format.
+        resolution: seconds, unless the options give it.
         joined: whether adjacent rows of a label are one event.
 
     Raises:
@@ -118,11 +118,11 @@ def read_text_files(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
             reading.problems.add(file.name, str(error))
             continue
         for line in lines:
-            # Audacity writes the frequencies of a label on a line of their own.
+            # Audacity writes the frequencies of a label on a separate line.
             if line.fields[0] == "\\":
                 continue
             if len(line.fields) != len(_TEXT):
-                what = f"is {' '.join(line.fields)!r}; expected are {', '.join(_TEXT)}"
+                what = f"is {' '.join(line.fields)!r}; expected: {', '.join(_TEXT)}"
                 reading.problems.add(line.where, what, draft.recording)
             else:
                 reading.row(draft, dict(zip(_TEXT, line.fields, strict=True)), line.where)
@@ -132,8 +132,8 @@ def read_text_files(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
 def read_raven(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
     """Read a selection table, or a folder with one for each recording.
 
-    A table with the column ``Begin File`` names the recordings; of any other the name of the file does:
-    ``rec.Table.1.selections.txt`` is of ``rec``. Raven lists a selection once for each view; it is read once.
+    A table with the column ``Begin File`` names the recordings; otherwise its file name does:
+    ``rec.Table.1.selections.txt`` describes ``rec``. Raven lists a selection once for each view; it is read once.
     """
     reading = LabelReading(options)
     for file in parsing.files_in(path, _TABLES, follow_links=options.follow_links):
@@ -145,8 +145,9 @@ def read_raven(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
         label = columns.setdefault("label", first_heading(RAVEN_LABELS, header) or "")
         if not label:
             raise AnnotationError(
-                f"{file.name} has the columns {', '.join(header)}, and none of {', '.join(RAVEN_LABELS)}: say which "
-                "one has the labels, --set columns=label=COLUMN"
+                f"{file.name} has the columns {', '.join(header)}, but none of {', '.join(RAVEN_LABELS)}. Give "
+                "the column "
+                "with the labels: --set columns=label=COLUMN"
             )
         optional = {"selection": "Selection", "recording": "Begin File"}
         columns = {**{field: name for field, name in optional.items() if heading_of(name, header)}, **columns}
@@ -156,7 +157,7 @@ def read_raven(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
         seen: set[tuple[str, str]] = set()
         for where, row in parsing.table_rows(lines, columns):
             name = parsing.recording_name(row.get("recording", ""))
-            # Tables of several recordings in one number the selections of each from 1.
+            # If one table has several recordings, selections of each are numbered from 1.
             selection = name, row.get("selection") or where
             if selection in seen:
                 continue
@@ -171,8 +172,8 @@ def read_raven(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
 def read_maestro_soft(path: Path, options: ReadOptions) -> tuple[Annotation, ...]:
     """Read a folder or a table.
 
-    Of a file without a duration, the last labelled second is the end: every class has all seconds. Overlapping
-    parts of a recording, as in DCASE's training data, are read once.
+    For a file without a duration, the last labelled second is the end: every class has all seconds. Overlapping parts
+    of a recording, as in DCASE's training data, are read once.
     """
     reading = LabelReading(options, parsing.read_durations(options))
     drafts, problems = reading.drafts, reading.problems
@@ -198,7 +199,7 @@ def read_maestro_soft(path: Path, options: ReadOptions) -> tuple[Annotation, ...
                 if len(line.fields) == len(_SOFT):
                     rows.append((draft, dict(zip(_SOFT, line.fields, strict=True)), line.where))
                 else:
-                    what = f"has {len(line.fields)} fields; expected are {', '.join(_SOFT)}"
+                    what = f"has {len(line.fields)} fields; expected: {', '.join(_SOFT)}"
                     problems.add(line.where, what)
         for draft, row, where in rows:
             if row["label"] and not row["confidence"]:
@@ -212,12 +213,12 @@ def read_maestro_soft(path: Path, options: ReadOptions) -> tuple[Annotation, ...
             confidence, before = first.setdefault((event.label, event.onset), (event.confidence, where))
             if confidence != event.confidence:
                 called = f"{event.label!r} at {event.onset:g} s of {key!r}"
-                problems.add(where, f"{called} is {event.confidence:g}, in {before} {confidence:g}")
+                problems.add(where, f"{called} is {event.confidence:g}, but {confidence:g} in {before}")
         # An event that hardly anybody heard is absent; it still counts for the duration of the recording.
         if draft.duration is None:
             draft.duration = max((event.offset for event, _ in draft.events), default=None)
         draft.events = [(e, where) for e, where in draft.events if (e.confidence or 0.0) >= LEAST_CONFIDENCE]
-        # Of parts of a recording that overlap, the first.
+        # Of overlapping parts of recordings, the first.
         if draft.group and draft.start < ends.get(draft.recording, 0.0) - 1e-6:
             del drafts[key]
         elif draft.group:

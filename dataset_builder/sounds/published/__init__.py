@@ -1,8 +1,8 @@
-"""Readers of benchmarks that others published, one file each: ``NAME:PATH`` names a reader and a user's copy.
+"""Readers of published third-party benchmarks, one per file: ``NAME:PATH`` names a reader and a user's copy.
 
-A module in this folder, or of an installed package, has its reader under the name ``READER``. Nothing of a benchmark is
-shipped or downloaded here. The authors' two published data sets, which have names, splits and columns of their own and
-no manifest, need no reader; the facts about them are here.
+A module in this folder, or in an installed package, defines its reader under the name ``READER``. Nothing of a
+benchmark is shipped or downloaded here. The authors' two published data sets have their own names, splits and columns
+and no manifest; they need no reader, and the facts about them are here.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from ...tables import text_of
 from ..recordings import SoundError, SoundFile, is_regular, printable, read_header, read_samples
 
 LONGEST_CLIP, LONGEST_TOGETHER = 600, 1_200
-"""Seconds of a file that is decoded, and of all files of a question, which are in memory at once."""
+"""Most seconds of a decoded file, and of all files of a question, which are in memory at once."""
 
 
 class Reader(Protocol):
-    """Reads a published benchmark of others from a user's copy.
+    """Reads a published third-party benchmark from a user's copy.
 
     Attributes:
         name: the prefix in ``NAME:PATH``.
@@ -54,7 +54,7 @@ class Reader(Protocol):
         """Open the copy at a path.
 
         Raises:
-            DatasetError: it is missing, or cannot be read: lists all missing files.
+            DatasetError: it is missing, or cannot be read; lists all missing files.
         """
         ...
 
@@ -63,17 +63,17 @@ _registry: Registry[Reader] = Registry(__name__, "READER", "audio_compositionali
 
 
 def list_readers() -> tuple[str, ...]:
-    """Names of all readers: of this folder, of installed packages, and registered ones."""
+    """Return the names of all readers: in this folder, in installed packages, and registered ones."""
     return tuple(_registry.all())
 
 
 def register_reader(reader: Reader) -> None:
-    """Make a reader known in this process; it takes the place of another of its name."""
+    """Make a reader known in this process; it replaces any reader of the same name."""
     _registry.add(reader)
 
 
 def reader_of(source: str) -> tuple[Reader, str] | None:
-    """The reader and the path of ``NAME:PATH``; None where there is no reader of that name."""
+    """Return the reader and the path in ``NAME:PATH``; None if there is no reader of this name."""
     name, colon, path = source.partition(":")
     reader = _registry.find(name) if colon else None
     return None if reader is None else (reader, path)
@@ -89,8 +89,8 @@ class PublishedData:
 
     Attributes:
         recipe: name of the recipe of its rows.
-        splits: its name of each split of the recipe.
-        columns: of the data set.
+        splits: its name for each split of the recipe.
+        columns: columns of the data set.
     """
 
     recipe: str
@@ -115,12 +115,12 @@ PUBLISHED = (
 
 
 def published_with(columns: Collection[str]) -> PublishedData | None:
-    """The published data set with these columns, also in a renamed copy; None where there is none."""
+    """Return the published data set with these columns, also in a renamed copy; None if there is none."""
     return next((data for data in PUBLISHED if data.columns <= set(columns)), None)
 
 
 def published_columns() -> str:
-    """The columns of both data sets, for an error."""
+    """Return the columns of both data sets, for an error."""
     return " or ".join(f"{data.recipe}: {', '.join(sorted(data.columns))}" for data in PUBLISHED)
 
 
@@ -129,8 +129,8 @@ class ReadClip:
     """A clip that is not decoded yet.
 
     Attributes:
-        name: of the clip within its row: ``audio/0``.
-        sound: gives the file, or its content; raises DatasetError where it must not be opened.
+        name: name of the clip within its row: ``audio/0``.
+        sound: returns the file or its content; raises DatasetError if it must not be opened.
     """
 
     name: str
@@ -138,22 +138,22 @@ class ReadClip:
 
 
 class ReadConfiguration:
-    """Rows that were read, and the files of their clips, with their own lengths and rates; see `Configuration`.
+    """Rows that were read, and the files of their clips, with different lengths and rates; see `Configuration`.
 
     Attributes:
         recipe: name of the recipe of the rows.
-        source: the data that they were opened from.
+        source: what the data were opened from.
         rows: all rows without their audio.
     """
 
     def __init__(self, recipe: str, source: str, rows: Sequence[Row], clips: Sequence[Sequence[ReadClip]]) -> None:
-        """Nothing is decoded.
+        """Decode nothing yet.
 
         Args:
             recipe: name of the recipe.
-            source: the data that they were opened from.
+            source: what the data were opened from.
             rows: see above.
-            clips: of each row.
+            clips: clips of each row.
         """
         self.recipe = recipe
         self.source = source
@@ -164,17 +164,17 @@ class ReadConfiguration:
 
     @property
     def clip_ids(self) -> Sequence[str]:
-        """Ids of all clips, row by row."""
+        """Return the ids of all clips, row by row."""
         return tuple(id for id, _ in self._clips)
 
     @property
     def rows_digest(self) -> str:
-        """The fingerprint, which is of the rows as they were read."""
+        """Return the fingerprint, which covers the rows as they were read."""
         return self.fingerprint
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over the rows and the content of the files, independent of their places."""
+        """Return the SHA-256 of the rows and the content of the files, independent of their paths."""
         digest = hashlib.sha256(f"{self.recipe}\n".encode())
         for row in self.rows:
             digest.update(json.dumps(row, sort_keys=True).encode() + b"\n")
@@ -185,7 +185,7 @@ class ReadConfiguration:
         return digest.hexdigest()
 
     def clips(self, wanted: range | None = None, *, keep_invalid: bool = False) -> Iterator[Clip]:
-        """Clips in the order of `clip_ids`, the mean of their channels; see `Configuration.clips`."""
+        """Yield clips in the order of `clip_ids`, the mean of their channels; see `Configuration.clips`."""
         for place in check_range(wanted, len(self._clips)):
             id, clip = self._clips[place]
             try:
@@ -193,12 +193,12 @@ class ReadConfiguration:
                 header = read_header(file)
                 if header.frames > LONGEST_CLIP * header.rate:
                     seconds = header.frames / header.rate
-                    raise SoundError(f"claims {seconds:,.0f} s; a clip lasts {LONGEST_CLIP} s at most")
+                    raise SoundError(f"declares {seconds:,.0f} s; a clip may last at most {LONGEST_CLIP} s")
                 if not header.frames:
-                    raise SoundError("is empty; a clip has at least one sample")
+                    raise SoundError("is empty; a clip must have at least one sample")
                 waveform = read_samples(file, header.frames, 0)
                 if not waveform.any():
-                    raise SoundError("is silent; a clip has something to hear")
+                    raise SoundError("is silent; a clip must contain sound")
             except DatasetError as error:
                 if not keep_invalid:
                     raise DatasetError(f"{self.source}: clip {id} {error}") from error
@@ -214,13 +214,13 @@ LARGEST_TABLE = 64 * 2**20
 """Largest table, in bytes."""
 
 MOST_FILES = 100_000
-"""Files of an archive; of one with more, nothing is read."""
+"""Most files in an archive; one with more is not read."""
 
 ZSTANDARD = 93
 """Number of the compression Zstandard in a zip archive (PKWARE's APPNOTE.TXT 6.3.10, 4.4.5)."""
 
 _LOCAL_HEADER = 30
-"""Bytes in front of the name of a file in a zip archive; the lengths of name and further fields are the last four."""
+"""Bytes before the name of a file in a zip archive; the lengths of name and further fields are the last four."""
 
 _SKIPPED = re.compile(r"(^|/)(__MACOSX(/|$)|\.)")
 """Files that archivers and systems leave behind."""
@@ -231,7 +231,7 @@ class FolderFiles:
 
     Attributes:
         title: its name in messages.
-        names: of all files in it, sorted: paths with slashes, relative to the folder.
+        names: all files in it, sorted: paths with slashes, relative to the folder.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -245,7 +245,7 @@ class FolderFiles:
         self.names = tuple(sorted(path.relative_to(folder).as_posix() for path in paths))
 
     def file(self, name: str) -> Path:
-        """The path of a file.
+        """Return the path of a file.
 
         Raises:
             DatasetError: it is too large.
@@ -256,7 +256,7 @@ class FolderFiles:
         return path
 
     def head(self, name: str, size: int) -> bytes:
-        """The first bytes of a file of any size.
+        """Return the first bytes of a file of any size.
 
         Raises:
             DatasetError: it cannot be read.
@@ -269,7 +269,7 @@ class FolderFiles:
 
 
 class ZippedFiles:
-    """The files in a zip archive, read in memory one by one: nothing is written anywhere.
+    """The files in a zip archive, read into memory one by one; nothing is written anywhere.
 
     Names that lead out of the archive, links and encrypted files are not read.
     """
@@ -278,7 +278,7 @@ class ZippedFiles:
         """Read the list of files.
 
         Raises:
-            DatasetError: it is no zip archive, or has too many files.
+            DatasetError: it is not a zip archive, or has too many files.
         """
         self.title = printable(str(path))
         try:
@@ -288,7 +288,7 @@ class ZippedFiles:
             raise DatasetError(f"{self.title} cannot be read as a zip archive: {first_line(error)}") from error
         entries = self._archive.infolist()
         if len(entries) > MOST_FILES:
-            raise DatasetError(f"{self.title} holds {len(entries):,} files; the limit is {MOST_FILES:,}")
+            raise DatasetError(f"{self.title} contains {len(entries):,} files; the limit is {MOST_FILES:,}")
         self._entries: dict[str, zipfile.ZipInfo] = {}
         for entry in entries:
             name, kind = PurePosixPath(entry.filename), stat.S_IFMT(entry.external_attr >> 16)
@@ -300,22 +300,22 @@ class ZippedFiles:
         self.names = tuple(sorted(self._entries))
 
     def file(self, name: str) -> io.BytesIO:
-        """The content of a file.
+        """Return the content of a file.
 
         Raises:
             DatasetError: it cannot be read, or is too large.
         """
         entry = self._entries[name]
         if entry.file_size > LARGEST_FILE:
-            raise DatasetError(f"claims {entry.file_size:,} bytes; the limit is {LARGEST_FILE:,}")
-        # No more than its stated size, whatever the compressed data would grow to.
+            raise DatasetError(f"declares {entry.file_size:,} bytes; the limit is {LARGEST_FILE:,}")
+        # No more than its declared size, whatever the compressed data would expand to.
         content = self.head(name, entry.file_size + 1)
         if len(content) != entry.file_size:
-            raise DatasetError(f"has {len(content):,} bytes or more and claims {entry.file_size:,}")
+            raise DatasetError(f"has {len(content):,} bytes or more but declares {entry.file_size:,}")
         return io.BytesIO(content)
 
     def head(self, name: str, size: int) -> bytes:
-        """The first bytes of a file; see `FolderFiles.head`."""
+        """Return the first bytes of a file; see `FolderFiles.head`."""
         entry = self._entries[name]
         try:
             with self._unpacked(entry) if entry.compress_type == ZSTANDARD else self._archive.open(entry) as stream:
@@ -323,14 +323,14 @@ class ZippedFiles:
         except (OSError, zipfile.BadZipFile, EOFError, RuntimeError, NotImplementedError, ValueError) as error:
             raise DatasetError(f"cannot be unpacked: {first_line(error)}") from error
         except Exception as error:
-            # zlib, lzma and bz2 have errors of their own.
+            # zlib, lzma and bz2 have their own errors.
             raise DatasetError(f"cannot be unpacked: {first_line(error)}") from error
         if len(content) == entry.file_size and zlib.crc32(content) != entry.CRC:
-            raise DatasetError("cannot be unpacked: its checksum is another one")
+            raise DatasetError("cannot be unpacked: its checksum does not match")
         return content
 
     def _unpacked(self, entry: zipfile.ZipInfo) -> Any:
-        """The content of a file in Zstandard, as a stream: `zipfile` reads these from Python 3.14 on."""
+        """Return the content of a Zstandard file as a stream; `zipfile` reads these from Python 3.14 on."""
         import pyarrow
 
         with open_file(Path(str(self._archive.filename))) as stream:
@@ -342,18 +342,18 @@ class ZippedFiles:
 
 
 class ParquetFiles:
-    """The files of a Parquet table, one a row: ``bytes`` of its column of sound, under the name in another."""
+    """The files of a Parquet table, one per row: ``bytes`` in its audio column, named by another column."""
 
     def __init__(self, path: Path, *, name: str, sound: str) -> None:
         """Read the names; sound is read one row group at a time, on demand.
 
         Args:
-            path: of the table.
+            path: path of the table.
             name: column with names.
             sound: column with sound, structs of bytes and path.
 
         Raises:
-            DatasetError: it is no such table, or names a file twice.
+            DatasetError: the table has another form, or names a file twice.
         """
         from ...manifest import open_parquet, rows_of_groups
 
@@ -368,19 +368,21 @@ class ParquetFiles:
             for place in range(self._table.metadata.row_group(group).num_rows):
                 text = next(rows)[name]
                 if not isinstance(text, str) or not text or text in self._places:
-                    raise DatasetError(f"{self.title} names the file {text!r} in {name}; each row has one of its own")
+                    raise DatasetError(
+                        f"{self.title} names the file {text!r} in {name}twice; give each row its own file"
+                    )
                 self._places[text] = (group, place)
         self.names = tuple(self._places)
 
     def texts(self, column: str) -> list[str]:
-        """A column of texts, in the order of the rows."""
+        """Return a column of texts, in the order of the rows."""
         from ...manifest import rows_of_groups
 
         rows = rows_of_groups(self.title, self._table, range(self._table.num_row_groups), [column])
         return ["" if row[column] is None else str(row[column]) for row in rows]
 
     def file(self, name: str) -> io.BytesIO:
-        """The content of a file; see `ZippedFiles.file`."""
+        """Return the content of a file; see `ZippedFiles.file`."""
         from ...manifest import rows_of_groups
 
         group, place = self._places[name]
@@ -389,7 +391,7 @@ class ParquetFiles:
             self._read = (group, [row[self._sound] for row in rows])
         content = (self._read[1][place] or {}).get("bytes")
         if not content:
-            raise DatasetError("holds no audio")
+            raise DatasetError("contains no audio")
         if len(content) > LARGEST_FILE:
             raise DatasetError(f"has {len(content):,} bytes; the limit is {LARGEST_FILE:,}")
         return io.BytesIO(content)
@@ -400,7 +402,7 @@ Container = FolderFiles | ZippedFiles | ParquetFiles
 
 
 def table_text(container: Container, name: str) -> str:
-    """The text of a table in a container, in UTF-8 or else in the code page of Western spreadsheets.
+    """Return the text of a table in a container, in UTF-8 or else in the code page of Western spreadsheets.
 
     Raises:
         DatasetError: it cannot be read, or is too large.

@@ -18,21 +18,21 @@ from ..recordings import AUDIO_SUFFIXES, printable
 from . import Container, FolderFiles, ParquetFiles, ReadClip, ReadConfiguration, ZippedFiles, table_text
 
 _COLUMN = re.compile(r"captions?|caption_\d+")
-"""Names of columns of captions, in any case."""
+"""Names of caption columns, in any case."""
 
 LARGEST = 2**30
-"""Bytes of a file; the largest published tables of captions have a tenth of it."""
+"""Most bytes of a file; the largest published caption tables have a tenth of this."""
 
 
 def read_captions(path: str | Path) -> list[str]:
-    """The captions in a file, in its order, without empty ones.
+    """Return the captions in a file, in order, without empty ones.
 
     Args:
-        path: of a CSV or TSV with columns ``caption``, ``captions`` or ``caption_1``, ``caption_2`` …, or of any other
-            text with one caption a line.
+        path: path of a CSV or TSV with columns ``caption``, ``captions`` or ``caption_1``, ``caption_2`` …, or of any
+            other text with one caption per line.
 
     Raises:
-        DatasetError: it cannot be read, has no such column, or no caption.
+        DatasetError: it cannot be read, has no caption column, or no caption.
     """
     path = Path(path)
     text = read_text(path, otherwise="cp1252", largest=LARGEST)
@@ -42,7 +42,8 @@ def read_captions(path: str | Path) -> list[str]:
         names = [name for name in table.headings if _COLUMN.fullmatch(folded_heading(name))]
         if not names:
             raise DatasetError(
-                f"{path} has the columns {', '.join(table.headings)}; captions are in caption, captions or caption_1, …"
+                f"{path} has the columns {', '.join(table.headings)}; captions must be in caption, captions or "
+                "caption_1, …"
                 f"{table.one_column()}"
             )
         texts = [row[name] for row in table.records() for name in names]
@@ -56,26 +57,26 @@ ORDER, ATTRIBUTE = "comp_a_order", "comp_a_attribute"
 """The recipes of these rows."""
 
 EXPECTED = {ORDER: (400, 100), ATTRIBUTE: (200, 0)}
-"""Items of the published tables, and how many of them have a third clip."""
+"""Number of items in the published tables, and how many have a third clip."""
 
 ROLES = ("pair", "reversed_pair", "triplet")
-"""Prefixes of the columns of the clips: ``pair_file``, ``pair_caption`` …"""
+"""Prefixes of the clips' columns: ``pair_file``, ``pair_caption`` …"""
 
 NONE = ("", "-", "nan")
-"""Values of a missing third clip."""
+"""Values for a missing third clip."""
 
 _NEEDED = tuple(f"{role}_{part}" for role in ROLES[:2] for part in ("file", "caption"))
 
 _COPY = ("file_name", "audio", "answer")
-"""Columns of the copy of the order items on the Hub, one clip a row."""
+"""Columns of the Hub copy of the order items, one clip per row."""
 
 _STEMS = ("", "_rev", "_trip")
 """Endings of the stems of an item's files in that copy."""
 
 _HEAD = 2**16
-"""Bytes of a table that are read to recognise the benchmark by its first line."""
+"""Bytes of a table from which the benchmark is recognised by its first line."""
 
-_HINT = "expected are its archives, as zip files or unpacked, one of its tables, or the Parquet copy of the order items"
+_HINT = "give its archives, as zip files or unpacked, one of its tables, or the Parquet copy of the order items"
 
 
 @dataclass(frozen=True)
@@ -83,8 +84,8 @@ class _Clip:
     """A clip in a table.
 
     Attributes:
-        caption: true of the clip.
-        name: of its file, as in the table.
+        caption: caption that is true of the clip.
+        name: name of its file, as in the table.
         where: row and column, for messages.
     """
 
@@ -105,11 +106,11 @@ class _Reader:
         """Open a copy of the benchmark; see `Reader`.
 
         Args:
-            path: of a folder, which may hold one or both of the archives, packed or not; of one of them; of one of the
-                tables, whose sound files lie beside it or below; of the copy of the order items as Parquet.
+            path: a folder, which may contain one or both archives, packed or not; an archive; a table, with its sound
+                files in the same folder or below; or the Parquet copy of the order items.
 
         Raises:
-            DatasetError: there is nothing of it, or files are missing: lists all, each with table, row and column.
+            DatasetError: nothing was found, or files are missing; lists all, each with table, row and column.
         """
         source, problems = f"{self.name}:{path}", list[str]()
         configurations: dict[str, ReadConfiguration] = {}
@@ -124,10 +125,12 @@ class _Reader:
                 configurations[recipe] = _configuration(recipe, source, container, table, items, of_table)
                 problems += of_table
             elif isinstance(container, FolderFiles):
-                problems.append(f"{container.title}: {printable(table)} is a second table of the same items; keep one")
-            # Unpacked files are read in place of the archive beside them.
+                problems.append(
+                    f"{container.title}: {printable(table)} is a second table with the same items; keep one"
+                )
+            # Unpacked files are read instead of the archive next to them.
         if problems:
-            count = f"{len(problems):,} thing{'s are' if len(problems) > 1 else ' is'} wrong"
+            count = f"{len(problems):,} problem{'s' if len(problems) > 1 else ''}"
             raise DatasetError("\n  ".join((f"{source}: {count}:", *problems)))
         if not configurations:
             unread = "".join(f"; {text}" for text in skipped)
@@ -135,12 +138,12 @@ class _Reader:
                 f"{source} has no table of the benchmark (columns {', '.join(_NEEDED)}); {_HINT}{unread}"
             )
         for text in skipped:
-            warnings.warn(f"{source}: left out: {text}", stacklevel=3)
+            warnings.warn(f"{source}: skipped: {text}", stacklevel=3)
         return HeldData(source, {name: configurations[name] for name in EXPECTED if name in configurations})
 
 
 def _tables(path: Path, source: str, skipped: list[str]) -> Iterator[tuple[Container, str]]:
-    """The tables at a path, each with the container of its files; a name of its own for Parquet, which is both.
+    """Yield the tables at a path, each with the container of its files; Parquet, which is both, has its own name.
 
     Unreadable files in a folder or archive may be unrelated to the benchmark; they are added to `skipped`.
     """
@@ -188,7 +191,7 @@ def _copies(path: Path) -> Iterator[tuple[Container, str]]:
 
 
 def _is_table(container: FolderFiles | ZippedFiles, name: str) -> bool:
-    """Whether the first line of a CSV has the columns of the benchmark; only that line is read."""
+    """Return whether the first line of a CSV has the benchmark's columns; only that line is read."""
     try:
         head = text_of(container.head(name, _HEAD), name, otherwise="cp1252").partition("\n")[0]
         return set(_NEEDED) <= set(table_of(head, name, ragged="cut").headings)
@@ -197,7 +200,7 @@ def _is_table(container: FolderFiles | ZippedFiles, name: str) -> bool:
 
 
 def _items_of_table(container: Container, table: str, problems: list[str]) -> tuple[str, list[list[_Clip]]]:
-    """The recipe and the items of a table: the clips of each, two or three."""
+    """Return the recipe and the items of a table: the clips of each item, two or three."""
     try:
         rows = table_of(table_text(container, table), printable(PurePosixPath(table).name), ragged="cut")
     except TableError as error:
@@ -214,7 +217,7 @@ def _items_of_table(container: Container, table: str, problems: list[str]) -> tu
         where = line.where
         item = []
         for role in ROLES:
-            # The first column of the attribute table has ids of videos, the second the names of existing files.
+            # The first column of the attribute table has video ids, the second the names of existing files.
             column = next((name for name in file_columns[role] if values.get(name, "").lower() not in NONE), None)
             caption = values.get(f"{role}_caption", "")
             has_caption = caption.lower() not in NONE
@@ -228,14 +231,15 @@ def _items_of_table(container: Container, table: str, problems: list[str]) -> tu
 
 
 def _items_of_copy(copy: ParquetFiles, problems: list[str]) -> list[list[_Clip]]:
-    """The items of the Parquet copy: the files of a stem X, X_rev and, where there is one, X_trip."""
+    """Return the items of the Parquet copy: the files of a stem X, X_rev and, if it exists, X_trip."""
     texts = dict(zip(copy.names, copy.texts(_COPY[2]), strict=True))
     names: dict[str, str] = {}
     for name in copy.names:
         first = names.setdefault(PurePosixPath(name).stem, name)
         if first != name:
             problems.append(
-                f"{copy.title}: {printable(first)} and {printable(name)} are of one item by {_COPY[0]}; keep one"
+                f"{copy.title}: {printable(first)} and {printable(name)} belong to the same item by {_COPY[0]}; "
+                "keep one"
             )
     items, used = [], set()
     for stem, name in names.items():
@@ -260,7 +264,7 @@ def _configuration(
     items: Sequence[Sequence[_Clip]],
     problems: list[str],
 ) -> ReadConfiguration:
-    """The rows of some items with their files; missing files are added to the problems."""
+    """Return the rows of some items with their files; missing files are added to the problems."""
     if not items:
         problems.append(f"{container.title}: {printable(table)} has no rows")
     by_name: dict[str, list[str]] = defaultdict(list)
@@ -276,12 +280,12 @@ def _configuration(
     for number, item in enumerate(items):
         names = [_file_of(clip, container, table, by_name, problems) for clip in item]
         if len(item) > 1:
-            # Nobody could distinguish a clip and its reversed one that share a file or a caption.
+            # A clip and its reversed version cannot be distinguished if they share a file or a caption.
             (first, second), where = item[:2], printable(item[1].where)
             if names[0] is not None and names[0] == names[1]:
-                problems.append(f"{where}: the file {printable(second.name)!r} is that of {ROLES[0]} as well")
+                problems.append(f"{where}: the file {printable(second.name)!r} is also used for {ROLES[0]}")
             if first.caption == second.caption:
-                problems.append(f"{where}: the caption {printable(second.caption)!r} is that of {ROLES[0]} as well")
+                problems.append(f"{where}: the caption {printable(second.caption)!r} is also used for {ROLES[0]}")
         named = [(place, name) for place, name in enumerate(names) if name is not None]
         clips.append([ReadClip(f"audio/{place}", partial(container.file, name)) for place, name in named])
         id = f"{recipe}-{number:05d}"
@@ -305,7 +309,7 @@ def _configuration(
     if items and counts != EXPECTED[recipe]:
         warnings.warn(
             f"{source}: {printable(PurePosixPath(table).name)} has {counts[0]:,} items, {counts[1]:,} of them with a "
-            f"third clip; the published one has {EXPECTED[recipe][0]} and {EXPECTED[recipe][1]}: scores are not "
+            f"third clip; the published table has {EXPECTED[recipe][0]} and {EXPECTED[recipe][1]}. Scores are not "
             "comparable with published ones",
             stacklevel=4,
         )
@@ -315,9 +319,11 @@ def _configuration(
 def _file_of(
     clip: _Clip, container: Container, table: str, by_name: Mapping[str, list[str]], problems: list[str]
 ) -> str | None:
-    """The file of a clip, below the folder of its table first, and of several the nearest; None where there is none,
-    which becomes a problem."""
-    # Also Windows paths: only the file name of a table's path is used, its folders are not followed.
+    """Return the file of a clip: below the folder of its table if possible, and the nearest of several.
+
+    None if there is none, which is added to the problems.
+    """
+    # Also for Windows paths: only the file name in a table's path is used, its folders are ignored.
     wanted = clip.name if clip.name in by_name else clip.name.replace("\\", "/").rpartition("/")[2]
     names = by_name.get(wanted, [])
     below = [name for name in names if PurePosixPath(name).is_relative_to(PurePosixPath(table).parent)]

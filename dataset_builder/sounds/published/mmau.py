@@ -9,7 +9,7 @@ from .question_tables import Record
 
 
 def _of_hub(record: Record) -> Record:
-    """A row of the authors' data set on the Hub, whose further fields are JSON, with the keys of their JSON file."""
+    """Return a row of the authors' Hub data set, whose further fields are JSON, with the keys of their JSON file."""
     if "instruction" not in record:
         return record
     more = json.loads(record.get("other_attributes") or "{}")

@@ -10,7 +10,7 @@ OPEN = ("open", "instruction following")
 
 
 def _closed(record: Record) -> Record | None:
-    """A row as it is; None of one without at least two options, as the authors' own scoring filters them."""
+    """Return a row unchanged, or None if it has fewer than two options, as the authors' scoring filters them."""
     is_closed = record["category"].lower() not in OPEN and len(record["choices"] or ()) > 1
     return record if is_closed else None
 
@@ -26,5 +26,5 @@ READER = QuestionSet(
     split="test",
     rule_source="the authors take the option that the embedding model NV-Embed-v2 puts nearest to the answer",
     converted=_closed,
-    without="open or about following instructions",
+    without="open questions or about following instructions",
 )

@@ -11,7 +11,7 @@ _OPTIONS = ("correct_answer", "distractor_1_answer", "distractor_2_answer", "dis
 
 
 def _in_any_order(record: Record) -> Record:
-    """A row with its options in an order of their hashes, since the right one is first in the table, and its file.
+    """Return a row with its options ordered by their hashes, since the right one is first in the table, and its file.
 
     The authors shuffle at random; files are ``415600.2min.mp3`` (sdd) and ``[ID]-[START-END].wav`` (musiccaps).
     """
@@ -37,7 +37,7 @@ READER = QuestionSet(
     rule=by_one_letter_or_option,
     rule_source="muchomusic_eval/scoring.py of github.com/mulab-mir/muchomusic",
     known_faults=(
-        "the table has no order of options: ours is that of their hashes, and the authors shuffle at random",
+        "the table does not order the options: we order them by their hashes, the authors shuffle at random",
     ),
     converted=_in_any_order,
 )

@@ -1,4 +1,4 @@
-"""Published benchmarks of multiple-choice questions: what their files have, and rules by which their authors score."""
+"""Published multiple-choice benchmarks: what their files contain, and the rules by which their authors score."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from ...rendered import HUB_ID
 from .question_tables import ReadQuestions, Record, hub_records, read_records, valid_questions
 
 Rule = Callable[[str, Sequence[str], str], bool | None]
-"""Whether an answer, as a model wrote it, is right by the authors' own scoring: (text, options, right option); None
-where they leave it out of their total."""
+"""Whether a model's answer is right by the authors' scoring: (text, options, right option); None if they leave it out
+of their total."""
 
 
 @dataclass(frozen=True)
 class QuestionSet:
-    """A reader of a benchmark of questions; see `Reader`.
+    """A reader of a question benchmark; see `Reader`.
 
     Attributes:
         name: the prefix in ``NAME:PATH``.
-        title: the authors' name of it.
-        url: of its source.
-        licence: as its authors state it.
-        version: of the schema that is read.
-        tables: patterns of its tables in a folder, several with a ``|`` between them; the tables of the first entry
-            that is there are read.
-        columns: headings of the fields of `question_tables.HEADINGS`; the others have one of their usual headings.
-        answers: how its answers are stated, of `question_tables.ANSWERS`.
-        config, split: of its data set on the Hub that are read.
-        rule: the authors' own scoring; None where it cannot be had without a model, or none is published.
-        rule_source: where the rule is stated, or why there is none.
-        known_faults: of its labels and schema, in sentences without a full stop.
-        converted: turns a stored row into one with the headings of `columns`; None for a row that is no
+        title: the authors' name for it.
+        url: address of its source.
+        licence: licence as its authors state it.
+        version: version of the schema that is read.
+        tables: patterns of its tables in a folder, several separated by ``|``; the tables of the first matching entry
+            are read.
+        columns: headings of the fields of `question_tables.HEADINGS`; other fields have one of their usual headings.
+        answers: how its answers are given, one of `question_tables.ANSWERS`.
+        config, split: configuration and split of its Hub data set to read.
+        rule: the authors' scoring; None if it needs a model, or none is published.
+        rule_source: where the rule is published, or why there is none.
+        known_faults: faults of its labels and schema, in sentences without a full stop.
+        converted: turns a stored row into one with the headings of `columns`; None for a row that is not a
             multiple-choice question. Rows have the stem of their table under ``_table``.
         without: what the rows are that `converted` leaves out, in words.
     """
@@ -76,38 +76,38 @@ class QuestionSet:
         """Open a user's copy.
 
         Args:
-            path: of a folder, a table, or a Hub id.
-            audio: folder in which the sound files lie; by default that of the table.
-            split: of a Hub id.
-            revision: of a Hub id.
-            skip_invalid: leave out the rows with a fault.
-            sounds: whether files are looked at; without them only the rows can be used.
+            path: a folder, a table, or a Hub id.
+            audio: folder with the sound files; by default the table's folder.
+            split: split of a Hub id.
+            revision: revision of a Hub id.
+            skip_invalid: leave out rows with a fault.
+            sounds: whether files are checked; without them only the rows can be used.
             progress: show progress bars.
 
         Raises:
-            DatasetError: nothing of it is there, or rows have faults: counts and names them.
+            DatasetError: nothing was found, or rows have faults; counts and names them.
         """
         source, place = f"{self.name}:{path}", Path(path)
         if place.exists():
-            # The tables of the first entry that is there.
+            # The tables of the first matching entry.
             entries = ([path for one in entry.split("|") for path in place.rglob(one)] for entry in self.tables)
             tables = [place] if place.is_file() else sorted(next(filter(None, entries), []))
             if not tables:
-                raise DatasetError(f"{source} holds nothing of {self.title}; expected is {' or '.join(self.tables)}")
+                raise DatasetError(f"{source} contains nothing of {self.title}; expected: {' or '.join(self.tables)}")
             stored = [{**record, "_table": table.stem} for table in tables for record in read_records(table)]
         elif HUB_ID.fullmatch(path):
             stored = hub_records(
                 path, split=split or self.split, config=self.config, revision=revision, progress=progress
             )
         else:
-            raise DatasetError(f"{source} is neither a folder nor a file; it is {self.meaning}")
+            raise DatasetError(f"{source} is neither a folder nor a file; give {self.meaning}")
         records = stored if self.converted is None else [row for row in map(self.converted, stored) if row is not None]
         if not records:
             raise DatasetError(f"{source} has no multiple-choice questions of {self.title}")
         notes = [f"{self.title} ({self.url}, {self.version}) is licensed: {self.licence}", *self.known_faults]
         if len(records) < len(stored):
             count = len(stored) - len(records)
-            notes.append(f"{count:,} of {len(stored):,} rows are {self.without}, and are not read")
+            notes.append(f"{count:,} of {len(stored):,} rows are {self.without}; they are skipped")
         folder = Path(audio) if audio else place if place.is_dir() else place.parent
         return valid_questions(
             source,
@@ -122,7 +122,7 @@ class QuestionSet:
 
 
 def by_words(text: str, options: Sequence[str], answer: str) -> bool:
-    """The rule of MMAU and MMAR: all words of the right option, and none that only wrong options have.
+    """Return whether the text has all words of the right option, and no word of wrong options only (MMAU, MMAR).
 
     Sources: ``string_match`` in evaluation.py of github.com/Sakshi113/MMAU and of github.com/ddlBoJack/MMAR.
     """
@@ -136,7 +136,7 @@ def _words(text: str) -> set[str]:
 
 
 def by_first_letter(text: str, options: Sequence[str], answer: str) -> bool:
-    """The rule of TREA: the first character, one of A to D, is the letter of the right option.
+    """Return whether the first character, one of A to D, is the letter of the right option (TREA).
 
     Source: benchmarking_acc.py of github.com/iiscleap/Audio-LLM-benchmarking-uncertainty.
     """
@@ -144,10 +144,11 @@ def by_first_letter(text: str, options: Sequence[str], answer: str) -> bool:
 
 
 def by_first_or_last_letter(text: str, options: Sequence[str], answer: str) -> bool | None:
-    """The rule of MMSU: the first character, or else the last but one, as in ``The answer is A.``, is the right letter.
+    """Return whether the first character, or else the second last, as in ``The answer is A.``, is the right letter
+    (MMSU).
 
-    Source: mmsu_evaluation.py of github.com/dingdongwang/MMSU_Bench. Answers without such a letter are left out of
-    its total; an empty one and ``None`` have the letter of the answer before them there, and are wrong here.
+    Source: mmsu_evaluation.py of github.com/dingdongwang/MMSU_Bench. Answers without a letter are left out of its
+    total; an empty answer and ``None`` get the letter of the answer before them there, and are wrong here.
     """
     written = text.strip().replace("\n", "")
     if written in ("", "None"):
@@ -157,9 +158,10 @@ def by_first_or_last_letter(text: str, options: Sequence[str], answer: str) -> b
 
 
 def by_one_letter_or_option(text: str, options: Sequence[str], answer: str) -> bool:
-    """The rule of MuChoMusic: the one capital A to D in an answer, or else the first option whose text it has.
+    """Return whether the only capital A to D in an answer, or else the first option that it contains, is right
+    (MuChoMusic).
 
-    What stands before ``The correct answer is:`` does not count. Source: ``extract_responses`` in
+    Text before ``The correct answer is:`` does not count. Source: ``extract_responses`` in
     muchomusic_eval/scoring.py of github.com/mulab-mir/muchomusic.
     """
     written = text.split("The correct answer is:")[-1].strip()
@@ -171,5 +173,5 @@ def by_one_letter_or_option(text: str, options: Sequence[str], answer: str) -> b
 
 
 def has_letter(options: Sequence[str], answer: str, letter: str) -> bool:
-    """Whether a letter is that of an option with the text of the right one."""
+    """Return whether a letter belongs to an option with the text of the right one."""
     return answer in options[string.ascii_uppercase.index(letter) :][:1]

@@ -1,6 +1,6 @@
 """Tables of multiple-choice questions about sounds: their columns, options, answers and clips, and all their faults.
 
-A table is CSV, TSV, JSON, JSONL, Parquet, a folder of Parquet shards, or a data set of the Hub; a row is a question.
+A table is CSV, TSV, JSON, JSONL, Parquet, a folder of Parquet shards, or a Hub data set; each row is a question.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ HEADINGS: Mapping[str, tuple[str, ...]] = {
         "events": "events",
     }.items()
 }
-"""Usual headings of each field; the first of them that a table has, in any case of letters."""
+"""Usual headings of each field, in order of preference, in any case of letters."""
 
 _NEEDED = ("question", "options", "answer", "audio")
 
@@ -57,33 +57,33 @@ _NUMBERED = {
 """Headings of one option, or of one clip, in lower case."""
 
 ANSWERS = ("text", "letters", "from-0", "from-1")
-"""Ways to state the right option."""
+"""Ways to give the right option."""
 
 _LETTERED = re.compile(r"[(\[]?([a-z])[.:)\]]\s+(?=\S)", re.IGNORECASE)
 _LETTER = re.compile(r"[(\[]?([a-z])[.:)\]]?", re.IGNORECASE)
 
 
 FEWEST_OPTIONS, MOST_OPTIONS = 2, 26
-"""Options of a question; a letter names each in a prompt."""
+"""Least and most options of a question; a letter names each in a prompt."""
 
 
 _LOOKS_LETTERED = re.compile(r"\s*[(\[]?[A-Z][.:)\]](\s|$)")
 
 
 def fault_of(question: str, options: Sequence[str], answer: str) -> str | None:
-    """What is wrong with a question, its options and its answer; None where nothing is."""
+    """Return what is wrong with a question, its options and its answer; None if nothing is."""
     if not question.strip():
         return "the question is empty"
     if not FEWEST_OPTIONS <= len(options) <= MOST_OPTIONS:
-        return f"it has {counted(len(options), 'option')}; a question has {FEWEST_OPTIONS} to {MOST_OPTIONS}"
+        return f"it has {counted(len(options), 'option')}; a question must have {FEWEST_OPTIONS} to {MOST_OPTIONS}"
     if not all(option.strip() for option in options):
         return "an option is empty"
     if len({option.strip().casefold() for option in options}) < len(options):
         return "an option is repeated"
     if any(map(_LOOKS_LETTERED.match, options)):
-        return "an option begins as if it were lettered, such as F. Scott"
+        return "an option begins as if it were lettered, e.g. F. Scott"
     if answer not in options:
-        return "the answer is none of the options"
+        return "the answer is not one of the options"
     if any("\n" in text for text in (question, *options)):
         return "the question or an option has several lines"
     return None
@@ -91,11 +91,11 @@ def fault_of(question: str, options: Sequence[str], answer: str) -> str | None:
 
 @dataclass(frozen=True)
 class Embedded:
-    """A clip in a row of a table itself.
+    """A clip stored in a row of a table.
 
     Attributes:
-        name: of its file, as the table has it.
-        read: gives its content; raises SoundError where there is none.
+        name: name of its file, as in the table.
+        read: returns its content; raises SoundError if there is none.
     """
 
     name: str
@@ -110,11 +110,11 @@ class ReadQuestions(HeldData[ReadConfiguration]):
     """Questions that were read; see `Data`.
 
     Attributes:
-        notes: the facts of a published benchmark: sentences without a full stop.
-        skipped: a sentence on the rows that were left out, where there are some.
-        faults: of rows that were left out: the reason by id.
+        notes: facts about a published benchmark: sentences without a full stop.
+        skipped: a sentence on the rows that were left out, if any.
+        faults: why rows were left out, by id.
         digests: SHA-256 of the files of each row, in the order of the rows.
-        account: of the rows and columns.
+        account: account of the rows and columns.
     """
 
     def __init__(
@@ -153,19 +153,19 @@ def open_questions(
 
     Args:
         source: a file, a folder of Parquet shards, or a Hub id.
-        audio: folder in which its files lie; by default that of the table.
-        follow_links: whether links that lead out of that folder are followed.
-        encoding: of its text, where that is not UTF-8.
-        columns: ``FIELD=HEADING`` of `HEADINGS`, with a ``+`` between several headings of options or clips.
-        answers: one of `ANSWERS`; by default told from the whole column.
-        split, config, revision: of a Hub id.
-        skip_invalid: leave out the rows with a fault.
-        sounds: whether files are looked at; without them only the rows can be used.
+        audio: folder with its sound files; by default the table's folder.
+        follow_links: whether to follow links that lead out of that folder.
+        encoding: encoding of its text, unless it is UTF-8.
+        columns: ``FIELD=HEADING`` for `HEADINGS`, with ``+`` between several headings of options or clips.
+        answers: one of `ANSWERS`; by default detected from the whole column.
+        split, config, revision: for a Hub id.
+        skip_invalid: leave out rows with a fault.
+        sounds: whether files are checked; without them only the rows can be used.
         progress: show progress bars.
 
     Raises:
-        InputError: columns or answers are none.
-        DatasetError: the table cannot be read, or rows have faults: counts and names them.
+        InputError: `columns` or `answers` is invalid.
+        DatasetError: the table cannot be read, or rows have faults; counts and names them.
     """
     said = headings_of(columns)
     if answers not in (None, *ANSWERS):
@@ -176,7 +176,7 @@ def open_questions(
     elif HUB_ID.fullmatch(source):
         records = hub_records(source, split=split, config=config, revision=revision, progress=progress)
     else:
-        raise DatasetError(f"there is no table of questions at {source!r}")
+        raise DatasetError(f"no table of questions found at {source!r}")
     folder = Path(audio).expanduser() if audio else place if place.is_dir() else place.parent
     read = valid_questions(
         source, records, folder, said, answers, skip_invalid=skip_invalid, sounds=sounds, follow_links=follow_links
@@ -188,29 +188,29 @@ def open_questions(
         unused = [path.name for path in every if not {path.name, path.stem} & named]
         if unused:
             count = f"{len(unused):,} of {len(every):,} sound files"
-            read.notes += (f"{count} of {audio} are in no question that is read: {printable(shown(unused))}",)
+            read.notes += (f"{count} of {audio} are not used by any question: {printable(shown(unused))}",)
     return read
 
 
 def headings_of(columns: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """The headings that a user states, by field; raises InputError where they are no ``FIELD=HEADING``."""
+    """Return the headings given by a user, by field; raise InputError if they are not ``FIELD=HEADING``."""
     said: dict[str, tuple[str, ...]] = {}
     for pair in columns:
         field, equals, heading = (part.strip() for part in pair.partition("="))
         if field not in HEADINGS or not equals or not heading:
-            raise InputError(f"columns has {pair!r}; it takes FIELD=HEADING with {nearest(field, HEADINGS)}")
+            raise InputError(f"columns has {pair!r}; give FIELD=HEADING with {nearest(field, HEADINGS)}")
         parts = tuple(part.strip() for part in heading.split("+"))
         if len(parts) > 1 and field not in _NUMBERED:
-            raise InputError(f"columns has {pair!r}; only options and audio may stand in several columns")
+            raise InputError(f"columns has {pair!r}; only options and audio may be in several columns")
         said[field] = parts
     return said
 
 
 def read_records(path: Path, encoding: str | None = None) -> list[Record]:
-    """The rows of a table; `encoding` is that of its text, see `tables.text_of`.
+    """Return the rows of a table; `encoding` is the encoding of its text, see `tables.text_of`.
 
     Raises:
-        DatasetError: it is of another kind, damaged, too large, or has no rows.
+        DatasetError: it has another format, is damaged, too large, or has no rows.
     """
     suffix = path.suffix.lower()
     if path.is_dir() or suffix == ".parquet":
@@ -232,19 +232,19 @@ def read_records(path: Path, encoding: str | None = None) -> list[Record]:
             check_rows(len(rows), path.name)
             for number, row in enumerate(rows, 1):
                 if not isinstance(row, dict):
-                    raise DatasetError(f"entry {number} has other fields than the headings")
+                    raise DatasetError(f"entry {number} has other fields than the header")
             records = list(rows)
         except (OSError, ValueError, RecursionError, DatasetError) as error:
             raise DatasetError(f"{path} cannot be read as a table of questions: {first_line(error)}") from error
     else:
-        raise DatasetError(f"{path} is no table of questions; these are CSV, TSV, JSON, JSONL or Parquet")
+        raise DatasetError(f"{path} is not a table of questions; give CSV, TSV, JSON, JSONL or Parquet")
     if not records:
         raise DatasetError(f"{path} has no rows")
     return records
 
 
 class _ParquetTable:
-    """A table of Parquet: its rows with their sound, which is read one row group at a time, on demand."""
+    """A Parquet table: its rows with their sound, which is read one row group at a time, on demand."""
 
     def __init__(self, path: Path) -> None:
         from ...manifest import open_parquet
@@ -261,7 +261,7 @@ class _ParquetTable:
         return self._read[1]
 
     def records(self) -> Iterator[Record]:
-        """The rows in their order; of sound, only the names are kept."""
+        """Yield the rows in order; for sound, only the names are kept."""
         from ...manifest import LARGEST_GROUP
 
         size = 0
@@ -270,7 +270,7 @@ class _ParquetTable:
                 kept = {name: self._without_sound(value, group, place, name) for name, value in record.items()}
                 size += sum(len(str(value)) for value in kept.values())
                 if size > LARGEST_GROUP:
-                    raise DatasetError(f"{self._name} has more than {LARGEST_GROUP:,} characters; is it a table?")
+                    raise DatasetError(f"{self._name} has more than {LARGEST_GROUP:,} characters, too many for a table")
                 yield kept
 
     def _without_sound(self, value: Any, group: int, place: int, column: str) -> Any:
@@ -303,7 +303,7 @@ def hub_records(
     revision: str | None = None,
     progress: bool = False,
 ) -> list[Record]:
-    """The rows of a data set of the Hub; see `hub_rows`."""
+    """Return the rows of a Hub data set; see `hub_rows`."""
     import datasets
 
     from ...stored import place_of
@@ -336,17 +336,17 @@ def valid_questions(
     follow_links: bool = False,
     notes: Sequence[str] = (),
 ) -> ReadQuestions:
-    """The questions of a table's rows; see `open_questions`.
+    """Return the questions in a table's rows; see `open_questions`.
 
     Raises:
-        DatasetError: a column is missing, the way of the answers cannot be told, or rows have faults.
+        DatasetError: a column is missing, the form of the answers is unclear, or rows have faults.
     """
     headings = _headings(source, records, said)
     drafts = [_draft(number, record, headings) for number, record in enumerate(records)]
     way = answers or _way_of_answers(source, drafts)
     files = _Folder(folder, is_read=sounds, follow_links=follow_links)
     with ThreadPoolExecutor(4) as threads:
-        # Sound in the table is read in its order; files at once.
+        # Sound in the table is read in its order, files in several threads.
         one_by_one = any(isinstance(clip, Embedded) for draft in drafts for clip in draft.audio)
         each = (map if one_by_one else threads.map)(files.sound, [clip for draft in drafts for clip in draft.audio])
         read = [[next(each) for _ in draft.audio] for draft in drafts]
@@ -360,23 +360,23 @@ def valid_questions(
         options = [option for option in draft.options if option]
         answer = "" if place is None else draft.options[place]
         fault = fault_of(draft.question, options, answer)
-        if fault == "the answer is none of the options":
+        if fault == "the answer is not one of the options":
             fault = f"{fault}: {draft.answer!r}"
         if fault is None and not of_row:
-            fault = "no file is named"
+            fault = "no file is given"
         events: list[dict[str, Any]] | None = None
         try:
             if draft.events not in (None, ""):
                 times = [(float(event["onset"]), float(event["offset"]), event["label"]) for event in draft.events]
                 events = [{"onset": on, "offset": off, "label": one_line(label)} for on, off, label in times]
         except (TypeError, ValueError, KeyError):
-            fault = fault or "events are no list of onset, offset and label"
+            fault = fault or "events are not a list of onset, offset and label"
         fault = fault or next((sound.fault for sound in of_row if sound.fault), None)
         together = sum(sound.seconds for sound in of_row)
         if fault is None and together > LONGEST_TOGETHER:
             fault = f"its sounds are together longer than {LONGEST_TOGETHER:,} s: {together:,.0f} s"
         if numbers[draft.id] > 1:
-            fault = "the id is that of another row"
+            fault = "another row has the same id"
         if fault is not None:
             faults[draft.id if numbers[draft.id] == 1 else f"{draft.id} (row {draft.number + 1})"] = fault
             continue
@@ -404,7 +404,7 @@ def valid_questions(
     if faults and not (skip_invalid and rows):
         raise DatasetError(
             f"{source}: {len(faults):,} of {len(drafts):,} questions are invalid: {told}. "
-            + ("None is left" if skip_invalid else "Correct them, or leave them out: --skip-invalid")
+            + ("No question is left" if skip_invalid else "Correct them, or leave them out with --skip-invalid")
         )
     left_out = [f"{len(faults):,} of {len(drafts):,} questions of {source} are left out: {told}"] if faults else []
     used = {heading: field for field, of_field in headings.items() for heading in of_field}
@@ -416,10 +416,10 @@ def valid_questions(
 
 
 def _headings(source: str, records: Sequence[Record], said: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
-    """The headings of each field in a table.
+    """Return the headings of each field in a table.
 
     Raises:
-        DatasetError: a stated heading or a needed field is missing.
+        DatasetError: a given heading or a needed field is missing.
     """
     names = list(dict.fromkeys(name for record in records for name in record))
     by_name = {name.strip().lower(): name for name in reversed(names)}
@@ -441,21 +441,21 @@ def _headings(source: str, records: Sequence[Record], said: Mapping[str, Sequenc
     missing = [field for field in _NEEDED if field not in of_fields]
     if missing:
         raise DatasetError(
-            f"{source} has no column of {listed(missing)}; its columns are {', '.join(names)}: say which, "
+            f"{source} has no column of {listed(missing)}; its columns are {', '.join(names)}. Give one with "
             f"--set columns={missing[0]}=HEADING"
         )
     return of_fields
 
 
 def numbered_headings(names: Iterable[str], field: str) -> list[str]:
-    """Headings of one option, or of one clip, each with a letter or a number: A, B … or one number after the other.
+    """Return headings of one option or clip each, with a letter or a number: A, B … or consecutive numbers.
 
     Args:
         names: headings, in lower case.
-        field: such as ``options``.
+        field: e.g. ``options``.
 
     Returns:
-        those of the field in their order; empty where the first is missing.
+        The field's headings in order; empty if the first is missing.
     """
     numbered: list[tuple[int, str]] = []
     for name in names:
@@ -496,18 +496,19 @@ def _draft(number: int, record: Record, headings: Mapping[str, tuple[str, ...]])
 
 
 def folded(text: str) -> str:
-    """A text as options are compared: in any case, Unicode form and kind of apostrophe, and without a last dot."""
+    """Return a text as options are compared: without case, in one Unicode form and kind of apostrophe, without a "
+    "last dot."""
     text = unicodedata.normalize("NFC", text).replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     return " ".join(text.split()).casefold().removesuffix(".")
 
 
 def one_line(value: Any) -> str:
-    """A value as a text of one line; empty where there is none."""
+    """Return a value as a text on one line; empty if there is none."""
     return "" if value is None or value != value else " ".join(str(value).split())
 
 
 def _several(record: Record, headings: Sequence[str]) -> list[Any]:
-    """The values of several columns, or those in one: a list, its JSON text, or a text divided by lines, | or ;."""
+    """Return the values of several columns, or in one: a list, its JSON text, or a text separated by lines, | or ;."""
     if len(headings) > 1:
         return [record.get(heading) for heading in headings]
     value = value_of(record.get(headings[0]))
@@ -521,7 +522,7 @@ def _several(record: Record, headings: Sequence[str]) -> list[Any]:
 
 
 def options_of(value: Any) -> tuple[str, ...]:
-    """The options in a list, or in a text of one, without letters in front where all have theirs in order."""
+    """Return the options in a list, or in a list's text, without leading letters if all have theirs in order."""
     texts = list(map(one_line, _several({"": value}, [""])))
     while texts and not texts[-1]:
         texts.pop()
@@ -531,11 +532,11 @@ def options_of(value: Any) -> tuple[str, ...]:
 
 _LETTERED_LINE = re.compile(r"[-*(\[< ]*([A-Za-z])(?:[).:\]>*]+\s+|[)\]>]+)(\S.*)")
 _FORMS = ("({}) ", "{}. ", "{}) ", "{}: ", "[{}] ", "<{}> ")
-"""Letters in front of options that share a line."""
+"""Leading letters of options that share a line."""
 
 
 def lettered_options(prompt: str) -> tuple[str, ...]:
-    """The options in a prompt: the last lines that begin with A, B and so on, or else those that share lines.
+    """Return the options in a prompt: the last lines that begin with A, B and so on, or else options in shared lines.
 
     >>> lettered_options("What is heard? Answer A or B.\\nA) dog\\n\\nB) rain\\nAnswer:")
     ('dog', 'rain')
@@ -543,10 +544,10 @@ def lettered_options(prompt: str) -> tuple[str, ...]:
     ('a dog', 'rain')
 
     Args:
-        prompt: its words.
+        prompt: its text.
 
     Returns:
-        the texts behind the letters; empty where there are no such lines, or where they can be divided in two ways.
+        The texts after the letters; empty if there are no such lines, or they can be divided in two ways.
     """
     run: list[str] = []
     last: list[str] = []
@@ -555,7 +556,7 @@ def lettered_options(prompt: str) -> tuple[str, ...]:
         place = -1 if match is None else ord(match[1].lower()) - ord("a")
         run = [*run, match[2]] if match and place == len(run) else [match[2]] if match and place == 0 else []
         last = run if len(run) > 1 else last
-    # A line such as "A. dog B. rain" has its own.
+    # A line like "A. dog B. rain" contains its own options.
     if last and not any(f" {form.format(letter)}" in last[0] for form in _FORMS for letter in "Bb"):
         return tuple(last)
     found = set()
@@ -584,7 +585,7 @@ def lettered_options(prompt: str) -> tuple[str, ...]:
 
 
 def stated_place(answer: str, options: Sequence[str], way: str) -> int | None:
-    """The place of the option that an answer of one line states in one of the `ANSWERS`; None where it states none."""
+    """Return the index of the option that a one-line answer gives in one of the `ANSWERS`; None if it gives none."""
     count = len(options)
     if way == "text":
         bare = _LETTERED.sub("", answer, count=1)
@@ -601,15 +602,15 @@ def stated_place(answer: str, options: Sequence[str], way: str) -> int | None:
 
 
 def option_place(statement: str, options: Sequence[str], first: str = "text") -> int | None:
-    """The place of an option that is stated as its text, its letter, or its letter before its text, and not guessed.
+    """Return the index of an option given as its text, its letter, or its letter before its text, without guessing.
 
     Args:
-        statement: such as a right answer in a log.
-        options: as they were shown, without letters.
-        first: of the `ANSWERS`, what the statement is where it can be.
+        statement: e.g. a right answer in a log.
+        options: options as presented, without letters.
+        first: one of the `ANSWERS`: how the statement is read if possible.
 
     Returns:
-        the place, from 0; None where it is none of the options, or its letter is one and its text another.
+        The index, from 0; None if it is not an option, or its letter and its text give different options.
     """
     text = one_line(statement)
     places = (stated_place(text, options, way) for way in (first, "text", "letters"))
@@ -621,10 +622,10 @@ def option_place(statement: str, options: Sequence[str], first: str = "text") ->
 
 
 def _way_of_answers(source: str, drafts: Sequence[_Draft]) -> str:
-    """The way that states an option in the most rows.
+    """Return the way that yields an option in the most rows.
 
     Raises:
-        DatasetError: two ways do, and state other options.
+        DatasetError: two ways do, and yield different options.
     """
     stated = {way: [stated_place(draft.answer, draft.options, way) for draft in drafts] for way in ANSWERS}
     counts = {way: sum(place is not None for place in places) for way, places in stated.items()}
@@ -635,14 +636,14 @@ def _way_of_answers(source: str, drafts: Sequence[_Draft]) -> str:
     pairs = zip(drafts, stated[best[0]], stated[differing], strict=True)
     draft = next(draft for draft, one, other in pairs if one != other)
     raise DatasetError(
-        f"{source}: the answers can be read as {' or as '.join(best)}, such as {draft.answer!r} of {draft.id} with the "
-        f"options {', '.join(map(repr, draft.options))}; say which: --set answers={best[0]}"
+        f"{source}: the answers can be read as {' or as '.join(best)}, e.g. {draft.answer!r} of {draft.id} with the "
+        f"options {', '.join(map(repr, draft.options))}. Choose one with e.g. --set answers={best[0]}"
     )
 
 
 @dataclass(frozen=True)
 class _Sound:
-    """A clip that was looked at: its name, digest and seconds, how to open it, and why it is unusable."""
+    """A clip that was checked: its name, digest and seconds, how to open it, and why it is unusable."""
 
     name: str
     digest: str
@@ -662,7 +663,7 @@ class _Folder:
         return FoundFiles(self._folder, follow_links=self._follow_links)
 
     def sound(self, clip: str | Embedded) -> _Sound:
-        """A clip, looked at."""
+        """Return a clip after checking it."""
         name = (
             printable(PurePosixPath((clip if isinstance(clip, str) else clip.name).replace("\\", "/")).name) or "clip"
         )
@@ -672,7 +673,7 @@ class _Folder:
             try:
                 path = self._found.named(clip)
             except SoundError as error:
-                why = f"a file is not there: {printable(clip)} {error}"
+                why = f"a file is missing: {printable(clip)} {error}"
                 return _Sound(name, clip, 0.0, partial(_missing, clip), why)
             clip = Embedded(name, partial(Path, path))
         try:
@@ -688,4 +689,4 @@ class _Folder:
 
 
 def _missing(name: str) -> SoundFile:
-    raise SoundError(f"is not there: {printable(name)}")
+    raise SoundError(f"is missing: {printable(name)}")

@@ -7,9 +7,9 @@ from .question_tables import Record
 
 
 def _with_task(record: Record) -> Record:
-    """A row with its task, the stem of its table; ids are numbers that begin anew in each table."""
+    """Return a row with its task, the stem of its table; ids are numbers that restart in each table."""
     task = str(record["_table"]).removesuffix("_with_metadata")
-    # Tables of the first version have audios/0.wav, those of the second TREA_dataset/order/audios/0.wav.
+    # Tables of the first version have audios/0.wav, tables of the second TREA_dataset/order/audios/0.wav.
     file = str(record["audio_path"]).rpartition("/")[2]
     return {**record, "id": f"{task}-{record['id']}", "task": task, "audio_path": f"{task}/audios/{file}"}
 
@@ -18,7 +18,7 @@ READER = QuestionSet(
     name="trea",
     title="TREA",
     url="https://github.com/iiscleap/Audio-LLM-benchmarking-uncertainty",
-    licence="none stated in the repository; the sounds are of ESC-50 (CC BY-NC 3.0)",
+    licence="none stated in the repository; the sounds are from ESC-50 (CC BY-NC 3.0)",
     version="commit 73cb4b41, 2025",
     tables=("count.csv|order.csv|duration.csv",),
     columns={
@@ -31,7 +31,7 @@ READER = QuestionSet(
     rule_source="benchmarking_acc.py of the repository",
     known_faults=(
         "in `order`, right options are written as labels (crackling_fire), wrong ones as words (Sea waves): the right "
-        "one can be told by its spelling; some questions repeat an option in the other spelling",
+        "one is recognisable by its spelling; some questions repeat an option in the other spelling",
     ),
     converted=_with_task,
 )

@@ -50,7 +50,7 @@ def test_a_build_notices_that_its_code_has_changed_and_its_version_has_not(tmp_p
     monkeypatch.setattr(louder.Louder, "draw", lambda *arguments: reversed(list(draw(*arguments))))
     again = rendered_preset("mini", recipes=["louder"], items=2)
     del data
-    with pytest.raises(DatasetError, match=r"other rows or columns of louder .* raise its version, or --force"):
+    with pytest.raises(DatasetError, match=r"other rows or columns of louder .* Raise its version, or give --force"):
         build_dataset(again, tmp_path / "built", progress=False)
     folder = build_dataset(again, tmp_path / "built", force=True, progress=False)
     assert list(open_data(str(folder)).configuration("louder").rows) == list(again.configuration("louder").rows)

@@ -97,5 +97,5 @@ def test_too_few_labels_are_refused_with_the_need():
 
 
 def test_a_row_has_one_target(rows):
-    with pytest.raises(DatasetError, match="exactly one is 'target'"):
+    with pytest.raises(DatasetError, match="exactly one must be 'target'"):
         RECIPE.check_row({**rows[0], "roles": [TARGET] * len(rows[0]["roles"])})

@@ -38,26 +38,26 @@ def more_of(name):
 
 
 CARDS = {
-    "a_coat_instances": ("3 blocks: two contexts A and C, and 6 classes", "nothing was recorded", "has 1 source of"),
+    "a_coat_instances": ("3 blocks: two contexts A and C, and 6 classes", "no recordings", "has 1 source of"),
     "comp_a_attribute": ("| pitch | low | 0, 1 |",),
     "comp_a_train": ("first later, before that and amid",),
     "composed_retrieval": ("6 queries: a **source** clip", "Clips last 1.32 s"),
-    "count_instances": ("6 ladders: clips in which the same sound", "lies within ± 1.5 dB"),
+    "count_instances": ("6 ladders: clips in which the same sound", "stays within ± 1.5 dB"),
     "factors": ("2 **stars** of 30 clips", "16 **crossed** clips"),
     "louder": ("`louder` | place of the louder one among them |",),
     "negation": ("10 items of two clips", "36480 samples"),
     "polybench": (
         "25 multiple-choice questions about 23 clips",
-        "25 about\n23 to learn from",
+        "25 about\n23 clips for training",
         "electric piano, brass sec",
     ),
     "polybench_atoms": (
         "8 questions about 4 clips",
-        "meaning of Yes, where options are Yes and No: `present`, `absent`, `before`, `after` |",
+        "if options are Yes and No, meaning of Yes: `present`, `absent`, `before`, `after` |",
     ),
     "transforms": (
-        "10 sound scenes: by turns a single source, and 2 to 3 sources together.",
-        "4 further single sources come after them without copies",
+        "10 sound scenes: in turn a single source, and 2 to 3 sources together.",
+        "4 further single sources follow without copies",
         "| `gain` | −24 to 0 dB |",
         "| 7 | Breath Pad |",
     ),
@@ -65,9 +65,9 @@ CARDS = {
     "when": ("5 groups of three clips of three sounds", "0.6 to 2.4 s", "`onset`"),
     "a_coat_instances of sounds": ("3 blocks: two contexts A and C, and 3 classes",),
     "transforms of sounds": (
-        "recordings, as evenly over their labels",
-        "Other recordings, as many as there are and at most 112, come after them without copies",
-        "| `noise` | −10 to 40 dB | white Gaussian noise",
+        "recordings, distributed over labels as evenly",
+        "Other recordings, as many as there are and at most 112, follow without copies",
+        "| `noise` | −10 to 40 dB | adds white Gaussian noise",
     ),
 }
 """Words of cards, by the names of members: where a template has a branch or reckons."""

@@ -91,8 +91,8 @@ def test_an_event_is_no_longer_than_its_sound() -> None:
 def test_what_cannot_be_counted_is_refused() -> None:
     clicks = made([("click.wav", "click", "", {}), ("dog.wav", "dog", "", {})], lengths=(0.03, 1.0))
     message = (
-        r"the sound in 'click.wav' is 0\.\d\d s long \(recording: 0\.03 s; trimmed at -35 dB\); a sound that is "
-        r"counted lasts 0\.1 s or more"
+        r"the sound in 'click.wav' is 0\.\d\d s long \(recording: 0\.03 s; trimmed at -35 dB\); a sound to be "
+        r"counted must last 0\.1 s or more"
     )
     with (
         pytest.warns(UserWarning, match=f"{message}; it is left out of count_instances"),

@@ -67,7 +67,7 @@ def test_sounds_of_a_fold_are_in_no_other():
 
 @pytest.mark.parametrize(
     ("changes", "message"),
-    [({"longest": 3}, "three such sounds need 9 s"), ({"shortest": 2.5}, "must not decrease")],
+    [({"longest": 3}, "three sounds of this length need 9 s"), ({"shortest": 2.5}, "must not decrease")],
 )
 def test_spans_that_do_not_fit_are_refused(changes, message):
     with pytest.raises(InputError, match=message):
@@ -77,5 +77,5 @@ def test_spans_that_do_not_fit_are_refused(changes, message):
 def test_a_row_states_a_sound_of_its_clip(rendering):
     row = dict(rendering.rows[0])
     RECIPE.check_row(row)
-    with pytest.raises(DatasetError, match="none of its events"):
+    with pytest.raises(DatasetError, match="not one of its events"):
         RECIPE.check_row({**row, "onset": row["onset"] + 0.01})

@@ -275,7 +275,7 @@ class TestPlacing:
 
     def test_silence_is_refused(self):
         for scale, heard in ((0, "no sound at all"), (1e-5, "100 dB below full scale")):
-            with pytest.raises(DatasetError, match=rf"^is silent where it is loudest \({heard}\): leave it out"):
+            with pytest.raises(DatasetError, match=rf"^is silent even at its loudest \({heard}\); leave it out"):
                 place_recording(scale * noise(50_000), RATE, 4_000, RATE, 4.0, np.random.default_rng(0))
 
     def test_sources_have_one_level_together_and_must_not_cancel(self):

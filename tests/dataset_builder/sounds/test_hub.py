@@ -206,7 +206,7 @@ class TestWhatCannotBeUsed:
     @pytest.mark.parametrize(
         ("audio", "message"),
         [
-            (None, "holds no audio"),
+            (None, "contains no audio"),
             ({"bytes": b"no sound", "path": "3.flac"}, "cannot be read"),
             ({"bytes": None, "path": "3.flac"}, "names the file 3.flac, which is not in the data set"),
             ({"bytes": None, "path": "\0"}, "cannot be read"),
@@ -415,7 +415,7 @@ class TestArguments:
                 open_recordings(f"dataset:{name}")
         monkeypatch.chdir(tmp_path)
         (tmp_path / "esc50").mkdir()
-        note = "'esc50' is taken as the name of a data set; ./esc50 is the folder of that name"
+        note = "'esc50' is read as the name of a data set; to read the folder of that name, give ./esc50"
         with pytest.warns(UserWarning, match=note), pytest.raises(DatasetError, match="offline"):
             open_recordings("dataset:esc50")
         with pytest.raises(DatasetError, match="esc50 cannot be read"):

@@ -363,7 +363,7 @@ def test_the_labels_are_regressed_by_the_task_that_reads_them(tmp_path, without_
     save_set(tmp_path / "set", {"text": (TEXT, said)}, [flac(number, 0.5) for number in range(18)])
     recordings = of_set(tmp_path / "set", label="words_per_second")
     data = recorded(recordings, recipes=["transforms"], transforms=["noise"], bases=18, untransformed=1)
-    options = RunOptions(store=tmp_path / "store", settings={"probes": ["ridge"]})
+    options = RunOptions(cache=tmp_path / "store", settings={"probes": ["ridge"]})
     (result,) = evaluate("log-mel-statistics", data, tasks=["transform_disentanglement"], options=options)
     # As classes, of which each is in one recording only, they would be refused.
     assert result.measures["label_under_noise_shift_before"] is not None

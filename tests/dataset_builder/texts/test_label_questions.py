@@ -210,7 +210,9 @@ class TestRefused:
 
     def test_nothing_to_ask(self, tmp_path):
         labels, audio = write_domestic(tmp_path, [row for row in DOMESTIC_ROWS if row[0] in {"Y01.wav", "Y03.wav"}])
-        with pytest.raises(QuestionError, match="nothing can be asked of the 2 clips of the split test") as raised:
+        with pytest.raises(
+            QuestionError, match="no questions are possible about the 2 clips of the split test"
+        ) as raised:
             _ = questions_of(open_annotated(labels, audio), least_clips=10, ask=("counting", "detection")).rows
         text = str(raised.value)
         assert "counting/kinds needs two counts that 10 clips have each; 2 of 2 clips qualify (1 in 1, 2 in 1)" in text

@@ -290,7 +290,7 @@ def test_a_built_folder_holds_them_beside_the_same_sound(data, tmp_path):
     assert "texts requested from scripted" in card
     # Another build of the same is none; without the model it is other data.
     assert build_dataset(written, folder, progress=False) == folder
-    with pytest.raises(DatasetError, match="holds another data set"):
+    with pytest.raises(DatasetError, match="contains different data under the name"):
         build_dataset(data, folder, progress=False)
 
 

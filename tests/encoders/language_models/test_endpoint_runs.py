@@ -56,7 +56,7 @@ def scored(server: LoopbackEndpoint) -> Callable[..., list[str]]:
 
     def run(model: Any, store: Path | None = None, data: Questions | None = None, **options: Any) -> list[str]:
         task = Orders()
-        how = RunOptions(progress=False, store=store, **options)
+        how = RunOptions(progress=False, cache=store, **options)
         evaluate_models([model], data or Questions(asked=ASKED), [task], how)
         return task.answers
 

@@ -118,7 +118,7 @@ def test_a_folder_is_one_before_it_is_a_repository(tmp_path: Path, monkeypatch: 
         ("tower:hear:module", "'hear:module' is neither"),
         ("tower:endpoint:m@http://h/v1", "'endpoint:m@h' runs on a server, so this package can take a part of it"),
         ("endpoint:m@ftp://h/v1", r"'endpoint:m@ftp://…': the URL must begin with http"),
-        ("heard-as-text:cascade", "a language model that reads detected events is named heard-as-text:DETECTOR"),
+        ("heard-as-text:cascade", "expected heard-as-text:DETECTOR"),
     ],
 )
 def test_what_is_refused(name: str, words: str) -> None:

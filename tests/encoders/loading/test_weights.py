@@ -307,7 +307,7 @@ def test_without_a_record_nothing_is_said_and_one_that_cannot_be_read_is_refused
         recorded_data(lambda name: tmp_path / name, is_stated=True)
     for content in (b"[]", json.dumps({"trained_on": "rows"}).encode(), sealed_json({"trained_on": "rows"})[:-9]):
         (tmp_path / RECORD).write_bytes(content)
-        with pytest.raises(ModelError, match=r"training\.json is damaged: it is not what was .* train it again"):
+        with pytest.raises(ModelError, match=r"training\.json is damaged: it differs from what was .* train it again"):
             recorded_data(lambda name: tmp_path / name, is_stated=True)
 
 

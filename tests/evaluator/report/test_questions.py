@@ -96,7 +96,7 @@ def test_a_model_is_judged_beside_itself_without_sound(compared):
     by_label = {verdict.label: verdict for verdict in task_verdicts(compared)}
     assert set(by_label) == {"org/listener", "org/yes"}
     listener, other = by_label["org/listener"], by_label["org/yes"]
-    for name, words in (("twin", "the same model without sound"), ("trivial", "the best that needs no listening")):
+    for name, words in (("twin", "the same model without sound"), ("trivial", "the best without listening")):
         assert (listener.baselines[name][0].words, listener.standings[name]) == (words, Standing.ABOVE)
     (twin,) = other.baselines["twin"]
     assert twin.outcome == "not compared with the same model without sound (to compare, score `without-audio:org/yes`)"

@@ -85,7 +85,7 @@ def results(tmp_path_factory):
     folder = tmp_path_factory.mktemp("telling")
     table, model = write_questions(folder, 40), Mumbler("org/mumbler", (WORDS,))
     models = [model, *(Controlled(model, CONTROLS[name]) for name in ("without-audio", "noise-audio"))]
-    options = RunOptions(out=folder / "results", store=folder / "outputs", progress=False)
+    options = RunOptions(out=folder / "results", cache=folder / "outputs", progress=False)
     evaluate_models([*models, load_model("blind")], open_data(table), [TASK], options)
     return folder / "results", table
 

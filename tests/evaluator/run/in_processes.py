@@ -41,12 +41,12 @@ class Network(ModelEncoder[torch.Tensor]):
 
 def run(data: str, folder: Path) -> tuple[list[str], dict[str, int]]:
     """The results of a network; and how many questions were asked here by each scoring."""
-    options = RunOptions(out=folder, store=folder / "store", device="cpu")
+    options = RunOptions(out=folder, cache=folder / "store", device="cpu")
     results = evaluate(Network(), data, options=options)
     asked = {}
     for scoring in ("generate", "letters"):
         model, place = Likely(), folder / scoring
-        how = options.changed(out=place / "out", store=place / "store", settings={"scoring": scoring})
+        how = options.changed(out=place / "out", cache=place / "store", settings={"scoring": scoring})
         results += evaluate_models([model], Questions(asked=QUESTIONS), [Orders()], how)
         asked[scoring] = sum(count for by, count in model.calls if by == scoring)
     return [result.dumps() for result in results], asked

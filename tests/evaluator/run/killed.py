@@ -90,7 +90,7 @@ def start(fill, root, log):
         try:
             names = sorted(path.name for path in root.rglob("*") if path.is_file())
             note(log, f"begins {json.dumps(names)}")
-            fill(RunOptions(store=root, batch_size=BATCH, progress=False), log)
+            fill(RunOptions(cache=root, batch_size=BATCH, progress=False), log)
             status = 0
         except BaseException:
             traceback.print_exc()

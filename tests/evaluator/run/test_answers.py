@@ -56,7 +56,7 @@ def scored(model, data=None, options=OPTIONS, **how):
 
 @pytest.mark.parametrize("hears", [True, False])
 def test_a_model_learns_from_the_rows_of_train_before_it_is_asked_and_only_then(tmp_path, hears):
-    data, model, options = Questions(), Learns(hears), OPTIONS.changed(store=tmp_path)
+    data, model, options = Questions(), Learns(hears), OPTIONS.changed(cache=tmp_path)
     _, answers = scored(model, data, options)
     train = data.of("train")
     expected = f"70 {70 if hears else 0} {sum(row['answer'] == 'a0' for row in train)}"
@@ -75,7 +75,7 @@ def test_a_model_learns_from_the_rows_of_train_before_it_is_asked_and_only_then(
 
 
 def test_stored_answers_are_not_those_after_another_training(tmp_path):
-    model, options = Learns(), OPTIONS.changed(store=tmp_path)
+    model, options = Learns(), OPTIONS.changed(cache=tmp_path)
     answers = [scored(model, Questions(trained=n, fingerprint=f"{n}"), options)[1] for n in (4, 6, 4)]
     assert [texts[0][:3] for texts in answers] == ["4 4", "6 6", "4 4"]
     assert len(model.lessons) == 2
@@ -210,5 +210,5 @@ def test_answers_that_are_none_are_refused(given, words, tmp_path):
 
     for model in (Wrong(), WrongOfLabels()):
         with pytest.raises(ModelError, match=words):
-            scored(model, options=OPTIONS.changed(store=tmp_path))
+            scored(model, options=OPTIONS.changed(cache=tmp_path))
     assert not list(tmp_path.rglob("0*.json"))

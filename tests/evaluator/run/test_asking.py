@@ -35,7 +35,7 @@ def scored(model, settings=None, options=OPTIONS, data=None):
 
 @pytest.mark.parametrize("by", ["letters", "options"])
 def test_the_likeliest_option_is_the_answer_in_whatever_order(by, tmp_path):
-    model, options = Likely(), OPTIONS.changed(store=tmp_path)
+    model, options = Likely(), OPTIONS.changed(cache=tmp_path)
     answers = scored(model, {"scoring": by, "orders": 2}, options)
     numbers = [int(row["id"][1:]) for row in Questions().of("test")]
     assert answers == [letter for number in numbers for letter in (("", "") if number % 3 == 0 else ("A", "B"))]
@@ -47,7 +47,7 @@ def test_the_likeliest_option_is_the_answer_in_whatever_order(by, tmp_path):
 
 
 def test_answers_of_one_way_to_ask_are_not_taken_for_those_of_another(tmp_path):
-    model, options = Likely(), OPTIONS.changed(store=tmp_path, batch_size=64)
+    model, options = Likely(), OPTIONS.changed(cache=tmp_path, batch_size=64)
     hows = [{"scoring": by, "orders": orders} for by in ("generate", "letters", "options") for orders in (1, 2)]
     first = [scored(model, how, options) for how in hows]
     assert len([*tmp_path.rglob("key.json")]) == len(model.calls) == 6
@@ -57,7 +57,7 @@ def test_answers_of_one_way_to_ask_are_not_taken_for_those_of_another(tmp_path):
 
 def test_answers_about_rows_that_are_drawn_otherwise_are_not_reused(tmp_path):
     """A draw that changes without its version leaves the fingerprint, the ids and the prompts as they were."""
-    first, other, options = Questions(), Questions(), OPTIONS.changed(store=tmp_path)
+    first, other, options = Questions(), Questions(), OPTIONS.changed(cache=tmp_path)
     other.rows_digest = "0" * 64
     other.sound = lambda number: (np.full(8, (number + 1) / 1000, np.float32), 8)
     before = scored(Hears(), options=options, data=first)
@@ -113,7 +113,7 @@ def test_answerers_that_take_letters_do_so_by_any_scoring():
 class TestTold:
     def test_why_an_answer_ended_is_kept_and_those_that_were_cut_are_counted(self, tmp_path):
         model = Tells()
-        for options in (OPTIONS.changed(store=tmp_path), OPTIONS):
+        for options in (OPTIONS.changed(cache=tmp_path), OPTIONS):
             with pytest.warns(UserWarning, match="'tells': 4 of 8 answers were cut at the limit of tokens"):
                 (result,) = evaluate_models([model], Questions(), [Orders()], options)
             assert result.cut_answers == 4
@@ -124,7 +124,7 @@ class TestTold:
 
     def test_no_answer_that_was_there_before_a_failure_is_asked_for_again(self, tmp_path):
         """Of 200 questions in calls of 24, with files of 16, two of which are finished together."""
-        data, options = Questions(asked=200), OPTIONS.changed(store=tmp_path)
+        data, options = Questions(asked=200), OPTIONS.changed(cache=tmp_path)
         broken = Tells(breaks_at=107)
         for asked in (broken, Controlled(broken, CONTROLS["without-audio"])):
             broken.answered = 0
@@ -140,7 +140,7 @@ class TestTold:
         whole = Tells()
         with pytest.warns(UserWarning, match=r"\.begun is left out, and its question is asked again") as told:
             assert len(scored(whole, options=none, data=data)) == 200
-        assert {str(one.message).rpartition(": ")[2] for one in told} >= {"its digest is not that of its text"}
+        assert {str(one.message).rpartition(": ")[2] for one in told} >= {"its digest does not match its text"}
         assert whole.answered == 200 - 106
         assert not [*(tmp_path / "tells").rglob("*.begun")]
         again = Tells()
@@ -154,7 +154,7 @@ class TestTold:
         assert rest.answered == 197
 
     def test_a_folder_in_the_place_of_answers_that_are_there_is_named(self, tmp_path):
-        options = OPTIONS.changed(store=tmp_path)
+        options = OPTIONS.changed(cache=tmp_path)
         with pytest.raises(ModelError):
             scored(Tells(breaks_at=3), options=options, data=Questions())
         (begun,) = tmp_path.rglob("*.begun")
@@ -167,7 +167,7 @@ class TestTold:
         class Behind(Tells):
             device = "server"
 
-        options = OPTIONS.changed(store=tmp_path)
+        options = OPTIONS.changed(cache=tmp_path)
         with pytest.raises(ModelError):
             scored(Behind(breaks_at=5), options=options)
         with pytest.raises(InputError, match="asked 3 questions"):
@@ -240,7 +240,7 @@ class TestTooLong:
         assert earlier.asked == short.asked == 0
 
     def test_what_fits_in_truth_or_is_answered_already_is_not_refused(self, tmp_path):
-        options = OPTIONS.changed(store=tmp_path)
+        options = OPTIONS.changed(cache=tmp_path)
         assert len(scored(Short(1.0), data=Lasting(), options=options)) == 8
         assert len(scored(Short(), data=Lasting(), options=options)) == 8
         # A row that is wrong about its clip, and rows that say nothing.
@@ -272,7 +272,7 @@ class TestMostQuestions:
         assert len(scored(model, {"orders": 2}, OPTIONS.changed(max_questions=16))) == 16
 
     def test_answers_in_the_store_and_models_of_this_machine_do_not_count(self, tmp_path):
-        options = OPTIONS.changed(store=tmp_path)
+        options = OPTIONS.changed(cache=tmp_path)
         scored(Behind(), options=options)
         none = options.changed(max_questions=0)
         assert len(scored(Behind(), options=none)) == len(scored(Hears(), options=none)) == 8

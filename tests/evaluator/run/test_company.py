@@ -56,7 +56,7 @@ def clips_of_blocks() -> RenderedData:
 
 
 def test_a_counter_of_calls_stops_the_run(clips_of_blocks, tmp_path):
-    options = RunOptions(store=tmp_path / "store", out=tmp_path / "out", progress=False)
+    options = RunOptions(cache=tmp_path / "store", out=tmp_path / "out", progress=False)
     with pytest.raises(ModelError) as stopped:
         evaluate(Counter(), clips_of_blocks, tasks=["a_coat_instances"], options=options)
     message = str(stopped.value)
@@ -115,7 +115,7 @@ def test_a_run_that_was_stopped_before_the_check_is_checked_by_the_next(tmp_path
     with pytest.raises(KeyboardInterrupt):
         fill(counter, Numbered(200), tmp_path)
     monkeypatch.undo()
-    store = open_store(counter, Numbered(200), RunOptions(store=tmp_path))
+    store = open_store(counter, Numbered(200), RunOptions(cache=tmp_path))
     assert [store.awaits_check(shard) for shard in range(4)] == [True] * 4
     calls = counter.calls
     with pytest.raises(ModelError, match="other embeddings in another batch"):
@@ -143,7 +143,7 @@ def test_a_counter_of_texts_stops_the_run(tmp_path):
             return np.eye(2, dtype=np.float32)[(start + np.arange(len(texts))) // 3 % 2]
 
     with pytest.raises(ModelError, match="'text-encoder' gives the same text other embeddings in another batch"):
-        evaluate_models([CountsTexts()], ManyTexts(150), [Captions()], RunOptions(store=tmp_path, progress=False))
+        evaluate_models([CountsTexts()], ManyTexts(150), [Captions()], RunOptions(cache=tmp_path, progress=False))
     assert not list(tmp_path.rglob("*.safetensors*"))
 
 

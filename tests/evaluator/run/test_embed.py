@@ -44,7 +44,7 @@ def numbers(count: int) -> np.ndarray:
 
 
 def fill(encoder, configuration, root, processes=None, **options) -> EmbeddingStore:
-    made = RunOptions(store=root, **{"progress": False, **options})
+    made = RunOptions(cache=root, **{"progress": False, **options})
     store = open_store(encoder, configuration, made)
     fill_stores([store], [encoder], configuration, made, processes or Processes())
     return store
@@ -83,7 +83,7 @@ def test_clips_that_are_drawn_otherwise_are_embedded_anew(tmp_path):
 @pytest.mark.parametrize("batch_size", [None, 1, 7, 64])
 def test_every_clip_is_embedded_once_and_no_batch_crosses_a_shard(tmp_path, root, batch_size):
     encoder = Number()
-    options = RunOptions(store=tmp_path / root if root else None, batch_size=batch_size, progress=False)
+    options = RunOptions(cache=tmp_path / root if root else None, batch_size=batch_size, progress=False)
     store = embed_configuration(encoder, Numbered(150), options)
     assert (store.load().embeddings == numbers(150)).all()
     first = first_time(encoder.batches)
@@ -122,7 +122,7 @@ def test_the_input_is_made_ready_ahead_across_the_ends_of_shards(tmp_path):
 
 
 def test_shards_are_on_the_disk_as_they_complete_and_wait_for_their_check(tmp_path):
-    store = open_store(Number(), Numbered(200), RunOptions(store=tmp_path))
+    store = open_store(Number(), Numbered(200), RunOptions(cache=tmp_path))
 
     class Stopping(Number):
         def _run_model(self, features):

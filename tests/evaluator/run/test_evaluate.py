@@ -316,7 +316,7 @@ class Spread:
 
 
 def test_nothing_of_an_object_without_a_revision_is_kept_or_reused(small_data, tmp_path):
-    how = RunOptions(progress=False, store=tmp_path / "store", out=tmp_path / "out")
+    how = RunOptions(progress=False, cache=tmp_path / "store", out=tmp_path / "out")
     spread = Spread()
     model = load_model(spread)
     with pytest.warns(UserWarning, match="'Spread' is an object without a revision: its embeddings are not stored"):
@@ -334,7 +334,7 @@ def test_nothing_of_an_object_without_a_revision_is_kept_or_reused(small_data, t
     assert longer.model.revision != first.model.revision
     assert longer.measures["a_coat"] != first.measures["a_coat"]
     with pytest.raises(ResultError, match=r"an object of a Python session.*file\.py:NAME, or give the object"):
-        make_submission(next((tmp_path / "out").rglob("a_coat.json")), small_data, store=tmp_path / "store")
+        make_submission(next((tmp_path / "out").rglob("a_coat.json")), small_data, cache=tmp_path / "store")
     # With a revision it is kept as any other model.
     spread.revision = "1"
     (kept,) = evaluate(spread, small_data, tasks=["a_coat"], options=how)
@@ -409,7 +409,7 @@ class TestInvalidClips:
         assert result.score == pytest.approx(a_coat_scores(a, b, c, d).mean(), abs=1e-6)
 
     def test_stop_again_where_they_are_stored(self, small_data, tmp_path):
-        folders = {"store": tmp_path / "store", "out": tmp_path / "out"}
+        folders = {"cache": tmp_path / "store", "out": tmp_path / "out"}
         broken = Broken(small_data, "a_coat", 9)
         (one,) = run(broken, small_data, "a_coat", skip_invalid=True, **folders)
         broken.refused.clear()

@@ -61,7 +61,7 @@ def model(tmp_path_factory):
 def test_random_weights_are_at_chance_and_killed_is_as_uninterrupted(model, data, how, tmp_path):
     task = load_task("polybench")
     settings = {"orders": "cyclic", "scoring": how}
-    options = RunOptions(progress=False, settings=settings, store=tmp_path / "store", out=tmp_path / "out")
+    options = RunOptions(progress=False, settings=settings, cache=tmp_path / "store", out=tmp_path / "out")
     (result,) = evaluate_models([model], data, [task], options)
     measures = result.measures
     # Groups of up to four twins are drawn: the wider error is that of 5 groups, not of 25 questions.

@@ -54,7 +54,7 @@ def test_layers_of_one_model_are_one_group():
 
 
 def test_one_pass_fills_a_store_a_layer(tmp_path):
-    options = RunOptions(store=tmp_path / "together", progress=False)
+    options = RunOptions(cache=tmp_path / "together", progress=False)
     encoder = Powers(16_000)
     layers = encoder.at_layers([0, 2, 3])
     stores = embed_at_layers(layers, Numbered(150), options)
@@ -62,14 +62,14 @@ def test_one_pass_fills_a_store_a_layer(tmp_path):
     assert encoder.passes == [(0, 2, 3)] * (16 + 16 + 6 + 4)
     assert len({store.folder for store in stores}) == 3
     for layer, store in zip(layers, stores, strict=True):
-        alone = RunOptions(store=tmp_path / "alone", progress=False)
+        alone = RunOptions(cache=tmp_path / "alone", progress=False)
         expected = embed_configuration(layer, Numbered(150), alone)
         np.testing.assert_array_equal(store.load().embeddings, expected.load().embeddings)
     assert shards(tmp_path / "together") == shards(tmp_path / "alone")
 
 
 def test_what_is_there_is_not_computed_again(tmp_path):
-    options = RunOptions(store=tmp_path, progress=False)
+    options = RunOptions(cache=tmp_path, progress=False)
     encoder = Powers(16_000)
     layers = encoder.at_layers([0, 1, 3])
     stores = embed_at_layers(layers, Numbered(150), options)
@@ -108,7 +108,7 @@ def test_each_layer_has_a_result_and_says_whether_a_pass_was_shared(tiny_data, t
     assert set(encoder.passes) == {(2, 3)}
     assert [one.measures for one in again] == [one.measures for one in results]
     # A layer alone gives the same, and one that is stored is read.
-    stored = options.changed(out=None, store=tmp_path / "store")
+    stored = options.changed(out=None, cache=tmp_path / "store")
     (alone,) = evaluate_models(layers[1:2], tiny_data, tasks, stored)
     assert alone.measures == results[1].measures
     assert set(alone.seconds) == {"embed", "score"}

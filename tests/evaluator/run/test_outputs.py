@@ -29,7 +29,7 @@ class Talker(Model):
 
 def test_clips_of_all_lengths_and_texts_are_embedded_once_and_come_in_the_order_of_the_rows(tmp_path):
     data, model, task = Ragged(12), TextEncoder(), Captions()
-    options = RunOptions(store=tmp_path, progress=False)
+    options = RunOptions(cache=tmp_path, progress=False)
     (result,) = evaluate_models([model], data, [task], options)
     assert (result.n, result.score, result.intervals["toy"]) == (12, 0.5, (0.5, 0.5))
     count = len(data.clip_ids)
@@ -48,7 +48,7 @@ def test_clips_of_all_lengths_and_texts_are_embedded_once_and_come_in_the_order_
 def test_answers_are_kept_and_come_in_the_order_of_the_rows(tmp_path, batch_size):
     data, model = Ragged(70), Talker()
     task = Captions(needs=LANGUAGE_MODEL)
-    options = RunOptions(store=tmp_path, batch_size=batch_size, progress=False)
+    options = RunOptions(cache=tmp_path, batch_size=batch_size, progress=False)
     evaluate_models([model], data, [task], options)
     firsts = [data.clip_ids.index(f"{row['id']}/clip/0") for row in data.rows]
     expected = [f"{8 * (k + 1)} at 8: How many tones are in r{n}?" for n, k in enumerate(firsts)]
@@ -64,7 +64,7 @@ def test_a_row_with_a_clip_that_cannot_be_used_is_not_asked_about(tmp_path):
     data, model = Ragged(8), Talker()
     data.damaged = "r5/clip/0"
     task = Captions(needs=LANGUAGE_MODEL)
-    options = RunOptions(store=tmp_path, progress=False)
+    options = RunOptions(cache=tmp_path, progress=False)
     with pytest.raises(ClipError, match=r"r5/clip/0.*is damaged; --skip-invalid leaves it out"):
         evaluate_models([model], data, [task], options)
     assert model.batches == []
@@ -92,7 +92,7 @@ def test_clips_that_lie_near_each_other_are_read_in_one_go():
 def test_a_result_says_whether_what_it_needs_was_computed_or_read(tmp_path, asks):
     model = Talker() if asks else TextEncoder()
     task = Captions(needs=LANGUAGE_MODEL) if asks else Captions()
-    data, options = Ragged(66 if asks else 12), RunOptions(store=tmp_path, progress=False)
+    data, options = Ragged(66 if asks else 12), RunOptions(cache=tmp_path, progress=False)
 
     def stages():
         (result,) = evaluate_models([model], data, [task], options)
@@ -114,7 +114,7 @@ def test_tasks_of_a_recipe_share_its_embeddings_whichever_of_the_clips_they_want
 
     data, model = Ragged(4), TextEncoder()
     tasks = [Captions(), Backwards(name="toy_2")]
-    options = RunOptions(store=tmp_path if stored else None, force=True, progress=False)
+    options = RunOptions(cache=tmp_path if stored else None, force=True, progress=False)
     for times in (1, 2):
         assert len(evaluate_models([model], data, tasks, options)) == 2
         # Each is embedded a second time, in other company.

@@ -105,7 +105,7 @@ def test_two_processes_write_what_one_writes_and_only_the_main_one_speaks(data, 
     status, out, err = finish(start([*TORCHRUN, "tests.evaluator.run.in_processes", *arguments], tmp_path / "cache"))
     assert status == 0, err
     texts, asked = run(str(data), alone)
-    assert main([*command, str(alone / "layers"), "--store", str(cache / "outputs")]) == 0
+    assert main([*command, str(alone / "layers"), "--cache", str(cache / "outputs")]) == 0
 
     returned = [json.loads((together / f"returned-{rank}.json").read_text()) for rank in range(2)]
     assert [one[:2] for one in returned] == [[2, 0], [2, 1]]
@@ -151,7 +151,7 @@ def test_an_error_in_one_process_ends_all_and_a_single_one_goes_on_from_there(da
     pq.write_table(damaged, path, row_group_size=16)
 
     options = ["evaluate", "downsample", "--data", str(folder)]
-    options += ["--out", str(tmp_path / "out"), "--store", str(tmp_path / "store")]
+    options += ["--out", str(tmp_path / "out"), "--cache", str(tmp_path / "store")]
     failed = without_launcher(["-m", "audio_compositionality", *options], cache, 2)
     (status, out, err), (other_status, other_out, other_err) = map(finish, failed)
     name = table["id"][20].as_py()

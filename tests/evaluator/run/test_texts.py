@@ -41,7 +41,7 @@ class Hesitant(TextEncoder):
 
 def run(model, data, tmp_path, **changes):
     task = Captions()
-    options = RunOptions(**{"store": tmp_path, "progress": False, **changes})
+    options = RunOptions(**{"cache": tmp_path, "progress": False, **changes})
     (result,) = evaluate_models([model], data, [task], options)
     return result, task.seen.texts
 
@@ -92,7 +92,7 @@ def test_tasks_that_ask_for_the_same_texts_share_them(tmp_path):
 
     data, model = ManyTexts(5), TextEncoder()
     tasks = [Captions(), Backwards(name="toy_2")]
-    evaluate_models([model], data, tasks, RunOptions(store=tmp_path, progress=False))
+    evaluate_models([model], data, tasks, RunOptions(cache=tmp_path, progress=False))
     assert len(model.texts) == 5 + 5
     assert (tasks[1].seen.texts == tasks[0].seen.texts.repeat(2, axis=0)).all()
 
@@ -154,7 +154,7 @@ def test_an_audio_encoder_is_refused_where_the_task_is_named_and_left_out_with_a
 def test_who_is_given_other_texts_shares_the_embeddings_of_clips(tmp_path):
     data, model, task = ManyTexts(6), TextEncoder(), Captions()
     models = [model, Controlled(model, CONTROLS["sorted-words"])]
-    options = RunOptions(store=tmp_path, progress=False)
+    options = RunOptions(cache=tmp_path, progress=False)
     plain, sorted_words = evaluate_models(models, data, [task], options)
     assert model.clips == 6 + 6
     assert [set(result.seconds) for result in (plain, sorted_words)] == [{"embed", "score"}, {"embed_rest", "score"}]

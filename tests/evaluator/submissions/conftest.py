@@ -77,7 +77,7 @@ def guess() -> Iterator[Guess]:
 def evaluated(small_data, guess, tmp_path_factory) -> Path:
     """A folder with results of the encoders, in ``results``, and what they were computed from, in ``store``."""
     folder = tmp_path_factory.mktemp("evaluated")
-    options = RunOptions(out=folder / "results", store=folder / "store", **QUIET)
+    options = RunOptions(out=folder / "results", cache=folder / "store", **QUIET)
     evaluate_models([ShortEncoder()], small_data, [registry.load_task(name) for name in TASKS], options)
     evaluate_models([Reader()], small_data, [registry.load_task("said")], options)
     return folder
@@ -97,7 +97,7 @@ def make(evaluated, small_data):
 
     def make(task="a_coat", data=small_data, model="org__short", **changes):
         path = evaluated / "results" / model / "1" / f"{task}.json"
-        return make_submission(path, data, **{"store": evaluated / "store", **QUIET, **changes})
+        return make_submission(path, data, **{"cache": evaluated / "store", **QUIET, **changes})
 
     return make
 
@@ -127,7 +127,7 @@ def asked(questions, tmp_path_factory) -> Path:
     """As `evaluated`, of answerers; and the questions as a built folder, ``data``."""
     folder = tmp_path_factory.mktemp("answered")
     build_dataset(questions, folder / "data", recipes=["polybench"], workers=1, progress=False)
-    options = RunOptions(out=folder / "results", store=folder / "store", **QUIET)
+    options = RunOptions(out=folder / "results", cache=folder / "store", **QUIET)
     evaluate_models([load_model(name) for name in ANSWERERS], questions, [registry.load_task("polybench")], options)
     return folder
 
@@ -138,7 +138,7 @@ def remake(asked, questions):
 
     def remake(model, **changes):
         (path,) = (asked / "results" / model).glob("*/polybench.json")
-        return make_submission(path, questions, store=asked / "store", **QUIET, **changes)
+        return make_submission(path, questions, cache=asked / "store", **QUIET, **changes)
 
     return remake
 

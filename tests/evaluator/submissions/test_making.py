@@ -91,20 +91,23 @@ def test_what_is_about_the_model_stays_and_what_is_stated_is_added(make, made, e
     assert make("a_coat").files == made["a_coat"].files
     # Folders of the submitter are not told.
     assert make(data=open_data(data)).result.dataset == "small"
-    bare = make(with_outputs=False, store=evaluated / "nowhere")
+    bare = make(with_outputs=False, cache=evaluated / "nowhere")
     assert sorted(bare.files) == ["result.json", "samples.csv"]
     assert (bare.result, bare.embeddings) == (bare.local, None)
 
 
 def test_what_cannot_be_submitted_says_what_to_do(make, made, small_data, tiny_data, guess, tmp_path, monkeypatch):
-    with pytest.raises(ResultError, match=r"lacks (\d) of \1 files .*--store says in which folder.*evaluate --force"):
-        make(store=tmp_path)
+    with pytest.raises(
+        ResultError,
+        match=r"(\d) of \1 files of its embeddings .*--cache.* --data DATA --force`",
+    ):
+        make(cache=tmp_path)
     with pytest.raises(ResultError, match="give the data it was computed from"):
         make(data=tiny_data)
     with monkeypatch.context() as patched:
         patched.setitem(vars(small_data.configuration("a_coat")), "rows_digest", "0" * 64)
         with pytest.raises(
-            ResultError, match=r"its rows have the digest \w{12}…, .* now 000000000000…: evaluate it again"
+            ResultError, match=r"its rows have the digest \w{12}…, .* now 000000000000…. Score it again"
         ):
             make()
     monkeypatch.setattr(making, "FILE_LIMITS", {"embeddings.safetensors": 1_151})
@@ -112,9 +115,11 @@ def test_what_cannot_be_submitted_says_what_to_do(make, made, small_data, tiny_d
         make()
     opened, result = open_task(guess, small_data), made["guess"].result
     other = result.model_copy(update={"settings": {"seeds": [False, True, 2], "share": 0.5}})
-    assert "evaluate it again with --force and these settings" in policy_problem(other, opened)
+    command = "Score it again: `audio-compositionality evaluate MODEL --tasks guess --data DATA --force`"
+    has = "seeds = [false, true, 2]; a submission needs seeds = [0, 1, 2]"
+    assert policy_problem(other, opened) == f"its settings are {has}. {command}"
     monkeypatch.setattr(guess, "info", replace(guess.info, version=2))
-    assert policy_problem(result, opened) == "it is of version 1 of guess, this is version 2: evaluate it again"
+    assert policy_problem(result, opened) == f"it is of version 1 of guess, this is version 2. {command}"
 
 
 @pytest.mark.parametrize(
@@ -137,7 +142,7 @@ def test_skipped_clips_and_names_that_mislead_cannot_be_submitted(small_data, tm
 
     first = next(small_data.configuration("a_coat").clips(range(1)))
     loudest = ShortEncoder().embed(first.waveform[None], first.sample_rate)[0, 0] if fails else np.inf
-    how = {"store": tmp_path / "z", "progress": False, "device": "cpu"}
+    how = {"cache": tmp_path / "z", "progress": False, "device": "cpu"}
     options = RunOptions(out=tmp_path / "out", skip_invalid=fails, **how)
     evaluate_models([Named()], small_data, [load_task("a_coat")], options)
     (path,) = (tmp_path / "out").rglob("a_coat.json")
@@ -191,7 +196,7 @@ def test_questions_asked_several_times_are_named_one_by_one(questions, tmp_path)
     assert ids[:2] == [f"{tested[0]['id']}?0", f"{tested[0]['id']}?1"]
     assert len(set(ids)) == len(ids) == len(opened.prompts) == sum(len(row["options"]) for row in tested)
     data = rendered_preset("mini", recipes=["polybench_apart"], train_sets=0, test_sets=1)
-    how = {"store": tmp_path / "store", "device": "cpu", "progress": False}
+    how = {"cache": tmp_path / "store", "device": "cpu", "progress": False}
     evaluate_models([load_model("oracle")], data, [load_task("polybench_apart")], RunOptions(out=tmp_path / "o", **how))
     (path,) = (tmp_path / "o").rglob("polybench_apart.json")
     submission = make_submission(path, data, **how)

@@ -145,7 +145,7 @@ def false_claims(made, of_texts, answered, questions):
     yield with_json(files, **of_mini), "it has 12 samples, the data have 64"
     for seeds in ([0, 1], [False, True, 2], None):
         yield with_json(guessed, settings={"seeds": seeds, "share": 0.5}), "its settings are"
-    yield with_json(guessed, task_version=9), "it is of version 9 of guess, this is version 1: evaluate it again"
+    yield with_json(guessed, task_version=9), "it is of version 9 of guess, this is version 1"
     turned = of_texts.embeddings.values.copy()
     turned[-1] *= -1
     for other, problem in (
@@ -346,17 +346,17 @@ def outcomes(*paths, **options):
 
 def test_local_results_are_verified_from_the_store(evaluated, asked, data, tmp_path):
     for folder, where, count in ((evaluated, data, 3), (asked, asked / "data", 3)):
-        told = outcomes(folder / "results", data=where, store=folder / "store")
+        told = outcomes(folder / "results", data=where, cache=folder / "store")
         assert [one.verified for one in told] == [True] * count, told
     path = evaluated / "results/org__short/1/a_coat.json"
-    verification = verify_local(path, data=data, store=evaluated / "store", device="cpu")
+    verification = verify_local(path, data=data, cache=evaluated / "store", device="cpu")
     for write, message in ((verification_files, "only a verified"), (verification_folder, "no place in the repo")):
         with pytest.raises(InputError, match=message):
             write(verification)
-    with pytest.raises(ResultError, match=r"lacks (\d) of \1 files of the embeddings"):
-        verify_local(path, data=data, store=tmp_path)
+    with pytest.raises(ResultError, match=r"(\d) of \1 files of its embeddings are missing"):
+        verify_local(path, data=data, cache=tmp_path)
     with pytest.raises(AudioCompositionalityError):
-        verify_local(path, data=data, store=evaluated / "store", device="warp")
+        verify_local(path, data=data, cache=evaluated / "store", device="warp")
 
 
 def test_claimed_and_recomputed_stand_in_a_table_and_what_is_broken_stops_nothing(made, data, tmp_path):

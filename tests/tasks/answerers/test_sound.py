@@ -261,9 +261,9 @@ class TestDetector:
     @pytest.mark.parametrize(
         ("given", "words"),
         [
-            (np.zeros((1, 100, 3)), r"shape \(1, 100, 3\) of 1 clips; it must return \[1, frames, 2\]"),
-            (np.full((1, 100, 2), 1.5), "not between 0 and 1"),
-            (np.zeros((1, 50, 2)), "50 frames of 1.00 s; at a frame_rate of 100 these are about 100"),
+            (np.zeros((1, 100, 3)), r"shape \(1, 100, 3\) for 1 clips; it must return \[1, frames, 2\]"),
+            (np.full((1, 100, 2), 1.5), "values outside 0 to 1"),
+            (np.zeros((1, 50, 2)), "50 frames for 1.00 s; at a frame_rate of 100, about 100 are expected"),
             ([[0.1]], "must return a NumPy array or a torch tensor"),
         ],
     )
@@ -278,10 +278,10 @@ class TestDetector:
     @pytest.mark.parametrize(
         ("attribute", "value", "words"),
         [
-            ("labels", None, "labels is None, but must list the kinds of sound"),
-            ("frame_rate", None, "frame_rate is None, but must be a number of at least 0.001"),
-            ("threshold", 50, "threshold is 50, but must be a number of between 0 and 1"),
-            ("median_seconds", "0.3", "median_seconds is '0.3', but must be a number of at least 0"),
+            ("labels", None, "labels is None; it must be a list of texts"),
+            ("frame_rate", None, "frame_rate is None; it must be a number of at least 0.001"),
+            ("threshold", 50, "threshold is 50; it must be a number between 0 and 1"),
+            ("median_seconds", "0.3", "median_seconds is '0.3'; it must be a number of at least 0"),
             ("sample_rate", "fast", "sample_rate is 'fast', but must be a positive whole number"),
         ],
     )
@@ -387,7 +387,7 @@ class TestCascade:
         np.testing.assert_array_equal(twice.detect(clip, RATE), once.detect(clip, RATE))
 
     def test_wants_labels_with_times_and_to_have_learnt(self, scenes):
-        with pytest.raises(ModelError, match="'cascade' has learnt nothing yet"):
+        with pytest.raises(ModelError, match="'cascade' is untrained"):
             load_model("cascade").events([scenes[0][1]])
         with pytest.raises(ModelError, match="no row of the split 'train' has any"):
             self.taught([({**scenes[0][0], "events": []}, scenes[0][1])])

@@ -82,7 +82,7 @@ def test_first_and_longest():
 
 def test_a_prompt_without_options_is_an_error():
     for name in ("first", "longest", "majority", "blind"):
-        with pytest.raises(InputError, match="not a question with lettered options"):
+        with pytest.raises(InputError, match="expected a question with lettered options"):
             load(name).answer(each([SILENCE]), ["What do you hear?"])
 
 

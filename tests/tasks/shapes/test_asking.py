@@ -41,7 +41,7 @@ def test_the_words_of_a_prompt_to_reason():
     as_text = question_prompt(QUESTION, ["reed", "brass"], "text")
     assert as_text == f"{QUESTION}\nA. reed\nB. brass\nAnswer with the text of one option only, without its letter."
     assert read_prompt(as_text) == (QUESTION, ["reed", "brass"])
-    with pytest.raises(InputError, match="the prompt 'raeson' is not known; did you mean 'reason'"):
+    with pytest.raises(InputError, match="unknown prompt 'raeson'; did you mean 'reason'"):
         question_prompt(QUESTION, ["reed", "brass"], "raeson")
 
 
@@ -85,8 +85,8 @@ def test_a_prompt_is_read_back_exactly_or_refused(question, options):
         ("What?\nA. dog", ["a", "b"], "one line"),
         ("What?", ["a\u2028b", "c"], "one line"),
         ("  ", ["b", "c"], "one line"),
-        ("What?", ["(C) dog", "cat"], "lettered"),
-        ("What?", ["A:", "cat"], "lettered"),
+        ("What?", ["(C) dog", "cat"], "a letter of its own"),
+        ("What?", ["A:", "cat"], "a letter of its own"),
         ("What?", ["dog", "dog"], "equal"),
     ],
 )

@@ -51,7 +51,7 @@ class TestBothTasks:
         task = load_task(name)
         with pytest.raises(TaskError, match=f"{name} has no items"):
             task.settings([], {})
-        with pytest.raises(TaskError, match="item order-001 has 1 captions; it must have 2 or 3"):
+        with pytest.raises(TaskError, match="item order-001 has 1 captions; 2 or 3 are needed"):
             task.settings([order_row(0), order_row(1, captions=2) | {"captions": ["a"]}], {})
 
 

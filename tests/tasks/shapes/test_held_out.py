@@ -101,7 +101,7 @@ def test_attributes_that_do_not_vary_are_left_out(rows):
     assert scores.measures["timbre_pitch_gap"] is not None
     assert "timbre_rate_score" not in scores.columns
     duller = [{**row, "metadata": [{name: "x" for name in row["metadata"][0]}]} for row in rows]
-    with pytest.raises(TaskError, match="two labels of each; the scenes have 1 of timbre, 1 of pitch"):
+    with pytest.raises(TaskError, match="two labels each, to be combined; the scenes have 1 of timbre, 1 of pitch"):
         TASK.settings(duller, {})
 
 
@@ -119,7 +119,7 @@ def test_rows_and_settings_that_cannot_be_scored_are_refused_before_anything_is_
     assert list(samples.contents[0]["scene"][0]) == ["timbre", "pitch", "rate", "amplitude"]
     for pairs, message in (
         (["timbre_pich"], "unknown pair of attributes 'timbre_pich'; did you mean 'timbre_pitch'"),
-        (["timbre_pitch", "timbre_pitch"], "lists different ones"),
+        (["timbre_pitch", "timbre_pitch"], "list different ones"),
     ):
         with pytest.raises(InputError, match=message):
             TASK.settings(rows, {"pairs": pairs})

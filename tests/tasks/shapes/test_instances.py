@@ -85,7 +85,9 @@ class TestAcrossInstances:
     def test_blocks_of_different_sizes_are_refused(self, small):
         rows, _ = small["a_coat_instances"]
         shorter = {**rows[1], "labels": rows[1]["labels"][:3]}
-        with pytest.raises(TaskError, match=r"as many classes in each block: a_coat_instances-00000 has 4, .* has 3"):
+        with pytest.raises(
+            TaskError, match=r"same number of classes in each block; a_coat_instances-00000 has 4, .* has 3"
+        ):
             load_task("a_coat_instances").settings([rows[0], shorter], {})
 
     def test_its_figure_shows_three_steps_and_chance(self, small):

@@ -201,11 +201,11 @@ class TestSettings:
         alike = [row for row in factors if not is_crossed(row) or row["levels"]["rate"] == 0]
         few = [row for row in changed if row["base"] <= "transforms-00003"]
         for name, given, message in (
-            ("rate_binding", [row for row in bound if row["group"] < 2], "2 groups of timbres; it needs at least 3"),
+            ("rate_binding", [row for row in bound if row["group"] < 2], "2 groups of timbres; at least 3 are needed"),
             ("invariance", [row for row in changed if row["id"] != changed[0]["id"]], "without its original"),
-            ("invariance", few, "of 4 clips .* needs at least 5"),
-            ("transform_disentanglement", [{**row, "levels": None} for row in changed], "no clip with a label"),
-            ("transform_disentanglement", rare, "'rare' is in one of 5 folds only"),
+            ("invariance", few, "of 4 clips .* 5 are needed"),
+            ("transform_disentanglement", [{**row, "levels": None} for row in changed], "no labelled clip"),
+            ("transform_disentanglement", rare, "'rare' is in only one of 5 folds"),
             ("informativeness", alike, "1 levels of rate"),
         ):
             with pytest.raises(TaskError, match=message):

@@ -86,10 +86,10 @@ def test_a_model_is_given_each_clip_with_what_is_said_of_it():
 @pytest.mark.parametrize(
     ("name", "rows", "message"),
     [
-        ("audio_text_retrieval", captioned(1), "has 1 clips; it needs at least 2"),
+        ("audio_text_retrieval", captioned(1), "has 1 clips; at least 2 are needed"),
         ("audio_text_retrieval", [*captioned(2), {"id": "x", "captions": []}], "the clip x has no caption"),
-        ("zero_shot_audio", [], "has 0 class; it needs at least 2"),
-        ("zero_shot_audio", labelled(count=1), "has 1 class alone, 'bell'; it needs at least 2"),
+        ("zero_shot_audio", [], "has 0 class; at least 2 are needed"),
+        ("zero_shot_audio", labelled(count=1), "has 1 class alone, 'bell'; at least 2 are needed"),
     ],
 )
 def test_rows_that_cannot_be_scored_are_refused(name, rows, message):

@@ -116,7 +116,7 @@ def test_files_that_cannot_be_read_are_refused_by_name(name, tmp_path):
     for place, message in (
         (
             path,
-            rf"{file.name}.* is not UTF-8 text .line 1, byte 0xff.; state its encoding, such as --set encoding=cp1252",
+            rf"{file.name}.* is not UTF-8 text .line 1, byte 0xff.\. Give its encoding, e.g. --set encoding=cp1252",
         ),
         (tmp_path / "none", r"is not a file|is neither a file nor a folder"),
         (tmp_path / "empty", r"is not a file|holds no file that ends in"),

@@ -294,7 +294,7 @@ def test_a_folder_of_tables_with_the_columns_of_desed(tmp_path):
     (tmp_path / "links" / "more" / "a").symlink_to(tmp_path / "labels")
     (tmp_path / "links" / "again").symlink_to("more")
     assert len(read_annotations(tmp_path / "links", "desed", replace(options, follow_links=True))) == 2
-    refused(tmp_path / "links", "desed", r"one.csv' is a link out of the folder; --set follow_links=true", options)
+    refused(tmp_path / "links", "desed", r"one.csv' is a link out of the folder; use --set follow_links=true", options)
 
 
 def test_a_table_of_any_columns(tmp_path):

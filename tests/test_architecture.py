@@ -1,4 +1,4 @@
-"""The house rules of CONTRIBUTING.md, read from the source: arrows, circles, names, lengths, what is declared.
+"""The rules of CONTRIBUTING.md, read from the source: arrows, circles, names, lengths, what is declared.
 
 Nothing of the product is imported here but the registry of tasks, whose names are looked for.
 """
