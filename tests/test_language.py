@@ -89,9 +89,9 @@ ALLOWED = {
 """Hits that are right: the start of a path and the words of the hit, with the reason."""
 
 AT_MOST: dict[str, int] = {
+    "api": 2,
     "bridges": 9,
     "cli": 30,
-    "docs/understand": 1,
     "evaluator": 239,
     "leaderboard": 55,
     "push_scripts": 14,

@@ -303,8 +303,8 @@ def word_columns(source: str, columns: Sequence[str], requested: Sequence[str] |
         attribute = attribute or name.removeprefix(WORD).strip()
         if not attribute or attribute in attributes.values():
             raise SoundError(
-                f"{source}: the column {name!r} has the attribute {attribute!r}, like another column; give each "
-                "column its own"
+                f"{source}: the column {name!r} has the attribute {attribute!r}; it must "
+                "be a name that no other column has"
             )
         attributes[name] = attribute
     return attributes

@@ -53,7 +53,7 @@ def test_the_mixed_set_of_concurrency_is_asked_for_by_name_and_warned_of(domesti
     settings = (f"audio={audio}", f"negatives_labels={negatives}", f"negatives_audio={sound}")
     words = ("--data", labels, *(word for setting in settings for word in ("--set", setting)))
     assert run("build", *words, *FEW, "--set", "ask=concurrency", "--out", tmp_path / "mixed") == 0
-    assert "recognising the data set solves these questions" in capsys.readouterr().err
+    assert "recognising the data set solves them" in capsys.readouterr().err
     rows = open_data(tmp_path / "mixed").configuration("polybench").rows
     assert any(row["recording"].startswith("audiotime/") for row in rows)
     assert run("evaluate", "oracle", *words, *FEW, "--set", "ask=concurrency", "--out", tmp_path / "results") == 0
@@ -78,7 +78,7 @@ WRONG = {
         ("Y22.wav", 1, 11, "Dog"),
         "validation.tsv:3: 'Dog' lasts until 11 s, after the end of the recording at",
     ),
-    "Y23": (("Y23.wav", 1, 2, "Dog"), "is in the labels, and has no file in the folder (and recording Y23)"),
+    "Y23": (("Y23.wav", 1, 2, "Dog"), "is in the labels, but has no file in the folder (and recording Y23)"),
     "Y24": (("Y24.wav", "x", 2, "Dog"), "validation.tsv:5: the onset is 'x'"),
 }
 """Rows that are wrong, each of a recording of its own, with what is said of it."""

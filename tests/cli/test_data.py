@@ -201,7 +201,7 @@ def test_questions_are_audited_and_those_with_faults_named(tmp_path, monkeypatch
     Path("questions.csv").write_text("\n".join(["audio,question,options,answer,id", *rows]))
     assert run("data", "questions.csv") == 0
     printed = capsys.readouterr()
-    assert "20 found, 19 read, 1 left out.\n  left out 1: q0 the answer is none of the options: 'D'\n" in printed.out
+    assert "20 found, 19 read, 1 left out.\n  left out 1: q0 the answer is not one of the options: 'D'\n" in printed.out
     assert printed.err == ""
     for title in ("Kinds of questions", "Positions of right answers", "Lengths of right answers", "Duplicates"):
         assert title in printed.out

@@ -134,14 +134,14 @@ DATA = [
     ("evaluate random --data clip.wav", "is a sound file; give its folder"),
     (
         "data notes.txt --set audio=animals",
-        "notes.txt does not say which format of strong labels it is in; its first line is",
+        "cannot tell the format of the strong labels in notes.txt; the first line is",
     ),
     ("data binary.csv", "cannot tell what 'binary.csv' contains: none of the columns in its first line"),
     ("data both", "'both' is ambiguous. Give one of these instead: recordings:./both"),
     ("data street.csv", "its sound files were not found. Give their folder with --set audio=FOLDER"),
     ("data street.csv --set audio=animals", "street.csv:2: 'dog' lasts from 0.5 to 0.1 s"),
     ("data nameless.csv --set audio=animals --set label=animal", "nowhere.wav"),
-    ("evaluate random --data questions.csv", "questions.csv has no column of audio"),
+    ("evaluate random --data questions.csv", "questions.csv has no audio column"),
     ("data broken", "'x.wav' cannot be read"),
     ("data lists.yaml", "lists.yaml must have lines like 'seed: 1'"),
     ("data open.yaml", "open.yaml is not YAML"),
@@ -150,7 +150,7 @@ DATA = [
     ("data range.yaml", "classes is 1; it is a whole number from 2 to 64"),
     ("data animals --write lists.yaml", "lists.yaml exists already; give another name"),
     ("evaluate random --data animals --set transforms=nois", "unknown transform 'nois'; did you mean 'noise'"),
-    ("evaluate random --data animals --set label=x", "has no metadata.csv, whose columns"),
+    ("evaluate random --data animals --set label=x", "has no metadata.csv, to which"),
     ("evaluate random --data animals --tasks a_coat", "cannot be scored on a folder of recordings; those that can: "),
     ("evaluate random --data animals --set clases=1", "there is no setting 'clases'; did you mean 'classes'"),
     (
@@ -171,7 +171,7 @@ DATA = [
     ),
     ("data animals --write nowhere/x.yaml", "--write is 'nowhere/x.yaml', and there is no folder 'nowhere'"),
     ("captions table.csv", "has the columns file_name, animal; captions are in caption"),
-    ("captions notes.txt --set seed=7", "captions are those of notes.txt, or of data (--set); give one of both"),
+    ("captions notes.txt --set seed=7", "captions are read from notes.txt or from data (--set); give one of both"),
     ("captions empty.txt", "has no caption"),
 ]
 
@@ -182,7 +182,7 @@ STREET = "build --data animals --set labels=street.csv --set "
 """With strong labels beside a folder."""
 
 LABELS = [
-    (f"{LABELLED}format=dessed", "there is no format of labels 'dessed'; did you mean 'desed'"),
+    (f"{LABELLED}format=dessed", "there is no label format 'dessed'; did you mean 'desed'"),
     (f"{LABELLED}ask=detectoin", "there is no task 'detectoin'; did you mean 'detection'"),
     (f"{LABELLED}ask=detection/last", "the task 'detection' has no variant 'last'"),
     (f"{LABELLED}columns=onset", "columns has 'onset'; give FIELD=HEADING"),
@@ -192,10 +192,10 @@ LABELS = [
     (f"{LABELLED}durations=none.tsv", "durations is 'none.tsv', which does not exist"),
     (f"{LABELLED}resolution=nan", "resolution is 'nan'; it is a number from 0 below 60"),
     (f"{LABELLED}label=class", "which is strong labels of recordings; it applies to recordings"),
-    (f"{LABELLED}negatives_labels=street.csv", "give both or none"),
+    (f"{LABELLED}negatives_labels=street.csv", "give both or neither"),
     (f"{LABELLED}seed=0 --recipe a_coat", "the recipe 'a_coat' cannot be made of recordings with strong labels"),
     ("build --data desed/validation.tsv", "its sound files were not found. Give their folder with --set audio=FOLDER"),
-    ("build --data desed/validation.tsv --set audio=desed/none", "there is no such folder"),
+    ("build --data desed/validation.tsv --set audio=desed/none", "which does not exist"),
     ("build --data ./desed/none.tsv --set audio=desed/audio", "nothing found at "),
     (
         "build --set audio=desed",
@@ -204,16 +204,16 @@ LABELS = [
     (f"{STREET}window=5", "which is a folder of recordings; it applies to strong labels"),
     (f"{STREET}words=x", "words does not apply to strong labels, which describe each event"),
     ("build --data labels:duration_captions.json --set audio=animals", "the part 'duration' of AudioTime says how"),
-    ("build --data untold.tsv --set audio=animals", "untold.tsv does not say which format of strong labels it is in"),
+    ("build --data untold.tsv --set audio=animals", "cannot tell the format of the strong labels in untold.tsv"),
 ]
 
 MODELS_THAT_ANSWER = [
     ("evaluate first --set prompt=raeson", "prompt is 'raeson'; it is one of direct, text, reason: did you mean"),
     ("run first --set prompt=reason --set scoring=letters", "the prompt 'reason' has a model write its reasons first"),
     ("evaluate random --tasks a_coat --set prompt=reason", "prompt"),
-    ("evaluate rms --tasks a_coat --set spread=true", "spread is about models that answer questions"),
-    ("evaluate rms --tasks a_coat --set temperature=none", "temperature is about models behind a server"),
-    ("evaluate rms --tasks a_coat --set twin_seeds=0,1", "twin_seeds is about twins"),
+    ("evaluate rms --tasks a_coat --set spread=true", "spread only affects audio language models"),
+    ("evaluate rms --tasks a_coat --set temperature=none", "temperature only affects models behind a server"),
+    ("evaluate rms --tasks a_coat --set twin_seeds=0,1", "twin_seeds only affects untrained twins"),
     ("evaluate random --set twin_seeds=a", "twin_seeds is 'a'; it is whole numbers with commas between them"),
     ("evaluate random --set twin_seeds=0,-1", "twin_seeds is 0, -1; it is whole numbers from 0 on"),
     ("evaluate random --set twin_seeds=empty", "twin_seeds is empty; it is whole numbers from 0 on"),

@@ -106,7 +106,7 @@ def test_questions_need_no_sound_to_score_their_answers(run, refused, tmp_path, 
     Path("questions.csv").write_text("\n".join(["id,audio,question,options,answer", *rows]))
     Path("answers.csv").write_text("id,answer\nq1,A\nq2,(b)\n")
     message = refused("rescore", "answers.csv", "--data", "questions.csv")
-    assert "1 of 3 questions are invalid: 1: the answer is none of the options (q0: 'bird')" in message
+    assert "1 of 3 questions are invalid: 1: the answer is not one of the options (q0: 'bird')" in message
     assert run("rescore", "answers.csv", "--data", "questions.csv", "--skip-invalid", "--out", "all.csv") == 0
     with open("all.csv") as stream:
         assert [row["matcher"] for row in csv.DictReader(stream)] == ["1.0", "0.0"]

@@ -212,9 +212,9 @@ def test_strong_labels_count_files_without_labels_and_labels_without_files(tmp_p
     account = open_recordings(spec, progress=False).account
     assert (account.found, len(account.read)) == (7, 4)
     assert account.left_out == {
-        "recording 7": "is in the labels, and has no file in the folder",
+        "recording 7": "is in the labels, but has no file in the folder",
         "other.wav": "has no labels",
-        "labels.csv": "holds the labels",
+        "labels.csv": "contains the labels",
     }
     # As recordings with labels, the file that is missing is an error, which names the way.
     with pytest.raises(

@@ -326,7 +326,7 @@ class TestCheck:
             count = 2
 
         monkeypatch.setattr("audio_compositionality.evaluator.coral.join_processes", Two)
-        with pytest.raises(InputError, match="runs in one process, not in 2; for large data, `embed` fills the store"):
+        with pytest.raises(InputError, match="runs in one process, not in 2; for large data, `embed` fills the cache"):
             check(Toy(), noises, kept_data)
 
 
@@ -524,9 +524,9 @@ class TestRecordings:
             (
                 tmp_path / "text",
                 {},
-                r"holds no sound file; looked for are \.wav, \.flac, .*'notes\.txt' ends in \.txt, which is no sound",
+                r"contains no sound file \(\.wav, \.flac, .*'notes\.txt' ends in \.txt, which is not a",
             ),
-            (folder / "nowhere", {}, r"nowhere' is not a folder; recordings are in one"),
+            (folder / "nowhere", {}, r"nowhere' is not a folder; give a folder with sound files"),
             (folder / "0.wav", {}, r"0\.wav' is not a folder"),
             (folder, {"skip_invalid": True}, few),
             (folder, {"max_clips": 9}, "max_clips is 9; it must be 10 or more"),

@@ -106,7 +106,7 @@ class TestRecordings:
 
     def test_too_few_are_told(self, tmp_path):
         write(tmp_path / "dog" / "0.wav")
-        with pytest.raises(DatasetError, match="has 0 labels of two recordings or more"):
+        with pytest.raises(DatasetError, match="has 0 labels with two or more recordings"):
             of_recordings(open_recordings(tmp_path, progress=False))
 
 

@@ -87,7 +87,7 @@ def format_of(path: str | Path, encoding: str | None = None, *, follow_links: bo
     if name is None:
         first = next((", ".join(line.fields) for line in head_of(file)), "")
         raise AnnotationError(
-            f"{file.name} : cannot tell the format of these strong labels; the first line is "
+            f"cannot tell the format of the strong labels in {file.name}; the first line is "
             f"{shortened(first, 120)!r}. Give the format with --set format=NAME, one of {', '.join(FORMATS)} "
             "(docs/how-to/data.md), or the columns of a table, "
             "--set columns=recording=COLUMN,onset=COLUMN,offset=COLUMN,label=COLUMN"

@@ -244,7 +244,7 @@ class TestNames:
 
     def test_without_two_sounds_are_left_out(self):
         sounds = worded(("dog",), ("rain",), each=1)
-        with pytest.raises(DatasetError, match="made up has 0 labels of two recordings or more"):
+        with pytest.raises(DatasetError, match="made up has 0 labels with two or more recordings"):
             _ = Palette(sounds).by_split
         with pytest.raises(UnlabelledError):
             _ = Palette(worded(("",))).by_split

@@ -183,7 +183,7 @@ class TestSamples:
 class TestEvents:
     @pytest.mark.parametrize("span", [(-1, 3), (3, 3), (4, 3)])
     def test_end_after_they_begin(self, span):
-        with pytest.raises(InputError, match=f"an event is from sample {span[0]} to {span[1]}; start is less"):
+        with pytest.raises(InputError, match=f"an event is from sample {span[0]} to {span[1]}; start must be less"):
             Event(0, *span)
 
     def test_are_no_longer_than_their_clip(self):

@@ -109,10 +109,12 @@ class TestBlocks:
 class TestErrors:
     def test_too_few_labels(self):
         assert message(instances(10)) == (
-            "made up has 10 labels; 8 classes and 2 × 2 context sources need 12: --set classes=6"
+            "made up has 10 labels; 8 classes and 2 × 2 context sources require 12: --set classes=6"
         )
-        assert message(instances(6)).endswith("need 12: --set classes=4 --set context_sources=1")
-        assert message(instances(3)).endswith("need 12; 4 are the least (--set classes=2 --set context_sources=1)")
+        assert message(instances(6)).endswith("require 12: --set classes=4 --set context_sources=1")
+        assert message(instances(3)).endswith(
+            "require 12; at least 4 are needed (--set classes=2 --set context_sources=1)"
+        )
 
     def test_labels_with_one_recording(self):
         text = message(unconditioned([3] * 6 + [1] * 7))
@@ -123,13 +125,13 @@ class TestErrors:
     def test_conditions_that_share_too_few_labels(self):
         without = {(label, condition) for label in labels_of(12)[5:] for condition in ENGINES[2:]}
         assert message(instances(12, without=without)) == (
-            "made up has no two unrelated conditions that share 8 labels; 'espeak/f1' and 'flite/awb' share most, "
-            "5: --set classes=5"
+            "made up has no two unrelated conditions that share 8 labels; 'espeak/f1' and 'flite/awb' share "
+            "the most labels, 5: --set classes=5"
         )
 
         text = message(instances(12, conditions=("espeak/f1", "espeak/m1")))
         assert "has 2 conditions, all related ('espeak/f1' and 'espeak/m1')" in text
-        assert "; --set unrelated=false allows related ones" in text
+        assert "; --set unrelated=false permits related ones" in text
         assert message(instances(12, conditions=("near",))) == "made up has one condition ('near'); two are needed"
 
     def test_groups_that_forbid_it(self):
@@ -141,11 +143,11 @@ class TestErrors:
         assert drawn(triangles, classes=6)[1]
         assert message(triangles, classes=9, context_sources=1) == (
             "made up: 9 classes need labels with two recordings each, of different groups; the groups of these "
-            "recordings do not allow that: --set classes=8, or other groups"
+            "recordings do not permit this: --set classes=8, or other groups"
         )
 
     def test_no_labels(self):
-        expected = "made up has no labels; scenes are mixed of classes: names or whole numbers"
+        expected = "made up has no labels; scenes are mixed from classes: names or whole numbers"
         assert message(unconditioned([])) == expected
         entries = tuple(replace(entry, label="") for entry in unconditioned([2] * 12).entries)
         assert message(replace(unconditioned([2] * 12), entries=entries)) == expected

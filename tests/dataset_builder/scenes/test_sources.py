@@ -55,7 +55,7 @@ def test_voices_that_sound_the_same_are_refused():
         ({"pitch_range": (60, 64)}, "8 classes of pitch are not distinct"),
         ({"pitch_range": (84, 36)}, "first must be less"),
         ({"pitch_range": (36, 140)}, "MIDI notes run"),
-        ({"rate_range": (0, 3)}, "a rate is positive"),
+        ({"rate_range": (0, 3)}, "rates must be positive"),
         ({"duration": 4.0}, "duration is 4.0 s; the slowest class"),
     ],
 )

@@ -139,10 +139,10 @@ def test_readings():
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: LabelledEvent(1, 1, "a"), "expected is 0 ≤ onset < offset"),
-        (lambda: LabelledEvent(float("nan"), 1, "a"), "expected is 0 ≤ onset < offset"),
+        (lambda: LabelledEvent(1, 1, "a"), "0 ≤ onset < offset must hold"),
+        (lambda: LabelledEvent(float("nan"), 1, "a"), "0 ≤ onset < offset must hold"),
         (lambda: LabelledEvent(0, 1, ""), "has no label"),
-        (lambda: LabelledEvent(0, 1, "a", confidence=2), "expected is 0 to 1"),
+        (lambda: LabelledEvent(0, 1, "a", confidence=2), "must be from 0 to 1"),
         (lambda: clip(duration=0.0), "'r' lasts 0.0 s"),
         (lambda: clip(resolution=-1.0), "the resolution of 'r' is -1.0 s"),
         (lambda: clip((0, 11, "a")), "'r': 'a' lasts until 11 s, after the end at 10.0 s"),

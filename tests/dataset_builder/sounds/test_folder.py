@@ -42,10 +42,10 @@ class TestLabelsAsFolders:
 
     def test_are_none_where_all_files_lie_in_the_folder_and_asked_for_where_some_do(self, folder):
         assert {entry.label for entry in opened(folder / "dog").entries} == {""}
-        with pytest.raises(SoundError, match=r"has no metadata\.csv, whose columns label, group, condition, captions"):
+        with pytest.raises(SoundError, match=r"has no metadata\.csv, to which label, group, condition, captions"):
             opened(folder, group="speaker")
         write(folder / "x.wav", seed=50)
-        with pytest.raises(SoundError, match=r"'x\.wav' and so on\) beside folders .* of which label are they\?"):
+        with pytest.raises(SoundError, match=r"'x\.wav' and so on\) next to folders .* so their label is unknown"):
             opened(folder)
 
 
@@ -122,13 +122,13 @@ class TestTables:
             ("dog/0.wav,,x", r"metadata\.csv:2: the label of 'dog/0\.wav' is empty"),
             ("dog/0.wav,a,x\ndog/0.wav,b,x", r"metadata\.csv:3 names 'dog/0\.wav', as metadata\.csv:2 does"),
             ("dog/0.wav,a", r"metadata\.csv:2 has 2 fields, but the first line names 3 columns"),
-            ("", r"no row below its first line"),
+            ("", r"no rows below its first line"),
             ("dog/9.wav,a,x", r"'dog/9\.wav' is not in .*sounds;"),
             (
                 "../outside.wav,a,x",
-                r"'\.\./outside\.wav' is not in .*; a table reaches files inside that folder alone: .*--set audio=F",
+                r"'\.\./outside\.wav' is not in .*; a table can only name files in that folder: .*--set audio=F",
             ),
-            ("/etc/passwd,a,x", r"'/etc/passwd' is not in .*; a table reaches files inside that folder alone"),
+            ("/etc/passwd,a,x", r"'/etc/passwd' is not in .*; a table can only name files in that folder"),
             ("link.wav,a,x", r"'link\.wav' is a link out of the folder; allow it with --set follow_links=true"),
             ("dog,a,x", r"'dog' is not in "),
             ('"dog/0.wav,a,x', "cannot be read as a row of a table: unexpected end of data"),
@@ -169,13 +169,13 @@ class TestWhatCannotBeUsed:
         reasons = dict(recordings.skipped)
         assert len(reasons) == 8
         for name, reason in {
-            "short": "lasts 0.200 s; 0.25 s are the least",
-            "soft": "is nearly silent in its middle (-80 dB; -60 dB below full scale are the least)",
+            "short": "lasts 0.200 s; the minimum is 0.25 s",
+            "soft": "is nearly silent in its middle (-80 dB; the minimum is -60 dB relative to full scale)",
             "silent": "is nearly silent in its middle (no sound at all;",
             "text": "cannot be read: ",
             "nan": "has values that are not finite",
             "slow": "has a rate of 500 Hz",
-            "many": "claims 17 channels",
+            "many": "declares 17 channels",
             "again": "is the same recording as 'dog/0.wav'; leave one out, or give both",
         }.items():
             assert reasons[f"dog/{name}.wav"].startswith(reason)
@@ -184,10 +184,10 @@ class TestWhatCannotBeUsed:
         with pytest.raises(SoundError, match="nowhere' is not a folder"):
             opened(f"recordings:{tmp_path / 'nowhere'}")
         (tmp_path / "silent").mkdir()
-        with pytest.raises(SoundError, match="holds no sound file"):
+        with pytest.raises(SoundError, match="contains no sound file"):
             opened(f"recordings:{tmp_path / 'silent'}")
         write(tmp_path / "silent" / "a" / "x.wav", samples=np.zeros(RATE))
-        with pytest.raises(SoundError, match=r"has no recording that can be used: 'a/x\.wav' is nearly silent"):
+        with pytest.raises(SoundError, match=r"has no usable recording: 'a/x\.wav' is nearly silent"):
             opened(tmp_path / "silent", skip_invalid=True)
         monkeypatch.setattr(reading, "MOST_RECORDINGS", 11)
         with pytest.raises(SoundError, match="has 12 recordings; the limit is 11"):
@@ -229,10 +229,10 @@ class TestCopies:
         assert (folder / "dog" / "bark.ogg").read_bytes() != (folder / "cat" / "meow.ogg").read_bytes()
         # Nobody knows which of two labels is right.
         assert dict(opened(folder, skip_invalid=True).skipped) == {
-            "cat/inside/0.flac": "is the same recording as 'dog/again.flac', which is called 'dog'; leave both out",
-            "dog/again.flac": "is the same recording as 'cat/inside/0.flac', which is called 'cat'; leave both out",
-            "cat/meow.ogg": "is the same recording as 'dog/bark.ogg', which is called 'dog'; leave both out",
-            "dog/bark.ogg": "is the same recording as 'cat/meow.ogg', which is called 'cat'; leave both out",
+            "cat/inside/0.flac": "is the same recording as 'dog/again.flac', which has the label 'dog'; leave both out",
+            "dog/again.flac": "is the same recording as 'cat/inside/0.flac', which has the label 'cat'; leave both out",
+            "cat/meow.ogg": "is the same recording as 'dog/bark.ogg', which has the label 'dog'; leave both out",
+            "dog/bark.ogg": "is the same recording as 'cat/meow.ogg', which has the label 'cat'; leave both out",
             "dog/barn/2.wav": "is the same recording as 'dog/2.wav' under another condition; leave one out",
         }
 

@@ -116,7 +116,7 @@ class TestParquet:
         assert len(opened(folder, split="test[:5]").entries) == 5
         for split, count in (("train", 6), ("more", 4)):
             save(folder, *columns(count), split=split)
-        with pytest.raises(SoundError, match=r"has the splits .*train.*; name one with --set split=NAME"):
+        with pytest.raises(SoundError, match=r"has the splits .*train.*; give one with --set split=NAME"):
             opened(folder)
         assert len(opened(folder, split="test[6:]+train[:2]", label="animal").entries) == 8
         assert hub.splits_in("train[:1]+train[2:]+test") == ("train", "test")
@@ -128,14 +128,14 @@ class TestParquet:
         values, features = columns()
         more = {**values, "noisy": values["audio"]}, datasets.Features({**features, "noisy": datasets.Audio()})
         save(tmp_path / "two", *more)
-        with pytest.raises(SoundError, match="audio in the columns audio, noisy; name one"):
+        with pytest.raises(SoundError, match="audio in the columns audio, noisy; choose one"):
             opened(tmp_path / "two")
         assert len(described(tmp_path / "two", audio="noisy").entries) == 12
-        with pytest.raises(DatasetError, match="has no audio in a column 'name'"):
+        with pytest.raises(DatasetError, match="has no audio column 'name'"):
             described(folder, audio="name")
         del values["audio"], features["audio"]
         save(tmp_path / "none", values, features)
-        with pytest.raises(SoundError, match="has no column of audio; its columns are animal, name"):
+        with pytest.raises(SoundError, match="has no audio column; its columns are animal, name"):
             opened(tmp_path / "none")
 
 
@@ -236,7 +236,7 @@ class TestWhatCannotBeUsed:
         with pytest.raises(SoundError, match=r"'test/0' has [0-9,]+ bytes; the limit is 1,000"):
             opened(folder)
         monkeypatch.setattr(hub, "MOST_RECORDINGS", 11)
-        with pytest.raises(SoundError, match=r"12 rows; the limit is 11: .* --set split=train\[:10000\]"):
+        with pytest.raises(SoundError, match=r"12 rows; the limit is 11; .* --set split=train\[:10000\]"):
             opened(folder)
 
     def test_no_other_reader_is_used_and_no_script_run(self, tmp_path, without_torchcodec):
@@ -261,7 +261,7 @@ class TestWhatCannotBeUsed:
 
     def test_names_that_are_none(self):
         for name, message in (
-            ("nowhere", "no data set 'nowhere': neither a folder nor a Hub id"),
+            ("nowhere", "no data set 'nowhere': not a folder, not a Hub id"),
             (" ", "the data set is ' '; give a Hub id, a folder"),
             ("lab/sounds", "offline"),
         ):
@@ -360,7 +360,7 @@ class TestWhatIsLeftOut:
         rows = write_miniature("speech-commands", tmp_path)
         recordings = of_copy("speech-commands", tmp_path)
         assert dict(recordings.skipped) == {
-            f"validation/{n}": f"is called {row['label']!r}, which is not a class"
+            f"validation/{n}": f"has the label {row['label']!r}, which is not a class"
             for n, row in enumerate(rows)
             if row["label"].startswith("_")
         }
@@ -372,7 +372,7 @@ class TestWhatIsLeftOut:
         assert Counter(entry.label for entry in recordings.entries) == dict.fromkeys(LEAVES, 10)
         several = [f"test/{number}" for number in (130, 131, 132)]
         assert [id for id, _ in recordings.skipped] == several
-        assert all(reason.startswith("holds several sounds, or unknown ones") for _, reason in recordings.skipped)
+        assert all(reason.startswith("contains several sounds, or unknown ones") for _, reason in recordings.skipped)
         assert recordings.complete.skipped == ()
         rows = recorded(recordings, recipes=["zero_shot_audio"]).configuration("zero_shot_audio").rows
         assert {row["recording"] for row in rows} == {*several, *(entry.id for entry in recordings.entries)}
@@ -395,7 +395,7 @@ class TestArguments:
             ("False", "0", word) for word in WORDS[:10]
         }
         for options, message in (
-            ({"config": "v0.01"}, r"\(v0\.01/validation/\*\.parquet\); .* holds v0\.02/\. A folder"),
+            ({"config": "v0.01"}, r"\(v0\.01/validation/\*\.parquet\); .* contains v0\.02/\. Give a folder"),
             ({"group": "speaker"}, r"has no column 'speaker'; did you mean 'speaker_id'"),
         ):
             with pytest.raises(DatasetError, match=message):
@@ -405,10 +405,10 @@ class TestArguments:
         with pytest.raises(SoundError, match="unknown data set 'esc51'; did you mean 'esc50'"):
             load_named_set("esc51")
         for name, message in (
-            ("esc51", r"no data set 'esc51': neither .* nor the name of one; .*'esc50'"),
+            ("esc51", r"no data set 'esc51': not .* and not a known name; .*'esc50'"),
             ("esc50", "offline"),
-            ("esc50=", "the data set is 'esc50=', and there is no folder after the =: esc50=FOLDER reads a copy"),
-            ("esc50=nowhere", "and 'nowhere' is not a folder: esc50=FOLDER reads a copy"),
+            ("esc50=", "the data set is 'esc50=', but there is no folder after the =; esc50=FOLDER reads a copy"),
+            ("esc50=nowhere", "but 'nowhere' is not a folder; esc50=FOLDER reads a copy"),
             ("nowhere.yaml", r"cannot read the settings in nowhere\.yaml: No such file"),
         ):
             with pytest.raises(DatasetError, match=message):
@@ -427,8 +427,10 @@ class TestArguments:
             ("speech-commands", r"v0\.02/validation/\*\.parquet"),
             ("esc50", r"Parquet files, or sound files with a metadata\.csv that has the column category"),
         ):
-            message = rf"{name} is read from the files that it has on the Hub \({expected}\); .* holds cat/, dog/\. A"
-            with pytest.raises(SoundError, match=rf"{message} folder of LABEL/file\.wav is data by itself"):
+            message = (
+                rf"{name} is read from the files that it has on the Hub \({expected}\); .* contains cat/, dog/\. Give a"
+            )
+            with pytest.raises(SoundError, match=rf"{message} folder of LABEL/file\.wav without the name"):
                 of_copy(name, tmp_path)
         lines = [f"dog/{number}.wav,dog,{number % 3}" for number in range(6)]
         (tmp_path / "metadata.csv").write_text("\n".join(["file_name,category,src_file", *lines]) + "\n")
@@ -473,12 +475,12 @@ class TestFilesOfUsers:
     @pytest.mark.parametrize(
         ("before", "after", "message"),
         [
-            ("[Sneeze]", "[false]", r"without is False; it must be names .*; write a text such as .* in quotes"),
+            ("[Sneeze]", "[false]", r"without is False; it must be names .*; put quotes around texts"),
             ("group: spk_id", "captions: ['']", "captions is .*; it must be a text"),
-            ("group: spk_id", "files: '{label}/*'", r"files is .*; it is a pattern of files with \{config\} and"),
-            ("group: spk_id", "files: '{'", r"files is .*; it is a pattern of files"),
+            ("group: spk_id", "files: '{label}/*'", r"files is .*; give a file pattern with \{config\} and"),
+            ("group: spk_id", "files: '{'", r"files is .*; give a file pattern"),
             ("group: spk_id", "grup: spk_id", r"kitchen\.yaml: there is no setting 'grup'; did you mean 'group'"),
-            ("group: spk_id", "name: other", "has the key 'name'; the name of a data set is that of its file"),
+            ("group: spk_id", "name: other", "has the key 'name'; a data set is named after its file"),
             ("{classes: 2, context", "{clases: 2, context", r"settings: .* no setting 'clases'; did you mean 'class"),
             ("url: https://example.org", "", "url is missing; it is a text"),
             ("label: answer", "", "label or captions is missing"),

@@ -186,7 +186,7 @@ def test_a_table_has_captions_and_several_labels(tmp_path):
     for number in range(3):
         write(tmp_path / f"{number}.wav", seed=number)
     for name in ("captions", "words"):
-        with pytest.raises(SoundError, match=rf"has no metadata\.csv, whose columns .*{name}"):
+        with pytest.raises(SoundError, match=rf"has no metadata\.csv, to which .*{name}"):
             open_recordings(tmp_path, **{name: "caption"}, progress=False)
     lines = ("file_name,caption_1,caption_2", '0.wav,"a dog, barking",twice', "1.wav,a cat,", "2.wav,,")
     said = {entry.id: entry.captions for entry in table(tmp_path, *lines).entries}
@@ -213,8 +213,11 @@ def test_columns_are_those_that_are_called_so():
         assert reading.caption_columns("x", columns, None) == expected
     for requested, message in (
         (["dynamic"], "x has no column 'dynamic'; did you mean 'dynamics'"),
-        (["dynamics=a", "pitch=a"], "the column 'pitch' is of the attribute 'a'; each column has its own"),
-        (["word:"], "the column 'word:' is of the attribute ''"),
+        (
+            ["dynamics=a", "pitch=a"],
+            "the column 'pitch' has the attribute 'a'; it must be a name",
+        ),
+        (["word:"], "the column 'word:' has the attribute ''"),
     ):
         with pytest.raises(SoundError, match=message):
             reading.word_columns("x", ["dynamics", "pitch", "word:"], requested)
@@ -263,7 +266,7 @@ def test_words_of_loudness_keep_the_level_beside_the_loudest_of_the_label(tmp_pa
 def test_a_word_of_loudness_beside_none_is_left_out(tmp_path):
     rows = [("piano", "soft", -20.0), ("piano", "", 0.0), ("bell", "loud", 0.0), *PIANO[2:]]
     with pytest.warns(
-        UserWarning, match=r"left out: '(soft|loud)' of '(piano|bell)', '(soft|loud)' of '(piano|bell)'$"
+        UserWarning, match=r"only one: '(soft|loud)' of '(piano|bell)', '(soft|loud)' of '(piano|bell)'$"
     ):
         entries = made(tmp_path, rows=rows).entries
     assert [(entry.words, entry.level) for entry in entries if entry.label != "flute"] == [({}, 0.0)] * 3
@@ -296,7 +299,9 @@ def test_one_sound_under_two_words_is_refused(tmp_path):
     made(tmp_path)
     write(tmp_path / "9.wav", samples=noise(1.0, seed=1), subtype="FLOAT")
     lines = (tmp_path / "metadata.csv").read_text().splitlines()
-    with pytest.raises(SoundError, match=r"is the same recording as '\d\.wav', which is called 'piano, (loud|soft)'"):
+    with pytest.raises(
+        SoundError, match=r"is the same recording as '\d\.wav', which has the label 'piano, (loud|soft)'"
+    ):
         table(tmp_path, *lines, "9.wav,piano,soft")
 
 

@@ -32,9 +32,12 @@ RATE = 8_000
 def test_what_is_too_short_or_nearly_silent_cannot_be_used():
     loud = np.full(8_000, 0.5)
     for samples, fault in (
-        (np.full(1_999, 0.1), r"lasts 0\.250 s; 0\.25 s are the least"),
+        (np.full(1_999, 0.1), r"lasts 0\.250 s; the minimum is 0\.25 s"),
         (np.zeros(8_000), r"nearly silent in its middle \(no sound at all;"),
-        (np.full(8_000, 0.0009), r"nearly silent in its middle \(-61 dB; -60 dB below full scale are the least\)"),
+        (
+            np.full(8_000, 0.0009),
+            r"nearly silent in its middle \(-61 dB; the minimum is -60 dB relative to full scale\)",
+        ),
         # What is heard before the middle ten seconds does not count.
         (np.concatenate([loud, np.zeros(10 * RATE)]), None),
         (np.concatenate([loud, np.zeros(14 * RATE)]), "nearly silent in its middle"),
@@ -176,7 +179,7 @@ def test_another_recording_is_of_another_label_else_of_another_group():
     # Whether another one that is not drawn is there makes no difference.
     left = next(number for number in range(1, 6) if number != drawn[0])
     assert other_recording(ungrouped, 0, [number for number in range(6) if number != left], 0) == drawn[0]
-    with pytest.raises(DatasetError, match=r"no other recording than 0\.wav"):
+    with pytest.raises(DatasetError, match=r"no recording to compare with 0\.wav"):
         other_recording(ungrouped, 0, [0], 0)
 
 

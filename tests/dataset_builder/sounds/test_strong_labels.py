@@ -75,7 +75,7 @@ def test_what_is_heard_alone_is_a_recording(folder, tmp_path, format, groups):
         "a/Yvideo_1_30000.wav@7.950-9.000": ("Rain", video),
         "other_2000.flac@0.000-9.500": ("Dog", other),
     }
-    assert recordings.skipped == (("gone_0", "is in the labels, and has no file in the folder"),)
+    assert recordings.skipped == (("gone_0", "is in the labels, but has no file in the folder"),)
     assert recordings.source == f"{folder} with {format} labels"
     index = next(n for n, entry in enumerate(recordings.entries) if entry.label == "Cat")
     waveform, rate = recordings.waveform(index)
@@ -110,7 +110,7 @@ def test_segments_may_be_called_by_their_video_and_share_its_group(tmp_path):
     # Of other formats a number at the end is part of a name.
     (sounds / "take_1.wav").rename(sounds / "take.wav")
     path = table(tmp_path / "x.csv", HEADERS["table"], [("take_1.wav", 0, 5, "Dog"), ("Yvideo_1.wav", 0, 5, "Dog")])
-    assert opened(sounds, path).skipped == (("take_1", "is in the labels, and has no file in the folder"),)
+    assert opened(sounds, path).skipped == (("take_1", "is in the labels, but has no file in the folder"),)
 
 
 def test_isolated_by_hand():
@@ -156,7 +156,7 @@ def test_labels_that_cannot_be_used_are_told_or_left_out(folder, tmp_path):
         (
             [("none.wav", 0, 1, "Dog")],
             SoundError,
-            "no label is present alone in any of 1 recordings; not in the folder are none",
+            "no stretch with exactly one label in any of 1 recordings; not in the folder are none",
         ),
         (
             [("Yvideo_1_30000.wav", 0, 4, "Dog"), ("other_2000", 0, 4, "Dog"), ("other_2000", 12, 14, "Cat")],

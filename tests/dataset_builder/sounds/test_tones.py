@@ -113,7 +113,7 @@ class TestAllTones:
         assert mixed.nouns == ("electric piano", "brass section", "bell", "VOICE 1", "VOICE 2", "VOICE 3")
         tones.check_words(mixed)
         alike = (replace(voices(1)[0], name="bell"), *default_voices()[1:])
-        with pytest.raises(InputError, match="two timbres are called alike: bell, brass section, bell"):
+        with pytest.raises(InputError, match="two timbres have the same name: bell, brass section, bell"):
             tones.check_nouns(ToneSpec(voices=alike))
 
     def test_too_few_classes_and_too_narrow_a_range_have_no_words(self):
@@ -132,7 +132,7 @@ class TestAllTones:
             ({"pitch_range": (60, 50)}, r"pitch_range is \(60, 50\); the first must be less"),
             ({"pitch_range": (0, 128)}, "MIDI notes run from 0 to 127"),
             ({"pitch_range": (60, 61)}, "8 classes of pitch are not distinct"),
-            ({"rate_range": (0, 1)}, "a rate is positive"),
+            ({"rate_range": (0, 1)}, "rates must be positive"),
             ({"voices": default_voices()[:3]}, "3 voices for K = 8 classes"),
             ({"voices": default_voices()[:1] * 8}, "are the same sound"),
         ):

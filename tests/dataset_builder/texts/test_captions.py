@@ -39,7 +39,11 @@ def test_a_file_of_ones_own(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text("- hear {label}\n- '{label}'\n- hear {label}\n")
     assert load_templates(str(path)) == ("hear {label}", "{label}")
-    for text, message in (("a: b", "lists no templates"), ("- x", "template of a prompt is 'x'"), ("[", "cannot be")):
+    for text, message in (
+        ("a: b", "lists no prompt templates"),
+        ("- x", "prompt template is 'x'"),
+        ("[", "cannot be"),
+    ):
         path.write_text(text)
         with pytest.raises(InputError, match=message):
             load_templates(str(path))

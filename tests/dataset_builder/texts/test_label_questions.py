@@ -135,7 +135,9 @@ class TestWholeWay:
         recordings = open_annotated(*write_annotations(domestic(200), tmp_path / "in"))
         changes = {"ask": ("counting", "concurrency"), "least_clips": 8}
         data = annotated_data(recordings, recipes=[RECIPE], changes=changes)
-        with pytest.raises(LeakError, match=r"counting/kinds of desed \(test\): text alone answers .*the place of"):
+        with pytest.raises(
+            LeakError, match=r"counting/kinds of desed \(test\): a text-only classifier answers .*the place of"
+        ):
             build_dataset(data, tmp_path / "built", progress=False)
         assert not list((tmp_path / "built").rglob("*.parquet"))
 
@@ -174,7 +176,7 @@ class TestRefused:
         with pytest.raises(AnnotationError) as raised:
             open_annotated(labels, audio)
         text = str(raised.value)
-        assert "3 things are wrong" in text
+        assert "3 problems" in text
         assert "Y02.wav: is empty" in text
         assert "Y03.wav: lasts 9.80 s, the labels of 'Y03' 10.00 s" in text
         assert "has no sound of 1 of 9 recordings: Y01" in text
@@ -215,7 +217,7 @@ class TestRefused:
         ) as raised:
             _ = questions_of(open_annotated(labels, audio), least_clips=10, ask=("counting", "detection")).rows
         text = str(raised.value)
-        assert "counting/kinds needs two counts that 10 clips have each; 2 of 2 clips qualify (1 in 1, 2 in 1)" in text
+        assert "counting/kinds needs two counts with 10 clips each; 2 of 2 clips qualify (1 in 1, 2 in 1)" in text
         assert "detection/first needs four clips" in text
         rendering = questions_of(open_annotated(labels, audio), ask=("counting", "detection"))
         (note,) = rendering.notes()
@@ -225,15 +227,15 @@ class TestRefused:
         for ask, message in (
             (("counting/all",), "has no variant 'all'"),
             (("counting", "counting/kinds"), "each once"),
-            ((), "one kind of questions or several"),
+            ((), "one or more kinds of questions"),
         ):
             with pytest.raises(InputError, match=message):
                 AnnotatedSpec(recordings=opened, ask=ask)
         labels, audio = write_domestic(tmp_path)
         for arguments, message in (
-            (([], audio), "there are no files of labels"),
-            ((labels, tmp_path / "none"), "there is no such folder"),
-            ((labels, audio, "dessed"), "there is no format of labels 'dessed'; did you mean 'desed'"),
+            (([], audio), "there are no label files"),
+            ((labels, tmp_path / "none"), "which does not exist"),
+            ((labels, audio, "dessed"), "there is no label format 'dessed'; did you mean 'desed'"),
             (([labels, labels], audio), "labels of Y01, Y02, Y03, Y04, Y05 and 5 more are in validation.tsv as well"),
         ):
             with pytest.raises(DatasetError if len(arguments) == 3 or message[0] == "l" else InputError, match=message):
@@ -313,15 +315,15 @@ def test_the_card_warns(files, tmp_path):
     built = build_dataset(annotated_data(mixed(files), changes=FEW), tmp_path / "built", progress=False)
     card = (built / "README.md").read_text()
     assert "**Mixed concurrency**" in card
-    assert "recognising the data set solves these questions" in " ".join(card.split())
+    assert "recognising the data set solves them" in " ".join(card.split())
 
 
 def test_what_cannot_be_negatives_is_refused(files, tmp_path):
     labels, audio, negatives, _ = files
-    with pytest.raises(InputError, match="give both or none"):
+    with pytest.raises(InputError, match="give both or neither"):
         open_annotated(labels, audio, negatives=[negatives])
-    with pytest.raises(InputError, match="there is no such folder"):
+    with pytest.raises(InputError, match="which does not exist"):
         open_annotated(labels, audio, negatives=[negatives], negatives_audio=tmp_path / "nowhere")
     other, other_audio = write_audiotime(tmp_path / "other", {"a.wav": {"Church bell": [[1.0, 2.0]]}})
-    with pytest.raises(AnnotationError, match=r"no clip of AudioTime has a label of the recordings.*Church bell"):
+    with pytest.raises(AnnotationError, match=r"no AudioTime clip has a label of the recordings.*Church bell"):
         open_annotated(labels, audio, negatives=[other], negatives_audio=other_audio)

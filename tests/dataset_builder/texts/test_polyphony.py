@@ -163,7 +163,7 @@ class TestRecipes:
         text = load_recipe("polybench").describe(
             spec_of(folder, domain="birds", background="rain", background_snr=12.0)
         )
-        for words in ("(birds)", "12 dB softer than the loudest, is 'rain'", "16000 Hz"):
+        for words in ("(birds)", "12 dB softer than the loudest sound, is 'rain'", "16000 Hz"):
             assert words in text
         assert "Behind all" not in load_recipe("polybench").describe(spec_of(folder))
 

@@ -162,8 +162,8 @@ class TestLeaks:
 
         questions = [around(q) for q in of_kind(sets[1], "counting/kinds") if q.source == "maestro-like"]
         message = leaking(questions, sets[0])
-        assert "counting/kinds of maestro-like: text alone answers" in message
-        assert "the place of the answer among the options by size tells it" in message
+        assert "counting/kinds of maestro-like: a text-only classifier answers" in message
+        assert "the answer's rank among the options by size reveals it" in message
 
     def test_times_with_decimals_beside_answers_on_a_grid(self, sets):
         rng = np.random.default_rng(0)
@@ -176,14 +176,14 @@ class TestLeaks:
             replace(q, options=tuple(text if text == q.answer else other(text) for text in q.options))
             for q in of_kind(sets[1], "detection/first", "desed")
         ]
-        assert "how the answer is written tells it" in leaking(questions, sets[0])
+        assert "the way in which the answer is written reveals it" in leaking(questions, sets[0])
 
     def test_an_anchor_that_nearly_always_overlaps(self, sets):
         questions = of_kind(sets[1], "concurrency/anchor")
         state = {("Yes", "overlap"): "overlap", ("No", "alone"): "overlap"}
         only = {"Frying": "overlap", "Speech": "alone"}
         biased = [q for q in questions if only.get(q.anchor) in {None, state.get((q.answer, q.polarity), "alone")}]
-        assert "the sound that is asked about tells the answer" in leaking(biased, sets[0])
+        assert "the sound in question reveals the answer" in leaking(biased, sets[0])
 
     def test_yes_more_often_than_no(self, sets):
         questions = [q for n, q in enumerate(of_kind(sets[1], "concurrency/anchor")) if q.answer == "Yes" or n % 3 == 0]
@@ -209,5 +209,5 @@ class TestLeaks:
             for q in of_kind(sets[1], "detection/first", "desed")
         ]
         message = leaking(questions, sets[0])
-        assert "the place at which the answer stands tells it" in message
-        assert "the answer stands at one place" in message
+        assert "the answer's position reveals it" in message
+        assert "the answer is in one position" in message

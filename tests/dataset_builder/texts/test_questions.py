@@ -50,8 +50,8 @@ def test_a_row_has_all_that_its_question_and_its_clip_have(rows):
     ("column", "value", "message"),
     [
         ("options", ["1", "1"], "all different"),
-        ("options", [str(number) for number in range(27)], "26 at most"),
-        ("answer", "7 000", "none of the options"),
+        ("options", [str(number) for number in range(27)], "give two to 26 texts"),
+        ("answer", "7 000", "not one of the options"),
         ("question", "", "is empty"),
         ("overlap", -1.0, "0 or more"),
         ("events", [{"onset": 3.0, "offset": 2.0, "label": "dog"}], "onset < offset"),

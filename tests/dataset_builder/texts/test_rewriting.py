@@ -170,7 +170,7 @@ def test_rows_that_cannot_be_read_are_left_and_counted():
     (row,), report = rewrite([strange], LanguageModelWriter(model))
     assert row == {**strange, "writer": "template"}
     assert (report.left, report.asked, model.asked) == (1, 0, [[]])
-    assert "captions of 1 rows cannot be read" in " ".join(report.sentences())
+    assert "for 1 rows whose captions cannot be read" in " ".join(report.sentences())
 
 
 def by_caption(answers):
@@ -297,7 +297,7 @@ def test_a_built_folder_holds_them_beside_the_same_sound(data, tmp_path):
 def test_test_items_are_written_only_where_it_is_asked_for():
     data = small("comp_a_order")
     model = Scripted(renamed)
-    with pytest.raises(InputError, match="none of comp_a_order has captions that a language model may write"):
+    with pytest.raises(InputError, match="none of comp_a_order has captions that a language model may rewrite"):
         written_data(data, LanguageModelWriter(model))
     assert model.asked == []
     written = written_data(data, LanguageModelWriter(model, in_test=True)).configuration("comp_a_order")
@@ -311,7 +311,7 @@ def test_a_file_of_answers_that_was_cut_short_is_gone_on_with():
     assert kept.generate(["a", "b", "a"]) == ["to a", "to b", "to a"]
     assert model.asked == [["a", "b"]]
     kept.path.write_bytes(kept.path.read_bytes()[:-10])
-    with pytest.warns(UserWarning, match=r"1 of the lines of .*\.jsonl are left out, .* asked again: .*line 3"):
+    with pytest.warns(UserWarning, match=r"1 lines of .*\.jsonl are skipped, .* repeated: .*line 3"):
         assert KeptAnswers(model).generate(["b", "c"]) == ["to b", "to c"]
     assert model.asked[1:] == [["b", "c"]]
     assert KeptAnswers(model).generate(["a", "b", "c"]) == ["to a", "to b", "to c"]
@@ -401,7 +401,7 @@ def test_a_prompt_that_is_too_long_is_an_error(tmp_path):
     folder = save_tiny_gpt2(tmp_path / "short", positions=64)
     model = LanguageModel(folder, device="cpu", most_new_tokens=32)
     assert len(model.generate(["x" * 32])) == 1
-    with pytest.raises(InputError, match="reads 64 tokens; a prompt has 33 and its answer up to 32"):
+    with pytest.raises(InputError, match="reads at most 64 tokens, but a prompt has 33 and its answer up to 32"):
         model.generate(["x" * 33])
 
 
@@ -419,5 +419,5 @@ def test_code_of_a_model_is_never_run_and_pickles_are_not_read(tmp_path):
     torch.save(
         AutoModelForCausalLM.from_config(AutoConfig.from_pretrained(folder)).state_dict(), folder / "pytorch_model.bin"
     )
-    with pytest.raises(InputError, match="weights in safetensors"):
+    with pytest.raises(InputError, match="safetensors weights"):
         LanguageModel(folder, device="cpu")

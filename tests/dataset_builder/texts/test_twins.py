@@ -100,7 +100,7 @@ def test_further_sets_change_none_before_and_seeds_and_splits_do(kinds):
         other = drawn(LABELS, split, 3, seed, kinds=kinds)
         assert not {group.clips for group in other} & {group.clips for group in first}
     for labels in (LABELS[:4], (*LABELS, "Bell")):
-        with pytest.raises(InputError, match="questions need 5 or more, all of which read differently"):
+        with pytest.raises(InputError, match="questions need 5 or more that read differently"):
             drawn(labels, "test", 1, 0, kinds=kinds)
 
 
@@ -112,7 +112,7 @@ def test_what_is_heard_has_to_bear_out_the_answers(kinds):
         labels = {label: LABELS[(place + 1) % len(LABELS)] for place, label in enumerate(LABELS)}
         moved = [replace(event, label=labels[event.label]) for event in annotations[0].events[:1]]
         events = annotations[1].events if kinds is ATOMIC else tuple(moved)
-        with pytest.raises(QuestionError, match=f"{group.name}-1: what is heard does not bear out the answer"):
+        with pytest.raises(QuestionError, match=f"{group.name}-1: the measured events do not confirm the answer"):
             questions_of(group, [replace(annotations[0], events=events), *annotations[1:]])
 
 

@@ -61,11 +61,11 @@ def test_events_that_are_written_are_read(name, first, second):
 
 
 WRONG = [
-    ((3, 2, "Dog"), r"'Dog' lasts from 3\.0 to 2\.0 s; expected is 0 ≤ onset < offset"),
+    ((3, 2, "Dog"), r"'Dog' lasts from 3\.0 to 2\.0 s; 0 ≤ onset < offset must hold"),
     ((-1, 2, "Dog"), r"'Dog' lasts from -1\.0 to 2\.0 s"),
-    (("x", 2, "Dog"), "'x'.*; expected are seconds"),
-    ((1, "nan", "Dog"), "'nan'.*; expected are seconds"),
-    ((1, "inf", "Dog"), "'inf'.*; expected are seconds"),
+    (("x", 2, "Dog"), "'x'.*; expected: seconds"),
+    ((1, "nan", "Dog"), "'nan'.*; expected: seconds"),
+    ((1, "inf", "Dog"), "'inf'.*; expected: seconds"),
     ((1, 2, ""), r"the event from 1\.0 to 2\.0 s has no label"),
     ((1, 12, "Dog"), r"'Dog' lasts until 12 s, after the end of the recording at 10 s"),
 ]
@@ -109,7 +109,7 @@ def test_a_wrong_event_is_refused_with_its_place_or_its_recording_left_out(name,
 def test_files_that_cannot_be_read_are_refused_by_name(name, tmp_path):
     path, options = written(name, tmp_path, {"one": [(0, 1, "Cat")], "two": [(0, 1, "cat")]})
     (tmp_path / "empty").mkdir()
-    with pytest.raises(AnnotationError, match="the labels 'Cat' and 'cat' differ by upper and lower case alone"):
+    with pytest.raises(AnnotationError, match="the labels 'Cat' and 'cat' differ only in upper and lower case"):
         read_annotations(path, name, options)
     file = path if path.is_file() else sorted(path.iterdir())[0]
     file.write_bytes(b"\xff\xff")
@@ -119,7 +119,7 @@ def test_files_that_cannot_be_read_are_refused_by_name(name, tmp_path):
             rf"{file.name}.* is not UTF-8 text .line 1, byte 0xff.\. Give its encoding, e.g. --set encoding=cp1252",
         ),
         (tmp_path / "none", r"is not a file|is neither a file nor a folder"),
-        (tmp_path / "empty", r"is not a file|holds no file that ends in"),
+        (tmp_path / "empty", r"is not a file|contains no file that ends in"),
     ):
         with pytest.raises(DatasetError, match=message):
             read_annotations(place, name, options)
@@ -156,11 +156,11 @@ def test_files_that_leave_a_doubt_are_not_guessed(tmp_path, name, text, format):
     if format is not None:
         assert format_of(place) == format
         return
-    with pytest.raises(AnnotationError, match=f"{path.name} does not say which format of strong labels") as raised:
+    with pytest.raises(AnnotationError, match=f"cannot tell the format of the strong labels in {path.name}") as raised:
         format_of(place)
     assert f"of {', '.join(FORMATS)} " in str(raised.value)
     first = text.partition("\n")[0].split("\t" if "\t" in text else ",")
-    assert f"its first line is {', '.join(first)!r}" in str(raised.value)
+    assert f"the first line is {', '.join(first)!r}" in str(raised.value)
 
 
 def test_files_that_are_no_json_and_formats_that_are_none(tmp_path):
@@ -170,5 +170,5 @@ def test_files_that_are_no_json_and_formats_that_are_none(tmp_path):
             read(path)
     with pytest.raises(AnnotationError, match=r"^a\.jams: the file is not JSON"):
         read_annotations(path.rename(tmp_path / "a.jams"), "jams")
-    with pytest.raises(AnnotationError, match="there is no format of labels 'dased'; did you mean 'desed'"):
+    with pytest.raises(AnnotationError, match="there is no label format 'dased'; did you mean 'desed'"):
         read_annotations("x", "dased")

@@ -55,28 +55,28 @@ class TestDesed:
     def test_what_is_wrong_is_told_with_file_and_line(self, desed):
         for line, message in (
             (("Y1.wav", "1,5,0", 5, "Dog"), r"validation.tsv:3: the onset is '1,5,0'"),
-            (("", 1, 2, "Dog"), r"validation.tsv:3: names no recording"),
-            (("Y1.wav", "", "", ""), r"validation.tsv:3: 'Y1' has no label here, and one in validation.tsv:2"),
+            (("", 1, 2, "Dog"), r"validation.tsv:3: has no recording"),
+            (("Y1.wav", "", "", ""), r"validation.tsv:3: 'Y1' has no label here, but one in validation.tsv:2"),
             (("Y9.wav", 1, 2, "Dog"), r"durations of 1 recordings are missing \(Y9\)"),
         ):
             refused(desed(("Y1.wav", 0, 1, "Cat"), line), "desed", message)
         # All at once, and of many the first.
         path = desed(("Y1.wav", 5, 5, "Dog"), ("Y1.wav", "x", 5, "Dog"), ("Y1.wav", 0, 1, "Dog"))
-        lines = refused(path, "desed", "2 things are wrong")
+        lines = refused(path, "desed", "2 problems")
         assert [line.split(":")[1] for line in lines[1:]] == ["2", "3"]
         refused(desed(*[("Y1.wav", 5, 5, "Dog")] * 50), "desed", r"and 30 more$")
 
     def test_durations_that_cannot_be_are_told_with_their_line(self, desed):
         for second, message in (
-            (("Y1.wav", 9), "'Y1' lasts 9 s, in a line before 10 s"),
-            (("Y2.wav", 0), "the duration of 'Y2' is 0 s; expected is more than 0"),
+            (("Y1.wav", 9), "'Y1' lasts 9 s, but 10 s in an earlier line"),
+            (("Y2.wav", 0), "the duration of 'Y2' is 0 s; it must be more than 0"),
             (("Y2.wav", "long"), "the duration is 'long'"),
-            (("Y2.wav",), "expected are a name and seconds"),
+            (("Y2.wav",), "expected: a name and seconds"),
         ):
             path = desed(("Y1.wav", 0, 1, "Dog"), durations=(("Y1.wav", 10), second))
             refused(path, "desed", f"validation_durations.tsv:3: {message}")
         refused(path, "desed", "there is no table of durations", ReadOptions(durations="nowhere.tsv"))
-        message = r"the duration of 'Y1' is 0\.0; expected are seconds, more than 0"
+        message = r"the duration of 'Y1' is 0\.0; expected: seconds, more than 0"
         refused(path, "desed", message, ReadOptions(durations={"Y1.wav": 0}))
 
     def test_what_is_no_table_of_labels(self, tmp_path):
@@ -130,9 +130,9 @@ class TestMaestro:
 
     def test_what_is_wrong_with_soft_labels(self, tmp_path):
         for lines, message in (
-            ([(0, 1, "car", 1.2)], r"a.txt:1: the confidence of 'car' is 1.2; expected is 0 to 1"),
-            ([(0, 1, "car", 0.2), (0, 1, "car", 0.8)], r"a.txt:2: 'car' at 0 s of 'a' is 0.8, in a.txt:1 0.2"),
-            ([(0, 1, "car")], r"a.txt:1: has 3 fields; expected are onset, offset, label, confidence"),
+            ([(0, 1, "car", 1.2)], r"a.txt:1: the confidence of 'car' is 1.2; it must be from 0 to 1"),
+            ([(0, 1, "car", 0.2), (0, 1, "car", 0.8)], r"a.txt:2: 'car' at 0 s of 'a' is 0.8, but 0.2 in a.txt:1"),
+            ([(0, 1, "car")], r"a.txt:1: has 3 fields; expected: onset, offset, label, confidence"),
             ([(0, 1, "car", "")], r"a.txt:1: has no confidence"),
         ):
             write(tmp_path, "one/a.txt", rows(*lines))
@@ -165,10 +165,10 @@ class TestAudioTime:
         lines = refused(path, "audiotime", "'c' has no 'event' with labels")
         assert [line.split(":")[1] for line in lines[1:]] == ["2", "12", "22"]
         for text, message in (
-            ("[1]", "holds no clips"),
-            ("{}", "holds no clips"),
-            ('{"a": {"event": {}}, "a.wav": {"event": {}}}', "bad.json:1: 'a' stands in the file twice"),
-            ('{"a": {"event": {"dog": [[0, true]]}}}', "'dog' lasts from 0 to True; expected are seconds"),
+            ("[1]", "contains no clips"),
+            ("{}", "contains no clips"),
+            ('{"a": {"event": {}}, "a.wav": {"event": {}}}', "bad.json:1: 'a' occurs twice in the file"),
+            ('{"a": {"event": {"dog": [[0, true]]}}}', "'dog' lasts from 0 to True; expected: seconds"),
             (f'{{"a": {{"event": {{"dog": [[0, 1{"0" * 400}]]}}}}}}', "the offset is '1000"),
         ):
             refused(write(tmp_path, "bad.json", text), "audiotime", message)
@@ -180,7 +180,7 @@ class TestAudioSet:
 
     def test_ids_have_names_and_segments_groups(self, tmp_path):
         path = write(tmp_path, "strong.tsv", rows(*self.LINES))
-        refused(path, "audioset-strong", r"strong.tsv:1: there is no name of /m/03m9d0z, /m/05zppz")
+        refused(path, "audioset-strong", r"strong.tsv:1: there is no name for /m/03m9d0z, /m/05zppz")
         options = ReadOptions(names=tmp_path / "none.tsv")
         refused(path, "audioset-strong", "there is no table of names", options)
         write(tmp_path, "class_labels_indices.csv", self.NAMES)
@@ -189,7 +189,7 @@ class TestAudioSet:
         assert (annotation.recording, annotation.split_group) == ("b0RFKhbpFJA_30000", "b0RFKhbpFJA")
         assert (annotation.duration, annotation.resolution) == (10.0, 0.1)
         path = write(tmp_path, "strong.tsv", rows(*self.LINES, (1, 2, 3)))
-        refused(path, "audioset-strong", r"strong.tsv:3: has 3 fields; expected are segment, start, end")
+        refused(path, "audioset-strong", r"strong.tsv:3: has 3 fields; expected: segment, start, end")
 
     def test_ontology(self, tmp_path):
         names = {"/m/0": "Human_voice", "/m/1": "Speech", "/m/05zppz": "Male speech", "/m/03m9d0z": "Wind"}
@@ -229,12 +229,12 @@ class TestJams:
         ("namespace", "data", "message"),
         [
             ("beat", [], "has no annotation of the namespaces scaper, segment_open"),
-            ("scaper", [observation(0, 1, "dog")], "a.jams: scaper 1: is no observation"),
+            ("scaper", [observation(0, 1, "dog")], "a.jams: scaper 1: is not an observation"),
             ("tag_open", None, "has an annotation without a list of observations"),
             ("tag_open", {"time": 5}, "has an annotation without a list of observations"),
-            ("tag_open", [5], "tag_open 1: is no observation"),
+            ("tag_open", [5], "tag_open 1: is not an observation"),
             ("tag_open", [observation(0, 10**400, "dog")], "the duration is '1000"),
-            ("tag_open", [observation(0, 1, "dog", "high")], "the confidence is 'high'; expected are numbers from 0"),
+            ("tag_open", [observation(0, 1, "dog", "high")], "the confidence is 'high'; expected: numbers from 0"),
         ],
     )
     def test_what_are_no_labels_is_refused(self, tmp_path, namespace, data, message):
@@ -249,7 +249,7 @@ class TestJams:
         for text, message in (
             (jams(said * 2), "has 2 annotations of the namespace 'tag_open'; keep one"),
             (jams(said, 10**400), "the duration is '1000"),
-            ("{}", "a.jams: is no JAMS"),
+            ("{}", "a.jams: is not JAMS"),
         ):
             refused(write(tmp_path, "a.jams", text), "jams", message)
 
@@ -263,7 +263,7 @@ def test_text_with_tabs_blanks_and_of_audacity(tmp_path):
     assert events_of(one) == [(0.5, 2.25, "car horn"), (3.0, 4.0, "dog")]
     assert (events_of(two), three.events) == ([(1.0, 2.0, "bird singing")], ())
     write(tmp_path, "one.txt", "0.5\t2.25\n1\t2\tdog\n")
-    refused(tmp_path, "text", r"one.txt:1: is '0.5 2.25'; expected are onset, offset, label", options)
+    refused(tmp_path, "text", r"one.txt:1: is '0.5 2.25'; expected: onset, offset, label", options)
 
 
 def test_tables_without_a_column_of_recordings_are_of_those_that_their_names_say(tmp_path):
@@ -309,6 +309,6 @@ def test_a_table_of_any_columns(tmp_path):
     message = "a table has no field 'onsets'; did you mean 'onset'"
     refused(path, "table", message, ReadOptions(columns={"onsets": "von"}))
     path = write(tmp_path, "a.csv", header + "a;0;1;Hund;12\na;2;1;Hund;13\n")
-    refused(path, "table", r"a.csv:3: 'a' lasts 13 s, in a line before 12 s", ReadOptions(columns=columns))
+    refused(path, "table", r"a.csv:3: 'a' lasts 13 s, but 12 s in an earlier line", ReadOptions(columns=columns))
     write(tmp_path, "b.csv", header + "a;0;1;Hund;12\n")
-    refused(tmp_path, "table", r"'a' stands in a.csv:2 as well", ReadOptions(columns=columns))
+    refused(tmp_path, "table", r"'a' is also in a.csv:2", ReadOptions(columns=columns))

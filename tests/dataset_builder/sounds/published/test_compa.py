@@ -151,14 +151,14 @@ def test_fingerprints_are_of_content_and_captions_wherever_they_lie(folder, tmp_
 
 
 def test_counts_other_than_the_published_are_said(folder, monkeypatch):
-    with pytest.warns(UserWarning, match="scores are not comparable") as raised:
+    with pytest.warns(UserWarning, match="Scores are not comparable") as raised:
         open_data(f"compa:{folder}")
     texts = [str(warning.message) for warning in raised]
     assert [text.partition(" has ")[2].partition(";")[0] for text in texts] == [
         "2 items, 0 of them with a third clip",
         "3 items, 1 of them with a third clip",
     ]
-    assert "the published one has 400 and 100" in texts[1]
+    assert "the published table has 400 and 100" in texts[1]
     monkeypatch.setattr(compa, "EXPECTED", {ORDER: (3, 1), ATTRIBUTE: (2, 0)})
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -168,7 +168,7 @@ def test_counts_other_than_the_published_are_said(folder, monkeypatch):
         (folder / name).write_bytes(content)
     with (folder / "huge.csv").open("wb") as stream:
         stream.truncate(LARGEST_FILE + 1)
-    with pytest.warns(UserWarning, match="left out: .*broken.* cannot be read") as raised:
+    with pytest.warns(UserWarning, match="skipped: .*broken.* cannot be read") as raised:
         assert open_data(f"compa:{folder}").recipes == (ORDER, ATTRIBUTE)
     assert len(raised) == 2
     for name in ("empty.csv", "huge.csv"):
@@ -181,7 +181,7 @@ class TestWhatIsWrong:
             (folder / name).unlink()
         (folder / "CompA Attribute/CompA_attribute_files/A1_rev.wav").unlink()
         assert problems_of(folder).splitlines() == [
-            f"compa:{folder}: 4 things are wrong:",
+            f"compa:{folder}: 4 problems:",
             f"  Compa-Attribute.csv:3, reversed_pair_file.1: no file 'A1_rev.wav' in {folder}",
             f"  {TABLE}:2, reversed_pair_file: no file 'X0_rev.wav' in {folder}",
             f"  {TABLE}:2, triplet_file: no file 'X0_trip.wav' in {folder}",
@@ -194,7 +194,7 @@ class TestWhatIsWrong:
         shutil.copy(folder / TABLE, folder / "mine.csv")
         text = problems_of(folder)
         assert "'X1.wav' is the name of CompA_order_files/X1.wav and more/X1.wav" in text
-        assert "mine.csv is a second table of the same items" in text
+        assert "mine.csv is a second table with the same items" in text
 
     def test_captions_files_and_twins_that_cannot_be(self, tmp_path):
         rows = [list(row) for row in order_rows(6)]
@@ -205,8 +205,8 @@ class TestWhatIsWrong:
         for problem in (
             *(":2: pair_caption is empty", ":3: reversed_pair_file is empty", ":6: triplet_file is empty"),
             ":7: triplet_caption is empty",
-            ":4, reversed_pair_file: the file 'X2.wav' is that of pair as well",
-            f":5, reversed_pair_file: the caption {rows[3][1]!r} is that of pair as well",
+            ":4, reversed_pair_file: the file 'X2.wav' is also used for pair",
+            f":5, reversed_pair_file: the caption {rows[3][1]!r} is also used for pair",
         ):
             assert problem in text
 
@@ -219,7 +219,7 @@ class TestWhatIsWrong:
         before = pq.read_table(write_copy(path))
         names = [name.replace("X1_rev.wav", "X0.flac") for name in before["file_name"].to_pylist()]
         pq.write_table(before.set_column(0, before.schema.field("file_name"), pa.array(names)), path)
-        assert "X0.wav and X0.flac are of one item by file_name" in problems_of(path)
+        assert "X0.wav and X0.flac belong to the same item by file_name" in problems_of(path)
 
     def test_what_is_not_the_benchmark(self, tmp_path):
         for name in ("x.txt", "x.zip", "y.parquet"):
@@ -257,5 +257,7 @@ def test_captions_of_a_file(tmp_path):
         (tmp_path / name).write_text(text)
         assert compa.read_captions(tmp_path / name) == expected
     (tmp_path / "other.csv").write_text("n,text\n1,a\n")
-    with pytest.raises(DatasetError, match="has the columns n, text; captions are in caption, captions or caption_1"):
+    with pytest.raises(
+        DatasetError, match="has the columns n, text; captions must be in caption, captions or caption_1"
+    ):
         compa.read_captions(tmp_path / "other.csv")

@@ -52,12 +52,12 @@ class TestArchives:
         assert sorted(tmp_path.rglob("*")) == [path]
         monkeypatch.setattr(containers, "LARGEST_FILE", 1_000)
         monkeypatch.setattr(containers, "LARGEST_TABLE", 400)
-        with pytest.raises(DatasetError, match="claims 2,000 bytes; the limit is 1,000"):
+        with pytest.raises(DatasetError, match="declares 2,000 bytes; the limit is 1,000"):
             files.file("a.csv")
         with pytest.raises(DatasetError, match=r"x\.zip: b\.csv has 500 bytes; the limit is 400"):
             table_text(files, "b.csv")
         monkeypatch.setattr(containers, "MOST_FILES", 9)
-        with pytest.raises(DatasetError, match="holds 10 files; the limit is 9"):
+        with pytest.raises(DatasetError, match="contains 10 files; the limit is 9"):
             ZippedFiles(path)
 
     def test_that_hold_more_than_they_claim_or_are_damaged_are_refused(self, tmp_path):
@@ -67,7 +67,7 @@ class TestArchives:
         for signature, place in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):
             struct.pack_into("<I", content, content.index(signature) + place, 1_000)
         path.write_bytes(content)
-        with pytest.raises(DatasetError, match=r"cannot be unpacked|and claims 1,000"):
+        with pytest.raises(DatasetError, match=r"cannot be unpacked|but declares 1,000"):
             ZippedFiles(path).file("a.wav")
         content = bytearray(archive(path, ("a.wav", os.urandom(5_000))).read_bytes())
         content[2_000] ^= 255
@@ -107,7 +107,7 @@ def test_a_new_one_is_opened_by_its_name_and_a_path(monkeypatch):
     monkeypatch.setenv("HOME", "/home/somebody")
     monkeypatch.setenv("USERPROFILE", "/home/somebody")
     assert open_data("toy:~/x").source == "toy:/home/somebody/x"
-    with pytest.raises(DatasetError, match="'toy:' names no path; toy:PATH is nothing"):
+    with pytest.raises(DatasetError, match="'toy:' has no path; give toy:PATH, nothing"):
         open_data("toy:")
     assert reader_of("mini") is reader_of("C:/x") is None
     assert all(reader_of(f"{reader}:x")[0].meaning for reader in list_readers())

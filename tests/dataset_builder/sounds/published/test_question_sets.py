@@ -105,13 +105,13 @@ def test_a_miniature_of_its_schema_gives_questions(name, tmp_path):
     assert len(list(read.clips())) == len(read.clip_ids) == (2 if name in ("mmau_pro", "trea", "muchomusic") else 1)
     if name == "mmau_pro":
         assert read.rows[0]["files"] == ["1.wav", "0.wav"]
-        assert any("2 of 3 rows are open or about following" in note for note in data.notes)
+        assert any("2 of 3 rows are open questions or about following" in note for note in data.notes)
 
 
 def test_what_is_not_there_is_said(tmp_path):
     for source, options, error, message in (
-        (f"mmar:{tmp_path}", {}, DatasetError, "holds nothing of MMAR; expected is MMAR-meta.jsonl"),
-        (f"mmar:{tmp_path}/nowhere", {}, DatasetError, "neither a folder nor a file; it is the published MMAR"),
+        (f"mmar:{tmp_path}", {}, DatasetError, "contains nothing of MMAR; expected: MMAR-meta.jsonl"),
+        (f"mmar:{tmp_path}/nowhere", {}, DatasetError, "neither a folder nor a file; give the published MMAR"),
         (f"compa:{tmp_path}", {"audio": str(tmp_path)}, InputError, "audio does not apply to the published CompA"),
     ):
         with pytest.raises(error, match=message):

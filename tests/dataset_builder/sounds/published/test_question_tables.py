@@ -84,9 +84,9 @@ def test_parquet_of_equal_values_is_read_no_further_than_its_memory_goes(tmp_pat
     path = tmp_path / "bomb.parquet"
     pq.write_table(pa.table([text] * 4, names), path)
     assert path.stat().st_size < 2**18
-    with pytest.raises(DatasetError, match="has more than 4,194,304 bytes of rows that are read at a time"):
+    with pytest.raises(DatasetError, match="has more than 4,194,304 bytes in rows that are read at once"):
         open_data(path)
-    with pytest.raises(DatasetError, match="has more than 4,194,304 bytes of rows that are read at a time"):
+    with pytest.raises(DatasetError, match="has more than 4,194,304 bytes in rows that are read at once"):
         ParquetFiles(path, name="audio", sound="question")
     # As many groups as one likes are within the limit, each by itself.
     pq.write_table(pa.table([text] * 4, names), path, row_group_size=10)
@@ -94,7 +94,7 @@ def test_parquet_of_equal_values_is_read_no_further_than_its_memory_goes(tmp_pat
         open_data(path)
     # Nulls in a list take no room in the file at all.
     pq.write_table(pa.table({"options": pa.array([[None] * 2**20], pa.list_(pa.string()))}), path)
-    with pytest.raises(DatasetError, match="claims 1,048,576 values in options"):
+    with pytest.raises(DatasetError, match="declares 1,048,576 values in options"):
         manifest.rows_of_groups("bomb.parquet", pq.ParquetFile(path), [0])
 
 
@@ -172,7 +172,7 @@ def test_a_spreadsheet_may_divide_by_semicolons_and_lead_back_into_its_folder(tm
 def test_what_is_asked_of_the_user(tmp_path, sounds):
     path = written(tmp_path, "jsonl", records((1, 1, 1)))
     for options, error, message in (
-        ({}, DatasetError, r"read as from-0 or as from-1, such as '1' of question-00000.*--set answers="),
+        ({}, DatasetError, r"read as from-0 or as from-1, e.g. '1' of question-00000.*--set answers="),
         ({"answers": "letter"}, InputError, r"answers is 'letter'; did you mean 'letters'"),
         ({"columns": ("question=ask",)}, DatasetError, "has no column 'ask'"),
         ({"columns": ("questoin=question",)}, InputError, "did you mean 'question'"),
@@ -198,9 +198,7 @@ def test_options_and_clips_of_several_columns_and_letters_in_front(tmp_path, sou
     said = [{"clip name": "2", "ask": "Which?", "l": "a", "r": "b", "right": "b"}]
     columns = ("audio=clip name", "question=ask", "options=l+r", "answer=right")
     place = f"questions:{table(tmp_path / 'said.csv', said)}"
-    with pytest.warns(
-        UserWarning, match=r"2 of 3 sound files of .*audio are in no question that is read: 0\.wav, 1\.wav"
-    ):
+    with pytest.warns(UserWarning, match=r"2 of 3 sound files of .*audio are not used by any question: 0\.wav, 1\.wav"):
         read = opened(place, columns=columns, audio=str(tmp_path / "audio"))
     assert (read.rows[0]["options"], read.rows[0]["files"]) == (["a", "b"], ["2"])
     assert len(list(read.clips())) == 1
@@ -210,12 +208,12 @@ def test_all_faults_are_told_at_once_and_left_out_by_choice_alone(tmp_path, soun
     (tmp_path / "audio" / "broken.wav").write_bytes(b"RIFF")
     soundfile.write(tmp_path / "audio" / "empty.wav", np.zeros(0), RATE)
     faulty = [
-        ("audio/0.wav", ["a", "b"], "c", "none of the options"),
+        ("audio/0.wav", ["a", "b"], "c", "not one of the options"),
         ("audio/0.wav", ["a", "A"], "a", "an option is repeated"),
         ("audio/0.wav", ["a"], "a", "it has 1 option"),
         ("audio/0.wav", ["a", "F. Scott"], "a", "begins as if it were lettered"),
-        ("audio/9.wav", ["a", "b"], "a", "a file is not there"),
-        ("../secret.wav", ["a", "b"], "a", "a file is not there"),
+        ("audio/9.wav", ["a", "b"], "a", "a file is missing"),
+        ("../secret.wav", ["a", "b"], "a", "a file is missing"),
         ("audio/broken.wav", ["a", "b"], "a", "a sound cannot be read"),
         ("audio/empty.wav", ["a", "b"], "a", "a sound is empty"),
     ]
@@ -227,7 +225,7 @@ def test_all_faults_are_told_at_once_and_left_out_by_choice_alone(tmp_path, soun
     path = written(tmp_path, "jsonl", rows)
     with pytest.raises(DatasetError) as error:
         open_data(path)
-    for part in ("10 of 11 questions", "2: the id is that of another row", "2: a file is not there", "--skip-invalid"):
+    for part in ("10 of 11 questions", "2: another row has the same id", "2: a file is missing", "--skip-invalid"):
         assert part in str(error.value)
     assert all(fault in str(error.value) for *_, fault in faulty)
     with pytest.warns(UserWarning, match=r"10 of 11 questions .* left out: .*f0"):
