@@ -38,7 +38,7 @@ def more_of(name):
 
 
 CARDS = {
-    "a_coat_instances": ("3 blocks: two contexts A and C, and 6 classes", "no recordings", "has 1 source of"),
+    "a_coat_instances": ("3 blocks: two contexts A and C, and 6 classes", "no recordings", "has 1 source with"),
     "comp_a_attribute": ("| pitch | low | 0, 1 |",),
     "comp_a_train": ("first later, before that and amid",),
     "composed_retrieval": ("6 queries: a **source** clip", "Clips last 1.32 s"),

@@ -112,7 +112,9 @@ class TestErrors:
             "made up has 10 labels; 8 classes and 2 × 2 context sources require 12: --set classes=6"
         )
         assert message(instances(6)).endswith("require 12: --set classes=4 --set context_sources=1")
-        assert message(instances(3)).endswith("require 12; at least 4 are needed (--set classes=2 --set context_sources=1)")
+        assert message(instances(3)).endswith(
+            "require 12; at least 4 are needed (--set classes=2 --set context_sources=1)"
+        )
 
     def test_labels_with_one_recording(self):
         text = message(unconditioned([3] * 6 + [1] * 7))
