@@ -1,6 +1,6 @@
 """The public names of audio-compositionality, imported as ``import audio_compositionality as ac``.
 
-A name is loaded on first use. Computation belongs to the rooms below; a name is public by standing here.
+A name is loaded on first use. Computation belongs to the packages below; a name is public if it is listed here.
 The import makes `evaluate.load` find the metrics by their bare names, and leaves out a torchaudio that cannot
 be loaded.
 """
@@ -69,6 +69,6 @@ def __getattr__(name: str) -> Any:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     public = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
-    # From here on Python finds it by itself.
+    # From here on Python finds it without this function.
     globals()[name] = public
     return public

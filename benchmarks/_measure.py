@@ -15,7 +15,7 @@ ONE_THREAD = {f"{library}_NUM_THREADS": "1" for library in ("OMP", "OPENBLAS", "
 
 
 def shortest(run: Callable[[], Any], times: int = 3) -> float:
-    """Seconds of the fastest of a few runs."""
+    """Return the seconds of the fastest of a few runs."""
     seconds = []
     for _ in range(times):
         started = time.perf_counter()
@@ -25,9 +25,9 @@ def shortest(run: Callable[[], Any], times: int = 3) -> float:
 
 
 def in_fresh_process(file: str, *arguments: str) -> dict[str, Any]:
-    """The JSON that a file of this folder prints when it runs by itself, on one core."""
+    """Run a file of this folder in a fresh process on one core and return the JSON that it prints."""
     command = [sys.executable, file, *arguments]
-    # `studies` stands in the root of the clone.
+    # `studies` is in the root of the clone.
     paths = os.pathsep.join(filter(None, (str(Path(file).resolve().parents[1]), os.environ.get("PYTHONPATH"))))
     environment = {**os.environ, **ONE_THREAD, "PYTHONPATH": paths}
     printed = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, env=environment).stdout
@@ -36,5 +36,5 @@ def in_fresh_process(file: str, *arguments: str) -> dict[str, Any]:
 
 
 def line(what: str, ours: float, peer: str, theirs: float, unit: str = "s") -> None:
-    """Print ours beside a peer or a limit, and the ratio of the latter to ours."""
+    """Print our value, a peer's or a limit, and the ratio of the latter to ours."""
     print(f"{what:<44} {ours:9.3f} {unit:<8} {peer:<40} {theirs:9.3f} {unit:<8} ratio {theirs / ours:6.2f}", flush=True)

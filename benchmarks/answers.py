@@ -1,7 +1,7 @@
 """Answers of an audio language model, sound to text, against the bare `generate` of transformers on ready inputs.
 
 The models have random weights: the tiny one of the tests, dominated by its front end, and one of 18 million parameters,
-small but not negligible. Both hear windows of 30 s, as Qwen2-Audio does.
+small but not negligible. Both process windows of 30 s, as Qwen2-Audio does.
 """
 
 from __future__ import annotations
@@ -109,11 +109,11 @@ def _compare(size: str, folder: str) -> None:
         print(f"    likelihoods by {by}: {1e3 * seconds / CLIPS:.0f} ms a question")
     chat = model.front_end.chat(prompts[0])
     prepare = shortest(lambda: [model.front_end.encode([chat], [clips[0].waveform]) for _ in range(4)], 2) / 4
-    print(f"    the front end takes {1e3 * prepare:.0f} ms a clip, beside the model")
+    print(f"    the front end takes {1e3 * prepare:.0f} ms per clip, in parallel with the model")
 
 
 def _processor_seconds(run: Callable[[], Any]) -> float:
-    """Processor time of the shortest of three runs, of all threads."""
+    """Return the shortest processor time of three runs, over all threads."""
     seconds = []
     for _ in range(3):
         started = time.process_time()

@@ -1,8 +1,8 @@
-"""The four axes: time of one core and memory of scoring stored embeddings, against the goals, and how both grow.
+"""The four axes: time of one core and memory of scoring cached embeddings, against the goals, and how both grow.
 
 All seven tasks with default probes in a fresh process, on embeddings of noise: the cost of closed forms depends only on
-the shape of their input. Seconds are CPU time of one core; peak memory is that of the entire process, rows and
-libraries included. About a quarter of an hour.
+the shape of their input. Seconds are CPU time of one core; peak memory covers the entire process, with rows and
+libraries. About a quarter of an hour.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A store filled, rendering, front end and writing included, against the model's forward on ready features."""
+"""Filling a cache, with rendering, front end and writing, against the model's forward on ready features."""
 
 from __future__ import annotations
 
@@ -55,6 +55,6 @@ def _embed(name: str, folder: Path) -> None:
     render = shortest(lambda: list(configuration.clips()), 2) / 64
     prepare = shortest(lambda: [model.prepare(b.waveforms, b.sample_rate) for b in batches], 2) / 64
     print(
-        f"    where it goes, a clip: rendering {1e3 * render:.1f} ms, front end {1e3 * prepare:.1f} ms (both beside "
-        f"the model), model {1e3 * theirs / 64:.1f} ms, the rest {1e3 * (ours - theirs) / 64:.1f} ms"
+        f"    where it goes, a clip: rendering {1e3 * render:.1f} ms, front end {1e3 * prepare:.1f} ms (both in "
+        f"parallel), model {1e3 * theirs / 64:.1f} ms, the rest {1e3 * (ours - theirs) / 64:.1f} ms"
     )

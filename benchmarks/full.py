@@ -1,4 +1,4 @@
-"""The full preset with `downsample` in a fresh process: clips, embeddings and A-COAT; the A-TRE fit apart."""
+"""The full preset with `downsample` in a fresh process: clips, embeddings and A-COAT; the A-TRE fit separately."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A-COAT across instances: time of one core and memory of scoring 96 blocks of 8 classes from the store.
+"""A-COAT across instances: time of one core and memory of scoring 96 blocks of 8 classes from the cache.
 
 In a fresh process, on embeddings of noise of 768 dimensions: by the task, and by `evaluate`, which reads them from a
-filled store and makes intervals too. Rows are of imagined recordings; enough of them share no condition, so that the
+filled cache and computes intervals too. Rows are made-up recordings; enough of them share no condition, so that the
 fitted map, a control, can be fitted for every block; nothing is rendered. Seconds are CPU time.
 """
 
@@ -29,7 +29,7 @@ def run(_: argparse.Namespace) -> None:
     cost = in_fresh_process(__file__)
     what = f"{BLOCKS} blocks, {cost['clips']} clips, D = {DIM}"
     line(f"{what}: score", cost["score"], "goal", GOAL)
-    line(f"{what}: evaluate from the store", cost["evaluate"], "goal", GOAL)
+    line(f"{what}: evaluate from the cache", cost["evaluate"], "goal", GOAL)
     print(f"    peak memory {cost['memory']:.2f} GB, top-1 {cost['top1']:.3f}, fitted {cost['fitted']:.3f}")
 
 
@@ -55,12 +55,12 @@ def _measured() -> dict[str, Any]:
     settings = load_recipe(task.info.recipe).presets["full"].changed(**changes)
 
     class Stored(Model):
-        """A model whose embeddings are all in the store."""
+        """A model whose embeddings are all in the cache."""
 
         card = ModelCard("noise", "1", settings.sample_rate, DIM)
 
         def embed(self, *_: Any) -> Any:
-            raise AssertionError("a clip is not in the store")
+            raise AssertionError("a clip is not in the cache")
 
     data = RenderedData("imagined recordings", {task.info.recipe: settings})
     configuration = data.configuration(task.info.recipe)

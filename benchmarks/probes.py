@@ -1,7 +1,7 @@
 """Probes of the four axes: closed forms against the paper's, which are trained by gradient descent, at equal data.
 
 Each probe reads pitch, rate and amplitude from log-mel statistics of the single sources of the preset mini, and
-predicts the embedding of the next pitch. Embeddings, folds and the choice by validation are the same for all; the
+predicts the embedding of the next pitch. Embeddings, folds and the choice by validation are equal for all; the
 paper's probes are fitted to features scaled as for closed forms, and to raw features. Seconds are CPU time of one core.
 """
 
@@ -101,7 +101,7 @@ def _next_pitch(z: Floats, pitch: Floats, contexts: Sequence[Any]) -> tuple[Floa
 
 
 def _fitted(name: str, scaled: bool, x: Floats, y: Floats, folds: Sequence[Fold]) -> tuple[float, float]:
-    """Seconds of one core per fit, of one random state where there is one; R² over all test rows."""
+    """Return the seconds of one core per fit (of one random state), and R² over all test rows."""
     from audio_compositionality.metrics.probing import fit_probe
 
     seconds = error = total = 0.0

@@ -1,11 +1,11 @@
-"""Speed and memory, each against a named peer or a bare limit, side by side in one run.
+"""Speed and memory, each against a named peer or a bare limit, in the same run.
 
 python benchmarks/speed.py                          all of them (about half an hour on 2 cores)
 python benchmarks/speed.py tones entrofy            some of them
 python benchmarks/speed.py embed --checkpoint ID    this model instead of Whisper tiny with random weights
 
-Times are the shortest of a few runs after a warm-up, so that compilation and first touches are left out. Each file
-beside this one is a benchmark, `run(options)`, but for those whose name begins with _.
+Times are the shortest of a few runs after a warm-up, so that compilation and first touches are left out. Each other
+file of this folder whose name does not begin with _ is a benchmark, `run(options)`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 
 def main() -> None:
-    """Run the benchmarks that are named, or all."""
+    """Run the named benchmarks, or all."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     here = Path(__file__)
     names = sorted(path.stem for path in here.parent.glob("[!_]*.py") if path.stem != here.stem)

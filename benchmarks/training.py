@@ -1,6 +1,6 @@
 """A training step of the small models in the loop, against the bare forward and backward passes on ready inputs.
 
-The bare passes are those of the towers with the same clips and texts, and nothing else: no loss, no optimizer. The loop
+The bare passes run the towers on the same clips and texts, and nothing else: no loss, no optimizer. The loop
 draws the rows and their texts, reads log-mels, computes the loss, cuts the gradient, takes the step and writes its log.
 """
 
@@ -20,7 +20,7 @@ from _measure import line
 from audio_compositionality.support.files import CACHE_VARIABLE
 
 STEPS, WARM_UP, PAIRS = 24, 4, 5
-"""Steps of a run, warm-up steps before the clock, and the number of turns of ours and the bare passes."""
+"""Steps of a run, warm-up steps before timing, and the number of turns of the loop and of the bare passes."""
 
 BATCH_SIZE = 32
 CHUNK = 8
@@ -86,7 +86,7 @@ def _ratio(pair: tuple[tuple[float, float], tuple[float, float]]) -> float:
 
 
 def _bare(towers: Any, batches: list[Any]) -> Callable[[], tuple[float, float]]:
-    """Forward and backward on some batches, over and over; returns seconds per batch, by the clock and of the CPU."""
+    """Return a function that runs forward and backward on batches; it returns wall and CPU seconds per batch."""
     from audio_compositionality.training.batches import join_tokens
 
     texts = [join_tokens([one.captions, one.negatives, one.positives], towers.pad_token) for one in batches]

@@ -2,7 +2,7 @@
 
     inspect eval audio_compositionality/TASK --model MODEL -T data=questions.csv -T control=without-audio
 
-The prompts are those of the task, the sound a WAV file, made when its question is put. ``accuracy`` and ``stderr``,
+The prompts are the task's own. The sound is a WAV file, made when its question is asked. ``accuracy`` and ``stderr``,
 which is clustered by group, are inspect_ai's, of single answers by the matcher, as are the accuracies of kinds; of free
 answers they are means of the task's score of each. Measures that begin with the task's name, such as the one that it
 ranks by, are the task's, of several epochs their mean.
@@ -28,7 +28,7 @@ from .questions import PosedTask, pose, tasks_of_questions
 
 
 def question_task(name: str) -> Callable[..., Any]:
-    """The function that makes the task of inspect_ai; its arguments are those of ``-T``, see `pose`."""
+    """Return the function that makes the task of inspect_ai; its arguments are set with ``-T``, see `pose`."""
 
     def make(data: str = "mini", control: str = "", prompt: str = DIRECT, orders: int | str = ONE_ORDER) -> Any:
         posed = pose(name, data, control, prompt, orders)

@@ -90,7 +90,7 @@ def tasks(benchmark: str, data: str = "mini", *, path: str = PATH, revision: str
 
 
 def from_mteb(result: Any, out: Path | str | None = None) -> list[Result]:
-    """Our results in results of mteb, those of controls among them, each once.
+    """Return our results in results of mteb, including results of controls, each once.
 
     Args:
         result: what ``mteb.evaluate`` returns, one of its task results, or the content of a file of mteb as a mapping.
@@ -194,7 +194,7 @@ def _task_class(metadata: Any, question: str) -> Any:
 
 
 def _scores(given: Any, opened: OpenedTask, data: Data, batch_size: int) -> dict[str, Any]:
-    """All measures, and what stands beside them, as mteb keeps them."""
+    """Return all measures with their intervals and facts, as mteb keeps them."""
     is_ours = isinstance(given, MtebModel) and given.max_seconds is None
     encoder = given.encoder if is_ours else as_encoder(given)
     options = RunOptions(batch_size=batch_size, progress=False)

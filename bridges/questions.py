@@ -33,8 +33,8 @@ class PosedQuestion:
         options: in the order of the prompt; none where answers are free.
         group: what the row shares its sounds with; scores within a group are not independent.
         about: ids of the clips that are heard.
-        instead_of: ids of its own clips, where others take their place; else empty.
-        free: the task that scores free answers; None where there are options.
+        instead_of: ids of its own clips if others are played instead; else empty.
+        free: the task that scores free answers; None if the question has options.
     """
 
     id: str
@@ -132,7 +132,7 @@ class PosedTask:
 
 
 def tasks_of_questions() -> list[Task]:
-    """All tasks of questions, those of installed packages among them."""
+    """Return all tasks of questions, including tasks of installed packages."""
     return [task for task in list_tasks() if isinstance(task, QuestionTask | FreeAnswerTask)]
 
 

@@ -155,7 +155,7 @@ def add_seeds(parser: argparse.ArgumentParser, default: str = "the task's own") 
         "--seeds",
         type=whole("--seeds"),
         metavar="N",
-        help="number of fits, for tasks that fit a model; their spread is reported beside that of the samples; "
+        help="number of fits, for tasks that fit a model; the spread of the fits is reported with the interval; "
         f"default: {default}",
     )
 

@@ -1,4 +1,4 @@
-"""`cache`: what is kept on this machine to save time, and its removal."""
+"""`cache`: list and delete cached files on this machine."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> None:
         return
     if options.clear not in (*KEPT, ALL):
         raise InputError(
-            f"--clear {options.clear}: nothing of that name is kept; {nearest(options.clear, (*KEPT, ALL))}"
+            f"--clear {options.clear}: the cache has no folder of this name; {nearest(options.clear, (*KEPT, ALL))}"
         )
     paths = [folder / name for name in (KEPT if options.clear == ALL else (options.clear,))]
     # Nothing is deleted unless all can be.
@@ -78,7 +78,7 @@ def _table(folder: Path) -> Table:
         f"All of it can be computed or downloaded again. The folder is {folder}; the environment variable "
         f"{CACHE_VARIABLE} names another.",
     )
-    return Table("What is kept on this machine", columns, rows_of(rows), legend)
+    return Table("Cached files on this machine", columns, rows_of(rows), legend)
 
 
 def _size(folder: Path) -> tuple[int, int]:
@@ -88,14 +88,14 @@ def _size(folder: Path) -> tuple[int, int]:
 
 
 COMMAND = Command(
-    summary="what is kept on this machine to save time: sizes, and --clear",
+    summary="list the cached files on this machine with their sizes; --clear deletes them",
     description="Show what is in the cache and how large it is, or delete it. Results and built data are kept "
     "elsewhere.",
     add_arguments=add_arguments,
     run=run,
     examples="""\
   audio-compositionality cache
-      sizes of stored embeddings, weights and log-mels
+      sizes of cached embeddings, weights and log-mels
   audio-compositionality cache --clear outputs
       delete embeddings and answers; the next evaluation computes them again
 """,

@@ -19,9 +19,9 @@ _EXAMPLES = """\
   audio-compositionality captions --data full
       the captions of our own items and training rows
   audio-compositionality captions --data compa:archives
-      those of your copy of the published benchmark
+      captions of your copy of the published benchmark
   audio-compositionality captions clotho_captions_development.csv
-      those of a table with the columns caption, captions or caption_1, caption_2 ..., or of a text file, one a line
+      captions of a table with the columns caption, captions or caption_1, caption_2 ..., or of a text file, one a line
 """
 
 
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> None:
 
     given = next((name for name in ("data", "preset", "set") if getattr(options, name)), None)
     if options.files and given is not None:
-        raise InputError(f"captions are those of {options.files[0]}, or of data (--{given}); give one of both")
+        raise InputError(f"captions are read from {options.files[0]} or from data (--{given}); give one of both")
     tag = open_tagger()
     counted = {source: word_statistics(captions, tag) for source, captions in _captions(options)}
     if not counted:

@@ -42,8 +42,8 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _next_line(options: argparse.Namespace, checked: Collection[str]) -> str:
-    """The command that judges the model by the tasks that need most of its abilities, from the names of its checks; of
-    several such benchmarks by one of which it can do all tasks."""
+    """Return the command that scores the model by the tasks that need most of its abilities, from the names of its
+    checks; among several benchmarks, by one whose tasks it can all do."""
     from audio_compositionality.tasks.registry import list_tasks
 
     abilities = {ability for ability, name in _SHOWN_BY.items() if name in checked}
@@ -63,7 +63,7 @@ _SHOWN_BY = {"audio": "embeds", "text": "texts", "answer": "answers"}
 
 
 COMMAND = Command(
-    summary="what to run first on a new model: does it do what it should, and how fast?",
+    summary="check a new model on synthetic sounds: output, sample rate, speed and memory",
     description=_DESCRIPTION,
     add_arguments=add_arguments,
     run=run,

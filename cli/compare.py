@@ -1,4 +1,4 @@
-"""`compare`: results beside each other."""
+"""`compare`: tables of several results with their differences."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _DESCRIPTION = """\
 Compare results on the same data, sample by sample. For each task, and for every measure that is a mean over samples:
 
   intervals   95 %, BCa bootstrap over clusters of samples that are not independent
-  groups      models that share a letter are not distinguishable
-  tests       paired t-tests of every two models, corrected by Benjamini and Hochberg, with effect sizes d_z
+  groups      models that share a letter do not differ significantly
+  tests       paired t-tests of every two models, p adjusted by Benjamini and Hochberg, with effect sizes d_z
   slopes      of the score against the diversity of the samples, also with their numbers of sources fixed
 """
 
@@ -33,11 +33,11 @@ _EXAMPLES = """\
   audio-compositionality compare results others/whisper-large-v3 --format latex --out table.tex
       with results from elsewhere, as LaTeX tables (booktabs)
   audio-compositionality compare results --format latex --table summary
-      the table that a paper prints: the scores to trust of all tasks, with their intervals
+      a table for a paper: the headline scores of all tasks, with their intervals
   audio-compositionality compare results --figure results.pdf
       and the figure for a paper's column
   audio-compositionality compare results --table layers
-      the same by layer, of models that were evaluated with --layer 0,2,4 or --layer all
+      scores by layer, of models that were evaluated with --layer 0,2,4 or --layer all
   audio-compositionality compare results --format csv
       one tidy table with every mean, control, difference, slope and group mean, for pandas or R
 """
@@ -52,8 +52,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--table",
         metavar="NAME",
-        help="one table alone: summary, the scores to trust of all tasks; verdicts; layers, models of which there are "
-        "several; sizes, models by their number of parameters; or one of a task, TASK-short, TASK-scores and so on; a "
+        help="one table alone: summary, the headline scores of all tasks; verdicts; layers, models scored at several "
+        "layers; sizes, models by their number of parameters; or one of a task, TASK-short, TASK-scores and so on; a "
         "wrong name lists all",
     )
     parser.add_argument(
@@ -122,7 +122,7 @@ def tell(comparisons: Sequence[Comparison], form: str, out: Path | None, table: 
 
 
 COMMAND = Command(
-    summary="results side by side: intervals, paired tests, slopes against diversity",
+    summary="compare results: intervals, paired tests, slopes against diversity",
     description=_DESCRIPTION,
     add_arguments=add_arguments,
     run=run,

@@ -9,10 +9,10 @@ from . import arguments, scoring
 from .arguments import GO_ON, Command
 
 _DESCRIPTION = """\
-Are the scores an artefact of synthetic sound? The embeddings are adapted to those of natural recordings by correlation
-alignment (CORAL), and the tasks scored before and after. A score that changes little speaks against an artefact of the
-synthetic clips' mean and covariance, and against nothing else: invertible linear maps leave perfect additivity at 1, so
-that a score of additivity near 1 does not change is weak evidence. docs/understand/statistics.md has more.
+Are the scores an artefact of synthetic sound? The embeddings are adapted to embeddings of natural recordings by
+correlation alignment (CORAL), and the tasks are scored before and after. A score that changes little is no artefact of
+the mean and covariance of synthetic clips; the check covers nothing else. Invertible linear maps leave perfect
+additivity at 1, so an unchanged score of additivity near 1 is weak evidence. See docs/understand/statistics.md.
 """
 
 _EXAMPLES = """\

@@ -95,8 +95,8 @@ def possible_recipes(spec: DataSpec) -> tuple[str, ...] | None:
 
 
 def wanted_recipes(spec: DataSpec, tasks: Sequence[Task] | None) -> list[str] | None:
-    """The recipes that tasks need; without named tasks, for a preset those of all tasks but those on request, and for
-    other data None, for all.
+    """Return the recipes that tasks need; without named tasks, for a preset the recipes of all tasks except tasks on
+    request, and for other data None, which means all.
 
     Raises:
         DatasetError: there are no such data.

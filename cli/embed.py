@@ -43,8 +43,8 @@ def run(options: argparse.Namespace) -> None:
             skipped = len(store.load().errors)
             if skipped:
                 print(
-                    f"note: {skipped} of {len(store.ids)} clips of {store.key.recipe} could not be embedded; the store "
-                    "says which and why",
+                    f"note: {skipped} of {len(store.ids)} clips of {store.key.recipe} could not be embedded; their ids "
+                    "and the reasons are in that folder",
                     file=sys.stderr,
                 )
 
@@ -57,9 +57,9 @@ COMMAND = Command(
     run=run,
     examples="""\
   audio-compositionality embed whisper-base --layer all --out embeddings
-      every layer, each as a model of its own, from one pass
+      every layer as a separate model, from one pass
   torchrun --nproc_per_node 4 -m audio_compositionality embed MODEL --data full --out embeddings
-      four processes, each with a GPU of its own; `evaluate` and `run` likewise (docs/how-to/scale.md)
+      four processes, each with a GPU of its own; also for `evaluate` and `run` (docs/how-to/scale.md)
 """,
     resume=GO_ON,
     place=60,

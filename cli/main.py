@@ -25,7 +25,7 @@ from .arguments import HELP, Command, ListedError, add_traceback
 PROGRAM = "audio-compositionality"
 
 _DESCRIPTION = """\
-Does a model that hears hear the parts, and how they are put together?
+Do audio models represent the parts of a sound and how those parts are combined?
 
 `tasks` lists the tasks, `models` the named models. Each command has its own --help, with options and examples.
 """
@@ -35,13 +35,13 @@ examples:
   {PROGRAM} run
       the main job: the baselines on the preset mini, rendered on the fly; nothing is downloaded
   {PROGRAM} run whisper-base
-      the same beside a pretrained model and its untrained twin
+      a pretrained model, its untrained twin and the baselines
   {PROGRAM} check-model my_encoder.py:MyEncoder
-      a class of your own with sample_rate and embed(waveforms, sample_rate): does it do what it should?
+      check a class of your own with sample_rate and embed(waveforms, sample_rate)
   {PROGRAM} evaluate my_encoder.py:MyEncoder --preset full --out results-full
       one model at the paper's size
   {PROGRAM} compare results
-      all results of a folder side by side
+      all results of a folder with their differences
 """
 
 
@@ -49,7 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line.
 
     Args:
-        arguments: as typed after the program's name; by default those of this process.
+        arguments: as typed after the program's name; default: the arguments of this process.
 
     Returns:
         the exit status: 0; 1 where a model fails its check, a result is not verified, a score is not valid or a
@@ -130,7 +130,7 @@ def _actions(parser: argparse.ArgumentParser, command: str | None) -> list[argpa
 
 
 _ONCE = {"--data": ", and each data set has a folder of results of its own", "--preset": ""}
-"""Options that define the results' data, of which a second one would be ignored silently; each with the reason."""
+"""Options that define the results' data, each with the rule: a second value would be ignored silently."""
 
 
 def _instead(option: str, options_of_command: Sequence[str]) -> str:

@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         const=_FOLDER,
         metavar="DIR",
-        help="in the place of WHAT: go through all steps of publishing the built folder DIR to --org, and send "
+        help="instead of WHAT: go through all steps of publishing the built folder DIR to --org, and send "
         "nothing; default audio-compositionality",
     )
     parser.add_argument("--org", metavar="ORG", help="organisation or user on the Hub, for --rehearse")
@@ -150,7 +150,7 @@ def run(options: argparse.Namespace) -> int | None:
 
 
 def _push_leaderboard(options: argparse.Namespace, how: dict[str, Any]) -> None:
-    """Push the leaderboard, with its first results: given ones, or those of the baselines that it lacks."""
+    """Push the leaderboard with its first results: given ones, or the results of baselines that it lacks."""
     arguments.check_output(options.out, "--out")
     arguments.check_output(options.cache, "--cache")
     presets: list[str] = []

@@ -58,7 +58,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--rule",
         metavar="NAME",
-        help="published rule of a benchmark; default that of the data, where they are NAME:PATH",
+        help="published rule of a benchmark; default: the rule of the data, if they are given as NAME:PATH",
     )
     parser.add_argument(
         "--answers",
@@ -139,7 +139,7 @@ def _rule(options: argparse.Namespace) -> tuple[str, Rule] | None:
 
 
 def _rows(options: argparse.Namespace, ids: list[str]) -> list[Row]:
-    """The questions of the data: of several configurations, those of the one that has most of the ids."""
+    """Return the questions of the data; of several configurations, of the one that has most of the ids."""
     from audio_compositionality.tasks.registry import list_tasks
     from audio_compositionality.tasks.shapes.questions import QuestionTask
 

@@ -1,4 +1,4 @@
-"""`run`: the main job, from nothing to a report."""
+"""`run`: score baselines and models, and write a report."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from audio_compositionality.evaluator.run.processes import Processes
 
 
-BOXED = "compa-clap-tiny"
-"""The model of the package, judged where neither models nor tasks are named."""
+BUNDLED = "compa-clap-tiny"
+"""The bundled model, scored if neither models nor tasks are named."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(options: argparse.Namespace) -> None:
-    """Score the baselines, and the models beside their untrained twins, and write the report."""
+    """Score the baselines, the models and their untrained twins, and write the report."""
     arguments.check_models(options.models)
     request = scoring.read_request(options, options.out)
     # Imported after the arguments are checked: it takes seconds.
@@ -56,7 +56,7 @@ def run(options: argparse.Namespace) -> None:
     processes = arguments.processes_of_run()
     is_preset = request.data.reading.kind == "preset"
     is_first_look = not options.models and is_preset and request.tasks is None
-    given = [Named(name) for name in ([BOXED] if is_first_look else dict.fromkeys(options.models))]
+    given = [Named(name) for name in ([BUNDLED] if is_first_look else dict.fromkeys(options.models))]
     if given and request.tasks is None and recipes_for(request.data) is not None:
         # Of a user's own data, rows are drawn only for tasks that some model can do, as far as this is known
         # of models that have to be fetched.
@@ -81,14 +81,14 @@ def run(options: argparse.Namespace) -> None:
         networks, takes = plan.names[len(plan.baselines) :], ""
         if is_preset and data.source == "mini":
             of_networks = "a few minutes, and on a CPU one to ten a model" if networks else "one to four minutes"
-            takes = f", which takes {'a minute or two' if networks[:1] == (BOXED,) else of_networks}"
+            takes = f", which takes {'a minute or two' if networks[:1] == (BUNDLED,) else of_networks}"
         where = f"the preset {data.source}" if is_preset else data.source
         print(
             f"Scoring {listed(plan.names)} on {where}{takes}. Results go to {options.out}, "
             f"{kept_outputs(plan.tasks)} to {request.how.cache}; existing ones are used.",
             flush=True,
         )
-    # The user's models first: their first scores are what is waited for.
+    # The user's models first, since the user waits for their scores.
     models: list[Model] = []
     for one in (one for one in given if one.name in plan.beside):
         models += [*one.loaded, *_beside(one, plan, options, request, processes)]
@@ -122,8 +122,7 @@ def run(options: argparse.Namespace) -> None:
 def _loaded(
     one: Named, options: argparse.Namespace, request: scoring.Request, processes: Processes, *, fetch: bool
 ) -> Named:
-    """A named model, loaded where it is not yet; without `fetch` only where this needs no download and no
-    server."""
+    """Return a named model, loaded if it is not yet; without `fetch` only if this needs no download and no server."""
     from audio_compositionality.evaluator.run.planning import is_here
 
     if one.loaded or not (fetch or is_here(one.name)):
@@ -139,7 +138,7 @@ def _as_they_are(request: scoring.Request) -> scoring.ModelSettings:
 def _beside(
     one: Named, plan: Plan, options: argparse.Namespace, request: scoring.Request, processes: Processes
 ) -> list[Model]:
-    """The twins and controls of a model; one that cannot be made is left out with a note."""
+    """Return the twins and controls of a model; one that cannot be made is left out with a note."""
     from audio_compositionality.encoders.base import ModelError
 
     there = {one.name: one.loaded[0]} if len(one.loaded) == 1 else {}
@@ -181,14 +180,12 @@ def _tell_costs(
         minutes = sum(one.seconds or 0 for one in timed) / 60
         without = f", without {listed(untimed)}, whose time is unknown before the download" if untimed else ""
         print(
-            f"Embedding takes about {minutes:,.1f} min on this machine under its present load{without}; the fits "
-            "come on top."
+            f"Embedding takes about {minutes:,.1f} min on this machine under its present load{without}. Fits take "
+            "additional time."
         )
     questions = sum(one.questions for one in costs)
     if questions:
-        print(
-            f"Would ask {questions:,} questions, less those with stored answers; the time of each depends on the model."
-        )
+        print(f"Would ask {questions:,} questions, except those with cached answers; their time depends on the model.")
     print(f"Results would go to {options.out}, {kept_outputs(plan.tasks)} to {request.how.cache}.")
 
 
@@ -197,17 +194,17 @@ _PLAIN = {"layer": None, "pooling": None, "compile": False}
 
 
 COMMAND = Command(
-    summary="the main job: baselines, and models beside their untrained twins, on the preset mini, with a report",
-    description="Score the baselines, and each MODEL beside its untrained twin, on the preset mini or on your own "
+    summary="score baselines, models and their untrained twins on the preset mini, and write a report",
+    description="Score the baselines, and each MODEL with its untrained twin, on the preset mini or on your own "
     "data, and write a report.",
     add_arguments=add_arguments,
     run=run,
     examples="""\
   audio-compositionality run whisper-base my_encoder.py:MyEncoder
-      a pretrained model with its untrained twin, and a class of your own; without a model, the small one of the
-      package, which was trained on our generator
+      a pretrained model and a class of your own, each with its untrained twin; without a model name, the bundled
+      model is scored, which was trained on data from our generator
   audio-compositionality run whisper-base --data animals --out results-animals
-      the same on recordings of your own, in animals/dog, animals/cat and so on
+      on recordings of your own, in animals/dog, animals/cat and so on
 """,
     resume=GO_ON,
     place=10,

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 _OF_ANSWERS = frozenset({"max_new_tokens", "spread", "max_questions"})
-"""Settings of models and of runs that only affect models that answer."""
+"""Settings of models and of runs that only affect audio language models."""
 
 _OF_SERVERS = frozenset({"deadline", "token_limit_name", "temperature", "audio_form"})
 """Settings of models that only affect those behind a server."""
@@ -86,11 +86,11 @@ class Request:
     of_models: frozenset[str] = frozenset()
 
     def open_data(self, options: argparse.Namespace) -> tuple[Data, list[Task]]:
-        """The data, and the tasks to score; see `data_options.opened_request_data`."""
+        """Return the data and the tasks to score; see `data_options.opened_request_data`."""
         return data_options.opened_request_data(options, self.data, self.changes, self.tasks)
 
     def with_protocol(self, tasks: Sequence[Task]) -> RunOptions:
-        """The settings of the run, with those of the requested protocol as defaults of the typed ones.
+        """Return the settings of the run: the typed ones, and for the others the values of the requested protocol.
 
         Raises:
             InputError: no task has a protocol of that name.
@@ -106,10 +106,10 @@ class Request:
         return self.how.changed(settings={**settings, **self.how.settings})
 
     def check_used(self, models: Sequence[Model], tasks: Sequence[Task]) -> None:
-        """Refuse a setting that affects none of the models, and none of the tasks that they do.
+        """Refuse a setting that affects none of the models and none of their tasks.
 
         Raises:
-            InputError: names the setting and its subject.
+            InputError: a setting has no effect.
         """
         from audio_compositionality.encoders.base import SERVER
         from audio_compositionality.encoders.loading.names import is_twin
@@ -119,19 +119,23 @@ class Request:
         for name in self.how.settings:
             having = [task.info.name for task in tasks if name in task.spec.model_fields]
             if having and not any(task.info.name in having for task in done):
-                raise InputError(f"{name} is a setting of {listed(having)}, which none of the named models does")
+                raise InputError(
+                    f"{name} is a setting of {listed(having)}, which none of the named models can be scored on"
+                )
         if not any("answer" in model.abilities for model in models):
             for name in sorted(self.of_models & _OF_ANSWERS):
-                raise InputError(f"{name} is about models that answer questions, and none of the named ones does")
+                raise InputError(f"{name} only affects audio language models; no named model is one")
         if not any(model.device == SERVER for model in models):
             for name in sorted(self.of_models & _OF_SERVERS):
-                raise InputError(f"{name} is about models behind a server, endpoint:MODEL@URL, and none is named")
+                raise InputError(
+                    f"{name} only affects models behind a server, endpoint:MODEL@URL; no named model is one"
+                )
         if "twin_seeds" in self.of_models and not any(is_twin(model.card.id) for model in models):
-            raise InputError("twin_seeds is about twins, such as untrained:MODEL, and none is among these models")
+            raise InputError("twin_seeds only affects untrained twins, such as untrained:MODEL; no named model is one")
 
 
 def read_request(options: argparse.Namespace, out: Path | None = None, *, scores: bool = True) -> Request:
-    """The request: all arguments are checked, and neither data nor models are opened.
+    """Return the request with checked arguments; neither data nor models are opened.
 
     Args:
         options: with the arguments of `add_scoring`.
@@ -275,10 +279,11 @@ def loaded_models(
     processes: Processes,
     there: Mapping[str, Model] = MappingProxyType({}),
 ) -> list[Model]:
-    """Models by their names, each once, or once for each requested layer and each seed of a twin; one process
-    per machine downloads.
+    """Return models by their names, each once, or once per requested layer and twin seed.
 
-    Controls of a model that answers share its weights: several copies would hardly fit into memory.
+    One process per machine downloads.
+
+    Controls of an audio language model share its weights: several copies would hardly fit into memory.
 
     Args:
         names: of models.
@@ -363,7 +368,7 @@ def loaded_encoders(
 
 
 def kept_outputs(tasks: Sequence[Task]) -> str:
-    """The kinds of cached outputs for some tasks: embeddings, answers, or both."""
+    """Return the kinds of cached outputs for some tasks: embeddings, answers, or both."""
     from audio_compositionality.encoders.base import LANGUAGE_MODEL
 
     answers = {task.info.needs == LANGUAGE_MODEL for task in tasks}
@@ -373,8 +378,8 @@ def kept_outputs(tasks: Sequence[Task]) -> str:
 
 
 def print_result(result: Result) -> None:
-    """Print a result in one line as soon as it is ready, also where the output goes to a file: model, task, the measure
-    that it is ranked by with its interval, its score, and the kinds of samples where some are missing."""
+    """Print a result in one line as soon as it is ready: model, task, its ranking measure with interval, its score, and
+    the kinds of samples if some are missing."""
     from audio_compositionality.evaluator.compare.tables import kinds_there, score_words
     from audio_compositionality.tasks.registry import load_task
 
@@ -413,8 +418,8 @@ def print_end(
     try:
         verdicts = verdicts_of(compare_results([options.out], data=data))
     except AudioCompositionalityError as error:
-        # Such as an earlier result in another place of the folder.
-        print(f"note: the verdict is on the results of this run alone: {error}", file=sys.stderr)
+        # For example, the folder holds an earlier result twice.
+        print(f"note: the verdict covers only the results of this run: {error}", file=sys.stderr)
         verdicts = verdicts_of(compare_results(results, data=data))
     print_wrapped(verdicts.text)
     return verdicts

@@ -14,11 +14,11 @@ from .arguments import GO_ON, Command
 _DESCRIPTION = """\
 Submit results to the leaderboard of an organisation: a pull request on ORG/audio-compositionality-results with each
 result, the scores of its samples and its embeddings, or the raw answers to questions, so that anybody can compute the
-scores again. Both are read from the store; no model is run.
+scores again. Both are read from the cache; no model is run.
 
-Embeddings are rounded to 16 bits and scored once more before they are sent: a submitted result is that of the submitted
-embeddings, and both scores are printed. Answers are sent word for word. The leaderboard checks the pull request by the
-code of `audio-compositionality verify`, adds what agrees and closes the pull request.
+Embeddings are rounded to 16 bits and scored once more before they are sent: the submitted score belongs to the
+submitted embeddings, and both scores are printed. Answers are sent word for word. The leaderboard checks the pull
+request with the code of `audio-compositionality verify`, adds the entries that agree and closes the pull request.
 """
 
 _EXAMPLES = """\

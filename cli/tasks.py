@@ -22,9 +22,9 @@ def run(options: argparse.Namespace) -> None:
         Column("task", numeric=False),
         Column("benchmark", numeric=False),
         Column("title", numeric=False),
-        Column("version", "of the score; other versions do not compare", digits=None),
+        Column("version", "of the score; other versions are not comparable", digits=None),
         Column("of", "kind of model", numeric=False),
-        Column("scored", "where neither tasks nor a benchmark are named, or only on request", numeric=False),
+        Column("scored", "by default, or only on request: if --tasks or --benchmark names it", numeric=False),
         Column("question", numeric=False),
     )
     infos = [task.info for task in list_tasks()]
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> None:
         rows.append((info.name, info.benchmark, info.title, info.version, *words))
     legend = (
         "--tasks takes names of tasks with commas between them, --benchmark all tasks of one benchmark. Without "
-        "either, those on request are left out.",
+        "either, tasks on request are left out.",
         *(f"{info.title}: {info.warning}" for info in infos),
     )
     benchmarks = rows_of(

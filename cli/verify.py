@@ -14,15 +14,14 @@ from .arguments import Command
 _DESCRIPTION = """\
 Recompute results from their embeddings, or from the raw answers to questions, and compare: what a leaderboard does with
 a submission before it calls a result verified. RESULT is the folder of a submission, its result.json, a folder of
-submissions, or a local result file, whose embeddings or answers are read from the store; the model is not run.
+submissions, or a local result file, whose embeddings or answers are read from the cache; the model is not run.
 
-  verified       the scores are those of these embeddings or answers on these data. Whatever needs no fit agrees to
+  verified       these embeddings or answers give these scores on these data. Scores without a fit agree to
                  1e-6, fitted scores within the spread of their fits. Nothing is left out; settings are the default
-  not verified   a number differs, or embeddings or answers are absent, of other clips or questions, or not of the data
-                 that are named
+  not verified   a number differs, or embeddings or answers are missing or belong to other clips, questions or data
 
-What it cannot tell: that embeddings and answers come from the model that is named, and that they were not made up from
-the labels. For that there is only the submitter's word. The exit status is 0 if all are verified, 1 if one is not, 2 if
+Verification does not prove that embeddings and answers come from the named model and were not made up from the labels:
+only the submitter states that. The exit status is 0 if all are verified, 1 if one is not, 2 if
 one cannot be read.
 """
 

@@ -59,8 +59,8 @@ class StoredAnswer:
     """An answer as a log has it; `rescore` gives it its question, its text and further scores.
 
     Attributes:
-        values: what the log has under each heading that could be that of the model's answers, the same ones for all
-            answers of a log: a text, lists or parts of it; None where the log states that the model failed.
+        values: the log's content under each heading that may hold the model's answers: a text, lists or parts of it;
+            None where the log states that the model failed. All answers of a log have the same headings.
         id: of the question in the data, or else in the log's words; empty where that only counts questions.
         number: of the answer among those to its question, in the log's words: an order of options, an epoch.
         place: of the question in the data, from 0; None where the log does not say.
@@ -68,8 +68,8 @@ class StoredAnswer:
         options: as they were shown, without letters; empty where none are known.
         reference: the right answer in the log's words, a letter or a text, or, where it was rescored, the right option;
             empty where it is not known.
-        by: scores from 0 to 1, by the name of the scoring; that of the log is `LOG`.
-        text: the answer; empty where there is none.
+        by: scores from 0 to 1, by the name of the scoring; the log's own is `LOG`.
+        text: the answer; empty if there is none.
         group: of questions that are not independent.
         taken: the option that the matcher reads; None where the answer names none.
         how: the rule of `match_answer` that decided.
@@ -288,7 +288,7 @@ _ROLES = {
         "scores": "score rate_score correct is_correct hit accuracy",
     }.items()
 }
-"""Headings of what stands beside the answers, the first that there is; in lower case, with _ for all but letters."""
+"""Headings of the other columns; the first one found is used. In lower case, with _ for all but letters."""
 
 _ANSWERS, _BESIDE, _DESCRIBING = (
     frozenset(words.split())

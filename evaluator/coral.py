@@ -1,9 +1,9 @@
 """The CORAL check: does a score change once synthetic embeddings have the mean and covariance of natural sound?
 
 The benchmark's scenes are synthetic, and an encoder may place them in a corner of its space. The paper's check (arXiv
-2603.13685, section 5) adapts their embeddings to those of natural recordings by correlation alignment and scores them
-again: a score that hardly changes speaks against an artefact of the synthetic clips' mean and covariance, and says
-nothing about their other differences from natural sound. Adaptation is an invertible affine map, and any invertible
+2603.13685, section 5) adapts their embeddings to embeddings of natural recordings by correlation alignment and scores
+them again: a score that hardly changes is no artefact of the synthetic clips' mean and covariance; other differences
+from natural sound are not tested. Adaptation is an invertible affine map, and any invertible
 linear map leaves perfect additivity at 1: an unchanged score near 1 is weak evidence.
 """
 
@@ -278,7 +278,7 @@ def coral_transform(source: Floats, target: Floats) -> CoralTransform:
     Correlation alignment (Sun, Feng and Saenko 2016, "Return of frustratingly easy domain adaptation", algorithm 1):
     whitened with the source's covariance, coloured with the target's, A = (C_s + r_s I)^(-1/2) (C_t + r_t I)^(1/2).
     There, features are scaled to variance 1 and the identity is added to both covariances. Here r_s and r_t are the
-    mean variances of the source and of the target, which is the same for such features, depends on no scale, and
+    mean variances of the source and of the target, which is equal for these features, depends on no scale, and
     leaves the features as they are: cosines change when features are scaled one by one. So
     Aᵀ (C_s + r_s I) A = C_t + r_t I, and the covariances themselves agree as far as r allows; `coral_distance` tells.
     The mean is moved too, from the source's to the target's: differences of embeddings do not depend on it,
@@ -354,7 +354,7 @@ def coral_check(
     if processes.count > 1:
         raise InputError(
             f"the CORAL check runs in one process, not in {processes.count}; for large data, "
-            "`embed` fills the store in several, and the check reads it"
+            "`embed` fills the cache in several, and the check reads it"
         )
     resolve_device(options.device)
     if isinstance(data, (str, Path)):

@@ -1,7 +1,7 @@
 """Stored answers scored anew: by the matcher of this project, by a benchmark's published rule, and as their log counts.
 
 No model is run. Each answer is joined with its question, in the options as they were shown; where the three disagree,
-the difference is kept answer by answer, with the rule of `match_answer` that decided. Of several columns of a table,
+the difference is listed by answer, with the rule of `match_answer` that decided. Of several columns of a table,
 one that equals the right answers is never taken for the model's.
 """
 
@@ -38,7 +38,7 @@ from .compare.tables import interval_text
 OURS = "matcher"
 
 KEY_SHARE = 0.99
-"""A column of which more rows state the right answer is the key: no model is trusted with as many."""
+"""A column with a larger share of right answers is taken for the key: no model answers that well."""
 
 NUMBERS = ("from-0", "from-1", "text")
 """What ``2`` is, of `question_tables.ANSWERS`: the number of an option, counted from 0 or from 1, or a text."""
@@ -93,10 +93,10 @@ def _way_of(title: str, what: str, given: Sequence[tuple[str, Sequence[str]]], r
         title: of the log.
         what: "answers" of a model, which the matcher may read, or "right answers".
         given: each with its options.
-        remedy: what to do where it cannot be told.
+        remedy: what to do if it is unclear.
 
     Raises:
-        LogError: most are numbers, and it cannot be told of what.
+        LogError: most are numbers of unknown meaning.
     """
     stated = [(one_line(text), options) for text, options in given if text.strip() and options]
     numbers = [(text, options) for text, options in stated if _NUMBER.fullmatch(text)]
@@ -140,7 +140,7 @@ def _joined(log: AnswerLog, rows: Sequence[Row] | None, in_order: bool, way: str
     if in_order and rows is not None and (known or len(log.answers) != len(rows)):
         raise LogError(
             f"{log.title} has {counted(len(log.answers), 'answer')}, {known:,} with the id of a question, and the data "
-            f"{counted(len(rows), 'question')}: --in-order takes one answer without such an id for each"
+            f"{counted(len(rows), 'question')}: --in-order takes one answer without an id for each"
         )
     joined = []
     for position, answer in enumerate(log.answers):
@@ -247,7 +247,7 @@ def rescore(
         a score of each answer by the matcher, by the rule where one is given, and by the log where it states one.
 
     Raises:
-        LogError: several columns could hold the model's answers, or none; or `in_order` or `numbers` has to be said.
+        LogError: several columns could hold the model's answers, or none; or `in_order` or `numbers` has to be given.
     """
     rows = log.rows if log.rows is not None else rows
     questions = None if rows is None else [row for row in rows if row.get("split", "test") == "test"]

@@ -16,7 +16,7 @@ HOP, FRAME = 800, 1024
 
 
 class UntrainedCrepe:
-    """The network with fresh weights, those of PyTorch's layers: the twin that `Crepe` is judged beside."""
+    """The network with PyTorch's fresh weights: the twin with which `Crepe` is compared."""
 
     id, paradigm, licence, sample_rate, seed = "untrained:crepe-tiny", "untrained", None, 16_000, 0
     channels: tuple[int, ...] = (1, 128, 16, 16, 16, 32, 64)

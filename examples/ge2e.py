@@ -3,7 +3,7 @@
     pip install --no-deps resemblyzer==0.1.4
 
 Package and weights: Apache-2.0. Nothing of the package is imported, so that it needs no webrtcvad; its weights are read
-as tensors only. Windows, loudness and spectrogram are those of its `embed_utterance`; silence is not cut out.
+as tensors only. Windows, loudness and spectrogram follow its `embed_utterance`; silence is not cut out.
 """
 
 from importlib.metadata import distribution
@@ -18,7 +18,7 @@ HOP, WINDOW, STEP = 160, 160, 77
 
 
 class UntrainedGE2E:
-    """The network with fresh weights: the twin that `GE2E` is judged beside."""
+    """The network with fresh weights: the twin with which `GE2E` is compared."""
 
     id, paradigm, licence, sample_rate = "untrained:ge2e", "untrained", None, 16_000
 
@@ -32,7 +32,7 @@ class UntrainedGE2E:
         return torch.stack([self._embed(clip) for clip in waveforms])
 
     def _embed(self, clip: np.ndarray) -> torch.Tensor:
-        # Quiet clips are raised to -30 dB, loud ones left as they are.
+        # Quiet clips are raised to -30 dB, loud ones are not changed.
         clip = clip * max(1.0, 10 ** (-30 / 20) / max(np.sqrt(np.mean(clip**2)), 1e-7))
         starts = list(range(0, max(1, -(-(len(clip) + 1) // HOP) - WINDOW + STEP + 1), STEP))
         if len(starts) > 1 and len(clip) - starts[-1] * HOP < 0.75 * WINDOW * HOP:
@@ -46,7 +46,7 @@ class UntrainedGE2E:
 
 
 class GE2E(UntrainedGE2E):
-    """Resemblyzer's encoder, trained to tell speakers apart."""
+    """Resemblyzer's encoder, trained to distinguish speakers."""
 
     id, paradigm, licence = "ge2e", "speaker verification", "Apache-2.0"
 

@@ -1,10 +1,10 @@
-"""A DX7 bank of other voices with the names, and so the nouns, of ours: timbres that no training has heard.
+"""A DX7 bank of other voices with the package's names and nouns: timbres that no training has used.
 
 python examples/other_voices.py other.syx
 audio-compositionality build --set bank=other.syx --recipes comp_a_order,comp_a_attribute --out other
 
-Four of each, voices 1-8, 9-16, 17-24 and 25-32. Of every operator that sounds the level moves up or down by 4.5 dB
-(`--steps 6`, and up to two more or fewer), rates and detune move a little; of modulators also high or broken ratios.
+Four of each, voices 1-8, 9-16, 17-24 and 25-32. The level of every audible operator moves up or down by 4.5 dB
+(`--steps 6`, and up to two more or fewer); rates and detune move a little; modulators also get high or broken ratios.
 """
 
 import argparse
@@ -19,12 +19,12 @@ from audio_compositionality.dataset_builder.sounds.tones import default_voices
 
 
 def moved(value: int, step: int, low: int, high: int) -> int:
-    """A value moved by a step, the other way where its range ends."""
+    """Return a value moved by a step; in the other direction if its range ends."""
     return value + step if low <= value + step <= high else max(low, min(high, value - step))
 
 
 def other_operator(operator: Operator, is_carrier: bool, steps: int, rng: np.random.Generator) -> Operator:
-    """An operator with another level, envelope and detune; a modulator with another ratio where that is high."""
+    """Return an operator with another level, envelope and detune; a modulator with a high ratio gets another ratio."""
     level = int(rng.integers(steps - 2, steps + 3) * rng.choice((-1, 1)))
     rates = tuple(moved(rate, int(rng.integers(-4, 5)), 0, 99) for rate in operator.rates)
     detune = moved(operator.detune, int(rng.integers(-2, 3)), -7, 7)
@@ -38,7 +38,7 @@ def other_operator(operator: Operator, is_carrier: bool, steps: int, rng: np.ran
 
 
 def other_voice(voice: Voice, steps: int, rng: np.random.Generator) -> Voice:
-    """Another voice of the same name; what is silent stays as it is."""
+    """Return another voice of the same name; silent operators stay unchanged."""
     carriers = ALGORITHMS[voice.algorithm - 1].carriers
     operators = tuple(
         other_operator(operator, number in carriers, steps, rng) if operator.output_level else operator

@@ -1,4 +1,4 @@
-"""A detector of one's own that answers questions about when sounds are heard, with nothing learnt in it.
+"""Your own detector that answers questions about when sounds occur; nothing in it is trained.
 
 audio-compositionality run examples/own_detector.py:OwnDetector --benchmark polybench
 """
@@ -11,14 +11,14 @@ BANDS = {"plucked bass": (40, 160), "electric piano": (200, 800), "organ": (800,
 
 
 class OwnDetector(DetectorAnswerer):
-    """Hears each sound where the band that it fills is loud, beside the loudest moment of the band in the clip."""
+    """Detects each sound if its band is loud, relative to the loudest moment of the band in the clip."""
 
     id, paradigm, licence = "own-detector", "none (example)", "Apache-2.0"
     sample_rate, frame_rate = 16_000, 50
     labels = tuple(BANDS)
 
     def detect(self, waveforms: np.ndarray, rate: int) -> np.ndarray:
-        """How likely each label is heard in each fiftieth of a second: [n, frames, labels], 0 to 1."""
+        """Return how likely each label is active in each fiftieth of a second: [n, frames, labels], 0 to 1."""
         hop = rate // self.frame_rate
         frames = np.lib.stride_tricks.sliding_window_view(np.pad(waveforms, ((0, 0), (0, 3 * hop))), 4 * hop, axis=1)
         power = np.abs(np.fft.rfft(frames[:, ::hop] * np.hanning(4 * hop))) ** 2

@@ -2,8 +2,8 @@
 
     pip install --no-deps aisfx==0.1.2
 
-Code: MIT; weights: CC BY 4.0. The package asks for versions of 2022, hence --no-deps. Of its two spectrograms this is
-the one by librosa, which its authors say may do less well than theirs by Essentia (AGPL); clips are divided by their
+Code: MIT; weights: CC BY 4.0. The package requires versions of 2022, hence --no-deps. Of its two spectrograms this is
+the one by librosa, which its authors say may perform worse than theirs by Essentia (AGPL); clips are divided by their
 peak. An embedding is the mean over blocks of 100 frames (2.3 s), one every 1.2 s; shorter clips are padded with zeros.
 """
 
@@ -19,7 +19,7 @@ HIGHEST = 9.457798957824707
 
 
 class UntrainedAiSfx:
-    """The network with the package's fresh weights: the twin that `AiSfx` is judged beside."""
+    """The network with the package's fresh weights: the twin with which `AiSfx` is compared."""
 
     id, paradigm, licence, sample_rate = "untrained:aisfx", "untrained", None, 44_100
 
@@ -49,7 +49,7 @@ class AiSfx(UntrainedAiSfx):
     def __init__(self) -> None:
         super().__init__()
         path = distribution("aisfx").locate_file("aisfx/models/checkpoint.pth")
-        # Beside the weights lie names and sizes of the training sets, with NumPy's numbers.
+        # The file also holds names and sizes of the training sets, with NumPy's numbers.
         numbers = [(np._core.multiarray.scalar, "numpy.core.multiarray.scalar"), np.dtype, np.dtypes.Int64DType]
         with torch.serialization.safe_globals(numbers):
             state, _ = torch.load(path, map_location="cpu", weights_only=True)

@@ -1,4 +1,4 @@
-"""An audio–text encoder of one's own, with nothing learnt in it: band energies for sound, hashed words for text.
+"""Your own audio–text encoder; nothing in it is trained: band energies for sound, hashed words for text.
 
 audio-compositionality check-model examples/words_and_bands.py:WordsAndBands
 """
@@ -9,7 +9,7 @@ import numpy as np
 
 
 class WordsAndBands:
-    """64 values: of a clip the log energies of 64 bands, of a text a sign and a place for each word."""
+    """64 values: for a clip the log energies of 64 bands, for a text a sign and a position for each word."""
 
     id, paradigm, licence, sample_rate = "words-and-bands", "none (example)", "Apache-2.0", 16_000
 
@@ -20,7 +20,7 @@ class WordsAndBands:
         return np.log10(np.add.reduceat(power, edges.astype(int), axis=1) + 1e-9)
 
     def embed_text(self, texts: list[str]) -> np.ndarray:
-        """Embed texts as [n, 64]: the space is that of the clips, of as many values."""
+        """Embed texts as [n, 64], in the space of the clips."""
         rows = np.zeros((len(texts), 64))
         for row, text in enumerate(texts):
             for number, word in enumerate(text.lower().split()):

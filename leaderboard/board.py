@@ -335,12 +335,12 @@ def _order(rows: Sequence[Shown]) -> Order:
 
 
 def sample_facts(result: Result) -> OpenedData:
-    """The facts about the samples of a result's data: all for the presets; nothing else is opened for a stranger."""
+    """Return the facts about the samples of a result's data; only presets are opened for a third party's result."""
     preset = _preset_of(result)
     if preset is not None:
         return _facts(result.task, preset)
     data = f"{result.fingerprint[:8]} with the rows {result.rows_digest[:8]}"
-    return describe_data(f"the data {data} are those of no preset", load_task(result.task))
+    return describe_data(f"the data {data} are not a preset", load_task(result.task))
 
 
 @lru_cache(maxsize=16)
@@ -350,7 +350,7 @@ def _facts(name: str, preset: str) -> OpenedData:
 
 
 def _preset_of(result: Result) -> str | None:
-    """The preset that a result was computed on, with the rows that it has now; None where there is none."""
+    """Return the preset that a result was computed on, if it still has the same rows; else None."""
     recipe = load_task(result.task).info.recipe
     preset = preset_with(recipe, result.fingerprint) if result.recipe == recipe else None
     return preset if preset is not None and _rows_digest(preset, recipe) == result.rows_digest else None
@@ -358,14 +358,14 @@ def _preset_of(result: Result) -> str | None:
 
 @lru_cache(maxsize=100)
 def _rows_digest(preset: str, recipe: str) -> str:
-    """The digest of the rows that a preset has now: drawing those of all presets takes minutes."""
+    """Return the digest of a preset's present rows: drawing the rows of all presets takes minutes."""
     configuration = rendered_preset(preset).configuration(recipe)
     known: Mapping[str, str] = packaged_yaml(__package__, "preset_rows.yaml")
     return known.get(configuration.fingerprint) or configuration.rows_digest
 
 
 LONGEST_DATA = 60
-"""Characters of a stranger's name of data."""
+"""Characters of a third party's name of data."""
 
 
 def _data_name(entries: Sequence[Entry]) -> str:
@@ -394,13 +394,12 @@ def _by_model(rows: Iterable[Shown]) -> Mapping[str, list[Shown]]:
 
 
 def _beside(entry: Entry, by_model: Mapping[str, Sequence[Entry]], prefixes: Sequence[str]) -> Iterator[Entry]:
-    """The entries that count beside a model's.
+    """Yield the entries that a model's entry is compared with.
 
-    Beside a verified model only verified entries count: nobody knows who added a reported one, and nobody recomputed
-    it. Twins and controls of the model count where its own submitter or the maintainers added them, those of others
-    only where there are none of these: nobody can put down the entry of another with a made-up twin. Baselines count
-    where the maintainers added them. Beside a reported model, reported entries count as well. All have the same
-    settings.
+    A verified model is compared with verified entries only: nobody knows who added a reported one, and nobody
+    recomputed it. Twins and controls of the model count if its submitter or the maintainers added them; entries of
+    others count only without these, so that nobody can lower another's entry with a made-up twin. Baselines count if
+    the maintainers added them. For a reported model, reported entries count as well. All have the same settings.
 
     Args:
         entry: the model's.
@@ -424,16 +423,16 @@ def _settings(entry: Entry) -> str:
     return json.dumps(entry.result.settings, sort_keys=True)
 
 
-# ----- Verdicts: those of a comparison in the terminal or in a report, of the results that count beside a model
+# ----- Verdicts, as in the terminal and in a report, on the results that a model is compared with
 
 
 MOST_TESTED = 10_000
-"""Most samples of a paired test: those of MMAU, the largest set of questions; the bootstrap takes a second a measure
-then."""
+"""Most samples of a paired test: MMAU, the largest set of questions, has this many. The bootstrap then takes a second a
+measure."""
 
 
 def trimmed_samples(info: TaskInfo, samples: SampleTable) -> SampleTable:
-    """The columns that a verdict depends on, of a stranger's table.
+    """Return the columns of an untrusted table that a verdict depends on.
 
     Raises:
         ResultError: they cannot be tested: too many samples, or numbers too large to be squared.
@@ -447,12 +446,11 @@ def trimmed_samples(info: TaskInfo, samples: SampleTable) -> SampleTable:
 
 
 def verdict_beside(info: TaskInfo, result: Result, beside: Sequence[Result], data: OpenedData) -> TaskVerdict:
-    """A verdict on a model by the results that count beside it.
+    """Return the verdict on a model from the results that it is compared with.
 
-    It is that of `task_verdicts` on these results alone, so that p values are corrected over their pairs and not over
-    all models of the board: anybody can add entries, and nobody's may change the verdict on the model of another. With
-    a result whose samples could not be read, or are others, nothing is compared: the standing against it cannot be
-    told.
+    It is the verdict of `task_verdicts` on these results alone, so that p values are adjusted over their pairs and not
+    over all models of the board: anybody can add entries, and no entry may change the verdict on another's model. A
+    result whose samples could not be read, or are of other data, is not compared: its standing is unknown.
 
     Args:
         info: of the task, in the version of the results.
@@ -466,7 +464,7 @@ def verdict_beside(info: TaskInfo, result: Result, beside: Sequence[Result], dat
     comparison = _comparison([(one.model.id, one) for one in (result, *paired)], data)
     unknown = partial(VerdictRow, model=model, task=info.name, standing=Standing.UNKNOWN)
     if comparison is None:
-        outcome = "the samples of this entry cannot be read, or are not those of the data"
+        outcome = "the samples of this entry cannot be read, or belong to other data"
         rows = [
             unknown(baseline=name, words=words[name], reference=words[name], outcome=outcome)
             for name in baseline_words(info)
@@ -498,11 +496,11 @@ def verdict_beside(info: TaskInfo, result: Result, beside: Sequence[Result], dat
 
 
 def order_beside(info: TaskInfo, results: Mapping[str, Result], evident: Collection[str], data: OpenedData) -> Order:
-    """The order of models, as far as a paired test tells them apart; its ranks are by their labels.
+    """Return the order of models as far as a paired test distinguishes them, with ranks by label.
 
     Args:
         info: of the task, in the version of the results.
-        results: of models that are neither baselines nor untrained, by the labels to name them by; those of other
+        results: of models that are neither baselines nor untrained, by the labels to name them by; results with other
             samples than the one with the highest score, or without samples, are left out.
         evident: labels of the models that are above every baseline: no others are put in order.
         data: of the results.
@@ -537,7 +535,7 @@ def _scores(info: TaskInfo, samples: SampleTable) -> list[str]:
 
 
 def _comparison(results: Sequence[tuple[str, Result]], data: OpenedData) -> Comparison | None:
-    """The comparison of results, with their labels; None where one has no samples, or not those of the data."""
+    """Return the comparison of results, with their labels; None if one has no samples, or samples of other data."""
     try:
         return compare_loaded([_compared(label, one) for label, one in results], data)
     except ResultError:

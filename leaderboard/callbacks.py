@@ -1,6 +1,6 @@
 """The page's answers to visitors' actions: the values of its components. Nothing is computed here.
 
-Strangers' texts reach the page as plain text alone: cells, options and text boxes, never Markdown; in the HTML of the
+Submitters' texts reach the page as plain text alone: cells, options and text boxes, never Markdown; in the HTML of the
 overview they are escaped.
 """
 
@@ -169,7 +169,7 @@ class PageCallbacks:
 
     @staticmethod
     def _keys(board: Board, task: str, older: bool) -> list[DataKey]:
-        """The data of a task; those of older versions only where they are wanted, or where there are no others."""
+        """Return the data of a task; of older versions only on request, or if there are no others."""
         keys = board.data.get(task, ())
         return [key for key in keys if older or not is_older(task, key)] or list(keys)
 

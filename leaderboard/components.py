@@ -1,4 +1,4 @@
-"""The page's components in Gradio, their look, and its texts: no stranger's text is put into Markdown."""
+"""The page's components in Gradio, their look, and its texts: no third party's text is put into Markdown."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ class ModelTab:
                 scale=4,
                 min_width=320,
             )
-            self.open = gr.Button("Open it by itself", size="sm", visible=False, link_target="_blank", elem_id="open")
+            self.open = gr.Button("Open it alone", size="sm", visible=False, link_target="_blank", elem_id="open")
         options: dict[str, Any] = {"datatype": "str", "type": "array", "interactive": False}
         self.entries = gr.Dataframe(
             headers=list(ENTRY_HEADINGS),

@@ -306,7 +306,7 @@ class Examiner:
 
 
 def as_code(text: object) -> str:
-    """Strangers' text as code in a comment: neither formatted nor a mention of anybody."""
+    """Return a submitter's text as code in a comment: neither formatted nor a mention of anybody."""
     return f"`{shortened(str(text), 300).replace('`', chr(0x2018))}`"
 
 

@@ -41,8 +41,8 @@ class EntryPlots:
     """The plots of some entries.
 
     Attributes:
-        boxes: the box plot, a PNG file; None where it cannot be drawn.
-        diversity: the plot against diversity, likewise.
+        boxes: the box plot, a PNG file; None if it cannot be drawn.
+        diversity: the plot against diversity, a PNG file; None if it cannot be drawn.
         notes: entries that are not drawn, with reasons, and limits of comparability.
         lacks_files: an entry is missing since the Hub did not give its file.
     """

@@ -1,7 +1,7 @@
 """The check of pull requests on the results repository: recompute, add valid entries, report faults of the rest.
 
-A pull request is a stranger's. It may only add complete entries, under the names that follow from their content; sizes
-are known before anything is fetched, and the code of `audio-compositionality verify` reads the files. It is
+A pull request is a third party's. It may only add complete entries, under the names that follow from their content;
+sizes are known before anything is fetched, and the code of `audio-compositionality verify` reads the files. It is
 never merged, since it could change in that moment: the checked bytes are committed together with the
 record, and the pull request is closed. The checker reports in a comment, whose last line names the commit, so
 that no commit is checked twice. A folder below ``verified/`` is only ever written here.
@@ -516,7 +516,7 @@ def _guarded(subject: str, check: Callable[[], CheckOutcome]) -> CheckOutcome:
     except HubError as error:
         return CheckOutcome(subject, "failed", (str(error),))
     except Exception:
-        # No error of a stranger's pull request may block the others.
+        # No error of a third party's pull request may block the others.
         _log.exception("the check of %s failed", subject)
         return CheckOutcome(subject, "failed", ("an unexpected error, which the log has",))
 

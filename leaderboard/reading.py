@@ -1,6 +1,6 @@
-"""The reading of the results repository: its entries by the rules for strangers' files, and the thread that reads.
+"""The reading of the results repository: its entries by the rules for untrusted files, and the thread that reads.
 
-Everything in the repository is a stranger's, and nothing in it may take the board down.
+Everything in the repository is a third party's, and nothing in it may take the board down.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class _Read:
     """The outcome of reading an entry.
 
     Attributes:
-        place: the entry's files; None where the Hub did not give all of them, so that they are read again.
-        entry: the displayed entry; None where there is none.
+        place: the entry's files; None if the Hub did not give all of them, so that they are read again.
+        entry: the displayed entry; None without one.
         rejected: the parts that are not shown.
     """
 
@@ -161,7 +161,7 @@ class BoardReader:
             size = source.files[SAMPLES].size
             if size > _MOST_READ:
                 raise ResultError(f"{SAMPLES} has {size:,} bytes; at most {_MOST_READ:,} are read")
-            # The checker's own are those of its result.
+            # The checker's own samples belong to its result.
             read = read_scored_samples if entry.verified_on is None else read_sample_table
             samples = read(fetch(entry.samples, _MOST_READ), entry.result)
             table = trimmed_samples(load_task(entry.result.task).info, samples)
@@ -191,7 +191,7 @@ class _NotGivenError(ResultError):
 
 
 def _line(text: object) -> str:
-    """Strangers' text for the list of rejected files."""
+    """Return a submitter's text for the list of rejected files."""
     return shortened(str(text), 300)
 
 
@@ -299,7 +299,7 @@ class BoardSource:
             trouble = str(error)
             _log.warning("the results cannot be read: %s", trouble)
         except Exception:
-            # Whatever strangers put there: the board stays up, and the log names the fault.
+            # Whatever third parties put there, the board stays up, and the log names the fault.
             _log.exception("the results cannot be read")
             trouble = "an unexpected error, which the log of this Space has"
         last = self._last

@@ -136,8 +136,8 @@ def launch(space_id: str, *, checks: bool = False, **options: Any) -> None:
     """Show the results of an organisation until the process ends.
 
     Args:
-        space_id: ORG/NAME of the Space; the results are those of ORG.
-        checks: also check pull requests, with the rights of the token in use, where a secret to sign records is set.
+        space_id: ORG/NAME of the Space; it shows the results of ORG.
+        checks: also check pull requests, with the rights of the token in use, if a secret to sign records is set.
         options: of `gradio.Blocks.launch`; host and port are also read from GRADIO_SERVER_NAME and GRADIO_SERVER_PORT.
 
     Raises:

@@ -1,6 +1,6 @@
-"""The board over all tasks: models by benchmarks, each cell a verdict and a number; and what may be said of one model.
+"""The board over all tasks: models by benchmarks, each cell a verdict and a number; and the conclusions on one model.
 
-Every word of a verdict is that of `evaluator.compare`: the signs and words of a `Standing`, the sentence of
+Every word of a verdict comes from `evaluator.compare`: the signs and words of a `Standing`, the sentence of
 `tasks_sentence`.
 """
 
@@ -37,7 +37,7 @@ ALL_BENCHMARKS = "all benchmarks"
 """The choice of a column a benchmark; else a column a task of one benchmark."""
 
 Submitted = tuple[str, str]
-"""A model's id and who sent it, see `Entry.sender`: nobody's entry stands for that of another."""
+"""A model's id and who sent it, see `Entry.sender`: no entry replaces another sender's entry."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ class StandingColumn:
 
     Attributes:
         heading: the benchmark's title, or the task's.
-        tasks: the first gives verdict and number; of all, the cell says in how many the model is above all bars.
+        tasks: the first gives verdict and number; the cell counts the tasks in which the model is above all baselines.
     """
 
     heading: str
@@ -88,11 +88,11 @@ class StandingCell:
     """A model in a column.
 
     Attributes:
-        number: the score by the measure that the first task is ranked by; a dash where there is no entry.
+        number: the score by the measure that the first task is ranked by; a dash without an entry.
         interval: its 95 % interval in brackets; empty where the measure has none.
         standing: of the model in the first task; None where nothing is judged.
-        several: where the model has entries of several tasks, in how many it is above all baselines, in words.
-        twin: how the submitter adds the missing twin, in words; empty where there is one.
+        several: if the model has entries of several tasks, in how many it is above all baselines, in words.
+        twin: how the submitter adds the missing twin, in words; empty if it is there.
     """
 
     number: str
@@ -265,7 +265,8 @@ def _kind(rows: Sequence[Shown]) -> ModelKind:
 
 
 def standing_html(columns: Sequence[StandingColumn], rows: Sequence[StandingRow]) -> str:
-    """The overview as a table in HTML, and below it which models cannot be told apart; strangers' texts are escaped.
+    """Return the overview as a table in HTML, and below it the models that do not differ significantly; submitters'
+    texts are escaped.
 
     Its sections are the models that are above their twin in a task at least, those without such evidence, and the
     twins, controls and baselines.
@@ -291,7 +292,7 @@ def standing_html(columns: Sequence[StandingColumn], rows: Sequence[StandingRow]
 _TEMPLATE_SIGNS = {sign: f"&#{ord(sign)};" for sign in "{}$`"}
 
 
-# ----- What may be said of one model
+# ----- Conclusions on one model
 
 
 _BESIDE = {
@@ -306,8 +307,8 @@ _DataRow = tuple[TaskInfo, DataKey, Shown]
 
 
 def model_conclusion(board: Board, model: str) -> str:
-    """What may be concluded of a model from its rows of installed versions of tasks, in one paragraph of plain text, of
-    each sender's rows by themselves; empty for an unknown model."""
+    """Return the conclusions on a model from its rows of installed versions of tasks, in one paragraph of plain text,
+    separately for each sender's rows; empty for an unknown model."""
     rows = [
         (task.info, key, row)
         for task in list_tasks()

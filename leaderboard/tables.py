@@ -27,7 +27,7 @@ from .board import Board, DataKey, Entry, Shown, is_older
 BoardValue = str | float | int | None
 
 LONGEST_SHOWN = 80
-"""Most characters of a stranger's text in a cell, an option or a line of a list."""
+"""Most characters of a third party's text in a cell, an option or a line of a list."""
 
 NOT_STATED = "not stated"
 """Stands for a paradigm or licence that a result does not state."""
@@ -65,16 +65,16 @@ def columns(task: TaskInfo) -> list[Column]:
         of_measures.append(columns)
     return [
         _text("model", "its id, as given by the submitter"),
-        _text("verdict", "where the model stands against its twin and the other bars"),
+        _text("verdict", "the model compared with its untrained twin and the baselines"),
         *of_measures[0],
         _text(
             "above its twin by",
-            "the difference to the twin by the measure that the task is judged by, with its 95 % interval; of several "
-            "twins, to the one that decides",
+            "the difference to the untrained twin in the measure of the verdict, with its 95 % interval; if there are "
+            "several twins, to the one that decides",
         ),
-        _text("kind", "a model, or what models are judged beside"),
+        _text("kind", "a model, an untrained network, a baseline or a control"),
         *(column for columns in of_measures[1:] for column in columns),
-        _text("status", "verified: recomputed here; reported: the submitter's word"),
+        _text("status", "verified: recomputed here; reported: the submitter's numbers"),
         _text("submitted by", "who opened the pull request"),
         Column("dim", "numbers of an embedding", digits=0),
         Column("parameters", "of the part of the model that runs", digits=0),
@@ -258,8 +258,8 @@ class Filters:
         search: words that must all occur in a row's model id, revision, paradigm, licence or submitter's name, in any
             case.
         statuses: the statuses to keep; empty for all.
-        paradigms: likewise.
-        licences: likewise.
+        paradigms: the paradigms to keep; empty for all.
+        licences: the licences to keep; empty for all.
         beside: also untrained networks, controls and baselines.
     """
 
@@ -303,7 +303,7 @@ def verdict_words(row: Shown) -> str:
 
 
 def _twin_row(row: Shown) -> VerdictRow | None:
-    """The comparison with the twin that decides; None where there is no twin."""
+    """Return the comparison with the deciding twin; None without a twin."""
     deciding = deciding_row(row.twin) if row.twin else None
     return None if deciding is None or deciding.is_missing else deciding
 

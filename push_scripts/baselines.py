@@ -130,7 +130,7 @@ def publish_baselines(
         on_result: called with each result as soon as it is written.
 
     Returns:
-        the submissions; several where there are more results than one submission takes.
+        the submissions; several if there are more results than one submission takes.
 
     Raises:
         ResultError: the folder holds a result of a baseline for other data or settings.

@@ -30,7 +30,7 @@ SCORED_SPLIT = "test"
 """The scored split of a task, where a recipe has it."""
 
 MANIFEST_LIMIT = 10_000_000
-"""Most bytes of a manifest; that of the preset full has 12 kB."""
+"""Most bytes of a manifest; the manifest of the preset full has 12 kB."""
 
 _SHARD = re.compile(r"[A-Za-z0-9]\w*/\w+-\d{5}-of-\d{5}\.parquet", re.ASCII)
 
@@ -41,7 +41,7 @@ class DatasetPush(Push):
 
     Attributes:
         recipes: fingerprint of each configuration, by the name of its recipe.
-        replaced: likewise, for other data that the repository held.
+        replaced: fingerprints of the other data that the repository held, by recipe.
     """
 
     recipes: Mapping[str, str]
@@ -107,8 +107,8 @@ FRAMEWORKS: Mapping[str, Collection[frozenset[str]]] = {
     "mteb": (ENCODER, TEXT_ENCODER),
     "inspect-ai": (LANGUAGE_MODEL,),
 }
-"""The frameworks known to the Hub that run our tasks (`bridges/`), by what the tasks need of a model. Their names are
-those of ``packages/tasks/src/eval.ts`` of huggingface.js."""
+"""The frameworks known to the Hub that run our tasks (`bridges/`), by what the tasks need of a model. The names are
+from ``packages/tasks/src/eval.ts`` of huggingface.js."""
 
 
 def registered_tasks(manifest: Manifest, tasks: Sequence[TaskInfo]) -> tuple[str, tuple[TaskInfo, ...]]:
@@ -130,7 +130,7 @@ def registered_tasks(manifest: Manifest, tasks: Sequence[TaskInfo]) -> tuple[str
 def registration(manifest: Manifest, tasks: Sequence[TaskInfo]) -> str | None:
     """The registration of data as a benchmark, YAML of their tasks; None where no framework of the Hub's runs one.
 
-    The format is that of https://huggingface.co/docs/hub/eval-results.
+    Format: https://huggingface.co/docs/hub/eval-results.
 
     Args:
         manifest: of the data.

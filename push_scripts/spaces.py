@@ -44,7 +44,7 @@ EXTRA = "leaderboard"
 """The package's optional dependencies for the leaderboard."""
 
 _DISTRIBUTIONS = {"sklearn": "scikit-learn"}
-"""Names of distributions that differ from those of their modules."""
+"""Distributions whose name differs from the name of the module."""
 
 _PUSHED = re.compile("audio_compositionality.*")
 """Names of files that only a push writes, so that obsolete ones may be deleted."""
@@ -163,7 +163,7 @@ def metric_requirements(modules: Mapping[str, bytes]) -> str:
 
 
 def folder_files(folder: Path) -> dict[str, bytes]:
-    """The files of a Space of another author's metric: those of its folder.
+    """Return the files of a Space of another author's metric: the files of its folder.
 
     Raises:
         InputError: a file is missing from the folder.
@@ -262,7 +262,7 @@ def build_wheel(root: Path) -> tuple[str, bytes]:
         InputError: it cannot be built.
     """
     with tempfile.TemporaryDirectory(prefix=f"{DISTRIBUTION}-") as scratch:
-        # A build leaves folders behind, and reuses those of an earlier one.
+        # A build leaves folders behind, which the next build would use.
         sources, wheels = Path(scratch, "sources"), Path(scratch, "wheels")
         _copy_sources(root, sources)
         command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--disable-pip-version-check"]
@@ -275,7 +275,7 @@ def build_wheel(root: Path) -> tuple[str, bytes]:
         )
         built = sorted(wheels.glob("*.whl")) if finished.returncode == 0 else []
         if len(built) != 1:
-            lines = (finished.stderr or finished.stdout).strip().splitlines() or ["pip says nothing"]
+            lines = (finished.stderr or finished.stdout).strip().splitlines() or ["pip printed no message"]
             raise InputError(
                 f"the wheel of {root} cannot be built: {lines[-1]}; install the build tools: `python -m pip "
                 f"install pip 'setuptools>={SETUPTOOLS}'`"

@@ -79,7 +79,7 @@ def submit_results(
 ) -> Submitted:
     """Open a pull request with results on ``ORG/audio-compositionality-results``, or commit them to it.
 
-    Embeddings are rounded to 16 bits and scored again: the submitted result is that of the rounded embeddings. Answers
+    Embeddings are rounded to 16 bits and scored again: the submitted scores belong to the rounded embeddings. Answers
     are sent unchanged. A second call, after an interruption or a lost reply, continues the user's own pull request
     instead of opening another.
 
@@ -89,9 +89,9 @@ def submit_results(
         hub: by default as the user of the saved token.
         data: the data of the results, where they are no preset.
         cache: folder of cached embeddings and answers; default `store_root`.
-        with_outputs: without outputs, or where there are none, a result cannot be verified, and stays self-reported.
-        paradigm: how the model was trained, where the result does not say.
-        licence: of its weights, likewise.
+        with_outputs: send embeddings or answers; without them a result cannot be verified, and stays self-reported.
+        paradigm: how the model was trained, if the result does not state it.
+        licence: of its weights, if the result does not state it.
         model_card: also open pull requests on the models' own repositories.
         device: torch device of fits.
         pull_request: False commits to the branch main, for users with the right: the leaderboard shows the results at
@@ -287,7 +287,7 @@ def result_repository(result: Result) -> Repository:
 
 
 def check_data(hub: Hub, org: str, results: Sequence[Result]) -> str:
-    """The commit of the data set on which results will be shown, if its data are those of the results.
+    """Return the commit of the data set on which results will be shown, if the results are of its data.
 
     Raises:
         ResultError: it has other data, or is no benchmark of the Hub for the task of a result; see `registered_tasks`.
@@ -337,7 +337,7 @@ def submit_model_results(hub: Hub, org: str, model: Repository, results: Sequenc
     entries = model_entries(org, results, revision)
     subjects = [(entry["dataset"]["id"], entry["dataset"]["task_id"]) for entry in entries]
     title = f"Results on {dataset_of(org).id}"
-    # The user's open pull request, where there is one, gets the additions.
+    # The user's open pull request, if any, gets the additions.
     request = hub.own_request(model, title)
     branch = request.revision if request else "main"
     present: Any = None

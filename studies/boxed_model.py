@@ -1,10 +1,10 @@
-"""Make the model of the package, `compa-clap-tiny`, from a folder that `audio-compositionality train` has written.
+"""Make the bundled model, `compa-clap-tiny`, from a folder that `audio-compositionality train` has written.
 
     audio-compositionality train --seed 0 --out trained
     python -m studies.boxed_model trained
 
-The first takes three minutes on one core. Weights become float16. The scores of three trainings that differed in the
-seed alone are `SPREAD`.
+The first command takes three minutes on one core. Weights become float16. `SPREAD` has the scores of three trainings
+that differed only in the seed.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from audio_compositionality.support.errors import InputError
 WEIGHTS = "model.safetensors"
 CARD = "README.md"
 KEPT = ("config.json", "preprocessor_config.json", "tokenizer.json", "tokenizer_config.json")
-"""Files that stay as they are."""
+"""Files that are copied unchanged."""
 
 SPREAD = (0.885, 0.890, 0.905)
 """Validation scores at the last step of trainings with the seeds 2, 0 and 1: the mean of the group scores of
 `comp_a_order` and `comp_a_attribute` over 100 items each."""
 
 MOST_BYTES = 1_500_000
-"""Most bytes of the weights: the package carries them to everybody."""
+"""Maximum size of the weights in bytes: every copy of the package contains them."""
 
 
 def make_boxed_model(trained: Path, out: Path) -> None:
-    """Write the folder of the boxed model.
+    """Write the folder of the bundled model.
 
     Args:
         trained: the best model of a training, ``OUT/best``.
@@ -53,17 +53,17 @@ def make_boxed_model(trained: Path, out: Path) -> None:
     (out / WEIGHTS).chmod(0o644)
     size = (out / WEIGHTS).stat().st_size
     if size > MOST_BYTES:
-        raise InputError(f"{out / WEIGHTS} has {size:,} bytes; {MOST_BYTES:,} is the most")
+        raise InputError(f"{out / WEIGHTS} has {size:,} bytes; at most {MOST_BYTES:,} are allowed")
     for name in KEPT:
         shutil.copyfile(trained / name, out / name)
-    # With the digests of its files, so that none of them changes unnoticed where the package is installed.
+    # With the digests of its files, so that a change in an installed package is noticed.
     files = digests_of(out, [out / name for name in (WEIGHTS, *KEPT)])
     (out / RECORD).write_bytes(sealed_json({"trained_on": MODELS[0].trained_on, "files": files}))
     (out / CARD).write_text(_card((trained / CARD).read_text("utf-8")), "utf-8")
 
 
 def _card(text: str) -> str:
-    """The card of a training with the name of the boxed model, and the commands that make it again."""
+    """Return the card of a training with the bundled model's name and the commands that reproduce it."""
     lines = text.splitlines()
     old = next(line for line in lines if line.startswith("# ")).removeprefix("# ")
     lines = [line.replace(f"# {old}", f"# {NAME}") if line.startswith("# ") else line for line in lines]
@@ -82,7 +82,7 @@ python -m studies.boxed_model trained
 
 
 _OF_FILES = ("`settings.yaml`", "`training.json`", "`evaluations.csv`")
-"""Beginnings of the lines on files of a training that are not in the package."""
+"""Beginnings of lines about files of a training that are not in the package."""
 
 
 def main() -> None:

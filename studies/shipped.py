@@ -1,4 +1,4 @@
-"""Makes the results of baselines that come with the package: ``python -m studies.shipped``, in a clone."""
+"""Make the results of baselines that come with the package: ``python -m studies.shipped``, in a clone."""
 
 from __future__ import annotations
 

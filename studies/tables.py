@@ -45,7 +45,7 @@ ROWS: Sequence[Mapping[str, Any]] = yaml.safe_load(Path(__file__).with_name("axe
 
 
 def places(comparison: Comparison) -> dict[str, list[int]]:
-    """Columns: each trained model, its twins, then the shown baselines; places of results by heading."""
+    """Return the columns (each trained model, its twins, then the shown baselines): indices of results by heading."""
     columns = {}
     for place, result in enumerate(comparison.results):
         if result.kind is ModelKind.TRAINED:
@@ -59,7 +59,7 @@ def places(comparison: Comparison) -> dict[str, list[int]]:
 
 
 def less(first: Floats, second: Floats, clusters: Clusters) -> tuple[float, float, float, float | None]:
-    """Scores less others of the same samples: the mean, the ends of its 95 % interval (NaN without one), and p."""
+    """Return the paired difference of scores: mean, ends of its 95 % interval (NaN without one), and p."""
     test = compare_pairs(np.stack([first, second], axis=1), clusters)[0]
     sign = 1 if test.first == 0 else -1
     low, high = sorted(sign * end for end in test.interval or (np.nan, np.nan))
@@ -67,8 +67,8 @@ def less(first: Floats, second: Floats, clusters: Clusters) -> tuple[float, floa
 
 
 def differences(comparison: Comparison, name: str, place: int) -> dict[str, tuple[float, float, float]]:
-    """A trained model less each of the references that it has to be above: the mean and the 95 % interval, by label;
-    empty without samples."""
+    """Return the difference of a trained model from each reference that it must exceed: mean and 95 % interval, by
+    label; empty without samples."""
     view = comparison.views.get(name)
     if view is None:
         return {}
@@ -81,7 +81,7 @@ def differences(comparison: Comparison, name: str, place: int) -> dict[str, tupl
 
 
 def number(value: float | bool | None) -> str:
-    """Two decimals without the leading 0, as in the table."""
+    """Format a number with two decimals and without the leading 0, as in the table."""
     if value is None:
         return "–"
     rounded = round(float(value), 2) + 0.0  # no −0
@@ -90,7 +90,7 @@ def number(value: float | bool | None) -> str:
 
 
 def cell(comparison: Comparison, measures: Sequence[str], column: list[int]) -> str:
-    """The numbers of a column: for several results the lowest and the highest."""
+    """Return the numbers of a column: for several results the lowest and the highest."""
     texts = []
     for name in measures:
         values = [comparison.results[place].value(comparison.info.measure(name)) for place in column]
@@ -107,7 +107,7 @@ def cell(comparison: Comparison, measures: Sequence[str], column: list[int]) -> 
 def print_axes(folder: Path) -> None:
     """Print the table of the four axes, and the differences behind its bold numbers."""
     comparisons = {comparison.info.name: comparison for comparison in compare_results([folder])}
-    # A model without a result of a task still has a column.
+    # A model without a result in a task still has a column.
     widest: dict[str, list[int]] = max(map(places, comparisons.values()), key=len)
     headings = list(widest)
     print(f"| measure (its key in the result files) | {' | '.join(headings)} |\n|{'---|' * (len(headings) + 1)}")
@@ -144,7 +144,7 @@ BASE = ("whisper-base", "untrained:whisper-base")
 
 
 def with_twin(file: str, name: str) -> tuple[str, str]:
-    """A class of one of the examples, and its untrained twin."""
+    """Return a class of one of the examples, and its untrained twin."""
     return f"{EXAMPLES / file}:{name}", f"{EXAMPLES / file}:Untrained{name}"
 
 
@@ -161,19 +161,19 @@ ENCODERS = {
     "drums": (*SOUNDS, *WHISPER),
     "timbres": WHISPER,
 }
-"""Encoders by sounds; `timbres` are the project's own and need nothing."""
+"""Encoders by sounds; `timbres` come from the project's generator and need no programs."""
 
 LADDER = ("alone_top1", "part_top1", "top1", "pairwise", "conflict", "step_adjusted", "fitted_part_top1", "fitted_top1")
 
 
 def make(sounds: str, folder: Path) -> None:
-    """Make sounds with the programs of this machine, where they are not made yet."""
+    """Make sounds with the programs of this machine, unless they exist."""
     command = [sys.executable, "-m", "studies.sounds", sounds, "--out", str(folder.resolve())]
     subprocess.run(command, check=True, cwd=ROOT)
 
 
 def evaluate(sounds: str, made: Path, draw: int, weights: dict[str, str], folder: Path) -> None:
-    """Score the encoders of some sounds, and the controls, on the blocks of a draw."""
+    """Score the encoders for some sounds, and the controls, on the blocks of a draw."""
     names = [*ENCODERS[sounds], *CONTROLS]
     models = [f"{name}={weights[end]}" if (end := name.rpartition(":")[2]) in weights else name for name in names]
     recordings = [] if sounds == "timbres" else ["--data", str(made)]
@@ -184,7 +184,7 @@ def evaluate(sounds: str, made: Path, draw: int, weights: dict[str, str], folder
 
 
 def table_of(sounds: str, draws: Sequence[Comparison]) -> Table:
-    """Means over blocks of the ladder and the interval of the score, from the first draw; the score of every draw."""
+    """Return means over blocks and the interval of the score from the first draw, and the score of every draw."""
     comparison = draws[0]
     score = comparison.info.score.name
     views = [comparison.views[name] for name in LADDER if name in comparison.views]
@@ -207,19 +207,19 @@ def table_of(sounds: str, draws: Sequence[Comparison]) -> Table:
 
 
 def mean_of(label: str, comparison: Comparison, score: str) -> float | None:
-    """The score of a model in a draw; None where it is not among its results."""
+    """Return the score of a model in a draw; None if it has no result."""
     if label not in comparison.labels or score not in comparison.views:
         return None
     return float(comparison.views[score].means[comparison.labels.index(label)])
 
 
 def plain(name: str) -> str:
-    """A normalised name of a class or a model: `SpeechEmbedding` and `speech-embedding` are equal."""
+    """Return a normalised name of a class or a model: `SpeechEmbedding` and `speech-embedding` are equal."""
     return name.lower().replace("-", "")
 
 
 def differences_of(sounds: str, comparison: Comparison) -> Table:
-    """The first encoder of some sounds less every other model, and less these with a map fitted with labels."""
+    """Return differences of the first encoder from every other model, with and without a map fitted with labels."""
     first = plain(Path(ENCODERS[sounds][0]).name.rpartition(":")[2])
     place = next((n for n, label in enumerate(comparison.labels) if plain(label) == first), 0)
     first = comparison.labels[place]

@@ -60,7 +60,9 @@ PATTERNS = {
 
 ALLOWED = {
     ("dataset_builder/sounds/timbres.yaml", "bars?"): "of a marimba",
+    ("encoders/language_models/endpoint.py", "hears"): "the name of an argument",
     ("encoders/loading/checkpoints.py", "bars?"): "of progress",
+    ("encoders/networks/tiny_clap_words.yaml", "hears"): "a word of captions",
     ("evaluator/figures/models.py", "bars?"): "of a figure",
     ("evaluator/figures/samples.py", "the box"): "of a figure",
     ("evaluator/report/profiles.py", "bars?"): "of a figure",
@@ -87,16 +89,12 @@ ALLOWED = {
 """Hits that are right: the start of a path and the words of the hit, with the reason."""
 
 AT_MOST: dict[str, int] = {
-    "benchmarks": 12,
+    "api": 2,
     "bridges": 9,
     "cli": 30,
-    "docs/understand": 1,
-    "encoders": 227,
     "evaluator": 239,
-    "examples": 5,
     "leaderboard": 55,
     "push_scripts": 14,
-    "training": 60,
 }
 """Hits by folder, which only fall: lower a number when texts are rewritten."""
 

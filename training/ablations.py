@@ -1,4 +1,4 @@
-"""Ablations: the same training without a stage, in another order, with fewer parts; all in one table."""
+"""Ablations: the same training without a stage, in another order, or with fewer parts, in one table."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ from .run_folder import read_record
 from .settings import HARD, MODULAR, TrainingError, TrainingSettings
 
 Train = Callable[[TrainingSettings, Path], object]
-"""Trains by settings into a folder; a run that is finished is left as it is."""
+"""Trains by settings into a folder; a finished run is left unchanged."""
 
 WHOLE = "all"
 """The name of the full training, with which others are compared."""
 
 MOST_PARTS = (1, 2, 4)
-"""Limits on the true parts of a row, where the training has more."""
+"""Limits on the true parts of a row, used if the training has more."""
 
 RESULTS = "results"
 TABLE = "ablations"
@@ -44,13 +44,13 @@ Interval = tuple[float, float]
 
 @dataclass(frozen=True)
 class TwoWay:
-    """Means over items and seeds of several trainings, see `two_way`.
+    """Means of several trainings over items and seeds, see `two_way`.
 
     Attributes:
         means: [m].
-        intervals: 95 % of each; None where there are too few independent items.
-        differences: [m], from the first.
-        difference_intervals: likewise.
+        intervals: 95 % interval of each mean; None with too few independent items.
+        differences: [m], from the first training.
+        difference_intervals: 95 % interval of each difference; None with too few independent items.
     """
 
     means: NDArray[np.float64]
@@ -60,14 +60,14 @@ class TwoWay:
 
 
 def variants(settings: TrainingSettings) -> dict[str, TrainingSettings]:
-    """The trainings to compare, by name: the full one first, then the variants that its stages allow.
+    """Return the trainings to compare, by name: the full one first, then the variants that its stages allow.
 
     Raises:
-        TrainingError: there is one stage only, so that nothing can be left out.
+        TrainingError: there is only one stage, so that none can be left out.
     """
     stages = settings.stages
     if len(stages) < 2:
-        raise TrainingError(f"the only stage is {stages[0].kind}; of two or more, one can be left out")
+        raise TrainingError(f"the only stage is {stages[0].kind}; leaving one out needs two or more")
     named: dict[str, TrainingSettings] = {WHOLE: settings}
     for kind in dict.fromkeys(stage.kind for stage in stages):
         rest = tuple(stage for stage in stages if stage.kind != kind)
@@ -85,7 +85,7 @@ def variants(settings: TrainingSettings) -> dict[str, TrainingSettings]:
         for most in MOST_PARTS:
             if most < settings.positives:
                 named[f"{most} {'part' if most == 1 else 'parts'}"] = settings.changed(positives=most)
-    # Two names for the same training, such as the only other stage left, are one too many.
+    # Drop duplicates: two names may mean the same training, such as the only other stage left.
     unique: dict[str, TrainingSettings] = {}
     for name, one in named.items():
         if one not in unique.values():
@@ -94,16 +94,16 @@ def variants(settings: TrainingSettings) -> dict[str, TrainingSettings]:
 
 
 def two_way(scores: ArrayLike, clusters: ArrayLike, *, seed: int = 0) -> TwoWay:
-    """Means over items and seeds, with bootstrap intervals over both, paired between trainings.
+    """Return means over items and seeds, with bootstrap intervals over both, paired between trainings.
 
-    Clusters of items are resampled with replacement, see `bootstrap_means`, and in each draw seeds are, too; all
-    trainings share the draws: they were scored on the same items, and began with the same seeds. Ends are percentiles
-    at `expanded_level`. One seed says nothing about the spread over seeds, and few say too little.
+    Clusters of items are resampled with replacement, see `bootstrap_means`, and so are seeds in each draw. All
+    trainings share the draws: they were scored on the same items and began with the same seeds. Ends are percentiles
+    at `expanded_level`. One seed cannot show the spread over seeds; a few underestimate it.
 
     Args:
         scores: [n, m, s], of n items, m trainings, s seeds.
         clusters: [n], equal for items that are not independent.
-        seed: of the draws.
+        seed: seed of the draws.
     """
     values = np.asarray(scores, np.float64)
     items, trainings, seeds = values.shape
@@ -138,22 +138,22 @@ def run_ablations(
 ) -> Table:
     """Train every variant with every seed, score all on the test items, and write one table.
 
-    Finished trainings and scores in the folder are kept, so that a stopped run goes on.
+    Finished trainings and scores in the folder are kept, so that a stopped run resumes.
 
     Args:
-        settings: of the full training; its seed is not used.
-        out: folder: one a run, ``results/``, ``ablations.csv`` and ``ablations.md``.
-        seeds: different ones.
-        train: trains; by default `train_model`.
-        data: to score on; by default the test items of size `mini` that the training rows belong to.
+        settings: settings of the full training; their seed is not used.
+        out: folder with a folder per run, ``results/``, ``ablations.csv`` and ``ablations.md``.
+        seeds: different seeds.
+        train: function that trains; by default `train_model`.
+        data: data for the scores; by default the test items of size `mini` that match the training rows.
         device: torch device.
-        progress: show bars.
+        progress: show progress bars.
 
     Returns:
-        a row a variant, task and measure to trust.
+        one row per variant, task and headline measure.
 
     Raises:
-        TrainingError: no seeds, a seed twice, a single stage, or rows that are no task's training split.
+        TrainingError: no seeds, a repeated seed, a single stage, or rows that are no task's training split.
         AudioCompositionalityError: see `train_model`, `evaluate_models`.
     """
     if not seeds or len(set(seeds)) != len(seeds):
@@ -165,7 +165,7 @@ def run_ablations(
         train = partial(train_model, device=device, progress=progress)
     folders: dict[str, list[Path]] = {}
     for seed in seeds:
-        # Seed by seed, so that a stopped run has whole comparisons.
+        # Seed by seed, so that a stopped run has complete comparisons.
         for name, one in named.items():
             folder = Path(out) / f"{name.replace(' ', '-')}-seed{seed}"
             train(one.changed(seed=seed), folder)
@@ -173,7 +173,9 @@ def run_ablations(
     recipe = (read_record(folders[WHOLE][0]) or {}).get("recipe")
     tasks = [task for task in list_tasks() if task.info.training and task.info.training == recipe]
     if not tasks:
-        raise TrainingError(f"what was learnt from, {recipe or 'rows of no recipe'}, is the training split of no task")
+        raise TrainingError(
+            f"the training data, {recipe or 'rows without a recipe'}, are the training split of no task"
+        )
     tested = rendered_preset("mini", recipes=[task.info.recipe for task in tasks]) if data is None else data
     tasks = [task for task in tasks if task.info.recipe in tested.recipes]
     models = {folder: load_model(str(folder), device=device) for of_name in folders.values() for folder in of_name}
@@ -226,7 +228,7 @@ _COLUMNS = (
     Column("training", numeric=False),
     Column("task", numeric=False),
     Column("measure", numeric=False),
-    Column("mean", "over items and seeds"),
+    Column("mean", "mean over items and seeds"),
     Column("low", "lower end of its 95 % interval"),
     Column("high", "upper end"),
     Column("difference", f"from the training {WHOLE!r}"),
@@ -235,11 +237,11 @@ _COLUMNS = (
     Column("spread", "standard deviation over seeds"),
     Column("seeds", "trainings", digits=None),
     Column("items", "scored", digits=None),
-    Column("steps", "of all stages together; a training without a stage is shorter", digits=None),
+    Column("steps", "steps of all stages together; a training without a stage is shorter", digits=None),
 )
 
 _LEGEND = (
     "Intervals: bootstrap over independent items and, in each draw, over seeds; differences are paired, item by item "
     "and seed by seed.",
-    "One seed says nothing of the spread over seeds; with fewer than five the intervals are too narrow.",
+    "One seed cannot show the spread over seeds; with fewer than five the intervals are too narrow.",
 )

@@ -1,4 +1,4 @@
-"""Batches of rows, with their texts and tokens; each is made while the model works on the one before."""
+"""Batches of rows, with their texts and tokens; each is made while the model works on the previous one."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Tokens:
     """Texts of a batch.
 
     Attributes:
-        ids: int64 [M, T], the numbers of their tokens, special ones included, padded at the end.
-        mask: bool [M, T], False where there is padding.
+        ids: int64 [M, T], token numbers, with special tokens, padded at the end.
+        mask: bool [M, T], False for padding.
     """
 
     ids: torch.Tensor
@@ -40,18 +40,18 @@ class Tokens:
         return int(self.ids.shape[0])
 
     def to(self, device: torch.device | str) -> Tokens:
-        """The same on a device."""
+        """Return the tokens on a device."""
         return Tokens(self.ids.to(device, non_blocking=True), self.mask.to(device, non_blocking=True))
 
     def take(self, which: slice | torch.Tensor) -> Tokens:
-        """Some of the texts, less the columns that are padding in all of them."""
+        """Return some of the texts, without columns that are padding in all of them."""
         mask = self.mask[which]
         longest = int(mask.sum(dim=1).max()) if len(mask) else 0
         return Tokens(self.ids[which][:, :longest], mask[:, :longest])
 
 
 def join_tokens(parts: Sequence[Tokens], pad: int) -> Tokens:
-    """The texts of several batches, one batch behind the other.
+    """Join the texts of several batches, one batch after the other.
 
     Args:
         parts: at least one.
@@ -64,24 +64,24 @@ def join_tokens(parts: Sequence[Tokens], pad: int) -> Tokens:
 
 
 ABSENT = "absent"
-"""The kind of negatives that name an absent sound: they do not teach how parts are joined."""
+"""The kind of negatives that name an absent sound: they do not teach how parts are combined."""
 
 MOST_KEPT = 1_000_000
-"""Most texts whose tokens are kept in memory, some 200 bytes each."""
+"""Maximum number of texts whose tokens are kept in memory, some 200 bytes each."""
 
 _NUMBER = np.dtype(np.int32)
 
 
 class TextSettings(Spec):
-    """The kinds of texts that a stage learns from."""
+    """The kinds of texts on which a stage trains."""
 
     kind: StageKind = Field(description="Kind of the stage.")
-    negatives: int = Field(ge=0, description="K, the most negative texts of a row.")
-    positives: int = Field(ge=0, description="P, the most positive texts of a row beside its caption.")
+    negatives: int = Field(ge=0, description="K, maximum number of negative texts per row.")
+    positives: int = Field(ge=0, description="P, maximum number of positive texts per row, without its caption.")
 
     @classmethod
     def of(cls, kind: StageKind, negatives: int, positives: int) -> TextSettings:
-        """Those of a stage: a contrastive one takes captions alone, a hard one no parts."""
+        """Return the settings of a stage: a contrastive one takes captions alone, a hard one no parts."""
         return cls(
             kind=kind,
             negatives=0 if kind == "contrastive" else negatives,
@@ -89,11 +89,11 @@ class TextSettings(Spec):
         )
 
     def false_texts(self, row: TrainingRow) -> tuple[str, ...]:
-        """The negatives of a row that the stage may take; a hard stage takes none that names an absent sound."""
+        """Return the negatives of a row that the stage may use; a hard stage uses none that names an absent sound."""
         return tuple(text for text, kind in row.negatives if self.kind != "hard" or kind != ABSENT)
 
     def takes(self, row: TrainingRow) -> bool:
-        """Whether the stage learns from a row."""
+        """Whether the stage trains on a row."""
         if self.kind == "hard":
             return bool(self.false_texts(row))
         return self.kind == "contrastive" or bool(row.parts)
@@ -104,9 +104,9 @@ class DrawnTexts:
     """The texts of a row in an epoch.
 
     Attributes:
-        caption: one of the row's.
-        positives: parts that are true.
-        negatives: false.
+        caption: one of the row's captions.
+        positives: true texts about parts.
+        negatives: false texts.
     """
 
     caption: str
@@ -115,14 +115,14 @@ class DrawnTexts:
 
 
 def draw_texts(row: TrainingRow, settings: TextSettings, *, seed: int, stage: int, epoch: int) -> DrawnTexts:
-    """Draw the texts of a row; they depend on these arguments alone.
+    """Draw the texts of a row; they depend only on these arguments.
 
     Args:
-        row: of the data.
-        settings: of the stage.
-        seed: of the training.
-        stage: its number, from 0: two stages of one kind draw differently.
-        epoch: of the stage, from 0.
+        row: row of the data.
+        settings: settings of the stage.
+        seed: seed of the training.
+        stage: number of the stage, from 0: two stages of one kind draw differently.
+        epoch: epoch of the stage, from 0.
     """
     rng = generator_of("texts", seed, stage, epoch, row.id)
     caption = row.captions[int(rng.integers(len(row.captions)))]
@@ -134,32 +134,32 @@ def draw_texts(row: TrainingRow, settings: TextSettings, *, seed: int, stage: in
 
 
 def generator_of(use: str, *place: int | str) -> np.random.Generator:
-    """The random numbers for one use at one place, the same in every process."""
+    """Return the random generator for one use at one place; it is the same in every process."""
     digest = hashlib.sha256("\n".join([use, *map(str, place)]).encode()).digest()
     return np.random.Generator(np.random.PCG64(int.from_bytes(digest[:16], "little")))
 
 
 def _drawn(texts: Sequence[str], most: int, rng: np.random.Generator) -> tuple[str, ...]:
-    """Up to so many of the texts, each at most once."""
+    """Draw up to `most` of the texts, each at most once."""
     return tuple(texts[int(place)] for place in rng.permutation(len(texts))[:most])
 
 
 class Tokeniser:
-    """The tokeniser of a text tower: a call gives the `Tokens` of texts, padded to the longest of them.
+    """The tokeniser of a text tower: a call returns the `Tokens` of texts, padded to the longest of them.
 
-    The numbers of a text are kept: every epoch asks for most of them again, and they take longer to make than to batch.
+    The token numbers of each text are kept: every epoch needs most of them again, and they take longer than batching.
 
     Attributes:
         pad: number of the padding token.
-        longest: most tokens of a text, special ones included.
+        longest: maximum number of tokens of a text, with special tokens.
     """
 
     def __init__(self, tokenizer: Any, positions: int) -> None:
         """Read the settings.
 
         Args:
-            tokenizer: of transformers.
-            positions: tokens that the text tower has positions for.
+            tokenizer: tokenizer of transformers.
+            positions: number of positions of the text tower.
         """
         self.pad = int(tokenizer.pad_token_id)
         self.longest = longest_text(tokenizer, positions)
@@ -167,7 +167,7 @@ class Tokeniser:
         self._kept: dict[str, bytes] = {}
 
     def __call__(self, texts: Sequence[str]) -> Tokens:
-        """Tokens of some texts; [0, 0] for none.
+        """Return the tokens of texts; [0, 0] for none.
 
         Raises:
             TrainingError: a text has too many tokens.
@@ -180,7 +180,7 @@ class Tokeniser:
         return Tokens(torch.from_numpy(ids), torch.from_numpy(mask))
 
     def check(self, texts: Iterable[str]) -> None:
-        """Refuse a text that is too long, before hours have been spent on the others.
+        """Raise an error for a text that is too long, before hours of training.
 
         Raises:
             TrainingError: names the text, its tokens and the limit.
@@ -188,14 +188,14 @@ class Tokeniser:
         self._numbers(list(dict.fromkeys(texts)))
 
     def _numbers(self, texts: Sequence[str]) -> list[bytes]:
-        """The numbers of the tokens of each text."""
+        """Return the token numbers of each text."""
         kept = self._kept if len(self._kept) < MOST_KEPT else {}
         missing = [text for text in dict.fromkeys(texts) if text not in self._kept]
         for text, tokens in zip(missing, tokens_of(self._tokenizer, missing) if missing else [], strict=True):
             if len(tokens) > self.longest:
                 raise TrainingError(
-                    f"the text {shortened(text, 80)!r} has {len(tokens)} tokens; the text tower takes {self.longest} "
-                    "at most: shorten it, or leave its row out"
+                    f"the text {shortened(text, 80)!r} has {len(tokens)} tokens; the text tower takes at most "
+                    f"{self.longest}; shorten it, or leave its row out"
                 )
             kept[text] = np.array(tokens, _NUMBER).tobytes()
         return [self._kept[text] if text in self._kept else kept[text] for text in texts]
@@ -205,17 +205,17 @@ class Tokeniser:
 class Batch:
     """The rows of one step that belong to one process.
 
-    Negatives and positives stand in lists with the row of each, since rows have different numbers of them and padding
+    Negatives and positives are lists with the row of each, since rows have different numbers of them and padding
     need not be embedded.
 
     Attributes:
         audio: [B, ...], features of the clips.
-        captions: B texts, one a clip.
+        captions: B texts, one per clip.
         negatives: n texts, each false of the clip of its row.
         negative_row: int64 [n], the row of each, ascending.
         positives: m texts, each true of the clip of its row.
         positive_row: int64 [m], the row of each, ascending.
-        expressions: int64 [B], equal where two rows say the same.
+        expressions: int64 [B], equal for rows with the same meaning.
         rows: int64 [B], numbers of the rows in the data.
     """
 
@@ -237,7 +237,7 @@ class Batch:
 
 
 def scatter_rows(values: torch.Tensor, row_of: torch.Tensor, rows: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Embeddings of a list of texts as a padded block.
+    """Return the embeddings of a list of texts as a padded block.
 
     Args:
         values: [n, D].
@@ -245,7 +245,7 @@ def scatter_rows(values: torch.Tensor, row_of: torch.Tensor, rows: int) -> tuple
         rows: B.
 
     Returns:
-        [B, K, D], K the most texts of a row, zeros where a row has fewer; bool [B, K], True where there is one.
+        [B, K, D], K the maximum number of texts per row, zeros as padding; bool [B, K], False for padding.
     """
     counts = torch.bincount(row_of, minlength=rows)
     longest = int(counts.max()) if len(row_of) else 0
@@ -259,17 +259,17 @@ def scatter_rows(values: torch.Tensor, row_of: torch.Tensor, rows: int) -> tuple
 RowNumbers = NDArray[np.int64]
 
 AHEAD = 2
-"""Batches that are made before they are asked for."""
+"""Number of batches made in advance."""
 
 _ROWS_AT_ONCE = 1_024
-"""Rows whose similarity to all others is in memory at a time."""
+"""Number of rows whose similarities to all others are in memory at a time."""
 
 
 class FeatureSource(Protocol):
     """The features of the clips of some data, as a model takes them."""
 
     def gather(self, clips: RowNumbers) -> torch.Tensor:
-        """Features [n, ...] of clips by their numbers, float32."""
+        """Return features [n, ...] of clips by their numbers, float32."""
         ...
 
 
@@ -291,7 +291,7 @@ class ArrayFeatures:
 class BatchSettings(Spec):
     """The settings of a stage's batches."""
 
-    texts: TextSettings = Field(description="Choice of texts, and so of rows.")
+    texts: TextSettings = Field(description="Choice of texts, and thereby of rows.")
     batch_size: int = Field(ge=2, description="Rows per step, over all processes; each is contrasted with the others.")
     seed: int = Field(0, ge=0, description="Seed of the training.")
     stage: int = Field(0, ge=0, description="Number of the stage.")
@@ -310,10 +310,10 @@ class BatchSettings(Spec):
 
 
 class Batches:
-    """The batches of a stage for this process: each is available by its number, whatever was read before.
+    """The batches of a stage for this process: each is available by its number, independently of earlier reads.
 
-    Each epoch has its own order of rows; the rows left over after its last full batch are not used in it. The batches
-    of all processes, one after the other, are the batch of a single process.
+    Each epoch has its own order of rows; rows left over after its last full batch are not used in it. The batches
+    of all processes, joined in order, equal the batch of a single process.
     """
 
     def __init__(
@@ -327,24 +327,24 @@ class Batches:
         """Choose the rows.
 
         Args:
-            data: the split to learn from.
-            features: of its clips.
-            tokenise: gives the tokens of texts, such as a `Tokeniser`.
+            data: the split to train on.
+            features: features of its clips.
+            tokenise: returns the tokens of texts, such as a `Tokeniser`.
             settings: see `BatchSettings`.
             neighbours: int64 [rows, N], numbers of the rows nearest to each row of the data, see `nearest_rows`, the
                 same in every process: half of a batch is then drawn in order, and each row brings one neighbour.
 
         Raises:
-            TrainingError: the stage can learn from fewer rows than a batch has.
-            InputError: neighbours are not those of the rows, or a batch cannot be halved.
+            TrainingError: fewer rows suit the stage than a batch has.
+            InputError: the neighbours do not match the rows, or a batch cannot be halved.
         """
         self._data, self._features, self._tokenise, self.settings = data, features, tokenise, settings
         takes = settings.texts.takes
         self._eligible: RowNumbers = np.array([n for n, row in enumerate(data.rows) if takes(row)], np.int64)
         if len(self._eligible) < settings.batch_size:
             raise TrainingError(
-                f"{data.source} has {len(self._eligible):,} rows that a stage {settings.texts.kind!r} can learn from, "
-                f"of {len(data.rows):,}; a batch has {settings.batch_size:,}"
+                f"{data.source} has {len(self._eligible):,} rows for a stage {settings.texts.kind!r}, "
+                f"out of {len(data.rows):,}; a batch needs {settings.batch_size:,}"
             )
         if neighbours is not None:
             if neighbours.shape[:1] != (len(data.rows),) or neighbours.ndim != 2 or not neighbours.shape[1]:
@@ -359,22 +359,22 @@ class Batches:
 
     @property
     def steps_per_epoch(self) -> int:
-        """Batches of an epoch."""
+        """Number of batches per epoch."""
         return len(self._eligible) // self._drawn
 
     @property
     def _drawn(self) -> int:
-        """Rows of a batch that are drawn in order."""
+        """Number of rows of a batch that are drawn in order."""
         return self.settings.batch_size // (1 if self._neighbours is None else 2)
 
     def rows(self, step: int) -> RowNumbers:
-        """Numbers of the rows of a step in the data, over all processes, int64 [batch_size].
+        """Return the numbers of the rows of a step in the data, over all processes, int64 [batch_size].
 
-        With neighbours, each row that is drawn is followed by one of its neighbours that is not in the batch yet, or by
-        any row where all are.
+        With neighbours, each drawn row is followed by one of its neighbours that is not in the batch yet, or by
+        any row if all are.
         """
         settings, (epoch, place) = self.settings, divmod(step, self.steps_per_epoch)
-        # A single assignment: a thread that makes batches ahead may be at the next epoch already.
+        # A single assignment: a thread that makes batches ahead may already be at the next epoch.
         order = self._order
         if order is None or order[0] != epoch:
             rng = generator_of("order", settings.seed, settings.stage, epoch)
@@ -397,7 +397,7 @@ class Batches:
         return np.array(rows, np.int64)
 
     def batch(self, step: int) -> Batch:
-        """The batch of a step of the stage, counted from 0 through all epochs."""
+        """Return the batch of a step of the stage, counted from 0 through all epochs."""
         settings = self.settings
         part = settings.batch_size // settings.processes
         numbers = self.rows(step)[settings.process * part : (settings.process + 1) * part]
@@ -418,7 +418,7 @@ class Batches:
         )
 
     def stream(self, start: int = 0, stop: int | None = None) -> Generator[Batch, None, None]:
-        """The batches of steps from `start` to before `stop`, without end where it is None, made in a thread ahead."""
+        """Yield the batches of steps from `start` to before `stop` (None: without end), made ahead in a thread."""
         steps = count(start) if stop is None else iter(range(start, stop))
         pool = ThreadPoolExecutor(1, thread_name_prefix="batches")
         try:
@@ -431,27 +431,28 @@ class Batches:
             pool.shutdown(cancel_futures=True)
 
     def _tokens_of(self, of_rows: Sequence[Sequence[str]]) -> tuple[Tokens, torch.Tensor]:
-        """The texts of all rows one after the other, and the row of each."""
+        """Return the texts of all rows in one list, and the row of each."""
         places = [place for place, texts in enumerate(of_rows) for _ in texts]
         return self._tokenise(list(chain.from_iterable(of_rows))), torch.tensor(places, dtype=torch.int64)
 
 
 def nearest_rows(embeddings: NDArray[np.floating[Any]], rows: Sequence[TrainingRow], most: int) -> RowNumbers:
-    """The rows whose clips are nearest to each row's clip by cosine, nearest first, less rows that say the same.
+    """Return the rows whose clips are nearest to each row's clip by cosine, nearest first, without rows of the same
+    meaning.
 
     Args:
-        embeddings: [rows, D], of the clips of the rows in their order.
-        rows: of the data.
+        embeddings: [rows, D], embeddings of the rows' clips in order.
+        rows: rows of the data.
         most: N.
 
     Returns:
         int64 [rows, N].
 
     Raises:
-        InputError: see `check_neighbours`, or there is not an embedding of each.
+        InputError: see `check_neighbours`, or the numbers of embeddings and rows differ.
     """
     if len(embeddings) != len(rows):
-        raise InputError(f"there are {len(embeddings):,} embeddings of {len(rows):,} rows")
+        raise InputError(f"there are {len(embeddings):,} embeddings but {len(rows):,} rows; the numbers must be equal")
     check_neighbours(rows, most)
     said = np.array([row.says for row in rows], np.int64)
     units = embeddings / np.linalg.norm(embeddings, axis=1, keepdims=True).clip(1e-12)
@@ -467,13 +468,13 @@ def nearest_rows(embeddings: NDArray[np.floating[Any]], rows: Sequence[TrainingR
 
 
 def check_neighbours(rows: Sequence[TrainingRow], most: int) -> None:
-    """Refuse more neighbours than a row has.
+    """Raise an error if more neighbours are requested than a row has.
 
     Raises:
-        InputError: a row has not so many others that say something else.
+        InputError: a row has fewer other rows with another meaning.
     """
     most_alike = max(Counter(row.says for row in rows).values(), default=0)
     if not 1 <= most <= len(rows) - most_alike:
         raise InputError(
-            f"neighbours are {most}; a row has {max(len(rows) - most_alike, 0)} others that say something else"
+            f"neighbours is {most}, but a row has only {max(len(rows) - most_alike, 0)} other rows with another meaning"
         )

@@ -1,8 +1,8 @@
-"""Training data: rows of texts that are true and false of clips, and the clips.
+"""Training data: rows of texts that are true or false of clips, and the clips.
 
-Rows are a recipe's, or those of the published training tables of CompA-CLAP (arXiv 2310.08753), from a user's copy,
+Rows come from a recipe or from the published training tables of CompA-CLAP (arXiv 2310.08753), in a user's copy,
 with the sounds that they name; nothing of these is shipped. The tables have their authors' paths: a user's file is
-matched with one of theirs by the end of its path.
+matched with a path in a table by the end of its path.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from .settings import TrainingError
 TRAIN, VALIDATION = "train", "validation"
 
 _TEXTS = ("captions", "parts", "negatives")
-"""Columns by which training rows are recognised."""
+"""Columns that identify training rows."""
 
 
 @dataclass(frozen=True)
@@ -39,11 +39,11 @@ class TrainingRow:
     """The texts about one clip.
 
     Attributes:
-        id: of the row, unlike any other's.
-        captions: of the full clip, all with the same meaning; one at least.
+        id: unique id of the row.
+        captions: captions of the full clip, all with the same meaning; at least one.
         parts: texts that are true of a part of it.
-        negatives: texts that are false of it, each with its kind, which is empty where it is not stated.
-        expression: meaning of the captions; equal for rows that say the same.
+        negatives: texts that are false of it, each with its kind, which may be empty.
+        expression: meaning of the captions; equal for rows with the same meaning.
         clip: number of the clip in `Configuration.clip_ids`.
     """
 
@@ -61,7 +61,7 @@ class TrainingRow:
 
     @property
     def says(self) -> int:
-        """The expression as a whole number of 64 bits, the same in every process."""
+        """The expression as an integer of 64 bits, the same in every process."""
         digest = hashlib.blake2b(self.expression.encode(), digest_size=8).digest()
         return int.from_bytes(digest, "little", signed=True)
 
@@ -71,8 +71,8 @@ class TrainingData:
     """The rows of one split, and the clips of all splits.
 
     Attributes:
-        configuration: the opened data, which have the clips; `embed_configuration` takes it, too.
-        split: of the rows.
+        configuration: the opened data with the clips; `embed_configuration` takes it, too.
+        split: split of the rows.
         rows: the texts about the clips.
     """
 
@@ -82,7 +82,7 @@ class TrainingData:
 
     @property
     def source(self) -> str:
-        """The source that the data were opened from."""
+        """The source from which the data were opened."""
         return self.configuration.source
 
     @property
@@ -92,20 +92,20 @@ class TrainingData:
 
     @property
     def fingerprint(self) -> str:
-        """Names the clips of all splits: equal fingerprints mean equal samples."""
+        """Fingerprint of the clips of all splits: equal fingerprints mean equal samples."""
         return self.configuration.fingerprint
 
     @property
     def num_clips(self) -> int:
-        """Clips of all splits."""
+        """Number of clips of all splits."""
         return len(self.configuration.clip_ids)
 
     def clips(self, wanted: range | None = None) -> Iterator[Clip]:
-        """Clips by their numbers, consecutive, each at the rate that it has; see `Configuration.clips`."""
+        """Yield clips by their numbers, consecutive, each at its own rate; see `Configuration.clips`."""
         return self.configuration.clips(wanted)
 
     def take(self, count: int) -> TrainingData:
-        """The first rows alone, of the same clips."""
+        """Return the first rows, with the same clips."""
         return replace(self, rows=self.rows[:count])
 
 
@@ -115,7 +115,7 @@ class TrainingSplits:
 
     Attributes:
         train: the training split.
-        validation: the validation split, never trained on; None where there is too little.
+        validation: the validation split, never trained on; None if there are too few rows.
     """
 
     train: TrainingData
@@ -123,7 +123,7 @@ class TrainingSplits:
 
 
 def training_recipes() -> tuple[str, ...]:
-    """Names of the recipes for training: they have a training split, and texts that are false."""
+    """Return the names of the recipes for training: they have a training split and texts that are false."""
     names = []
     for name in list_recipes():
         recipe = load_recipe(name)
@@ -143,16 +143,16 @@ def open_training(
     """Open training data.
 
     Args:
-        source: the name of a recipe, rendered on the fly at the size of `preset`; a preset, such as ``full``; a folder
-            that `build_dataset` wrote (one of such a name is ``./full``), or the Hub id of such data; or data that are
-            opened already, such as those that `recorded` makes of recordings, or their splits, returned as they are.
-        preset: size of a recipe that is named.
-        recipe: the one to take where the data have several training recipes.
-        changes: to the recipe's settings, such as ``train_rows=1000``.
+        source: name of a recipe, rendered on the fly at the size of `preset`; a preset, such as ``full``; a folder
+            that `build_dataset` wrote (``./full`` if it has a preset's name), or the Hub id of one; or opened data,
+            such as those from `recorded`, or their splits, returned unchanged.
+        preset: size of a recipe given by name.
+        recipe: the recipe to take if the data have several for training.
+        changes: changes to the recipe's settings, such as ``train_rows=1000``.
 
     Raises:
-        TrainingError: no recipe of the data is for training, several are and `recipe` is not given, or changes are
-            requested of data that are not rendered.
+        TrainingError: the data have no training recipe, or several while `recipe` is not given, or changes are
+            requested for data that are not rendered.
         InputError: an unknown preset or setting.
         DatasetError: see `open_data`.
     """
@@ -162,16 +162,16 @@ def open_training(
     recipes = training_recipes()
     names = [name for name in data.recipes if name in recipes] if recipe is None else [recipe]
     if len(names) != 1:
-        has = "no training rows" if not names else f"{listed(names)}: name one of them"
+        has = "no training rows" if not names else f"{listed(names)}; name one of them"
         raise TrainingError(
-            f"{data.source} has {has}; its data are of {listed(data.recipes)}, and training recipes are "
+            f"{data.source} has {has}; its recipes are {listed(data.recipes)}, and training recipes are "
             f"{listed(recipes)}"
         )
     return splits_of(data.configuration(names[0]))
 
 
 def open_source(source: str | Path | Data, preset: str, recipe: str | None, changes: dict[str, Any]) -> Data:
-    """The data of `open_training`, of all their recipes."""
+    """Return the data of `open_training`, with all their recipes."""
     if isinstance(source, str) and source in list_recipes():
         return rendered_preset(preset, recipes=[source], **changes)
     if isinstance(source, str) and source in preset_names():
@@ -182,14 +182,14 @@ def open_source(source: str | Path | Data, preset: str, recipe: str | None, chan
 
 
 def splits_of(configuration: Configuration) -> TrainingSplits:
-    """The rows of opened data, by their splits; each has one clip.
+    """Return the rows of opened data, by their splits; each has one clip.
 
     Raises:
-        TrainingError: there are no training rows, or a row is none: names it.
+        TrainingError: there are no training rows, or a row is invalid and is named.
     """
     numbers: dict[str, list[int]] = {}
     for number, clip_id in enumerate(configuration.clip_ids):
-        # The name of a clip has no slash, unless it is one of a list.
+        # The name of a clip has no slash, unless it is part of a list.
         numbers.setdefault(clip_id.rpartition("/")[0], []).append(number)
     rows: dict[str, list[TrainingRow]] = {TRAIN: [], VALIDATION: []}
     for row in configuration.rows:
@@ -203,7 +203,7 @@ def splits_of(configuration: Configuration) -> TrainingSplits:
             negatives = tuple((one["text"], one["kind"] or "") for one in row["negatives"])
         except (KeyError, TypeError) as error:
             raise TrainingError(
-                f"row {row['id']} has no {listed(_TEXTS)}, which training rows have: {error}"
+                f"row {row['id']} has no {listed(_TEXTS)}, which training rows need: {error}"
             ) from error
         if not captions:
             raise TrainingError(f"row {row['id']} has no caption")
@@ -220,32 +220,32 @@ def _splits(configuration: Configuration, rows: dict[str, list[TrainingRow]]) ->
 
 
 def plain_caption(caption: str) -> str:
-    """The meaning of a caption without an expression: its words, in any case and with any punctuation."""
+    """Return the meaning of a caption without an expression: its words, without case and punctuation."""
     return " ".join(caption.lower().rstrip(".!").split())
 
 
 _TEST = "test"
 
 _HELD_OUT = 20
-"""Where the tables have no validation split, one file in so many is held out."""
+"""If the tables have no validation split, one file in this many is held out."""
 
 
 def published_training(
     tables: str | Path | Sequence[str | Path], sounds: str | Path, *, skip_missing: bool = False
 ) -> TrainingSplits:
-    """The rows of published tables, whose negatives do not say their kind; rows of one file share its clip.
+    """Read the rows of published tables, whose negatives do not state their kind; rows of one file share its clip.
 
-    All rows of a file are in one split: in none, where a table has it in the test split, else in validation, where a
+    All rows of a file are in one split: in none if a table has it in the test split, else in validation if a
     table has it there.
 
     Args:
-        tables: of ``path, caption, dataset, split_name``; see `read_training_texts`.
+        tables: tables of ``path, caption, dataset, split_name``; see `read_training_texts`.
         sounds: folder with the files, at any depth.
-        skip_missing: leave out rows whose file is not there; a warning counts them.
+        skip_missing: leave out rows whose file is missing; a warning counts them.
 
     Raises:
-        DatasetError: a table cannot be read, or files are missing: names some.
-        TrainingError: no row is left to learn from.
+        DatasetError: a table cannot be read, or files are missing; some are named.
+        TrainingError: no row is left for training.
     """
     paths = [Path(table) for table in ([tables] if isinstance(tables, (str, Path)) else tables)]
     texts = [(f"{place}-{number:06d}", row) for place, table in enumerate(paths)
@@ -267,7 +267,7 @@ def published_training(
         warnings.warn(f"{source}: {len(rows[_TEST]):,} rows of the test split are left out", stacklevel=2)
     if not rows[TRAIN]:
         raise TrainingError(f"{source} has no training row")
-    # The clips, one a file, in the order of their names.
+    # The clips, one per file, in the order of their names.
     sound: Callable[[str], Path] = Path(sounds).joinpath
     described: list[Row] = [{"id": file, "split": split_of[file]} for file in clip_of]
     clips = [(ReadClip("audio", partial(sound, file)),) for file in clip_of]
@@ -275,10 +275,10 @@ def published_training(
 
 
 def _files(folder: Path, named: Iterable[str], source: str, skip_missing: bool) -> dict[str, str]:
-    """The user's file for each path of the tables: the one of the same name, among several the one with most folders in
-    common.
+    """Return the user's file for each path of the tables: the file of the same name or, of several, the one that has
+    the most folders in common.
 
-    Only files inside the folder can be taken, whatever a table says.
+    Only files inside the folder can be taken, whatever a table contains.
     """
     by_name: dict[str, list[PurePosixPath]] = defaultdict(list)
     for path in sound_files(folder):
@@ -301,13 +301,13 @@ def _files(folder: Path, named: Iterable[str], source: str, skip_missing: bool) 
     if missing:
         text = f"{source}: {len(missing):,} files are not in {printable(str(folder))}: {shown(missing)}"
         if not skip_missing:
-            raise DatasetError(f"{text}; their rows can be left out (skip_missing)")
+            raise DatasetError(f"{text}; to leave out their rows, set skip_missing")
         warnings.warn(f"{text}; their rows are left out", stacklevel=3)
     return taken
 
 
 def _agreeing(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many parts at the end of two paths are the same."""
+    """Return the number of equal parts at the end of two paths."""
     count = 0
     for first, second in zip(reversed(one), reversed(other), strict=False):
         if first != second:
@@ -317,7 +317,7 @@ def _agreeing(one: Sequence[str], other: Sequence[str]) -> int:
 
 
 def _split_of_files(files: Sequence[str], stated: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """The split of each file, by the tables' names; a share is held out where no table has a validation split."""
+    """Return the split of each file, from the tables; a share is held out if no table has a validation split."""
     rank = {TRAIN: 0, VALIDATION: 1, _TEST: 2}
     split_of = dict.fromkeys(files, TRAIN)
     for file, name in stated:
@@ -337,7 +337,7 @@ def _split_of_files(files: Sequence[str], stated: Iterable[tuple[str, str]]) -> 
 
 
 def _says(rows: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
-    """The meaning of each row: the same for rows of one file, for rows with a caption in common, and so on."""
+    """Return the meaning of each row, equal for rows that share a file or a caption, also through other rows."""
     leader: dict[str, str] = {}
 
     def root(name: str) -> str:
@@ -363,12 +363,12 @@ class TrainingTexts:
     """The texts of a table's row about a clip.
 
     Attributes:
-        path: of the sound, as the table has it.
-        captions: of the full clip; one, or several where the table lists some.
+        path: path of the sound, as in the table.
+        captions: captions of the full clip; one, or several if the table lists some.
         parts: captions of parts.
         negatives: texts that are false.
-        dataset: that the clip is of.
-        split: of that data set.
+        dataset: data set of the clip.
+        split: split of that data set.
     """
 
     path: str
@@ -380,13 +380,13 @@ class TrainingTexts:
 
 
 def read_training_texts(table: str | Path) -> Iterator[TrainingTexts]:
-    """The rows of a table: the caption first, then its positives, then its negatives, with semicolons between them.
+    """Yield the rows of a table: the caption, then its positives, then its negatives, separated by semicolons.
 
-    Where no columns count positives and negatives, all texts but the first are negatives. A caption in the form of a
-    list in brackets is read as a list; nothing in a table is ever run.
+    Without columns that count positives and negatives, all texts but the first are negatives. A caption in the form of
+    a list in brackets is read as a list; nothing in a table is ever run.
 
     Raises:
-        DatasetError: it is no such table, or a row has not as many texts as it counts: says which row.
+        DatasetError: it is no such table, or a row's number of texts differs from its counts; names the row.
     """
     table = Path(table)
     if not table.is_file():
@@ -404,8 +404,8 @@ def read_training_texts(table: str | Path) -> Iterator[TrainingTexts]:
             positives, negatives = (_count(where, name, row[name]) for name in _COUNTS)
             if positives + negatives != len(texts):
                 raise DatasetError(
-                    f"{where}: {len(texts)} texts behind the caption, and {positives} positives and {negatives} "
-                    "negatives are counted; does one hold a semicolon?"
+                    f"{where}: {len(texts)} texts follow the caption, but the row counts {positives} positives and "
+                    f"{negatives} negatives; does one contain a semicolon?"
                 )
         captions = _captions(where, first)
         yield TrainingTexts(
@@ -425,16 +425,16 @@ def _count(where: str, name: str, value: str | None) -> int:
             return int(count)
     except ValueError:
         pass
-    raise DatasetError(f"{where}: {name} is {value!r}; it is a whole number")
+    raise DatasetError(f"{where}: {name} is {value!r}; it must be a whole number")
 
 
 def _captions(where: str, text: str) -> tuple[str, ...]:
-    """The caption, or the captions of a list in Python's notation."""
+    """Return the caption, or the captions of a list in Python's notation."""
     if not text:
         raise DatasetError(f"{where}: the caption is empty")
     values = value_of(text)
     if isinstance(values, str):
         return (text,)
     if not isinstance(values, list) or not values or not all(isinstance(one, str) and one.strip() for one in values):
-        raise DatasetError(f"{where}: the caption is {text!r}; a list has texts")
+        raise DatasetError(f"{where}: the caption is {text!r}; a list must hold texts")
     return tuple(one.strip() for one in values)

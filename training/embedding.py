@@ -1,9 +1,9 @@
 """The embeddings of a batch, and the module that makes them, which several processes share.
 
-Steps on batches whose embeddings fit into memory and whose activations do not (GradCache, arXiv 2101.06983): a
+Steps on batches whose embeddings fit into memory but whose activations do not (GradCache, arXiv 2101.06983): a
 contrastive loss compares all rows of a batch, so that accumulating gradients over smaller batches changes the loss.
 Here a batch is embedded in chunks without gradient; the loss of all embeddings gives the gradient of each embedding;
-and each chunk is embedded again, with gradient, to carry that to the weights. It costs one more forward pass.
+and each chunk is embedded again, with gradient, to pass that on to the weights. It costs one more forward pass.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Embeddings:
-    """The embeddings of a batch, of unit length, from which losses are computed. Texts stand in lists, as in `Batch`.
+    """The embeddings of a batch, of unit length, from which losses are computed. Texts are lists, as in `Batch`.
 
     Attributes:
         audio: [B, D], the clips.
@@ -33,8 +33,8 @@ class Embeddings:
         negative_row: int64 [n], the row of each, ascending.
         positives: [m, D], texts that are true of the clip of their row.
         positive_row: int64 [m], the row of each, ascending.
-        expressions: int64 [B], equal where two rows say the same.
-        scale: factor of the cosines, without dimensions.
+        expressions: int64 [B], equal for rows with the same meaning.
+        scale: factor of the cosines, a scalar.
     """
 
     audio: Tensor
@@ -50,8 +50,8 @@ class Embeddings:
 class BatchEmbedder(nn.Module):
     """A batch embedded by two towers in one call of `forward`.
 
-    One call, since wrappers of a model, such as DistributedDataParallel or `Accelerator.prepare`, see its `forward`
-    alone: wrap this module, not the towers.
+    Wrappers of a model, such as DistributedDataParallel or `Accelerator.prepare`, only see its `forward`: wrap this
+    module, not the towers.
 
     Args:
         towers: the towers.
@@ -95,17 +95,17 @@ def cached_step(
 ) -> Tensor:
     """Add the gradient of a batch's loss to the weights' gradients.
 
-    The gradient is that of the full batch in one piece, up to rounding, where a row's embedding does not depend on the
-    other rows of its batch: batch norm must be in evaluation mode. Dropout draws the same in both passes, and goes on
-    after the first as if there had been no second. Precision is mixed as `embed` does it.
+    It equals the full batch's gradient up to rounding, if a row's embedding does not depend on the
+    other rows of its batch: batch norm must be in evaluation mode. Dropout draws the same in both passes, and
+    afterwards continues as if there had been no second pass. Precision is mixed as `embed` mixes it.
 
     Args:
-        embed: embeds a batch. Where it is wrapped for several processes, all must take as many chunks.
+        embed: embeds a batch. If it is wrapped for several processes, all must take equally many chunks.
         batch: the share of this process.
-        loss: without dimensions, of the embeddings of `batch`.
-        chunk: most rows whose activations are kept, with all their texts; by default all, in a plain step.
-        backward: called once a chunk on a number whose gradient is the chunk's; it may scale it for float16, and divide
-            it where gradients are accumulated.
+        loss: scalar function of the embeddings of `batch`.
+        chunk: maximum number of rows whose activations are kept, with all their texts; by default all, in a plain step.
+        backward: called once per chunk on a number whose gradient is the chunk's; it may scale it for float16, and
+            divide it if gradients are accumulated.
 
     Returns:
         The loss, without gradient.
@@ -152,7 +152,7 @@ def cached_step(
 
 
 def chunks_of(batch: Batch, rows: int) -> list[Batch]:
-    """A batch in chunks of some rows, the last of them possibly shorter, with the texts of each.
+    """Split a batch into chunks of rows, with the texts of each; the last may be shorter.
 
     Args:
         batch: of B rows.
@@ -179,13 +179,13 @@ def chunks_of(batch: Batch, rows: int) -> list[Batch]:
 
 
 def _range_of(row_of: Tensor, start: int, stop: int) -> slice:
-    """The slice of an ascending list of rows that holds the rows from `start` to before `stop`."""
+    """Return the slice of an ascending list of rows that holds the rows from `start` to before `stop`."""
     first, behind = torch.searchsorted(row_of, torch.tensor([start, stop], device=row_of.device)).tolist()
     return slice(first, behind)
 
 
 def _joined(chunks: Sequence[Embeddings]) -> Embeddings:
-    """The embeddings of a batch from those of its chunks."""
+    """Return the embeddings of a batch from the embeddings of its chunks."""
     starts = [0, *accumulate(len(chunk.audio) for chunk in chunks)][:-1]
     lists = {
         name: torch.cat([getattr(chunk, name) for chunk in chunks])
@@ -199,13 +199,13 @@ def _joined(chunks: Sequence[Embeddings]) -> Embeddings:
 
 
 def _random_states(device: torch.device) -> list[Tensor]:
-    """The state of torch's generators: the processor's, and that of the device if it is another."""
+    """Return the states of torch's generators: the CPU's, and the device's if it differs."""
     states = [torch.get_rng_state()]
     return states if device.type == "cpu" else [*states, torch.get_device_module(device).get_rng_state()]
 
 
 def _restore(states: Sequence[Tensor], device: torch.device) -> None:
-    """Put generators back into a state."""
+    """Restore the states of generators."""
     torch.set_rng_state(states[0])
     if device.type != "cpu":
         torch.get_device_module(device).set_rng_state(states[1])

@@ -1,8 +1,9 @@
 """Features of clips, computed once and kept on disk, since every epoch of every stage uses each clip.
 
-The front end is that of evaluation. Preparing takes one pass over the clips; chunks that a killed process has finished
-are not computed again, and processes of one machine share the features that one of them prepares. Each clip's features
-have a digest, which a process compares when it first takes them: damaged ones are computed again, and a line says so.
+The front end is the one for evaluation. Preparing takes one pass over the clips; chunks that a killed process has
+finished are not computed again, and processes of one machine share the features that one of them prepares. Each clip's
+features have a digest, which a process compares when it first reads them: damaged ones are computed again, with a
+warning.
 """
 
 from __future__ import annotations
@@ -49,10 +50,10 @@ if TYPE_CHECKING:
     from .data import TrainingData
 
 VERSION = 4
-"""Version of the stored features; it rises with any change of the values or files."""
+"""Version of the stored features; raise it with any change of the values or files."""
 
 CHUNK = 32
-"""Clips of a chunk, which are computed, written and noted as done together."""
+"""Number of clips of a chunk, which are computed, written and marked as done together."""
 
 _VALUES, _DIGESTS, _FACTS = "values.npy", "digests.npy", "features.json"
 """Float16 [clips, ...]; `_digest` of each clip's values, bytes [clips, 32], zeros until it is done; the settings."""
@@ -62,11 +63,11 @@ _SPARE = 2**26
 
 
 class ClipFrontEnd(Protocol):
-    """The front end of a model: everything computed of a clip before weights take part.
+    """The front end of a model: everything computed from a clip before weights take part.
 
     Attributes:
         sample_rate: Hz.
-        shape: of the features of a clip.
+        shape: shape of the features of a clip.
         settings: all that decides the features, as JSON values.
     """
 
@@ -80,26 +81,26 @@ class ClipFrontEnd(Protocol):
     def settings(self) -> Mapping[str, Any]: ...  # noqa: D102
 
     def __call__(self, waveform: FloatArray) -> FloatArray:
-        """Features, float32 of `shape`, of a clip [samples] at the front end's rate."""
+        """Return features, float32 of `shape`, of a clip [samples] at the front end's rate."""
         ...
 
 
 class ClapFrontEnd:
     """The log-mel spectrogram of a `ClapModel`, ``input_features`` [1, frames, mels] in decibels; see `ClipFrontEnd`.
 
-    As in evaluation, a clip shorter than the window is filled as the checkpoint says. A longer one is cut to its
-    beginning: training has one embedding a clip.
+    As in evaluation, a clip shorter than the window is filled as the checkpoint states. Only the
+    beginning of a longer one is used: training has one embedding per clip.
     """
 
     def __init__(self, extractor: ClapFeatureExtractor, name: str) -> None:
         """Read the settings.
 
         Args:
-            extractor: of the checkpoint.
-            name: of the checkpoint, for messages.
+            extractor: feature extractor of the checkpoint.
+            name: name of the checkpoint, for messages.
 
         Raises:
-            ModelError: on a setting that is not covered.
+            ModelError: a setting is not supported.
         """
         from audio_compositionality.encoders.front_ends.clap import ClapLogMel
 
@@ -131,12 +132,12 @@ class ClapFrontEnd:
 
 @dataclass(frozen=True)
 class StoredFeatures:
-    """Features of all clips of some data, read from disk by need; see `batches.FeatureSource`.
+    """Features of all clips of some data, read from disk when needed; see `batches.FeatureSource`.
 
     Attributes:
-        folder: where they are.
+        folder: folder of the files.
         values: [clips, ...], memory-mapped; not compared with their digests.
-        digests: of each clip's features, bytes [clips, 32], memory-mapped; see `_digest`.
+        digests: digest of each clip's features, bytes [clips, 32], memory-mapped; see `_digest`.
         owner: digest of the data and the front end.
         compute: computes the features of a clip by its number, float32.
     """
@@ -153,18 +154,17 @@ class StoredFeatures:
         return np.zeros(len(self.values), bool)
 
     def read(self, clips: NDArray[np.int64]) -> NDArray[np.float16]:
-        """Features [n, ...] of clips by their numbers, as they are stored.
+        """Return features [n, ...] of clips by their numbers, as they are stored.
 
-        Features that this process reads for the first time are compared with their digest: each clip costs one pass
-        over its own bytes alone. Where the digest differs they are computed again and written over the damaged ones,
-        and a warning says so.
+        Features that this process reads for the first time are compared with their digest; this reads only the clip's
+        own bytes. If the digest differs, they are computed again and overwritten, with a warning.
         """
         features: NDArray[np.float16] = self.values[clips]
         for clip in np.unique(clips[~self._checked[clips]]).tolist():
             if _digest(self.values[clip], clip, self.owner) != self.digests[clip].tobytes():
                 warnings.warn(
-                    f"{self.folder / _VALUES} or {_DIGESTS} beside it is damaged: the features of clip {clip} are not "
-                    "those of their digest, and are computed again",
+                    f"{self.folder / _VALUES} or {_DIGESTS} next to it is damaged: the features of clip {clip} do not "
+                    "match their digest and are computed again",
                     stacklevel=3,
                 )
                 again = self.compute(clip).astype(np.float16)
@@ -175,25 +175,25 @@ class StoredFeatures:
         return features
 
     def gather(self, clips: NDArray[np.int64]) -> torch.Tensor:
-        """Features [n, ...] of clips by their numbers, float32; see `read`."""
+        """Return features [n, ...] of clips by their numbers, float32; see `read`."""
         import torch
 
         return torch.from_numpy(self.read(clips).astype(np.float32))
 
 
 def _digest(features: NDArray[np.float16], clip: int, owner: str) -> bytes:
-    """SHA-256 of a clip's features, its number and their owner: those of other data do not pass for them."""
+    """Return the SHA-256 of a clip's features, its number and their owner, so that other data are not confused."""
     return hashlib.sha256(f"{owner} {clip} ".encode() + features.tobytes()).digest()
 
 
 def _owner(data: TrainingData, front_end: ClipFrontEnd) -> str:
-    """A digest of all that decides the features of some data: equal for equal clips, front ends and versions."""
+    """Return a digest of all that decides features: equal for equal clips, front ends and versions."""
     stated = {"version": VERSION, "fingerprint": data.fingerprint, "clips": data.num_clips, **front_end.settings}
     return sha256_of_json(stated)
 
 
 def features_folder(data: TrainingData, front_end: ClipFrontEnd) -> Path:
-    """The folder for the features of some data: one for equal clips, front ends and versions."""
+    """Return the folder for the features of some data: equal for equal clips, front ends and versions."""
     return cache_folder() / "training-features" / _owner(data, front_end)[:32]
 
 
@@ -205,20 +205,21 @@ def prepare_features(
     workers: int | None = None,
     progress: bool = False,
 ) -> StoredFeatures:
-    """The features of all clips of some data, of every split; missing ones are computed.
+    """Return the features of all clips of some data, of every split; missing ones are computed.
 
-    While another process prepares the same, this one waits, and goes on where that one ends unfinished.
+    While another process prepares the same features, this one waits; if that one ends early, this one continues.
 
     Args:
-        data: any split of them.
-        front_end: of the model.
-        folder: where to keep them; by default `features_folder`.
-        workers: threads that compute, beside the one that renders or reads; default one a core, four at most.
-        progress: show a bar.
+        data: any split of the data.
+        front_end: front end of the model.
+        folder: where to keep the features; by default `features_folder`.
+        workers: number of threads that compute, in addition to the one that renders or reads; by default one per core,
+            at most four.
+        progress: show a progress bar.
 
     Raises:
-        TrainingError: the disk has not the room.
-        DatasetError: a clip cannot be used: names it.
+        TrainingError: the disk has too little space.
+        DatasetError: a clip cannot be used; it is named.
     """
     folder = features_folder(data, front_end) if folder is None else folder
     shape, owner = (data.num_clips, *front_end.shape), _owner(data, front_end)
@@ -244,9 +245,9 @@ _Arrays: TypeAlias = tuple["np.memmap[Any, Any]", "np.memmap[Any, Any]"]
 
 
 def _open_arrays(folder: Path, shape: tuple[int, ...], mode: Literal["r", "r+"] = "r") -> _Arrays | None:
-    """The values and digests in a folder; None where they are not there, or one is cut or of another shape."""
+    """Open the values and digests in a folder; None if they are missing, truncated or of another shape."""
     try:
-        # Opened for writing, a file that is cut would be made longer.
+        # Opened for writing, a truncated file would be made longer.
         for name, expected in ((_VALUES, shape), (_DIGESTS, (shape[0], hashlib.sha256().digest_size))):
             open_file(folder / name).close()
             if np.lib.format.open_memmap(folder / name, "r").shape != expected:
@@ -259,16 +260,17 @@ def _open_arrays(folder: Path, shape: tuple[int, ...], mode: Literal["r", "r+"] 
 
 
 def _make_arrays(folder: Path, shape: tuple[int, ...]) -> _Arrays:
-    """New files of values and digests, which have their room on the disk.
+    """Create files of values and digests, and reserve their disk space.
 
     Raises:
-        TrainingError: the disk has not the room: says how much is needed and free, and what to do.
+        TrainingError: the disk has too little space; states how much is needed and free, and what to do.
     """
     needed = prod(shape) * 2
     free = shutil.disk_usage(folder).free
     if (folder / _DIGESTS).exists():
         warnings.warn(
-            f"{folder / _VALUES} or {_DIGESTS} beside it is not of its size: all is computed again", stacklevel=3
+            f"{folder / _VALUES} or {_DIGESTS} next to it has the wrong size: all features are computed again",
+            stacklevel=3,
         )
     try:
         if needed + _SPARE > free:
@@ -276,15 +278,15 @@ def _make_arrays(folder: Path, shape: tuple[int, ...]) -> _Arrays:
         (folder / _DIGESTS).unlink(missing_ok=True)
         values = np.lib.format.open_memmap(folder / _VALUES, "w+", np.float16, shape)
         if hasattr(os, "posix_fallocate"):
-            # Writing to a mapped file that has no room left would end the process.
+            # Writing to a mapped file without space left would end the process.
             with (folder / _VALUES).open("r+b") as file:
                 os.posix_fallocate(file.fileno(), 0, (folder / _VALUES).stat().st_size)
     except OSError as error:
         if error.errno != errno.ENOSPC:
             raise
         raise TrainingError(
-            f"the log-mels of {shape[0]:,} clips take {needed / 1e9:,.2f} GB in {folder}, where {free / 1e9:,.2f} GB "
-            f"are free: make room, or name another folder in {CACHE_VARIABLE}"
+            f"the log-mels of {shape[0]:,} clips take {needed / 1e9:,.2f} GB in {folder}, but {free / 1e9:,.2f} GB "
+            f"are free; free some space, or set {CACHE_VARIABLE} to another folder"
         ) from error
     digest = hashlib.sha256().digest_size
     return values, np.lib.format.open_memmap(folder / _DIGESTS, "w+", np.uint8, (shape[0], digest))
@@ -299,7 +301,7 @@ def _fill(
     workers: int,
     progress: bool,
 ) -> None:
-    """Compute the features from the first unfinished clip on: threads do while this one renders or reads on."""
+    """Compute the features from the first unfinished clip on, in threads, while this thread renders or reads."""
     done = int(np.append(digests.any(axis=1), False).argmin())
     clips = iter(data.clips(range(done, len(values))))
     waiting: deque[Future[FloatArray]] = deque()
@@ -311,7 +313,7 @@ def _fill(
             while (chunk := list(islice(clips, CHUNK))) or waiting:
                 if chunk:
                     waiting.append(pool.submit(compute, chunk))
-                # As many chunks wait as there are threads: clips do not pile up.
+                # At most one waiting chunk per thread: clips do not pile up.
                 if not chunk or len(waiting) > workers + 1:
                     features = waiting.popleft().result().astype(np.float16)
                     some = slice(done, done + len(features))

@@ -18,14 +18,14 @@ from .settings import TrainingError
 
 STEPS, EVALUATIONS = "log.csv", "evaluations.csv"
 STEP_COLUMNS = ("step", "stage", "stage_step", "loss", "learning_rate", "scale", "gradient_norm", "seconds")
-"""Of the table of steps; steps are counted from 1, over all stages and within one."""
+"""Columns of the table of steps; steps are counted from 1, over all stages and within one."""
 
 _COLUMNS: Mapping[str, Sequence[str]] = {STEPS: STEP_COLUMNS, EVALUATIONS: ("step", "stage", "name", "value")}
 _CURVES = ("loss", "learning_rate", "scale", "gradient_norm")
 
 
 def check_trackers(names: Sequence[str]) -> None:
-    """Refuse trackers that are not installed, before anything is computed.
+    """Raise an error for trackers that are not installed, before anything is computed.
 
     Raises:
         TrainingError: names the package.
@@ -37,7 +37,7 @@ def check_trackers(names: Sequence[str]) -> None:
 
 
 class RunLog:
-    """The log of a run, written by its main process. Its tables are in every checkpoint, and are not read back."""
+    """The log of a run, written by its main process. Every checkpoint holds its tables, which are not read back."""
 
     def __init__(self, out: Path, log_to: Sequence[str], step: int, tables: Mapping[str, str]) -> None:
         """Write the tables, without the rows that a killed run wrote after its last checkpoint.
@@ -45,8 +45,8 @@ class RunLog:
         Args:
             out: folder of the run; a tracker that writes files gets a folder of its name in it.
             log_to: names of accelerate's trackers; their project is the folder's parent, their run the folder.
-            step: that the run goes on from.
-            tables: of its checkpoint, see `tables`; empty where the run begins.
+            step: step from which the run continues.
+            tables: tables of its checkpoint, see `tables`; empty for a new run.
         """
         self._rows = {name: [tables.get(name, csv_text([columns]))] for name, columns in _COLUMNS.items()}
         for name, text in self.tables.items():
@@ -62,7 +62,7 @@ class RunLog:
         }
         self._trackers = []
         if log_to:
-            # Trackers write to accelerate's log, which asks for it.
+            # Trackers write to accelerate's log, which needs this state.
             PartialState()
         for name in log_to:
             kind = LOGGER_TYPE_TO_CLASS[name]
@@ -102,5 +102,5 @@ class RunLog:
 
 
 def log_rows(text: str) -> list[dict[str, str]]:
-    """The rows of a table of a log."""
+    """Return the rows of a table of a log."""
     return list(csv.DictReader(io.StringIO(text, newline="")))

@@ -1,4 +1,4 @@
-"""The loop: stages one after the other, steps, evaluations, and a state from which a killed run goes on."""
+"""The loop: stages in order, steps, evaluations, and a state from which a killed run resumes."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ _joined: Processes | None = None
 
 
 def join_training(device: str | None) -> Processes:
-    """The processes that a launcher has started, which share gradients; a single one where none has.
+    """Join the processes that a launcher has started, which share gradients; without a launcher, a single process.
 
-    They are joined by NCCL where each has a GPU, else by gloo; messages pass through gloo, so that all may wait as long
+    They are joined by NCCL if each has a GPU, else by gloo; messages pass through gloo, so that all may wait as long
     as the main process evaluates.
 
     Args:
-        device: torch device that is asked for; None for a GPU where there is one.
+        device: requested torch device; None for a GPU if available.
 
     Raises:
         InputError: variables of the launcher are missing.
@@ -67,8 +67,8 @@ class Computing:
     """The device and the precision of one process.
 
     Attributes:
-        processes: those that work together.
-        device: of this one.
+        processes: the processes that work together.
+        device: device of this process.
         precision: ``no`` (float32), ``bf16`` or ``fp16``.
     """
 
@@ -90,26 +90,26 @@ class Computing:
         self.scaler = torch.amp.GradScaler(self.device.type, enabled=precision == "fp16")
 
     def mixed(self) -> AbstractContextManager[object]:
-        """The context in which models compute."""
+        """Return the context in which models compute."""
         kind = torch.float16 if self.precision == "fp16" else torch.bfloat16
         return torch.autocast(self.device.type, kind, enabled=self.precision != "no")
 
 
 MAX_GRADIENT = 1.0
-"""Norm to which the gradient of all weights together is clipped."""
+"""Maximum norm of the gradient of all weights together; larger ones are scaled down."""
 
 
 BETAS = (0.9, 0.98)
 """Settings of AdamW (Radford et al., 2021, arXiv 2103.00020, table 18)."""
 
 LAST_RATE = 0.1
-"""The last learning rate of a stage, as a share of the highest."""
+"""Last learning rate of a stage, as a share of the highest."""
 
 
 def make_optimizer(towers: TwoTowers, weight_decay: float) -> torch.optim.AdamW:
-    """AdamW over the trained weights, in the order of their names in the model.
+    """Return AdamW over the trained weights, in the order of their names in the model.
 
-    Biases, the weights of norms and the scale, all of which have fewer than two dimensions, do not decay.
+    Biases, the weights of norms and the scale do not decay; they have fewer than two dimensions.
     """
     weights = [weight for _, weight in towers.named_trained()]
     groups = [
@@ -120,7 +120,7 @@ def make_optimizer(towers: TwoTowers, weight_decay: float) -> torch.optim.AdamW:
 
 
 def learning_rate_at(stage: Stage, step: int) -> float:
-    """The learning rate of a step of a stage, counted from 0: a line up, then half a cosine down to a tenth."""
+    """Return the learning rate of a step of a stage, from 0: a linear rise, then half a cosine down to a tenth."""
     if step < stage.warm_up:
         return stage.learning_rate * (step + 1) / stage.warm_up
     share = (step - stage.warm_up) / max(stage.steps - stage.warm_up, 1)
@@ -129,7 +129,7 @@ def learning_rate_at(stage: Stage, step: int) -> float:
 
 @torch.no_grad()
 def average_gradients(weights: Sequence[nn.Parameter]) -> None:
-    """Give every process the mean of the gradients of all; nothing where there is one."""
+    """Replace the gradients of every process by their mean; no effect on a single process."""
     _, count = processes()
     gradients = [weight.grad for weight in weights if weight.grad is not None]
     if count == 1 or not gradients:
@@ -144,16 +144,16 @@ _AT_ONCE = 32
 
 
 Validate = Callable[["Model", int], Mapping[str, float]]
-"""Scores of a model at a step, by name; the first decides which model is the best."""
+"""Returns the scores of a model at a step, by name; the first decides which model is the best."""
 
 BEST = "best"
 """Folder of the model with the highest score."""
 
 NORM_CLIPS = 256
-"""Clips on which the norm of fresh weights is measured."""
+"""Number of clips on which the norm of fresh weights is measured."""
 
 _FLUSHED = 10
-"""Steps whose losses are fetched from the device together: fetching them singly would make a GPU wait."""
+"""Number of steps whose losses are fetched from the device together: one by one, they would make a GPU wait."""
 
 
 @dataclass(frozen=True)
@@ -162,8 +162,8 @@ class TrainingRun:
 
     Attributes:
         out: its folder.
-        position: where it stands: after all stages.
-        resumed: the step from which it went on; None for one that began.
+        position: its position, after all stages.
+        resumed: the step from which it resumed; None for a new training.
     """
 
     out: Path
@@ -172,7 +172,7 @@ class TrainingRun:
 
 
 class Trainer:
-    """A training, of one process; `run` goes through it."""
+    """A training in one process, carried out by `run`."""
 
     def __init__(
         self,
@@ -187,21 +187,21 @@ class Trainer:
         on_step: Callable[[int], None] | None = None,
         progress: bool = False,
     ) -> None:
-        """Take the model, the data and the settings. Nothing is written yet.
+        """Set the model, the data and the settings. Nothing is written yet.
 
         Args:
             towers: the initial model; it is trained in place.
             data: the training rows.
-            features: of their clips, as the towers take them.
-            settings: the same in every process.
-            out: folder of the run, on a file system that all processes see.
-            computing: device, precision and processes; by default those of a single process, on a GPU if there is one.
+            features: features of their clips, as the towers take them.
+            settings: settings, the same in every process.
+            out: folder of the run, on a file system that all processes share.
+            computing: device, precision and processes; by default of a single process, on a GPU if available.
             validate: scores a model; called in the main process alone.
             on_step: called after each step with its number, counted from 1 over all stages.
-            progress: show a bar, or lines where there is no terminal.
+            progress: show a progress bar, or lines without a terminal.
 
         Attributes:
-            log: of the run, in the main process; None before it runs.
+            log: log of the run, in the main process; None before it runs.
         """
         self.settings, self.out, self.data, self.features = settings, Path(out), data, features
         self.computing = computing or Computing(None, settings.precision)
@@ -222,10 +222,10 @@ class Trainer:
         self.owner = sha256_of_json({"settings": owned, "fingerprint": data.fingerprint})
 
     def run(self) -> TrainingRun:
-        """Go through all stages, from the state in the folder; afterwards the towers have the last weights.
+        """Run all stages, from the state in the folder; afterwards the towers have the last weights.
 
         Raises:
-            TrainingError: the folder holds another training, or a loss is no number.
+            TrainingError: the folder holds another training, or a loss is not a number.
         """
         with ExitStack() as stack:
             if self.processes.is_main:
@@ -237,13 +237,13 @@ class Trainer:
                 write_record(self.out, TrainingRecord(self.settings.values(), self.facts), self.settings)
             self._validates = json.loads(self.processes.tell(json.dumps(self._validate is not None)))
             state = find_checkpoint(self.out, self.owner)
-            # From here on the folder is written to: no process looks for a state any more.
+            # From here on the folder is written to; no process reads a state any more.
             self.processes.wait()
             if state is None:
                 self._begin()
             else:
                 if self.processes.is_main and state.path.name != FILE:
-                    # No damaged file replaces an intact one.
+                    # A damaged file must not replace an intact one.
                     state.path.replace(state.path.with_name(FILE))
                 self.processes.wait()
                 self.position, self._near = state.position, state.neighbours
@@ -262,7 +262,7 @@ class Trainer:
         return TrainingRun(self.out, self.position, None if state is None else resumed.total)
 
     def _begin(self) -> None:
-        """Measure the norm that fresh weights need, and keep the state before the first step."""
+        """Measure the norm that fresh weights need, and save the state before the first step."""
         if self.towers.needs_norm:
             # Evenly spaced over the rows, since adjacent rows may be alike.
             places = np.linspace(0, len(self.data.rows) - 1, min(NORM_CLIPS, len(self.data.rows))).round().astype(int)
@@ -271,7 +271,7 @@ class Trainer:
         self._keep(None)
 
     def _features_of(self, clips: NDArray[np.int64]) -> Iterator[Tensor]:
-        """The features of clips, some at a time."""
+        """Yield the features of clips, some at a time."""
         return (self.features.gather(clips[start : start + _AT_ONCE]) for start in range(0, len(clips), _AT_ONCE))
 
     def _run_stage(self, number: int, *, is_resumed: bool) -> None:
@@ -282,7 +282,7 @@ class Trainer:
         if not settings.neighbours or stage.kind not in (HARD, MODULAR):
             self._near = None
         elif not is_resumed:
-            # Of the embedding that the stage begins with.
+            # In the embedding at the start of the stage.
             near: list[list[int]] = []
             if self.processes.is_main:
                 clips = np.array([row.clip for row in self.data.rows], np.int64)
@@ -301,7 +301,7 @@ class Trainer:
         )
         each = settings.accumulate
         batches = self._batches(number, self._near)
-        # However the stage ends, the threads of the stream do.
+        # However the stage ends, the threads of the stream end as well.
         with closing(batches.stream(self.position.step * each, stage.steps * each)) as stream:
             while self.position.step < stage.steps:
                 self._step(stage, stream, loss, optimizer)
@@ -315,7 +315,7 @@ class Trainer:
         self._keep(None)
 
     def _step(self, stage: Stage, stream: Iterator[Batch], loss: StageLoss, optimizer: torch.optim.Optimizer) -> None:
-        """One step of the optimizer, on all accumulated batches."""
+        """Do one step of the optimizer, on all accumulated batches."""
         rate = learning_rate_at(stage, self.position.step)
         for group in optimizer.param_groups:
             group["lr"] = rate
@@ -348,7 +348,7 @@ class Trainer:
         return embeddings
 
     def _check_batches(self) -> None:
-        """Refuse data of which some stage cannot make batches, before an earlier stage is trained."""
+        """Raise an error before training if the data cannot fill the batches of a stage."""
         near = self.settings.neighbours
         for number, stage in enumerate(self.settings.stages):
             has_near = near > 0 and stage.kind in (HARD, MODULAR)
@@ -386,7 +386,7 @@ class Trainer:
             if not math.isfinite(loss):
                 raise TrainingError(
                     f"the loss of step {step} of the stage {stage.kind} is {loss}: the learning rate {rate:g} may be "
-                    "too high. The last state in the folder is from before; a lower rate needs another --out"
+                    "too high. The last state in the folder is an earlier one; to use a lower rate, pass another --out"
                 )
             if self.log is not None:
                 values = (total, stage.kind, step, loss, rate, scale, norm, round(seconds, 3))
@@ -397,7 +397,7 @@ class Trainer:
         self._waiting.clear()
 
     def _validate_and_stop(self, stage: Stage) -> bool:
-        """Evaluate, keep a model that is better than all before; returns whether the stage is to end."""
+        """Evaluate, and save a model that is better than all before; return whether the stage must end."""
         if not self._validates:
             return False
         self._flush(stage)
@@ -405,14 +405,14 @@ class Trainer:
         if self._validate is not None:
             values = self._validate(self.towers.open_encoder(), self.position.total)
             if not values:
-                raise TrainingError("the evaluation gave no score")
+                raise TrainingError("the evaluation returned no score")
             score = float(next(iter(values.values())))
             assert self.log is not None
             self.log.evaluation(self.position.total, stage.kind, values)
-        # The main process alone has evaluated; the consequences are the same in all.
+        # Only the main process has evaluated; the consequences are the same in all.
         score = float(json.loads(self.processes.tell(json.dumps(score))))
         best, stage_best = self.position.best, self.position.stage_best
-        # Without anything to score the score is NaN, and no model is the best by it.
+        # Without anything to score the score is NaN, and no model is saved as the best.
         is_number = not math.isnan(score)
         is_best = is_number and (best is None or score > best)
         is_better = is_number and (stage_best is None or score > stage_best)
@@ -435,7 +435,7 @@ class Trainer:
         return bool(self.settings.patience) and self.position.stale >= self.settings.patience
 
     def _keep(self, optimizer: torch.optim.Optimizer | None) -> None:
-        """Write the state to the disk."""
+        """Write the state to disk."""
         if optimizer is not None:
             self._flush(self.settings.stages[self.position.stage])
         if hasattr(self, "_began"):
@@ -444,18 +444,19 @@ class Trainer:
             tables = {} if self.log is None else self.log.tables
             state = TrainingState(self.position, tables, self._near if self.position.step else None)
             save_checkpoint(self.out, state, self.towers, optimizer, self.computing.scaler, owner=self.owner)
-        # No process goes on before there is a state to go back to, and none reads it before it is complete.
+        # No process continues before the state is complete on disk.
         self.processes.wait()
 
 
 @contextmanager
 def saved_beside(towers: TwoTowers, folder: Path) -> Iterator[tuple[Path, dict[str, str]]]:
-    """A temporary folder beside another that holds a model for the length of a block, and the digests of its files."""
+    """Save a model in a temporary folder next to another for the length of a block; yield it with its files'
+    digests."""
     partial = partial_path(folder)
     shutil.rmtree(partial, ignore_errors=True)
     try:
         towers.save(partial)
-        # Without the record, nothing would show that a file beside it has changed.
+        # Without the record, nothing would show that a file next to it has changed.
         path = partial / "config.json"
         write_whole(path, json.dumps({**json.loads(read_file(path)), STATES_RECORD: RECORD}, indent=2) + "\n")
         yield partial, digests_of(partial, partial.iterdir())

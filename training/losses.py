@@ -1,19 +1,19 @@
 """The losses of CompA-CLAP (arXiv 2310.08753) as pure functions of embeddings: contrastive, hard negatives, modular.
 
-Shapes: a process has B rows of W·B on all W processes; each row is a clip, its caption, K hard negatives (texts that
+Shapes: a process has B rows, W·B over all W processes; each row is a clip, its caption, K hard negatives (texts that
 are false of the clip) and P positives (texts that are true of it). Embeddings are of unit length and have D dimensions.
 With ``s`` the scale (the inverse temperature), ``a_i`` a clip, ``t_i`` its caption, ``n_ik`` its negatives and ``p_ik``
 its positives, every logit is ``s a·t``, in float32 or better, also under autocast: a logit is up to 100, and bfloat16
 has three digits.
 
-Values at masked places of negatives or positives do not matter. A masked logit is replaced by one that adds nothing;
+Values at masked positions of negatives or positives do not matter. A masked logit is replaced by one that adds nothing;
 the authors' code multiplies it by −100,000, which is right only while all masked logits are positive.
 
-A loss is the mean over the rows of this process. Where processes have as many rows each, the mean of their gradients is
-the gradient of one process that has all rows, given that `all_audio` and `all_text` carry gradient
+A loss is the mean over the rows of this process. If processes have equally many rows, the mean of their gradients is
+the gradient of one process that has all rows, provided that `all_audio` and `all_text` carry gradient
 (`gather_with_gradient`). Negatives and positives are used by their own row alone, and are never gathered.
-`Accelerator.gather` and `torch.distributed.all_gather` carry no gradient, and putting a process's own rows back omits
-their part in the losses of others: the gradient is then that of another loss.
+`Accelerator.gather` and `torch.distributed.all_gather` carry no gradient, and inserting a process's own rows again
+omits their part in the losses of others: the gradient is then of another loss.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ ModularForm: TypeAlias = Literal["own", "paper", "release"]
 """The forms of the modular loss."""
 
 Reduction: TypeAlias = Literal["mean", "none"]
-"""Whether a loss is the mean over the rows, or one number a row."""
+"""Whether a loss is the mean over the rows, or one number per row."""
 
 DirectionWeights: TypeAlias = tuple[float, float]
 """The weights of t→a and a→t, α1 and α2 of equations 4 and 6."""
 
 EVEN: DirectionWeights = (1.0, 1.0)
-"""The paper gives none; its authors' code has these."""
+"""The default weights: the paper states none; its authors' code has these."""
 
 
 def contrastive(
@@ -56,24 +56,24 @@ def contrastive(
     weights: DirectionWeights = EVEN,
     reduction: Reduction = "mean",
 ) -> Tensor:
-    """The symmetric contrastive loss of stage 1, that of CLIP (arXiv 2103.00020) and CLAP (arXiv 2206.04769).
+    """Return the symmetric contrastive loss of stage 1, as in CLIP (arXiv 2103.00020) and CLAP (arXiv 2206.04769).
 
     Row i: ½(t→a + a→t), with t→a = −s t_i·a_i + log Σ_j exp(s t_i·a_j) and a→t = −s a_i·t_i + log Σ_j exp(s a_i·t_j).
 
     Args:
         audio: [B, D], the clips of this process.
         text: [B, D], their captions.
-        scale: s, above 0; a tensor without dimensions where it is learnt.
+        scale: s, above 0; a scalar tensor if it is trained.
         all_audio: [W·B, D], the clips of all processes; by default `audio`.
         all_text: [W·B, D], their captions; by default `text`.
-        offset: where in those the rows of this process begin.
-        same: bool [B, W·B], rows that say the same as this one: their clips and captions are right for it too, and
+        offset: where the rows of this process begin in those.
+        same: bool [B, W·B], rows with the same meaning: their clips and captions are right too, and
             are left out of its sums. A row is never left out of its own sums.
-        weights: of t→a and a→t, 0 or more: the loss is ½(α1 t→a + α2 a→t).
-        reduction: ``mean`` for a loss without dimensions, ``none`` for [B].
+        weights: weights of t→a and a→t, 0 or more: the loss is ½(α1 t→a + α2 a→t).
+        reduction: ``mean`` for a scalar loss, ``none`` for [B].
 
     Returns:
-        The loss, 0 or more; log(W·B) where all logits are equal.
+        The loss, 0 or more; log(W·B) if all logits are equal.
     """
     batch = _Batch.of(audio, text, scale, all_audio, all_text, offset, same)
     to_text = torch.logsumexp(batch.to_text, 1) - batch.right
@@ -94,26 +94,26 @@ def hard_negative(
     weights: DirectionWeights = EVEN,
     reduction: Reduction = "mean",
 ) -> Tensor:
-    """The contrastive loss with each clip's own hard negatives, of stage 2 (equations 4 and 5).
+    """Return the contrastive loss with each clip's own hard negatives, of stage 2 (equations 4 and 5).
 
     Row i: ½(t→a + a→t), with t→a as in `contrastive` and a→t = −s a_i·t_i + log(Σ_j exp(s a_i·t_j) + Σ_k exp(s
     a_i·n_ik)). Hard negatives of other rows are not in the sum: they may be true of this clip.
 
     Args:
-        audio: see `contrastive`, and so are the arguments that are not named here.
-        text: as there.
-        scale: as there.
+        audio: see `contrastive`, also for the arguments without a description here.
+        text: see `contrastive`.
+        scale: see `contrastive`.
         negatives: [B, K, D], texts that are false of each clip; K may differ between processes and may be 0.
         negative_mask: bool [B, K], which of them exist; by default all. A row without any has the contrastive loss.
-        all_audio: as there.
-        all_text: as there.
-        offset: as there.
-        same: as there. It says nothing of negatives.
-        weights: as there.
-        reduction: as there.
+        all_audio: see `contrastive`.
+        all_text: see `contrastive`.
+        offset: see `contrastive`.
+        same: see `contrastive`. It does not apply to negatives.
+        weights: see `contrastive`.
+        reduction: see `contrastive`.
 
     Returns:
-        The loss, 0 or more and not less than `contrastive`.
+        The loss, 0 or more and at least `contrastive`.
     """
     batch = _Batch.of(audio, text, scale, all_audio, all_text, offset, same)
     to_text = batch.clip_to_texts(_wrong(audio, negatives, negative_mask, scale)) - batch.right
@@ -137,45 +137,45 @@ def modular(
     weights: DirectionWeights = EVEN,
     reduction: Reduction = "mean",
 ) -> Tensor:
-    """The modular contrastive loss of stage 3 (equations 6 and 7): parts of a caption are true of the clip as well.
+    """Return the modular contrastive loss of stage 3 (equations 6 and 7): parts of a caption are positives as well.
 
-    Row i is ½(α1 t→a + α2 a→t). A row without positives has its caption alone: there every form is `hard_negative`.
+    Row i is ½(α1 t→a + α2 a→t). A row without positives has its caption alone: every form then equals `hard_negative`.
 
     - ``own``: a→t is the mean over q of {t_i} and p_i of −s a_i·q + log(exp(s a_i·q) + Σ_{j≠i} exp(s a_i·t_j) + Σ_k
-      exp(s a_i·n_ik)), so that right texts do not compete; t→a is that of `contrastive`, of whole captions, since a
+      exp(s a_i·n_ik)), so that right texts do not compete; t→a is as in `contrastive`, of whole captions, since a
       part may be true of other clips. Stage 3 adds half of it to `hard_negative`: alone, any form undid stage 2.
     - ``paper``: as printed, t→a = −mean_k s p_ik·a_i + log Σ_j exp(s t_i·a_j) and a→t = −mean_k s a_i·p_ik + log(Σ_j
-      exp(s a_i·t_j) + Σ_k exp(s a_i·n_ik)). **Not bounded below but by the scale**: positives are in no sum, so that it
-      falls without end, at most to −2s, where they are nearer than the caption, and the caption is pushed away.
-    - ``release``: as the authors' code has it, a→t is the mean over q of {t_i} and p_i of the cross-entropy of q among
-      all t_j, p_i and n_i, by which right texts of one clip compete and the loss cannot reach 0; t→a is the mean over
-      the same q of −s q·a_i + log Σ_j exp(s q·a_j), by which **a part is pushed from other clips of which it is true**.
+      exp(s a_i·t_j) + Σ_k exp(s a_i·n_ik)). **Only the scale bounds it below**: positives are in no sum, so the loss
+      falls to as little as −2s when they are nearer than the caption, and the caption is pushed away.
+    - ``release``: as in the authors' code, a→t is the mean over q of {t_i} and p_i of the cross-entropy of q among
+      all t_j, p_i and n_i, so that right texts of one clip compete and the loss cannot reach 0; t→a is the mean over
+      the same q of −s q·a_i + log Σ_j exp(s q·a_j), so that **a part is pushed from other clips that it describes**.
 
     Args:
-        audio: see `contrastive`, and so are the arguments that are not named here.
-        text: as there.
-        scale: as there.
-        positives: [B, P, D], texts that are true of each clip beside its caption; P may differ between processes and
+        audio: see `contrastive`, also for the arguments without a description here.
+        text: see `contrastive`.
+        scale: see `contrastive`.
+        positives: [B, P, D], further texts that are true of each clip; P may differ between processes and
             may be 0.
-        positive_mask: bool [B, P], which of them there are; by default all.
+        positive_mask: bool [B, P], which of them exist; by default all.
         negatives: [B, K, D], texts that are false of each clip; by default none.
-        negative_mask: bool [B, K], which of them there are; by default all.
-        form: which.
-        all_audio: as there.
-        all_text: as there.
-        offset: as there.
-        same: as there. It says nothing of positives and negatives.
-        weights: as there.
-        reduction: as there.
+        negative_mask: bool [B, K], which of them exist; by default all.
+        form: form of the loss.
+        all_audio: see `contrastive`.
+        all_text: see `contrastive`.
+        offset: see `contrastive`.
+        same: see `contrastive`. It does not apply to positives and negatives.
+        weights: see `contrastive`.
+        reduction: see `contrastive`.
 
     Returns:
         The loss: 0 or more for ``own`` and ``release``, −2s or more for ``paper``.
 
     Raises:
-        InputError: for an unknown form.
+        InputError: unknown form.
     """
     if form not in get_args(ModularForm):
-        raise InputError(f"no form {form!r} of the modular loss; there are {', '.join(get_args(ModularForm))}")
+        raise InputError(f"unknown form {form!r} of the modular loss; the forms are {', '.join(get_args(ModularForm))}")
     batch = _Batch.of(audio, text, scale, all_audio, all_text, offset, same)
     positives, mask = _texts(audio, positives, positive_mask)
     parts = _logits_of_texts(audio, positives, scale)
@@ -210,8 +210,8 @@ class _Batch:
         place: int64 [B, 1], columns of this process's rows.
         left_out: bool [B, W·B], columns that are left out of a row's sums; None for none.
         right: [B], s a_i·t_i.
-        to_text: [B, W·B], s a_i·t_j, masked where left out.
-        to_audio: [B, W·B], s t_i·a_j, masked where left out.
+        to_text: [B, W·B], s a_i·t_j, masked if left out.
+        to_audio: [B, W·B], s t_i·a_j, masked if left out.
     """
 
     clips: Tensor
@@ -244,16 +244,16 @@ class _Batch:
         return cls(clips, scale, place, left_out, right, to_text, to_audio)
 
     def caption_to_clips(self) -> Tensor:
-        """[B], t→a of whole captions."""
+        """Return [B], t→a of whole captions."""
         return torch.logsumexp(self.to_audio, 1) - self.right
 
     def clip_to_texts(self, wrong: Tensor) -> Tensor:
-        """[B], log(Σ_j exp(s a_i·t_j) + Σ_k exp(s a_i·n_ik)), of logits [B, K] of own negatives."""
+        """Return [B], log(Σ_j exp(s a_i·t_j) + Σ_k exp(s a_i·n_ik)), from logits [B, K] of own negatives."""
         return torch.logsumexp(torch.cat([self.to_text, wrong], 1), 1)
 
 
 def _texts(audio: Tensor, texts: Tensor, mask: Tensor | None) -> tuple[Tensor, Tensor]:
-    """Texts of each row [B, K, D], zeros where there are none, and their mask [B, K]."""
+    """Return the texts of each row [B, K, D], zeros for missing ones, and their mask [B, K]."""
     if mask is None:
         return texts, torch.ones(texts.shape[:2], dtype=torch.bool, device=audio.device)
     # A term left out of a sum has no gradient, but 0 times a value that is not finite would have one.
@@ -261,12 +261,12 @@ def _texts(audio: Tensor, texts: Tensor, mask: Tensor | None) -> tuple[Tensor, T
 
 
 def _logits_of_texts(audio: Tensor, texts: Tensor, scale: Tensor | float) -> Tensor:
-    """[B, K], s a_i·q_ik of texts [B, K, D]."""
+    """Return [B, K], s a_i·q_ik of texts [B, K, D]."""
     return scale * _products("id,ikd->ik", audio, texts)
 
 
 def _wrong(audio: Tensor, negatives: Tensor | None, mask: Tensor | None, scale: Tensor | float) -> Tensor:
-    """[B, K], logits of each row's own negatives, masked where there are none."""
+    """Return [B, K], logits of each row's own negatives, masked if missing."""
     if negatives is None:
         return _products("id,ikd->ik", audio, audio.new_empty((len(audio), 0, audio.shape[1])))
     negatives, mask = _texts(audio, negatives, mask)
@@ -274,52 +274,52 @@ def _wrong(audio: Tensor, negatives: Tensor | None, mask: Tensor | None, scale: 
 
 
 def _products(equation: str, left: Tensor, right: Tensor) -> Tensor:
-    """An einsum in float32 or better, also under autocast."""
+    """Return an einsum in float32 or better, also under autocast."""
     dtype = torch.promote_types(torch.promote_types(left.dtype, right.dtype), torch.float32)
     with torch.autocast(left.device.type, enabled=False):
         return torch.einsum(equation, left.to(dtype), right.to(dtype))
 
 
 def _nothing(logits: Tensor) -> float:
-    """A logit that adds nothing to a sum of exponentials. With −inf, a sum of nothing else would have no gradient."""
+    """Return a logit that adds nothing to a sum of exponentials. With −inf, an empty sum would have no gradient."""
     return torch.finfo(logits.dtype).min / 2
 
 
 def _without(logits: Tensor, left_out: Tensor) -> Tensor:
-    """Logits, masked where they are left out of sums."""
+    """Return logits, masked where they are left out of sums."""
     return logits.masked_fill(left_out, _nothing(logits))
 
 
 def _mean(values: Tensor, mask: Tensor) -> Tensor:
-    """[B], the mean over the unmasked values of [B, K]; 0 where there are none."""
+    """Return [B], the mean over the unmasked values of [B, K]; 0 without any."""
     return torch.where(mask, values, 0).sum(1) / mask.sum(1).clamp(min=1)
 
 
 def _reduced(to_audio: Tensor, to_text: Tensor, weights: DirectionWeights, reduction: Reduction) -> Tensor:
-    """Half the weighted sum of both directions: the mean over rows, or the rows [B]."""
+    """Return half the weighted sum of both directions: the mean over rows, or the rows [B]."""
     rows = (weights[0] * to_audio + weights[1] * to_text) / 2
     return rows.mean() if reduction == "mean" else rows
 
 
 def processes() -> tuple[int, int]:
-    """The number of this process, from 0, and how many there are; (0, 1) where none were joined."""
+    """Return the number of this process, from 0, and the number of processes; (0, 1) if none were joined."""
     if not (distributed.is_available() and distributed.is_initialized()):
         return 0, 1
     return distributed.get_rank(), distributed.get_world_size()
 
 
 def gather_with_gradient(tensor: Tensor) -> Tensor:
-    """The rows of all processes, in the order of processes.
+    """Gather the rows of all processes, in the order of processes.
 
-    Backward, each process receives for its own rows the sum of their gradients in all processes' losses. Where the
+    Backward, each process receives for its own rows the sum of their gradients in all processes' losses. If the
     gradients of parameters are then averaged over processes, as DistributedDataParallel does, the result is the
     gradient of the mean of the losses.
 
     Args:
-        tensor: [B, ...], of the same shape on all W processes, each of which must call this.
+        tensor: [B, ...], of the same shape on all W processes, which must all call this.
 
     Returns:
-        [W·B, ...]; `tensor` itself where there is one process.
+        [W·B, ...]; `tensor` itself for a single process.
     """
     if processes()[1] == 1:
         return tensor
@@ -327,7 +327,7 @@ def gather_with_gradient(tensor: Tensor) -> Tensor:
 
 
 def gather(tensor: Tensor) -> Tensor:
-    """The same for tensors without gradient, such as numbers of rows."""
+    """Gather tensors without gradient, such as numbers of rows."""
     _, count = processes()
     if count == 1:
         return tensor
@@ -351,11 +351,11 @@ class _Gathered(torch.autograd.Function):
 
 
 StageLoss: TypeAlias = Callable[[Embeddings], Tensor]
-"""The loss of a batch, without dimensions: the mean over the rows of this process."""
+"""Returns the loss of a batch, a scalar: the mean over the rows of this process."""
 
 
 MODULAR_WEIGHT = 0.5
-"""Weight of the loss of parts beside that with hard negatives: alone, any form of it undid the stage before."""
+"""Weight of the modular loss, added to the loss with hard negatives: alone, any form of it undid the stage before."""
 
 
 def stage_loss(
@@ -365,22 +365,22 @@ def stage_loss(
     weights: DirectionWeights = EVEN,
     modular_weight: float = MODULAR_WEIGHT,
 ) -> StageLoss:
-    """The loss of a kind of stage, among the clips and captions of all processes.
+    """Return the loss of a kind of stage, among the clips and captions of all processes.
 
-    Rows whose `Embeddings.expressions` are equal are not held against each other. All processes call the loss at the
-    same step, with as many rows each; negatives and positives stay where they are, and may differ in number.
+    Rows whose `Embeddings.expressions` are equal are not negatives of each other. All processes call the loss at the
+    same step, with equally many rows; negatives and positives are not gathered, and may differ in number.
 
     Args:
         kind: ``contrastive``; ``hard``: with hard negatives; ``modular``: with positives as well.
-        form: of the modular loss. ``own`` is added to that with hard negatives; the others stand alone.
-        weights: of text to audio and of audio to text, in all losses.
+        form: form of the modular loss. ``own`` is added to the loss with hard negatives; the others are used alone.
+        weights: weights of text to audio and of audio to text, in all losses.
         modular_weight: weight of the form ``own``.
 
     Raises:
-        InputError: for an unknown kind.
+        InputError: unknown kind.
     """
     if kind not in KINDS:
-        raise InputError(f"no stage of kind {kind!r}; there are {', '.join(KINDS)}")
+        raise InputError(f"unknown kind of stage {kind!r}; the kinds are {', '.join(KINDS)}")
 
     def loss(embeddings: Embeddings) -> Tensor:
         common, rows = _among_all(embeddings, weights), len(embeddings.audio)
@@ -398,10 +398,10 @@ def stage_loss(
 
 
 def _among_all(embeddings: Embeddings, weights: DirectionWeights) -> dict[str, Any]:
-    """The arguments that all losses have."""
+    """Return the arguments that all losses share."""
     rank, _ = processes()
     dim = embeddings.audio.shape[1]
-    # Together: one message a step each way, so that processes cannot send several in different orders.
+    # Together: one message per step in each direction, so that processes cannot send several in different orders.
     pairs = gather_with_gradient(torch.cat([embeddings.audio, embeddings.captions], 1))
     return {
         "audio": embeddings.audio,

@@ -1,4 +1,4 @@
-"""The two towers that are trained: of sound and of text, with one scale between their cosines and the losses."""
+"""The two towers that are trained, for sound and for text, with one scale between their cosines and the losses."""
 
 from __future__ import annotations
 
@@ -34,17 +34,17 @@ MAX_SCALE = 100.0
 
 
 class TwoTowers(nn.Module):
-    """The two towers that the loop trains, whatever networks they are.
+    """The two towers that the loop trains, with any networks.
 
-    Always in evaluation mode: batch norms stay as they are, and there is no dropout. So a clip's embedding does not
+    Always in evaluation mode: batch norms stay unchanged, and there is no dropout. So a clip's embedding does not
     depend on other clips, and chunks, batches and processes of any size give the same gradients.
 
     Attributes:
         model: the networks that are trained.
-        tokenizer: of the text tower, of transformers.
-        extractor: front end of the audio tower; None where features are made in another way.
+        tokenizer: tokenizer of the text tower, from transformers.
+        extractor: front end of the audio tower; None if features are made in another way.
         tokeniser: makes batches by the tokenizer.
-        needs_norm: whether `measure_norm` has to be called once, before the very first step.
+        needs_norm: whether `measure_norm` has to be called once, before the first step.
     """
 
     SCALE: ClassVar = "logit_scale"
@@ -59,12 +59,12 @@ class TwoTowers(nn.Module):
         extractor: ClapFeatureExtractor | None = None,
         fresh: bool,
     ) -> None:
-        """Take a model; all of its weights are trained until `choose` says otherwise.
+        """Set the model; all of its weights are trained unless `choose` is called.
 
         Args:
-            model: with its weights.
+            model: model with its weights.
             tokenizer: its tokenizer.
-            positions: tokens that its text tower has positions for.
+            positions: number of positions of its text tower.
             extractor: its front end.
             fresh: whether its weights are untrained.
         """
@@ -78,10 +78,10 @@ class TwoTowers(nn.Module):
 
     @abstractmethod
     def open_encoder(self) -> Model:
-        """The model as it is now, with copies of the weights, as `load_model` would give it; on the same device."""
+        """Return the current model with copies of the weights, as `load_model` would, on the same device."""
 
     def embed_audio(self, features: Tensor) -> Tensor:
-        """Embed clips: [B, D], of unit length, of their features [B, ...]."""
+        """Embed clips: [B, D], of unit length, from their features [B, ...]."""
         embeddings: Tensor = self.model.embed_audio(features)
         return embeddings
 
@@ -91,13 +91,13 @@ class TwoTowers(nn.Module):
         return embeddings
 
     def scale(self) -> Tensor:
-        """The scale of cosines, without dimensions."""
+        """The scale of cosines, a scalar."""
         scale: Tensor = self.model.get_parameter(self.SCALE).exp()
         return scale
 
     @torch.no_grad()
     def limit_scale(self) -> None:
-        """Bring the scale back to `MAX_SCALE` where a step has taken it above."""
+        """Reduce the scale to `MAX_SCALE` if a step has raised it above."""
         self.model.get_parameter(self.SCALE).clamp_(max=math.log(MAX_SCALE))
 
     def save(self, folder: Path) -> None:
@@ -113,7 +113,7 @@ class TwoTowers(nn.Module):
             permit_as_new(path)
 
     def checkpoint(self) -> Checkpoint:
-        """The model as a checkpoint, for `open_encoder`."""
+        """Return the model as a checkpoint, for `open_encoder`."""
         from audio_compositionality.encoders.loading.checkpoints import Checkpoint
 
         built = (self.model, self.extractor, self.tokenizer)
@@ -135,7 +135,7 @@ class TwoTowers(nn.Module):
             )
 
     def open_front_end(self) -> ClipFrontEnd:
-        """The front end that makes features of clips.
+        """Return the front end that makes features of clips.
 
         Raises:
             TrainingError: these towers' features are made in another way.
@@ -145,7 +145,7 @@ class TwoTowers(nn.Module):
         return ClapFrontEnd(self.extractor, "training")
 
     def measure_norm(self, features: Iterable[Tensor]) -> None:
-        """Measure the statistics of the features of some clips, for a norm whose weights are fresh.
+        """Measure the statistics of features of clips, for a norm with fresh weights.
 
         Args:
             features: batches [n, ...].
@@ -160,7 +160,7 @@ class TwoTowers(nn.Module):
 
     @abstractmethod
     def _measure(self, features: Tensor) -> None:
-        """Set the norm to that of features [n, ...]."""
+        """Set the norm from features [n, ...]."""
 
     @property
     def pad_token(self) -> int:
@@ -169,11 +169,11 @@ class TwoTowers(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the weights are."""
+        """Device of the weights."""
         return next(self.parameters()).device
 
     def named_trained(self) -> Iterator[tuple[str, nn.Parameter]]:
-        """The weights that are trained, by their names."""
+        """Yield the trained weights with their names."""
         return ((name, weight) for name, weight in self.named_parameters() if weight.requires_grad)
 
     def train(self, mode: bool = True) -> TwoTowers:
@@ -184,13 +184,13 @@ class TwoTowers(nn.Module):
 
 @dataclass(frozen=True)
 class TowersFamily:
-    """A kind of towers: a module of `towers` has one by the name ``TOWERS``.
+    """A kind of towers: a module of `towers` declares it as ``TOWERS``.
 
     Attributes:
-        model_type: of its checkpoints' configurations.
-        name: of its fresh weights as a start, one of `settings.FRESH`.
-        make_fresh: towers with fresh weights of a seed.
-        open: towers of a checkpoint, and whether its weights are fresh.
+        model_type: model type of its checkpoints' configurations.
+        name: name of its fresh weights as a start, one of `settings.FRESH`.
+        make_fresh: returns towers with fresh weights of a seed.
+        open: returns the towers of a checkpoint; its second argument is whether the weights are fresh.
     """
 
     model_type: str
@@ -206,17 +206,17 @@ def _families() -> Registry[TowersFamily]:
 
 
 def open_towers(init: str, *, train: str = "all", seed: int = 0) -> TwoTowers:
-    """The initial model of a training, on the CPU.
+    """Return the initial model of a training, on the CPU.
 
     Args:
         init: one of `settings.FRESH`; a folder, a Hub id or a listed name, whose weights are read from safetensors and
-            whose code is not run; or one of these with ``untrained:`` in front, its configuration with fresh weights.
-        train: which weights are trained, one of `settings.TRAINED`.
-        seed: of fresh weights.
+            whose code is not run; or one of these with the prefix ``untrained:``, its configuration with fresh weights.
+        train: weights that are trained, one of `settings.TRAINED`.
+        seed: seed of fresh weights.
 
     Raises:
-        TrainingError: there is no such model, it is of a kind that cannot be trained here, or has no such weights.
-        ModelError: its files cannot be had or are incomplete.
+        TrainingError: there is no such model, its kind cannot be trained here, or it has no such weights.
+        ModelError: its files cannot be downloaded or are incomplete.
     """
     families = _families().all()
     fresh = {family.name: family for family in families.values()}
@@ -230,8 +230,8 @@ def open_towers(init: str, *, train: str = "all", seed: int = 0) -> TwoTowers:
         model_type = checkpoint.config.model_type
         if model_type not in families:
             raise TrainingError(
-                f"'{init}' is of the model type '{model_type}', but what can be trained here is of the types "
-                f"{listed(list(families))}; give such a folder or Hub id, or {TINY}"
+                f"'{init}' is of the model type '{model_type}', but only these types can be trained: "
+                f"{listed(list(families))}; pass a folder or Hub id of one, or {TINY}"
             )
         towers = families[model_type].open(checkpoint, is_fresh(init))
     towers.choose(train)

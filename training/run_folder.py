@@ -40,12 +40,12 @@ _MAY_STAND = {".lock", "slurm.out"}
 
 @dataclass(frozen=True)
 class DataFacts:
-    """The facts of training data.
+    """Facts about training data.
 
     Attributes:
-        source: of the rows, as their data state it.
-        recipe: its name; None where the rows are of none.
-        fingerprint: of the data.
+        source: source of the rows, as their data state it.
+        recipe: name of the recipe; None for rows without one.
+        fingerprint: fingerprint of the data.
         rows: number of rows of the training split.
         described: the data in a few words, for cards of models.
     """
@@ -62,11 +62,11 @@ class TrainingRecord:
     """The content of `training.json`.
 
     Attributes:
-        settings: as `TrainingSettings.values` has them.
+        settings: as from `TrainingSettings.values`.
         data: the training data.
         finished: whether all stages are done.
         outcome: results by name; empty before the end.
-        files: SHA-256 of the files of the model beside the record, by their names.
+        files: SHA-256 of the model's files next to the record, by their names.
     """
 
     settings: Mapping[str, Any]
@@ -76,7 +76,7 @@ class TrainingRecord:
     files: Mapping[str, str] = field(default_factory=dict)
 
     def values(self) -> dict[str, Any]:
-        """The values, as JSON has them."""
+        """The values, in the form of JSON."""
         return {
             "version": beside_weights.RECORD_VERSION,
             "finished": self.finished,
@@ -95,20 +95,20 @@ class TrainingRecord:
         }
 
     def to_json(self) -> bytes:
-        """The file's text, with a digest of it."""
+        """Return the text of the file, with its digest."""
         return sealed_json(self.values())
 
 
 def write_record(out: Path, record: TrainingRecord, settings: TrainingSettings) -> None:
-    """Write both files."""
+    """Write the record and the settings."""
     write_together({out / SETTINGS: settings.to_yaml(), out / beside_weights.RECORD: record.to_json()})
 
 
 def read_record(out: Path) -> dict[str, Any] | None:
-    """The values of the record in a folder; None where there is none.
+    """Return the values of the record in a folder; None if there is none.
 
     Raises:
-        TrainingError: it cannot be read, or is not as it was written.
+        TrainingError: it cannot be read, or was changed after it was written.
         InputError: its settings have nested lists.
     """
     path = out / beside_weights.RECORD
@@ -117,7 +117,7 @@ def read_record(out: Path) -> dict[str, Any] | None:
     try:
         values = beside_weights.read_record_values(path)
     except DamagedError as error:
-        raise TrainingError(f"{error}; put a whole copy in its place, or give another --out") from error
+        raise TrainingError(f"{error}; restore it from a copy, or pass another --out") from error
     except (OSError, ValueError, RecursionError) as error:
         raise TrainingError(f"cannot read {path}: {first_line(error)}") from error
     settings = values.get("settings")
@@ -128,14 +128,14 @@ def read_record(out: Path) -> dict[str, Any] | None:
 
 
 def check_model_files(out: Path, values: Mapping[str, Any]) -> None:
-    """Refuse files of a model that differ from those that the training wrote.
+    """Raise an error if files of a model differ from those that the training wrote.
 
     Args:
         out: their folder.
-        values: of its record.
+        values: values of its record.
 
     Raises:
-        TrainingError: one was changed, or is missing.
+        TrainingError: a file was changed or is missing.
     """
     try:
         beside_weights.check_recorded_files(values, lambda name: path if (path := out / name).is_file() else None, out)
@@ -144,34 +144,32 @@ def check_model_files(out: Path, values: Mapping[str, Any]) -> None:
 
 
 def check_out(out: Path, settings: TrainingSettings, data: DataFacts | None = None) -> dict[str, Any] | None:
-    """Refuse a folder that holds anything but this training; returns its record, None for a new one.
+    """Return the record of this training in a folder, None for a new folder; raise an error for any other content.
 
     Args:
-        out: the folder, which need not be there.
-        settings: of the requested training.
-        data: of the requested training; None where they are not open yet.
+        out: the folder, which need not exist.
+        settings: settings of the requested training.
+        data: data of the requested training; None if they are not open yet.
 
     Raises:
-        TrainingError: a run with other settings or of other data, which are named, or files that no training wrote.
+        TrainingError: a run with other settings or data, which are named, or files that no training wrote.
     """
     if out.exists() and not out.is_dir():
-        raise TrainingError(f"{out} is a file; --out is a folder")
+        raise TrainingError(f"{out} is a file; --out must be a folder")
     values = read_record(out)
     if values is None:
         strange = sorted(path.name for path in out.iterdir() if path.name not in _MAY_STAND) if out.is_dir() else []
         strange = [name for name in strange if not name.endswith(".partial")]
         if strange:
-            raise TrainingError(
-                f"{out} holds {strange[0]}, but no training; give a folder that is new or empty as --out"
-            )
+            raise TrainingError(f"{out} holds {strange[0]}, but no training; pass a new or empty folder as --out")
         return None
     differing = setting_differences(values["settings"], settings.values())
     if data is not None and values.get("fingerprint") != data.fingerprint:
         stored = str(values.get("fingerprint"))[:12]
-        differing.append(f"the data ({data.source}) have the fingerprint {data.fingerprint[:12]} where it was {stored}")
+        differing.append(f"the data ({data.source}) have the fingerprint {data.fingerprint[:12]} instead of {stored}")
     if differing:
         raise TrainingError(
-            f"{out} holds a training with other settings: {'; '.join(differing)}. Give those to go on with it, or "
+            f"{out} holds a training with other settings: {'; '.join(differing)}. Pass those to resume it, or "
             "another --out"
         )
     return values
@@ -180,20 +178,20 @@ def check_out(out: Path, settings: TrainingSettings, data: DataFacts | None = No
 CARD = "README.md"
 
 _MEANINGS = {
-    CONTRASTIVE: "clips and captions of a batch are contrasted",
-    HARD: "as are captions and hard negatives of the same words",
-    MODULAR: "and texts of parts of a clip are positives as well",
+    CONTRASTIVE: "contrasts clips with the captions of a batch",
+    HARD: "also contrasts clips with hard negatives of the same words",
+    MODULAR: "also takes texts about parts of a clip as positives",
 }
 
 HOME = "https://github.com/audio-compositionality/audio-compositionality"
 
 
 def model_card(title: str, settings: TrainingSettings, record: Mapping[str, Any], dim: int, *, is_clap: bool) -> str:
-    """The card, Markdown below YAML.
+    """Return the model card, Markdown with a YAML header.
 
     Args:
         title: the model's name.
-        settings: of the training.
+        settings: settings of the training.
         record: the values of `training.json`.
         dim: length of an embedding.
         is_clap: whether it is a CLAP in transformers' format.
@@ -201,23 +199,23 @@ def model_card(title: str, settings: TrainingSettings, record: Mapping[str, Any]
     init = settings.init
     aligned = plain(init.removeprefix(ALIGN)) if init.startswith(ALIGN) else None
     begun = f"{init}, small towers with fresh weights" if init in FRESH else plain(init)
-    opened = "Its networks are those of audio-compositionality, which is needed to open it."
+    opened = "Opening it needs audio-compositionality, which defines its networks."
     if is_clap:
         opened = "`transformers.ClapModel.from_pretrained` opens it as well."
     elif aligned is not None:
         begun = f"a fresh linear map of the frozen embeddings of {aligned}, and a fresh text tower"
         opened = (
-            f"It names its encoder, `{aligned}`, and does not hold it: the same revision has to be there. Its control "
-            f"is what `train --align untrained:{aligned}` makes of the untrained twin's embeddings, where the encoder "
-            "has a twin; `untrained:` before this model's own name has fresh weights in the map and the text tower as "
-            "well."
+            f"It names its encoder, `{aligned}`, and does not contain it; the same revision must be available. "
+            f"Its control is made by `train --align untrained:{aligned}` from the untrained twin's embeddings, if the "
+            "encoder has a twin; `untrained:` before this model's own name has fresh weights in the map and the "
+            "text tower as well."
         )
     arguments = record.get("data_arguments", "")
     command = "audio-compositionality train --settings settings.yaml"
     if arguments is None:
         again = (
-            "`settings.yaml` holds all settings. Its training data were opened by a program and given to "
-            "`audio_compositionality.training.running.train_model` beside them."
+            "`settings.yaml` holds all settings. Its training data were opened by a program and passed to "
+            "`audio_compositionality.training.running.train_model` with them."
         )
     elif arguments:
         again = (
@@ -235,7 +233,7 @@ def model_card(title: str, settings: TrainingSettings, record: Mapping[str, Any]
         scores = "\n".join(["", f"## Validation scores at step {last['step']:,}", "", "| | |", "|:--|--:|", *lines, ""])
         if best:
             score = number_text(best["score"])
-            scores += f"\nThe highest score, {score}, was that of step {best['step']:,}: `best/`."
+            scores += f"\nThe highest score, {score}, was reached at step {best['step']:,}: `best/`."
         scores += "\n`evaluations.csv` has all.\n"
     stages = [
         f"| {one['kind']} | {one['steps']:,} | {one['learning_rate']:g} | {number_text(one['loss'])} | "
@@ -276,14 +274,14 @@ _NOT_SENT = (".", "slurm")
 
 
 def model_repository(name: str) -> Repository:
-    """The repository of a model.
+    """Return the repository of a model.
 
     Args:
         name: ``ORG/NAME``.
 
     Raises:
         TrainingError: it is not of that form.
-        HubError: ORG cannot be one.
+        HubError: ORG is invalid.
     """
     from audio_compositionality.hub.errors import Repository
     from audio_compositionality.hub.names import check_org
@@ -291,24 +289,24 @@ def model_repository(name: str) -> Repository:
     org, slash, short = name.partition("/")
     allowed = all(char.isalnum() or char in "._-" for char in short) and short.isascii()
     if not slash or not short or not allowed or len(short) > _NAME_LENGTH or short.startswith((".", "-")):
-        raise TrainingError(f"--push is {name!r}; it must be ORG/NAME, such as my-lab/clap-that-hears-order")
+        raise TrainingError(f"--push is {name!r}; it must be ORG/NAME, such as my-lab/clap-with-order")
     check_org(org)
     return Repository("model", name)
 
 
 def push_model(out: Path, name: str, *, hub: Hub | None = None, private: bool = False, dry_run: bool = False) -> Push:
-    """Bring a repository to the content of a finished training's folder, less its checkpoints.
+    """Update a repository to the content of a finished training's folder, without its checkpoints.
 
     Args:
         out: the folder.
         name: ``ORG/NAME``.
-        hub: by default as the user of the saved token.
+        hub: connection to the Hub; by default as the user of the saved token.
         private: make a new repository private.
         dry_run: change nothing.
 
     Raises:
-        TrainingError: the training is not finished, a file of its model is not as it was written, the name cannot be
-            one, or the model is aligned with an encoder that others do not have.
+        TrainingError: the training is not finished, a file of its model was changed, the name is invalid,
+            or the model is aligned with an encoder that others cannot load.
         HubError: the Hub refuses, or cannot be reached.
     """
     from audio_compositionality.hub.client import Hub
@@ -316,7 +314,7 @@ def push_model(out: Path, name: str, *, hub: Hub | None = None, private: bool = 
     repository = model_repository(name)
     record = read_record(out)
     if record is None or not record.get("finished"):
-        raise TrainingError(f"{out} holds no training that is finished")
+        raise TrainingError(f"{out} holds no finished training")
     check_model_files(out, record)
     path = out / "config.json"
     try:
@@ -330,7 +328,7 @@ def push_model(out: Path, name: str, *, hub: Hub | None = None, private: bool = 
 
 
 def check_encoder(name: str) -> None:
-    """Refuse to publish a model that names an encoder which others cannot load by that name.
+    """Raise an error for a model to be published that names an encoder which others cannot load.
 
     Args:
         name: as `load_model` takes it.
@@ -340,13 +338,13 @@ def check_encoder(name: str) -> None:
     """
     if not is_public(name):
         raise TrainingError(
-            f"--push: the model would name {name!r} as its encoder, which others do not have; to be published, a model "
+            f"--push: the model would name {name!r} as its encoder, which others cannot load; to be published, a model "
             "must be aligned with a listed name or a Hub id"
         )
 
 
 def model_files(out: Path) -> dict[str, Content]:
-    """The published files of a run: the model, its card, settings, record and tables."""
+    """Return the published files of a run: the model, its card, settings, record and tables."""
     paths = sorted(path for path in out.iterdir() if path.is_file() and not path.name.startswith(_NOT_SENT))
     suffixes = {".json", ".yaml", ".md", ".txt", ".safetensors", ".model"}
     return {path.name: path for path in paths if path.suffix in suffixes or path.name in (STEPS, EVALUATIONS)}

@@ -26,32 +26,32 @@ from .settings import ALIGN, TrainingError, TrainingSettings
 from .state import Position
 
 POINTS = 200
-"""Most losses in the record, each the mean of some steps; the log has all."""
+"""Maximum number of losses in the record, each the mean of some steps; the log has all."""
 
 _LAST = 20
-"""Steps whose mean is a stage's last loss."""
+"""Number of steps over which a stage's last loss is averaged."""
 
 
 def finish(trainer: Trainer, data_arguments: str | None = "") -> None:
     """Write the model of the last step, the record and the cards, in the main process.
 
     Args:
-        trainer: after its last step.
-        data_arguments: see `train_model`; empty where the settings name the data.
+        trainer: trainer after its last step.
+        data_arguments: see `train_model`; empty if the settings name the data.
     """
     import torch
 
     trainer.processes.wait()
     if trainer.processes.is_main:
         out, settings, best = trainer.out, trainer.settings, trainer.out / BEST
-        # Checked before the record says that all is done: after that no damage would be noticed.
+        # Checked before the record states that all is done: after that no damage would be noticed.
         best_files: dict[str, str] = {}
         if best.is_dir():
             of_best = read_record(best)
             if of_best is None:
                 raise TrainingError(
-                    f"{best / RECORD} is not there, and nothing else has the digests of the model beside it: remove "
-                    f"{best}, and the training is finished without it"
+                    f"{best / RECORD} is missing, so the model next to it cannot be verified: remove "
+                    f"{best}, and the training will finish without it"
                 )
             check_model_files(best, of_best)
             best_files = dict(of_best["files"])
@@ -71,13 +71,13 @@ def finish(trainer: Trainer, data_arguments: str | None = "") -> None:
                 title = folder.resolve().name if folder is out else f"{out.resolve().name}/{BEST}"
                 write_whole(folder / CARD, model_card(title, settings, values, dim, is_clap=is_clap))
         if best.is_dir():
-            # A folder with weights states by itself what they were trained on, with digests of its own files.
+            # A folder with weights states what they were trained on, with digests of its own files.
             write_whole(best / RECORD, replace(record, files=best_files).to_json())
     trainer.processes.wait()
 
 
 def _outcome(trainer: Trainer) -> dict[str, Any]:
-    """The results of a training by name, as its record has them."""
+    """Return the results of a training by name, as in its record."""
     import torch
 
     assert trainer.log is not None
@@ -130,33 +130,33 @@ def train_model(
     progress: bool = False,
     on_step: Callable[[int], None] | None = None,
 ) -> TrainingRun:
-    """Train a model, or go on where a run in the folder was stopped.
+    """Train a model, or resume a stopped run in the folder.
 
     Args:
-        settings: of the training.
-        out: folder, which is made: the model of the last step, `best/`, `settings.yaml`, `training.json`, `log.csv`,
-            `evaluations.csv`, README.md and `checkpoint/`.
-        data: training data, opened; by default those that the settings name.
-        data_arguments: arguments that name such data on the command line, beside the settings, for the card; None for
-            data that no command opens.
+        settings: settings of the training.
+        out: folder, created if needed: the model of the last step, `best/`, `settings.yaml`, `training.json`,
+            `log.csv`, `evaluations.csv`, README.md and `checkpoint/`.
+        data: opened training data; by default those that the settings name.
+        data_arguments: arguments that name the data on the command line, in addition to the settings, for the card;
+            None for data that no command opens.
         validate: scores models during training; by default on validation items of the data's recipe.
-        device: torch device; by default a GPU where there is one.
-        workers: threads that prepare features.
-        progress: show bars, or lines where there is no terminal.
+        device: torch device; by default a GPU if available.
+        workers: number of threads that prepare features.
+        progress: show progress bars, or lines without a terminal.
         on_step: called after each step with its number.
 
     Returns:
-        the outcome; in a folder whose training is finished, nothing is done.
+        the outcome; for a folder whose training is finished, nothing is done.
 
     Raises:
         TrainingError: the folder holds another training, or the settings cannot be used.
-        AudioCompositionalityError: the data, the model or the device cannot be had.
+        AudioCompositionalityError: the data, the model or the device is not available.
     """
     # Errors are raised before minutes of rendering.
     record = check_out(out, settings)
     check_trackers(settings.log_to)
     if record is not None and record.get("finished"):
-        # Its checkpoint is not needed any more.
+        # Its checkpoint is no longer needed.
         steps, best = int(record["steps"]), record.get("best") or {}
         position = Position(len(settings.stages), total=steps, best=best.get("score"), best_step=best.get("step"))
         return TrainingRun(out, position, steps)
@@ -212,7 +212,7 @@ def train_model(
 def _validation(
     splits: TrainingSplits, settings: TrainingSettings, towers: TwoTowers, progress: bool
 ) -> Validate | None:
-    """The validation; None where none is wanted, or where none is possible and none was requested."""
+    """Return the validation; None if it is turned off, or is impossible and was not requested."""
     if not settings.validation_items:
         return None
     from .validation import open_validation

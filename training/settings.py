@@ -1,4 +1,4 @@
-"""The settings of a training: its stages, model, data and numbers, as one record that is a YAML file too."""
+"""The settings of a training: its stages, model, data and numbers, as one record that is also a YAML file."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from audio_compositionality.support.spec import Spec, TypedAs
 
 
 class TrainingError(AudioCompositionalityError):
-    """A training that cannot be run, or cannot go on."""
+    """A training that cannot be run or resumed."""
 
 
 StageKind = Literal["contrastive", "hard", "modular"]
-"""The kinds of stages: a clip's caption is its own; near texts are false; parts are true as well."""
+"""The kinds of stages: captions against other captions; against similar false texts; with parts as positives."""
 
 KINDS: tuple[StageKind, ...] = get_args(StageKind)
 CONTRASTIVE: Literal["contrastive"] = "contrastive"
@@ -39,14 +39,14 @@ Tracker = Literal["aim", "clearml", "comet_ml", "dvclive", "mlflow", "swanlab", 
 """Names of the experiment trackers of accelerate."""
 
 FREE = ("checkpoint_every", "chunk", "log_to")
-"""Settings that may differ when a run goes on: the weights do not depend on them, except by rounding."""
+"""Settings that may differ when a run resumes: the weights do not depend on them, except by rounding."""
 
 VALIDATION_ITEMS = 100
 """Default number of validation items, or rows, of a task: some take a tenth of a second each to draw."""
 
 STAGES = "contrastive:450,hard:450"
-"""The default stages. They end with `HARD`: 200 steps of `MODULAR` more took order group from .647 to .637, and R@1
-from audio to text from .86 to .14, as captions of parts come near to every clip of which they are true."""
+"""The default stages. They end with `HARD`: 200 steps of `MODULAR` more changed order group from .647 to .637, and R@1
+from audio to text from .86 to .14, as captions of parts come near to every clip that they describe."""
 
 
 class StageDefaults(NamedTuple):
@@ -55,7 +55,7 @@ class StageDefaults(NamedTuple):
     Attributes:
         fresh: learning rate of fresh weights.
         trained: learning rate of pretrained weights.
-        warm_up: steps in which the learning rate rises from 0; of a short stage no more than a third.
+        warm_up: steps in which the learning rate rises from 0; at most a third of a short stage.
     """
 
     fresh: float
@@ -71,7 +71,7 @@ STAGE_DEFAULTS: Mapping[str, StageDefaults] = {
 
 
 class Stage(Spec):
-    """A stage of training, with a warm-up and a learning rate of its own."""
+    """A stage of training, with its own warm-up and learning rate."""
 
     kind: StageKind = Field(description="Kind of loss.")
     steps: int = Field(ge=1, description="Steps of the optimizer.")
@@ -90,11 +90,11 @@ class Stage(Spec):
 class MachineSpec(Spec):
     """The settings of a training that do not affect its model."""
 
-    workers: int | None = Field(None, ge=1, description="Threads that prepare log-mels; by default one a core.")
+    workers: int | None = Field(None, ge=1, description="Threads that prepare log-mels; by default one per core.")
 
 
 class TrainingSettings(Spec):
-    """The settings of a training; read from YAML, from ``NAME=VALUE``, and written beside the model."""
+    """The settings of a training; read from YAML, from ``NAME=VALUE``, and written next to the model."""
 
     stages: Annotated[tuple[Stage, ...], TypedAs("KIND:STEPS with commas between them")] = Field(
         STAGES,  # type: ignore[arg-type]  # a text, which is read below
@@ -126,7 +126,7 @@ class TrainingSettings(Spec):
     )
     init: str = Field(
         TINY,
-        description=f"Initial weights: {TINY} or {TINY_CLAP}, small towers with fresh weights, a folder, a Hub id, "
+        description=f"Initial weights: {TINY} or {TINY_CLAP}, small towers with fresh weights; a folder; a Hub id;"
         f"or {ALIGN} and an encoder of sound.",
     )
     train: Trained = Field(
@@ -136,35 +136,39 @@ class TrainingSettings(Spec):
     )
     batch_size: int = Field(48, ge=2, description="Rows per batch, over all processes.")
     chunk: int | None = Field(
-        None, ge=1, description="Most rows, with their texts, in one pass through the towers; none for the batch."
+        None,
+        ge=1,
+        description="Maximum number of rows, with their texts, per pass through the towers; none for the batch.",
     )
     accumulate: int = Field(1, ge=1, description="Batches per step; rows are contrasted within their batch alone.")
     weight_decay: float = Field(0.01, ge=0, description="Decay of the weights; biases, norms and the scale have none.")
-    negatives: int = Field(3, ge=1, description="Most negative texts of a row in the stage hard.")
-    modular_negatives: int = Field(7, ge=1, description="Most negative texts of a row in the stage modular.")
-    positives: int = Field(7, ge=1, description="Most positive texts of a row in the stage modular.")
+    negatives: int = Field(3, ge=1, description="Maximum number of negative texts per row in the stage hard.")
+    modular_negatives: int = Field(
+        7, ge=1, description="Maximum number of negative texts per row in the stage modular."
+    )
+    positives: int = Field(7, ge=1, description="Maximum number of positive texts per row in the stage modular.")
     form: Literal["own", "paper", "release"] = Field("own", description="Form of the modular loss.")
-    # Of equations 4 and 6, α1 and α2; the paper gives neither, and its authors' code has 1 and 1.
+    # α1 and α2 of equations 4 and 6; the paper states neither, and its authors' code has 1 and 1.
     text_to_audio: float = Field(1.0, ge=0, description="Weight of the text-to-audio half of each loss, α1.")
     audio_to_text: float = Field(1.0, ge=0, description="Weight of the audio-to-text half of each loss, α2.")
     modular_weight: float = Field(
         0.5, gt=0, description="Weight of the modular term in the form own, which is added to the loss with negatives."
     )
     neighbours: int = Field(
-        0, ge=0, description="Number of nearest clips of which each row's batch has one; 0 for none."
+        0, ge=0, description="Number of nearest clips from which each row's batch gets one; 0 for none."
     )
     precision: Literal["auto", "no", "bf16", "fp16"] = Field(
         "auto", description="no is float32; auto is bf16 on a GPU that has it, else float32."
     )
     seed: int = Field(0, ge=0, le=2**63 - 1, description="Seed of fresh weights and of every random draw.")
     evaluate_every: int = Field(
-        0, ge=0, description="Steps from one evaluation to the next; 0 for the end of each stage alone."
+        0, ge=0, description="Steps between evaluations; 0 to evaluate only at the end of each stage."
     )
     patience: int = Field(
         0, ge=0, description="Evaluations without a better score after which a stage ends; 0 for never."
     )
     checkpoint_every: int = Field(
-        100, ge=1, description="Steps from one saved state to the next: what a killed run loses at most."
+        100, ge=1, description="Steps between saved states: the most that a killed run loses."
     )
     log_to: tuple[Tracker, ...] = Field(
         (), description="Experiment trackers of accelerate to log to; tables are always written as well."
@@ -183,7 +187,7 @@ class TrainingSettings(Spec):
             of_stages = value if isinstance(value, list | tuple) else [value]
             if len(of_stages) not in (1, count):
                 raise InputError(
-                    f"{name} has {len(of_stages)} values, and the stages are {count}; give one for all, or one a stage"
+                    f"{name} has {len(of_stages)} values for {count} stages; give one value for all, or one per stage"
                 )
             options[name] = of_stages if len(of_stages) == count else [of_stages[0]] * count
         fresh = is_fresh(str(values.get("init", TINY)))
@@ -212,25 +216,25 @@ class TrainingSettings(Spec):
 
     @property
     def steps(self) -> int:
-        """Steps of all stages together."""
+        """Number of steps of all stages together."""
         return sum(stage.steps for stage in self.stages)
 
 
 STAGE_OPTIONS = ("learning_rate", "warm_up")
-"""Values of a stage that may also be given for all stages, or as a list; they override those of the stages."""
+"""Values of a stage that may also be given for all stages, or as a list; they override those in the stages."""
 
 
 def is_fresh(init: str) -> bool:
-    """Whether weights are fresh: those of `FRESH`, of ``untrained:`` and a name, of `ALIGN` and a name."""
+    """Whether weights are fresh: `FRESH`, ``untrained:`` and a name, or `ALIGN` and a name."""
     kind, _ = split_twin(init)
     return init in FRESH or init.startswith(ALIGN) or (kind is not None and kind.is_fresh)
 
 
 def parse_stages(text: str) -> list[dict[str, Any]]:
-    """Stages as they are typed: ``contrastive:700,hard:900``.
+    """Parse stages as they are typed: ``contrastive:700,hard:900``.
 
     Raises:
-        InputError: it is not of that form.
+        InputError: they have another form.
     """
     stages = []
     for part in text.split(","):
@@ -244,7 +248,7 @@ def parse_stages(text: str) -> list[dict[str, Any]]:
 
 
 def _stage(place: int, given: Mapping[str, Any] | Stage, options: Mapping[str, Any], fresh: bool) -> Stage:
-    """A stage with the defaults of its kind."""
+    """Return a stage with the defaults of its kind."""
     stated = given.values() if isinstance(given, Stage) else dict(given)
     given_for_all = {name: value for name, value in options.items() if value is not None}
     stated = {name: value for name, value in {**stated, **given_for_all}.items() if value is not None}
@@ -262,16 +266,16 @@ def _stage(place: int, given: Mapping[str, Any] | Stage, options: Mapping[str, A
 def setting_differences(
     stored: Mapping[str, Any], asked: Mapping[str, Any], *, free: Sequence[str] = FREE
 ) -> list[str]:
-    """The differences of two records of settings, a phrase each; names in `free` may differ.
+    """Describe the differences of two records of settings, one phrase each.
 
     Args:
-        stored, asked: as `TrainingSettings.values` has them.
-        free: names that are ignored.
+        stored, asked: as from `TrainingSettings.values`.
+        free: names that may differ.
     """
     first, second = _flat(stored), _flat(asked)
     names = [name for name in dict.fromkeys((*first, *second)) if name.split(".")[0] not in free]
     return [
-        f"{name} is {second.get(name, 'nothing')} where it was {first.get(name, 'nothing')}"
+        f"{name} is {second.get(name, 'nothing')} instead of {first.get(name, 'nothing')}"
         for name in names
         if first.get(name) != second.get(name)
     ]

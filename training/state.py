@@ -1,7 +1,7 @@
-"""The state of a training, in one file that is always complete: a killed run goes on from it.
+"""The state of a training, in one file that is always complete: a killed run resumes from it.
 
-The file states its digest, and the previous one stays beside it: where a bit of the last has changed, the run goes on
-from the previous one, and says so. The state includes the tables of the log and the neighbours.
+The file states its digest, and the previous one is kept: if a bit of the last file has changed, the run resumes
+from the previous one, with a warning. The state includes the tables of the log and the neighbours.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from .settings import TrainingError
 FOLDER = "checkpoint"
 FILE, FILE_BEFORE = "state.safetensors", "state-before.safetensors"
 VERSION = 3
-"""Version of the file's content; another is refused."""
+"""Version of the file's content; other versions are refused."""
 
 WEIGHT, MOMENT, TABLE = "weight/", "optimizer/", "table/"
 """The prefixes of the names of weights and buffers, of the optimizer's state of each, and of tables."""
@@ -45,12 +45,12 @@ class Position:
     """The position of a training, between two steps.
 
     Attributes:
-        stage: number of the current stage, from 0; the number of stages where all are done.
-        step: finished steps of it.
+        stage: number of the current stage, from 0; the number of stages when all are done.
+        step: finished steps of the stage.
         total: finished steps of all stages.
-        best: the highest score of all evaluations; None before the first.
+        best: highest score of all evaluations; None before the first.
         best_step: `total` at that time.
-        stage_best: the highest score in this stage.
+        stage_best: highest score in this stage.
         stale: evaluations of this stage since.
         seconds: duration of the training so far.
     """
@@ -67,14 +67,14 @@ class Position:
 
 @dataclass(frozen=True)
 class TrainingState:
-    """The content of a file beside the weights and the optimizer's state.
+    """The content of a file apart from the weights and the optimizer's state.
 
     Attributes:
-        position: of the training.
-        tables: of the log, text by the names of their files.
-        neighbours: of every row in the embedding at the start of the stage, int64 [rows, count]; None where no stage
+        position: position of the training.
+        tables: tables of the log, text by the names of their files.
+        neighbours: of every row in the embedding at the start of the stage, int64 [rows, count]; None if no stage
             that needs them has begun.
-        path: of the file.
+        path: path of the file.
     """
 
     position: Position
@@ -92,14 +92,14 @@ def save_checkpoint(
     *,
     owner: str,
 ) -> None:
-    """Write the state; the previous one stays beside it.
+    """Write the state; the previous one is kept.
 
     Args:
         out: folder of the run.
         checkpoint: position, tables and neighbours; its `path` is ignored.
-        towers: with all weights, frozen ones included: the initial model may be gone when the run goes on.
+        towers: towers with all weights, also frozen ones: the initial model may be gone when the run resumes.
         optimizer: None between two stages.
-        scaler: of float16, whose scale is kept.
+        scaler: scaler of float16, whose scale is kept.
         owner: digest of the settings and the data of the training.
     """
     tensors = {WEIGHT + name: tensor.detach().cpu().contiguous() for name, tensor in _unique(towers).items()}
@@ -129,16 +129,16 @@ def save_checkpoint(
 
 
 def find_checkpoint(out: Path, owner: str) -> TrainingState | None:
-    """The state of the training in a folder; None where it has not begun.
+    """Return the state of the training in a folder; None if it has not begun.
 
-    Where the file is damaged the previous one is taken, and a warning says so. Each file is read once from end to end.
+    If the file is damaged, the previous one is taken, with a warning. Each file is read once from end to end.
 
     Args:
         out: folder of the run.
         owner: digest of its settings and data, see `save_checkpoint`.
 
     Raises:
-        TrainingError: neither can be read, or is of this training and version.
+        TrainingError: neither file can be read, or they are of another training or version.
     """
     path, before = out / FOLDER / FILE, out / FOLDER / FILE_BEFORE
     if not path.exists() and not before.exists():
@@ -150,9 +150,9 @@ def find_checkpoint(out: Path, owner: str) -> TrainingState | None:
             stored = _read(before, owner)
         except _UNREADABLE:
             raise _unreadable(path, error) from error
-        reason = "is not there" if isinstance(error, FileNotFoundError) else f"cannot be used ({first_line(error)})"
+        reason = "is missing" if isinstance(error, FileNotFoundError) else f"cannot be used ({first_line(error)})"
         warnings.warn(
-            f"the last state of the training, {path}, {reason}: it goes on from the one before, of step "
+            f"the last state of the training, {path}, {reason}: it resumes from the previous one, of step "
             f"{stored.position.total}",
             stacklevel=2,
         )
@@ -163,14 +163,14 @@ _UNREADABLE = (OSError, SafetensorError, KeyError, TypeError, ValueError, Recurs
 
 
 def _read(path: Path, owner: str) -> TrainingState:
-    """The checkpoint in a file, verified by its digest."""
+    """Read the checkpoint in a file and verify its digest."""
     check_sealed_file(path)
     with safe_open(path, "np") as stored:
         stated = json.loads((stored.metadata() or {})[_STATED])
         if stated["version"] != VERSION:
             raise TrainingError(
-                f"{path} has the version {stated['version']}, and this program reads {VERSION}: go on with the "
-                "version that began the training, or begin again in another folder"
+                f"{path} has the version {stated['version']}, but this program reads {VERSION}: resume with the "
+                "version that began the training, or start again in another folder"
             )
         if stated["owner"] != owner:
             raise TrainingError(f"{path} belongs to a training with other settings or data")
@@ -191,17 +191,17 @@ def load_checkpoint(
     optimizer: torch.optim.Optimizer | None,
     scaler: torch.amp.GradScaler | None = None,
 ) -> None:
-    """Give the towers, the optimizer and the scaler the state in a folder, bit for bit: the one that `find_checkpoint`
-    has verified, under the name of the last.
+    """Restore the state of the towers, the optimizer and the scaler from a folder, bit for bit, from the file that
+    `find_checkpoint` has verified and renamed to the last one.
 
     Args:
         out: folder of the run.
-        towers: of the model that it began with.
-        optimizer: made for them; None between two stages.
-        scaler: of float16.
+        towers: towers of the model with which it began.
+        optimizer: optimizer made for them; None between two stages.
+        scaler: scaler of float16.
 
     Raises:
-        TrainingError: the file cannot be read, or is not of this model.
+        TrainingError: the file cannot be read, or is of another model.
     """
     path, trained, weights = out / FOLDER / FILE, dict(towers.named_trained()), _unique(towers)
     try:
@@ -209,7 +209,7 @@ def load_checkpoint(
             names = set(stored.keys())
             strange = sorted({WEIGHT + name for name in weights} ^ {name for name in names if name.startswith(WEIGHT)})
             if strange:
-                raise TrainingError(f"{path} is of another model: {shown(strange)} does not stand in both")
+                raise TrainingError(f"{path} is of another model: {shown(strange)} is not in both")
             for name, weight in weights.items():
                 weight.copy_(_shaped(stored.get_tensor(WEIGHT + name), weight, name))
             for name in sorted(names):
@@ -228,10 +228,10 @@ def load_checkpoint(
 
 
 def _shaped(tensor: torch.Tensor, like: torch.Tensor, name: str) -> torch.Tensor:
-    """A tensor that has the shape of another.
+    """Return a tensor if it has the shape of another.
 
     Raises:
-        TypeError: it has not.
+        TypeError: the shapes differ.
     """
     if tensor.shape != like.shape:
         raise TypeError(f"{name} has the shape {list(tensor.shape)}, but must have {list(like.shape)}")
@@ -239,7 +239,7 @@ def _shaped(tensor: torch.Tensor, like: torch.Tensor, name: str) -> torch.Tensor
 
 
 def _unique(towers: TwoTowers) -> dict[str, torch.Tensor]:
-    """Weights and buffers by their names, each once where modules share it."""
+    """Return weights and buffers by their names, each once if modules share it."""
     state: dict[str, torch.Tensor] = dict(towers.named_parameters())
     return {**state, **dict(towers.named_buffers())}
 
@@ -247,5 +247,5 @@ def _unique(towers: TwoTowers) -> dict[str, torch.Tensor]:
 def _unreadable(path: Path, error: Exception) -> TrainingError:
     return TrainingError(
         f"cannot read the state of the training in {path}: {first_line(error)}. Delete the folder {path.parent} "
-        "to begin again, or give another --out"
+        "to start again, or pass another --out"
     )

@@ -1,6 +1,6 @@
-"""Scores of a model in training on the validation split: tasks of captions, and texts that are nearly true.
+"""Scores of a model in training on the validation split: tasks with captions, and true against nearly true texts.
 
-Is a true text nearer to its clip than nearly true ones? Asked of captions, and of parts of mixtures of three events.
+Is a true text nearer to its clip than nearly true ones? Captions are tested, and parts of mixtures of three events.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from .data import TrainingSplits, open_training
 from .settings import VALIDATION_ITEMS, TrainingError
 
 NEAR = 1e-6
-"""Cosines that differ by no more are a tie, which is wrong (as in the metric of captions of the same words)."""
+"""Cosines that differ by at most this are a tie, which is wrong (as in the metric of captions of the same words)."""
 
 LEAST_EVENTS = 3
-"""Fewest events of a clip whose parts are compositions themselves."""
+"""Minimum number of events of a clip whose parts are themselves compositions."""
 
 MOST_FALSE = 8
-"""Most false texts beside a true one."""
+"""Maximum number of false texts per true one."""
 
 SAME, CAPTION, PART = "same_words", "caption", "part"
 
@@ -53,7 +53,7 @@ class Trial:
         what: its kind: ``caption.KIND`` with the kind of the false texts, or ``part``.
         clip: number of the clip among the embedded clips.
         true: text.
-        false: texts, one at least.
+        false: at least one text.
     """
 
     what: str
@@ -63,7 +63,7 @@ class Trial:
 
 
 def caption_trials(row: Row, clip: int) -> Iterator[Trial]:
-    """The first caption of a training row against its false texts: by kind, and all of the same words together."""
+    """Yield the first caption of a training row with its false texts: by kind, and all of the same words together."""
     by_kind: dict[str, list[str]] = {}
     for negative in row.get("negatives") or ():
         by_kind.setdefault(negative["kind"] or "", []).append(negative["text"])
@@ -76,14 +76,14 @@ def caption_trials(row: Row, clip: int) -> Iterator[Trial]:
 
 
 def part_trials(row: Row, clip: int, rng: np.random.Generator) -> Iterator[Trial]:
-    """Parts of two events or more of a training row of three or more, each against its own false variants.
+    """Yield parts with two or more events of a training row with three or more, each with its own false variants.
 
     The row's first caption is parsed; a row without events, or with an ambiguous caption, has no parts.
 
     Args:
-        row: with ``captions`` and ``events``.
+        row: row with ``captions`` and ``events``.
         clip: see `Trial`.
-        rng: draws wordings, from those of training.
+        rng: draws wordings, as in training.
     """
     events = [HeardEvent.of(event) for event in row.get("events") or ()]
     if len(events) < LEAST_EVENTS:
@@ -102,12 +102,12 @@ def part_trials(row: Row, clip: int, rng: np.random.Generator) -> Iterator[Trial
 
 
 def nearer(true: ArrayLike, false: ArrayLike, of_trial: ArrayLike) -> NDArray[np.float64]:
-    """Whether the true text of each trial is nearer to its clip than every false one; a tie is wrong.
+    """Return whether the true text of each trial is nearer to its clip than every false one; a tie is wrong.
 
     Args:
         true: [n], the cosine of the true text of each trial with its clip.
         false: [m], the cosines of false texts.
-        of_trial: [m], the number of each false text's trial; every trial has one at least.
+        of_trial: [m], the number of each false text's trial; every trial has at least one.
 
     Returns:
         [n], 1 or 0.
@@ -121,10 +121,10 @@ def nearer(true: ArrayLike, false: ArrayLike, of_trial: ArrayLike) -> NDArray[np
 def score_trials(
     trials: Sequence[Trial], clips: NDArray[np.floating], texts: dict[str, NDArray[np.floating]]
 ) -> dict[str, float]:
-    """The share of trials whose true text is the nearest, by `Trial.what`.
+    """Return the share of trials whose true text is the nearest, by `Trial.what`.
 
     Args:
-        trials: some.
+        trials: the trials.
         clips: [clips, dim], of any length but 0.
         texts: the embedding of each text, [dim].
     """
@@ -147,13 +147,13 @@ def _unit(embeddings: NDArray[np.floating]) -> NDArray[np.float64]:
 
 
 MOST_CLIPS = 100
-"""Candidates of a retrieval: always as many, so that scores on different data have the same chance level."""
+"""Number of candidates of a retrieval: fixed, so that scores on different data have the same chance level."""
 
 BATCH = 32
-"""Clips that a model is given at a time."""
+"""Number of clips per call of the model."""
 
 MOST_LABELS = 4
-"""Most groups of a grouping; with more, scores are not split by it."""
+"""Maximum number of groups of a grouping; with more, scores are not split by it."""
 
 SCORE = "score"
 """The score that decides which weights are the best."""
@@ -161,14 +161,14 @@ SCORE = "score"
 
 @dataclass
 class Validation:
-    """Scores of a model in training; a call gives them. Clips are made, and their features computed, once.
+    """Scores of a model in training, returned by a call. Clips are made, and their features computed, once.
 
     Attributes:
-        items: tasks with items of their own.
-        rows: tasks whose rows are those of the split ``validation`` of the training data, with their clips.
+        items: tasks with their own items.
+        rows: tasks on the rows and clips of the training data's split ``validation``.
         trials: texts that are true and nearly true of these clips.
-        clips: of the rows.
-        progress: show a bar where clips are prepared.
+        clips: clips of the rows.
+        progress: show a progress bar while clips are prepared.
         left_out: reasons why tasks have no items, a phrase each.
     """
 
@@ -191,11 +191,11 @@ class Validation:
         """Score a model.
 
         Args:
-            encoder: the model as it is now; its front end is the same in all calls.
-            step: of the training; nothing depends on it.
+            encoder: the current model; its front end is the same in all calls.
+            step: step of the training; nothing depends on it.
 
         Returns:
-            numbers by name: first `SCORE`, the mean over the tasks with items of the measure that each ranks by or,
+            numbers by name: first `SCORE`, the mean over the tasks with items of each task's ranking measure or,
             without such tasks, the share of captions that are nearer to their clip than all false texts of the same
             words; then ``TASK.MEASURE``, ``TASK.MEASURE.GROUPING=LABEL`` and ``caption.KIND``, ``part``.
         """
@@ -215,7 +215,7 @@ class Validation:
         return {SCORE: score, **scores}
 
     def _embed(self, encoder: Model, what: str, clips: Iterator[Clip]) -> NDArray[np.float32]:
-        """Embeddings of some clips, whose features are kept under a name."""
+        """Embed some clips; their features are kept under a name."""
         what = f"{type(encoder).__qualname__} {what}"
         if what not in self._features:
             bar = tqdm(clips, desc="clips for validation", unit="clip", disable=None if self.progress else True)
@@ -228,23 +228,23 @@ class Validation:
 def open_validation(
     data: TrainingSplits | Data, *, most: int = VALIDATION_ITEMS, seed: int = 0, progress: bool = False
 ) -> Validation:
-    """The validation of a model in training; nothing of it is trained on.
+    """Return the validation of a model in training; none of it is trained on.
 
-    Tasks with items are those for models that embed text whose recipe draws items of the split ``validation`` that are
-    like the training rows (`ValidatedRecipe`). Other tasks for such models are scored on the rows of that split, where
+    Tasks with items are those for models that embed text, whose recipe draws items of the split ``validation`` that are
+    like the training rows (`ValidatedRecipe`). Other tasks for such models are scored on the rows of that split, if
     these have what they need.
 
     Args:
         data: training data, or opened data with a recipe for training.
-        most: items, or rows, of a task.
-        seed: of the wordings that are drawn.
-        progress: show a bar where clips are prepared.
+        most: maximum number of items, or rows, of a task.
+        seed: seed of the wordings.
+        progress: show a progress bar while clips are prepared.
 
     Raises:
         TrainingError: there is nothing to score.
     """
     if most < 2:
-        raise TrainingError(f"{most} items for validation are too few; give 2 or more")
+        raise TrainingError(f"{most} validation items are too few; use 2 or more")
     if not isinstance(data, TrainingSplits):
         data = open_training(data)
     train, validation = data.train, data.validation
@@ -294,7 +294,7 @@ def open_validation(
             trials += [*caption_trials(row, place), *part_trials(row, place, rng)]
     if not items and not clips:
         raise TrainingError(
-            f"{train.source} has no validation data: no rows of the validation split, and no items like its own"
+            f"{train.source} has no validation data: no rows of the validation split, and no items like them"
         )
     return Validation(tuple(items), tuple(rows), tuple(trials), tuple(clips), progress, tuple(left_out))
 
@@ -314,7 +314,7 @@ class _Items(RenderedConfiguration):
 def _scores_of(
     opened: OpenedTask, clips: NDArray[np.float32], texts: dict[str, NDArray[np.float32]]
 ) -> dict[str, float]:
-    """The shown measures of a task, and its measures to trust by the groups of its samples."""
+    """Return the reported measures of a task, and its headline measures by the groups of its samples."""
     info = opened.task.info
     scores = opened.score(Outputs(clips=clips, texts=np.stack([texts[text] for text in opened.texts])))
     values = {

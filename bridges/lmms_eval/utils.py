@@ -16,7 +16,7 @@ from audio_compositionality.support.errors import InputError
 from ..questions import PosedTask, pose
 
 ANSWERS_RIGHT = "answers_right"
-"""The mean score of single answers: with options the share that is right. The other measures are those of the task."""
+"""The mean score of single answers: with options the share that is right. The other measures are the task's."""
 
 Doc = Mapping[str, Any]
 
@@ -34,7 +34,7 @@ def doc_to_audio(doc: Doc) -> list[dict[str, Any]]:
 
 def process_results(doc: Doc, results: Sequence[str]) -> dict[str, dict[str, Any]]:
     """What each measure needs of an answer. A score is stated beside single answers alone: lmms-eval takes standard
-    errors from it, and those of the task's measures would be others.
+    errors from it, and standard errors of the task's measures would differ.
 
     Raises:
         InputError: the first result is no text.

@@ -52,7 +52,7 @@ class OpenedData:
 
     Attributes:
         configuration: the data; None where they cannot be opened.
-        samples: facts about all samples of a task; None likewise.
+        samples: facts about all samples of a task; None if the data cannot be opened.
         missing: why the data cannot be opened.
     """
 
@@ -91,7 +91,7 @@ class View:
 
     @cached_property
     def intervals(self) -> list[Interval | None]:
-        """95 % BCa interval of each mean; None where there are too few samples."""
+        """95 % BCa interval of each mean; None if there are too few samples."""
         return mean_intervals(self.values, self.clusters, bounds=self.measure.range)
 
     @cached_property
@@ -101,7 +101,7 @@ class View:
 
     @cached_property
     def letters(self) -> list[str]:
-        """The letters of each result; results that share one are not distinguishable by this measure."""
+        """The letters of each result; results that share one do not differ significantly."""
         # Of 300 results there are 44,850 pairs.
         return compact_letters(self.means, compare_pairs(self.values, self.clusters, intervals=False))
 
@@ -187,7 +187,7 @@ class Comparison:
 
     @property
     def recommended(self) -> tuple[View, ...]:
-        """The views of the measures to trust, behind tables, tests and figures; all where there is none."""
+        """The views of the measures to trust, behind tables, tests and figures; all if there is none."""
         views = [self.views[measure.name] for measure in self.info.recommended if measure.name in self.views]
         return tuple(views or self.views.values())
 
@@ -352,7 +352,7 @@ def _open_local(source: str) -> Data | str:
     if not is_preset(source) and not Path(source).is_dir():
         return f"the data {source!r} are neither a preset nor a folder here: give their folder with --data"
     try:
-        # A result may be a stranger's, so what it states is opened as one of these or not at all.
+        # A result may be a third party's, so what it states is opened as one of these or not at all.
         return opened_preset(source) if is_preset(source) else StoredData(source)
     except (OSError, AudioCompositionalityError) as error:
         return f"the data {source!r} cannot be opened: {error}"
@@ -363,7 +363,7 @@ def _notes(results: Sequence[ComparedResult], info: TaskInfo, n: int) -> Iterabl
     version = results[0].result.task_version
     if version != info.version:
         yield (
-            f"made by version {version} of {info.title}; its numbers do not compare with those of the installed "
+            f"made by version {version} of {info.title}; its numbers are not comparable with numbers of the installed "
             f"version {info.version}"
         )
     for name in sorted({name for result in results for name in result.result.settings}):

@@ -72,7 +72,7 @@ def fit_line(
 
     Returns:
         the fit, without samples that alone determine a covariate's coefficient and so have no bearing on the slope;
-        None where there are too few clusters, or x does not vary once covariates are held fixed.
+        None if there are too few clusters, or x does not vary once covariates are held fixed.
     """
     at, scores = np.asarray(x, np.float64), np.asarray(y, np.float64)
     extra = np.zeros((len(at), 0)) if covariates is None else np.asarray(covariates, np.float64)
@@ -164,8 +164,8 @@ class Slope:
     Attributes:
         label: of the result.
         diversity: the name of its x, as in `Samples.diversity`.
-        fit: on x alone; None where there are too few samples or x does not vary.
-        fit_within: with the numbers of `Samples.held_fixed` held fixed; None likewise, or where there are none.
+        fit: on x alone; None if there are too few samples or x does not vary.
+        fit_within: with the numbers of `Samples.held_fixed` held fixed; None as for `fit`, or without such numbers.
         p_adjusted: of `fit`, corrected over all slopes of the comparison (Benjamini and Hochberg 1995).
         p_adjusted_within: of `fit_within`.
     """

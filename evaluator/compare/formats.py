@@ -60,7 +60,7 @@ def named_tables(comparisons: Sequence[Comparison], name: str) -> list[Table]:
 FORMATS = ("text", "markdown", "latex", "csv", "json")
 
 REST = "{} are in the other formats (--format markdown, latex, csv, json) and in `audio-compositionality report`."
-"""Pointer to the tables that the terminal leaves out, where there are any."""
+"""Pointer to the tables that the terminal leaves out, if there are any."""
 
 
 def paper_tables(verdicts: Verdicts) -> list[Table]:

@@ -1,11 +1,11 @@
-"""The gain from listening: a model's score with the sound, less the best of what needs none of it.
+"""The audio gain: a model's score with the sound minus the best score without it.
 
-Without the sound are the same model on silence, on noise and on another clip, answerers that read the texts alone, and
-chance. A control is scored by the questions that it answers, where it answers most of them: who refuses without the
-sound gains nothing by it. Who refuses most of them under every control cannot be judged, see `TaskVerdict`. Which
-control is best is chosen by the same answers, so the gain is the smallest of all differences, and its p the largest of
-all paired tests: an intersection–union test, which needs no correction (Berger 1982, "Multiparameter hypothesis testing
-and acceptance sampling").
+Scores without the sound are the same model's on silence, on noise and on another clip, those answerers' that read only
+the texts, and chance. A control that answers most questions is scored on the questions that it answers, so a model
+does not gain by refusing without the sound. A model that refuses most of them under every control cannot be judged, see
+`TaskVerdict`. The same answers choose the best control, so the gain is the smallest of all differences, and its p the
+largest of all paired tests: an intersection–union test, which needs no correction (Berger 1982, "Multiparameter
+hypothesis testing and acceptance sampling").
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ TEXTS = ("blind", "majority", "longest", "first")
 
 CHANCE = "chance"
 
-CHANGED = "Slower, in 8 bits: a model that hears keeps its answers, one that recognises its clips does not. "
+CHANGED = "Slower, in 8 bits: a model that listens keeps its answers, one that recognises its clips does not. "
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ class Gain:
         without: the scores without it, by the name of the control; chance is always among them.
         parts: the scores with a part of it, by the prefix of the control.
         best: the name of the best score without it.
-        gain: the score less that of `best`.
-        interval: 95 %, of the gain; None where there are too few samples.
-        p: the largest of the paired tests; None likewise.
+        gain: the score minus the score of `best`.
+        interval: 95 %, of the gain; None if there are too few samples.
+        p: the largest of the paired tests; None if there are too few samples.
     """
 
     label: str
@@ -71,7 +71,7 @@ class Gain:
 
 
 def gains(comparison: Comparison) -> Iterator[Gain]:
-    """The gain of each model that has a result without the sound; none where the task asks nothing about listening."""
+    """Yield the audio gain of each model that has a result without the sound; none if the task has no `ability`."""
     view = comparison.views.get(comparison.info.ranks_by)
     if not comparison.info.ability or view is None or comparison.samples is None:
         return
@@ -108,11 +108,11 @@ def gains(comparison: Comparison) -> Iterator[Gain]:
 
 
 def gain_table(comparison: Comparison, *, with_ids: bool = True) -> Table | None:
-    """A row a model: with the sound, without it, with a part of it, and the gain; None where there is none.
+    """Return a row per model: with the sound, without it, with a part of it, and the gain; None without a model.
 
     Args:
         comparison: of a task.
-        with_ids: whether the legend names questions that need no ears.
+        with_ids: whether the legend names questions that are answerable without audio.
     """
     rows = list(gains(comparison))
     if not rows:
@@ -129,17 +129,16 @@ def gain_table(comparison: Comparison, *, with_ids: bool = True) -> Table | None
         *(Column(name, digits=None) for name in texts),
         Column(CHANCE, digits=None),
         *(Column(PARTS[name], digits=None) for name in parts),
-        Column("gain", "with sound, less the best without", digits=None),
-        Column("p", "largest of the paired one-sided tests against all without sound", digits=None),
+        Column("audio gain", "with sound minus the best without", digits=None),
+        Column("p", "largest p of the paired one-sided tests against each score without sound", digits=None),
     )
     legend = (
-        "Silence, noise, another clip: the same model on these in place of the sound. "
-        + (f"{', '.join(texts)}: answerers that read the texts alone. " if texts else "")
+        "Silence, noise, another clip: the same model on these instead of the sound. "
+        + (f"{', '.join(texts)}: answerers that read only the texts. " if texts else "")
         + ("Quarters, and stretches in disorder: how much of the sound is needed. " if parts else "")
         + (CHANGED if "changed-audio:" in parts else "")
-        + "Gain: the score with the sound less the best score without, "
-        "chance among them, with its 95 % interval over independent samples. A control that answers most questions is "
-        "scored by those.",
+        + "Audio gain: the score with the sound minus the best score without it, including chance, with its 95 % "
+        "interval over independent samples. A control that answers most questions is scored on the answered ones.",
         needs_no_ears_sentence(comparison, rows[0].place) if with_ids else "",
     )
     lines = []
@@ -154,12 +153,12 @@ def gain_table(comparison: Comparison, *, with_ids: bool = True) -> Table | None
             Cell("–") if row.p is None else Cell(row.p, "< 0.001" if row.p < 0.001 else number_text(row.p, 3)),
         )
         lines.append(Row(cells))
-    title = f"{comparison.info.title}: with the sound, without it, and the gain from listening"
+    title = f"{comparison.info.title}: with the sound, without it, and the audio gain"
     return Table(title, columns, tuple(lines), tuple(filter(None, legend)), f"{comparison.info.name}-gain")
 
 
 def paper_table(comparison: Comparison) -> Table | None:
-    """The gain in brief, narrow enough for one column of a paper of two; None where there is none."""
+    """Return the audio gain in brief, narrow enough for one column of a two-column paper; None without a model."""
     rows = list(gains(comparison))
     if not rows:
         return None
@@ -170,11 +169,11 @@ def paper_table(comparison: Comparison) -> Table | None:
         Column("with sound"),
         Column("best without"),
         *([Column(PARTS[quarter])] if quarter else []),
-        Column("gain"),
+        Column("audio gain"),
     )
     legend = (
-        f"Accuracy on {len(comparison.ids):,} questions; the best of what needs no sound, and what it is; and the gain "
-        "from listening, with sound less the best without, with its 95 % interval.",
+        f"Accuracy on {len(comparison.ids):,} questions; the best score without sound, with its control; and the audio "
+        "gain, the score with sound minus the best without, with its 95 % interval.",
     )
     named = SILENT | {CHANCE: CHANCE}
     lines = []
@@ -187,12 +186,12 @@ def paper_table(comparison: Comparison) -> Table | None:
             Cell(row.gain, note=interval_text(row.interval)),
         )
         lines.append(Row(cells))
-    title, name = f"{comparison.info.title}: what listening gains", f"{comparison.info.name}-paper"
+    title, name = f"{comparison.info.title}: audio gain", f"{comparison.info.name}-paper"
     return Table(title, columns, tuple(lines), legend, name, in_one_column=True)
 
 
 def no_ears_table(comparison: Comparison) -> Table | None:
-    """The questions that need no ears, a row each, with the models of which this is known; None where there are none.
+    """Return the questions that are answerable without audio, a row each, with the models that show it; None without.
 
     See `needs_no_ears`.
     """
@@ -210,7 +209,7 @@ def no_ears_table(comparison: Comparison) -> Table | None:
     headings = ("id", "question", "answer", "models whose controls without sound are all right")
     legend = "An answer to one of these does not show that the model listens."
     return Table(
-        f"{len(values):,} of {len(asked):,} questions need no ears",
+        f"{len(values):,} of {len(asked):,} questions are answerable without audio",
         tuple(Column(heading, numeric=False) for heading in headings),
         rows_of(values),
         (legend,),
@@ -219,8 +218,9 @@ def no_ears_table(comparison: Comparison) -> Table | None:
 
 
 def needs_no_ears(comparison: Comparison, place: int) -> tuple[str, ...]:
-    """Ids of the questions that a model answers rightly on silence, on noise and on another clip, and that `blind`
-    answers too; of these as many as are among the results, and none where fewer than two are.
+    """Return the ids of the questions that all controls without sound among the results answer correctly.
+
+    These are the model on silence, on noise and on another clip, and `blind`; empty with fewer than two of them.
 
     Args:
         comparison: of a task that asks about listening.
@@ -243,12 +243,12 @@ MOST_LISTED = 20
 
 
 def needs_no_ears_sentence(comparison: Comparison, place: int) -> str:
-    """The questions that need no ears, of the model of a place; empty where there are none."""
+    """Return a sentence on the questions that a model's controls answer without audio; empty if there are none."""
     ids = needs_no_ears(comparison, place)
     if not ids:
         return ""
     more = f" and {len(ids) - MOST_LISTED:,} more" if len(ids) > MOST_LISTED else ""
     return (
-        f"{len(ids):,} of {len(comparison.ids):,} questions need no ears: all controls of {comparison.labels[place]} "
-        f"without the sound answer them rightly: {', '.join(ids[:MOST_LISTED])}{more}."
+        f"{len(ids):,} of {len(comparison.ids):,} questions are answerable without audio; all controls of "
+        f"{comparison.labels[place]} without the sound answer them correctly: {', '.join(ids[:MOST_LISTED])}{more}."
     )

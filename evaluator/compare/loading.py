@@ -54,8 +54,10 @@ class ModelKind(Enum):
 
 
 def model_kind(model: ScoredModel) -> ModelKind:
-    """The kind of a model, by its name, or where this says nothing by what its card says of its training: of a
-    stranger's model both are its submitter's word, but a twin counts by its name alone."""
+    """Return the kind of a model, by its name or else by the training that its card states.
+
+    The submitter of a third party's model states both, but a twin counts by its name alone.
+    """
     prefix, colon, _ = model.id.partition(":")
     if colon and prefix in (*CONTROLS, *TWINS):
         return ModelKind.CONTROL if prefix in CONTROLS else ModelKind.UNTRAINED
@@ -135,7 +137,7 @@ GivenResults = str | Path | Result | Sequence[str | Path | Result]
 def load_results(paths: GivenResults) -> list[ComparedResult]:
     """Read results with the columns of their samples.
 
-    Results of tasks that are not installed are passed over with a warning, and so are those of earlier versions of a
+    Results of tasks that are not installed are left out with a warning, as well as results of earlier versions of a
     user's class, see `_newest_sources`.
 
     Args:
@@ -188,7 +190,7 @@ _SOURCE = re.compile(r"source-([0-9a-f]{16})(-weights-[0-9a-f]{16})?$")
 
 
 def _newest_sources(loaded: list[tuple[Path, Result, SampleTable]]) -> list[tuple[Path, Result, SampleTable]]:
-    """The results without those of earlier versions of a class in a file, or of their twins: one model is one row,
+    """Return the results without earlier versions of a class in a file, or of their twins: one model is one row,
     however often its file was edited. Warns of what is left out. Other weights are another model."""
     versions: dict[tuple[str, str | None], dict[str, list[tuple[Path, Result, SampleTable]]]] = {}
     for one in loaded:
@@ -259,7 +261,8 @@ def baseline_listing(result: ComparedResult) -> ModelListing | None:
 
 
 def descriptions_in(results: Sequence[ComparedResult], info: TaskInfo) -> list[int]:
-    """Places of the plain descriptions of the task's inputs among the results, in the order of `descriptions_of`."""
+    """Places of the acoustic or text baselines of the task's inputs among the results, in the order of
+    `descriptions_of`."""
     ids = [None if baseline_listing(result) is None else result.result.model.id for result in results]
     return [k for name in descriptions_of(info) for k, id in enumerate(ids) if id == name]
 
@@ -272,12 +275,12 @@ def _describes(listing: ModelListing, info: TaskInfo) -> bool:
 
 
 def descriptions_of(info: TaskInfo) -> list[str]:
-    """Names of all plain descriptions of the task's inputs."""
+    """Names of all acoustic or text baselines of the task's inputs."""
     return [listing.name for listing in named_models().values() if _describes(listing, info)]
 
 
 def description_names(info: TaskInfo) -> str:
-    """Names of all plain descriptions of the task's inputs, in words."""
+    """Names of all acoustic or text baselines of the task's inputs, in words."""
     names = descriptions_of(info)
     return listed(names) if names else "a plain baseline"
 

@@ -3,7 +3,7 @@
 A model's outcome is its worst verdict among the deciding tasks. Each task has a phrase (`task_phrase`), by these rules:
 
 1. If most answers name no option, with the sound or under every control without it, the task is not judged: its score
-   shows how a model writes, or that it knows its clips.
+   reflects the output format, or knowledge of the clips.
 2. A model with the same score as its twin in every sample is called identical to it.
 3. Otherwise the phrase lists the baselines by outcome: better, no significant difference, worse, not compared.
 4. A model that was trained on clips of this project's own generator is marked so.
@@ -48,7 +48,7 @@ from .task_verdicts import (
 )
 
 MOST_NAMED = 3
-"""Most models that a sentence names of one kind; of more, their number."""
+"""Most models that a sentence names; a longer list is counted."""
 
 MOST_LINES = 4
 """Most comparisons of a task in a terminal, and most sentences on the order of models."""
@@ -278,7 +278,7 @@ class Verdicts:
         return tuple(f"Tasks for {kind}: {text}" if len(judged) > 1 else text for kind, text in texts.items())
 
     def order(self, comparison: Comparison) -> tuple[str, ...]:
-        """The order of the models of a comparison, as far as they can be told apart; see `leading_sentences`."""
+        """Return the order of the models of a comparison, as far as they differ; see `leading_sentences`."""
         kind = asked_of(comparison.info)
         evident = [one.label for one in self.models if one.kind == kind and one.standing is Standing.ABOVE]
         return tuple(leading_sentences(comparison, evident))
@@ -393,8 +393,8 @@ def _sentence(models: Sequence[ModelVerdict]) -> str:
 def verdicts_of(comparisons: Sequence[Comparison]) -> Verdicts:
     """The verdicts on all models that are neither baselines nor untrained, over all comparisons.
 
-    Headline tasks on recordings decide, since no model was trained on the timbres of the presets; all tasks where
-    there are none.
+    If there are headline tasks on recordings, they decide, since no model was trained on the timbres of the presets;
+    otherwise all tasks decide.
     """
     groups: dict[str, dict[str, list[TaskVerdict]]] = {}
     for comparison in comparisons:
@@ -417,13 +417,13 @@ def verdicts_of(comparisons: Sequence[Comparison]) -> Verdicts:
 
 
 def leading_sentences(comparison: Comparison, evident: Collection[str]) -> Iterator[str]:
-    """The leading model by the measure that the task ranks by, and the models that it is distinguishable from.
+    """Return sentences on the leading model by the task's ranking measure, and on the models that differ from it.
 
     Args:
         comparison: with the models.
         evident: labels of the models whose scores are evidence of something learnt. The others are not ordered, since
-            something that needs no learning explains their scores; of two trained models alone it is said where they
-            are not distinguishable.
+            something that needs no learning explains their scores. Only for two trained models the text states that
+            they are not distinguishable.
     """
     view = comparison.views.get(comparison.info.ranks_by)
     if view is None:

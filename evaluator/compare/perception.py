@@ -69,7 +69,7 @@ def cross(heard: ArrayLike, told: ArrayLike) -> Crossed:
 
     Args:
         heard: [n], 1 where the answer from sound is right, else 0.
-        told: [n], likewise for the same model's answer from the list of events.
+        told: [n], 1 where the same model's answer from the list of events is right, else 0.
 
     Raises:
         InputError: there are no questions, two numbers of questions, or values other than 0 and 1.
@@ -86,8 +86,7 @@ def cross(heard: ArrayLike, told: ArrayLike) -> Crossed:
 
 
 def told_twin(comparison: Comparison, place: int) -> int | None:
-    """The place of the same model's result from lists of events, with answers taken in the same way; None where
-    there is none."""
+    """Return the place of the same model's result from lists of events, with answers taken in the same way, or None."""
     heard = comparison.results[place].result
     model = heard.model
     for other, result in enumerate(comparison.results):

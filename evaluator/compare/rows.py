@@ -36,10 +36,10 @@ class ScoreRow:
         model: its label.
         other: the other side: another model, a kind of diversity, a group as ``grouping = label``.
         n: number of samples.
-        value: the number; None where there is none.
+        value: the number; None if there is none.
         low, high: ends of its 95 % interval.
         p, p_adjusted, t, effect_size: of its test.
-        group: letters; models that share one are not distinguishable.
+        group: letters; models that share one do not differ significantly.
         null, trivial: chance and the control's score, as the result states them; the number should be above both.
         kind: of the model, see `ModelKind`.
         fixed: in words, why construction fixes the number; None where it does not.
@@ -69,7 +69,7 @@ class ScoreRow:
 
     @property
     def interval(self) -> Interval | None:
-        """Its 95 % interval; None where there is none."""
+        """Its 95 % interval; None if there is none."""
         return None if self.low is None or self.high is None else (self.low, self.high)
 
     def nulls(self, measure: Measure, info: TaskInfo) -> list[tuple[Measure, float]]:
@@ -207,7 +207,7 @@ def difference_rows(comparison: Comparison, view: View) -> Iterator[ScoreRow]:
 
 
 def slope_rows(comparison: Comparison, measure: str, slopes: Diversity) -> Iterator[ScoreRow]:
-    """Slopes of a measure against diversity: a row per model, kind of diversity and fit; none where there is no fit."""
+    """Slopes of a measure against diversity: a row per model, kind of diversity and fit; none if there is no fit."""
     first = replace(_first(comparison), measure=measure)
     for slope in slopes.slopes:
         fits = (("slope", slope.fit, slope.p_adjusted), ("slope within", slope.fit_within, slope.p_adjusted_within))

@@ -73,7 +73,7 @@ class PairedTest:
         p_adjusted: after Benjamini and Hochberg, over all pairs.
         effect_size: Cohen's d_z, mean difference / standard deviation of the differences; infinite as `t` is.
 
-        `interval`, `t`, `p`, `p_adjusted` and `effect_size` are None where there are too few samples.
+        `interval`, `t`, `p`, `p_adjusted` and `effect_size` are None if there are too few samples.
     """
 
     first: int
@@ -179,8 +179,8 @@ def bounded_interval(interval: Interval, estimate: float, bounds: Interval) -> I
     """An interval moved into bounds: an end within them stays, an end outside is mapped by a scale that respects them.
 
     Scores of samples that are contributions to a ratio, or to a correlation, can lie outside the range of their mean,
-    and so can the ends of its interval. The scale g is log(estimate − low) or −log(high − estimate) where there
-    is one bound, and the logit of the share of the range where there are two; an end e outside becomes
+    and so can the ends of its interval. The scale g is log(estimate − low) or −log(high − estimate) for one
+    bound, and the logit of the share of the range for two; an end e outside becomes
     g⁻¹(g(estimate) + g′(estimate)·(e − estimate)): the delta method, as for odds and correlations (Efron and Tibshirani
     1993, section 12.6). The other end is not stretched with it: near one bound that would make it reach the other.
 
@@ -213,7 +213,7 @@ def mean_intervals(
 ) -> list[Interval | None]:
     """95 % BCa interval, at `expanded_level`, of the mean of each column of scores [n, m], within the bounds of means.
 
-    None where there are too few clusters. See `bounded_interval`.
+    None if there are too few clusters. See `bounded_interval`.
     """
     scores, index = _checked(values, clusters)
     if index.max() + 1 < MIN_SAMPLES:
@@ -261,7 +261,7 @@ def compare_pairs(
     """Compare every two columns of scores of the same samples.
 
     The p values are corrected together, by Benjamini and Hochberg 1995, as the paper's are (arXiv 2603.13685, section
-    5); each pair's p value is that of `paired_t_test`.
+    5); `paired_t_test` gives each pair's p value.
 
     Args:
         values: scores, [n, m], one column per model.
@@ -326,7 +326,7 @@ def compact_letters(means: ArrayLike, tests: Sequence[PairedTest]) -> list[str]:
         tests: of every two columns.
 
     Returns:
-        the letters of each column; "-" where there are too few samples to tell.
+        the letters of each column; "-" if there are too few samples to tell.
     """
     if any(test.p is None for test in tests):
         return ["-"] * len(np.asarray(means))

@@ -91,7 +91,7 @@ def trusted_measures(
         verdicts: whose signs stand before the scores of the measures that tasks judge by; None for no signs.
 
     Returns:
-        one column per measure, the cells of each model by its label, and the legend below such a table.
+        one column per measure, the cells of each model by its label, and the legend of the table.
     """
     titles = Counter(comparison.info.title for comparison in comparisons)
     columns: list[Column] = []
@@ -157,7 +157,7 @@ def verdict_tables(verdicts: Verdicts) -> list[Table]:
             cells = [Cell(None) if line is None else Cell(line.standing.value, note=line.text) for line in shown]
             rows.append(Row((Cell(model.label), Cell(model.standing.value), *cells, Cell(model.sentence))))
         note = (
-            "Behind a standing: the difference and its 95 % interval; p of the paired test, corrected over all pairs, "
+            "Behind a standing: the difference and its 95 % interval; p of the paired test, adjusted over all pairs, "
             f"decides. Of {words[TRIVIAL]}, where no result is of it, the test is against a known level, corrected "
             "over all models."
         )
@@ -198,7 +198,7 @@ class ModelLayer:
 
 
 def layer_table(comparisons: Sequence[Comparison]) -> Table | None:
-    """Models with results of several layers, a row per layer; None where there are none.
+    """Models with results of several layers, a row per layer; None if there are none.
 
     The columns are the measures to trust of all tasks.
     """

@@ -25,7 +25,7 @@ MANY = 0.1
 """A share of unreadable answers or refusals that says more about a model than its score does."""
 
 LONGEST_LEGEND_NAME = 80
-"""Characters of a stranger's name in a sentence of a legend."""
+"""Characters of a third party's name in a sentence of a legend."""
 
 NOT_INCLUDED = (
     "Intervals and tests cover the variation over test samples alone; other training data, other seeds of a fit and "
@@ -96,7 +96,7 @@ def results_tables(results: Sequence[Result]) -> list[Table]:
 MODEL = Column("model", numeric=False)
 """The column that names the rows of most tables."""
 
-GROUPS = "models that share a letter are not distinguishable by the measure before it"
+GROUPS = "models that share a letter do not differ significantly in the measure to the left"
 """The meaning of a column of letters."""
 
 
@@ -203,7 +203,7 @@ def null_note(row: ScoreRow, measure: Measure, info: TaskInfo, *, shown_too: boo
 def shared_nulls(
     models: Sequence[ScoresByMeasure], measures: Sequence[Measure], info: TaskInfo
 ) -> dict[str, tuple[str, ...]]:
-    """By measure, the lines of `null_note` that are the same for all models, such as chance."""
+    """Return by measure the lines of `null_note` that all models share, such as chance."""
     shared: dict[str, tuple[str, ...]] = {}
     for measure in measures:
         rows = [scores[measure.name] for scores in models if scores.get(measure.name) is not None]
@@ -217,16 +217,16 @@ def shared_nulls(
 def shared_legend(shared: Mapping[str, Sequence[str]]) -> list[str]:
     """One sentence about the nulls that all models share, by the heading of their column."""
     said = [f"{heading}: {', '.join(lines)}" for heading, lines in shared.items()]
-    return [f"The same for all models: {'; '.join(said)}."] if said else []
+    return [f"Equal for all models: {'; '.join(said)}."] if said else []
 
 
 def _is_beside(null: Measure, measure: Measure, shown_too: bool, *, is_larger: bool) -> bool:
-    """Whether a null stands beside a measure: a trivial baseline that is larger than chance always does."""
+    """Whether a null is printed below a measure; a trivial baseline that is larger than chance always is."""
     return shown_too or not null.shown or (is_larger and null.name == measure.trivial)
 
 
 def null_name(measure: Measure, null: Measure) -> str:
-    """The name of a measure's null beside it: null, chance, matched null; the same for its trivial baseline."""
+    """Return the short name of a measure's null or trivial baseline: null, chance, matched null."""
     return null.heading.removeprefix(f"{measure.heading} ")
 
 
@@ -245,8 +245,8 @@ def nulls_legend(measures: Sequence[Measure], info: TaskInfo, *, shown_too: bool
                     # Where the meaning has several parts, the definition of the null comes after the last semicolon.
                     meant[name] = null.meaning if is_same else null.meaning.rpartition("; ")[0] or null.meaning
         texts = "; ".join(f"{name}, {words}" for name, words in meant.items())
-        several = ", the larger where there are two" if any(one.trivial for one in placed) else ""
-        sentences += [f"Beside it, the value that it has to be {place}{several}: {texts}."] if meant else []
+        several = ", the larger if there are two" if any(one.trivial for one in placed) else ""
+        sentences += [f"Below it, the value that it has to be {place}{several}: {texts}."] if meant else []
     return sentences
 
 
@@ -303,7 +303,7 @@ def result_remarks(result: Result, info: TaskInfo) -> list[str]:
         )
     if result.cut_clips:
         remarks.append(
-            f"{result.cut_clips:,} questions are about sound that is longer than it hears: it heard its beginning"
+            f"{result.cut_clips:,} questions are about clips longer than the model's input: it got their beginning"
         )
     if result.skipped:
         names = shown([shortened(clip.id, LONGEST_LEGEND_NAME) for clip in result.skipped], 3)
@@ -338,15 +338,15 @@ def score_table(comparison: Comparison) -> Table:
     if comparison.views:
         drawn = comparison.samples.clustered_by if comparison.samples is not None else ""
         legend.append(
-            f"Intervals: 95 %, BCa bootstrap of {drawn or info.samples}. Groups: models that share a letter are not "
-            "distinguishable (paired t-tests, false discovery rate 5 %)."
+            f"Intervals: 95 %, BCa bootstrap of {drawn or info.samples}. Groups: models that share a letter do not "
+            "differ significantly (paired t-tests, false discovery rate 5 %)."
         )
         if any(measure.fitted for measure in measures):
             legend.append(NOT_INCLUDED)
         if next(iter(comparison.views.values())).intervals[0] is None:
             legend.append(too_few(comparison))
     if any(len(result.ids) < result.result.n for result in comparison.results):
-        legend.append("A number without an interval covers all samples of its own result.")
+        legend.append("A number without an interval covers all samples of its result.")
     if comparison.missing is not None:
         legend.append(f"Samples are taken as independent, and their diversity is unknown: {comparison.missing}.")
     legend += [f"{note[:1].upper()}{note[1:]}." for note in comparison.notes]
@@ -373,7 +373,7 @@ def view_title(comparison: Comparison, measure: str) -> str:
 
 
 def pair_table(comparison: Comparison, view: View, most: int = MOST_LISTED_PAIRS) -> Table:
-    """The paired tests of every two results by a measure; without rows where there are more than `most`."""
+    """The paired tests of every two results by a measure; without rows if there are more than `most`."""
     n, tests = len(comparison.ids), view.tests
     count = "1 pair" if len(tests) == 1 else f"{len(tests):,} pairs"
     columns = (
@@ -382,7 +382,7 @@ def pair_table(comparison: Comparison, view: View, most: int = MOST_LISTED_PAIRS
         Column("t", "of the paired t-test", digits=2),
         Column("p", "two-sided"),
         Column("p, corrected", f"over {count}, Benjamini and Hochberg"),
-        Column("effect d_z", "mean difference by the standard deviation of the differences", digits=2),
+        Column("effect d_z", "mean difference divided by the standard deviation of the differences", digits=2),
     )
     rows: tuple[Row, ...] = ()
     if not tests:
@@ -390,7 +390,7 @@ def pair_table(comparison: Comparison, view: View, most: int = MOST_LISTED_PAIRS
     elif len(tests) > most:
         note = f"{count}: the formats csv and json list them."
     else:
-        note = too_few(comparison) if tests[0].p is None else f"p: two-sided, corrected over {count} (Benjamini and "
+        note = too_few(comparison) if tests[0].p is None else f"p: two-sided, adjusted over {count} (Benjamini and "
         note += "" if tests[0].p is None else "Hochberg)."
         rows = tuple(
             Row(
@@ -503,7 +503,7 @@ def slope_table(comparison: Comparison, measure: str, slopes: Diversity) -> Tabl
     ]
     if held:
         legend.append(f"Within: with {held} held fixed, since diversity mostly counts them.")
-    legend.append("p: corrected over models and kinds of diversity.")
+    legend.append("p: adjusted over models and kinds of diversity.")
     if any(cell.value is None for row in rows for cell in row.cells):
         legend.append(_NO_FIT)
     title = f"{view_title(comparison, measure)} against diversity {samples.diversity_name}"
@@ -531,7 +531,7 @@ def attribute_table(comparison: Comparison, measure: str, slopes: Diversity) -> 
             text = f"{number_text(row.value, minus='−')} *" if is_sure else None
             cells.append(Cell(row.value, text, interval_text(row.interval)))
         rows.append(Row(tuple(cells)))
-    legend = ["*: differs from 0 after correction."]
+    legend = ["*: differs from 0 by the adjusted p."]
     if any(cell.value is None for row in rows for cell in row.cells):
         legend.append(_NO_FIT)
     title = f"{view_title(comparison, measure)}: slopes by attribute{f', {held} held fixed' if held else ''}"

@@ -1,8 +1,8 @@
 """The verdict table: models by tasks by baselines, each row a measure's standing with the difference behind it.
 
-`_standing_of_difference` makes a standing of a difference. A task's verdict is over its rows: those of one model in one
-task, against its untrained twin, plain descriptions of the input, the trivial baseline, and the further baselines of
-the task. Text, report, board, JSON and LaTeX are views of these rows.
+`_standing_of_difference` turns a difference into a standing. A task's verdict is the worst of its rows: one model in
+one task, against its untrained twin, acoustic or text baselines of the input, the trivial baseline, and the further
+baselines of the task. Text, report, board, JSON and LaTeX are views of these rows.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ ASSUMED_SOURCES = 10
 """Number of sources that an encoder is assumed to distinguish, where the data cannot be opened to count them."""
 
 LONGEST_NAME = 60
-"""Characters of a stranger's name in a sentence."""
+"""Characters of a third party's name in a sentence."""
 
 TWIN, DESCRIPTION, TRIVIAL = "twin", "description", "trivial"
 """Names of the baselines that every task has."""
 
 
 class Standing(Enum):
-    """Where the score of a model stands against a baseline; the value is for people.
+    """The outcome of a model against a baseline; the value is its text.
 
     `ABOVE`: significantly higher, by a difference that counts. `BELOW`: significantly lower. `NOT_SHOWN`: compared, and
     neither. `UNKNOWN`: there is nothing to compare with, or there are too few samples.
@@ -95,8 +95,8 @@ class VerdictRow:
         reference: the other side, in words; several descriptions are several.
         standing: of the measure.
         measure: its heading; empty where the baseline is missing.
-        difference: of the means, the model's less the reference's; None where there is none.
-        low, high: ends of its 95 % interval; None where there are too few samples.
+        difference: of the means, the model's less the reference's; None if there is none.
+        low, high: ends of its 95 % interval; None if there are too few samples.
         p: of the paired test, corrected.
         outcome: without figures; of a missing baseline the missing result and the way to get it.
         is_missing: whether there is no result of the baseline.
@@ -151,7 +151,7 @@ def baseline_standing(rows: Sequence[VerdictRow]) -> Standing:
 
 
 def deciding_row(rows: Sequence[VerdictRow]) -> VerdictRow:
-    """The row against one baseline whose figure stands for it: the first of the worst standing that decides."""
+    """Return the row that represents a baseline: the first deciding one with the worst standing."""
     return min((row for row in rows if row.decides), key=lambda row: WORST_FIRST.index(row.standing))
 
 
@@ -162,8 +162,8 @@ class TaskVerdict:
     Attributes:
         label: of the model.
         info: of the task.
-        rows: against the twin, plain descriptions and the trivial baseline; then the further baselines that have
-            results.
+        rows: against the twin, acoustic or text baselines and the trivial baseline; then the further baselines that
+            have results.
         flags: meanings of the flags that count against the model.
         unread: the number of answers that name no option, in words, where most do; else empty.
         refuses: whether most answers name no option under each control without the right sound.
@@ -191,8 +191,8 @@ class TaskVerdict:
 
     @property
     def standing(self) -> Standing:
-        """Against all baselines, the worst of them; a flag shows nothing, and where most answers are unread, or the
-        model refuses whatever is not the right sound, being above cannot be told."""
+        """Return the worst standing against all baselines. With a flag, *above* is not shown; if most answers are
+        unread, or the model refuses whatever is not the right sound, *above* becomes unknown."""
         if self.unread:
             return Standing.UNKNOWN
         refused = [Standing.UNKNOWN] if self.refuses else []
@@ -210,8 +210,8 @@ def baseline_words(info: TaskInfo) -> dict[str, str]:
 
 
 def twins_of(comparison: Comparison, place: int) -> list[int]:
-    """Places of the twins of a model, see `TaskInfo.twin`: the same architecture with fresh weights, or the same model
-    without the input that the task is about."""
+    """Return the places of a model's twins, see `TaskInfo.twin`: the same architecture with random weights, or the
+    model without the input that the task is about."""
     twin = comparison.info.twin[0] + comparison.results[place].result.model.id
     return [
         k
@@ -228,15 +228,15 @@ def task_verdict(info: TaskInfo, result: ComparedResult, rows: Sequence[VerdictR
 
 
 def task_verdicts(comparison: Comparison) -> tuple[TaskVerdict, ...]:
-    """A verdict on each model that is neither a baseline nor untrained, in the order of the results.
+    """Return a verdict on each model that is neither a baseline nor untrained, in the order of the results.
 
-    A model is above another where the measure that the task judges by is significantly higher in the paired tests of
-    all results, by `LEAST_DIFFERENCE` or more, and no other trusted measure is significantly lower. It is above the
-    trivial baseline, such as energy alone, where each trusted measure with a known value of the trivial baseline is
-    significantly above that value, corrected over all models (where the task names a measure to judge by, that one
-    decides, and the others are reported with it). It is above energy only if it is also above every baseline among the
-    results whose only input is the level, as above any other model. Where there is neither such a value nor such a
-    baseline, nothing can be told."""
+    A model is above another if the measure of the verdict is significantly higher in the paired tests of all results,
+    by `LEAST_DIFFERENCE` or more, and no other headline measure is significantly lower. It is above the trivial
+    baseline, such as energy alone, if each headline measure with a known value of the trivial baseline is significantly
+    above this value, with p values adjusted over all models. If the task names one measure for its verdict, that one
+    decides and the others are reported with it. It is above energy only if it is also above every baseline among the
+    results whose only input is the level, as above any other model. Without this value and this baseline, the
+    standing is unknown."""
     info, results, labels = comparison.info, comparison.results, comparison.labels
     levels = levels_in(results) if info.trivial == ENERGY else []
     descriptions = descriptions_in(results, info)
@@ -282,7 +282,7 @@ def task_verdicts(comparison: Comparison) -> tuple[TaskVerdict, ...]:
         ]
         trivial += trivial_rows[place]
         if not trivial:
-            way = "no measure of these results has a known value of it"
+            way = "its value is known for no measure of these results"
             way = f"to compare, score {level_names()}" if info.trivial == ENERGY else way
             trivial.append(missing_row(result.label, info, TRIVIAL, way))
         rows += trivial
@@ -317,8 +317,8 @@ def missing_row(model: str, info: TaskInfo, baseline: str, way: str, named: str 
 def _paired_rows(
     comparison: Comparison, place: int, other: int, baseline: str, words: str, reference: str, beside: str = ""
 ) -> list[VerdictRow]:
-    """A model against another one: by the measure that the task judges by, which decides, and by the other trusted
-    measures: where one is lower, being above is not shown. `beside` follows the words of each outcome."""
+    """Return the rows of a model against another one: the measure of the verdict decides; if another headline measure
+    is lower, *above* is not shown. `beside` follows the words of each outcome."""
     info = comparison.info
     first, view = info.judge, comparison.views.get(info.judge.name)
     if view is None:
@@ -359,7 +359,7 @@ def _paired_rows(
 def paired_row(
     comparison: Comparison, view: View, place: int, other: int, baseline: str, words: str, reference: str
 ) -> VerdictRow:
-    """One result against another by a measure; "higher" and "lower" are said of the first."""
+    """Return one result against another by a measure; "higher" and "lower" refer to the first."""
     (test,) = (t for t in view.tests if {t.first, t.second} == {place, other})
     sign = 1 if test.first == place else -1
     interval = test.interval if sign == 1 or test.interval is None else (-test.interval[1], -test.interval[0])
@@ -377,8 +377,8 @@ def _standing_of_difference(
     p: float | None,
     margin: float,
 ) -> VerdictRow:
-    """The row of a difference, with its standing and outcome: `names` are the first five fields; `margin` the smallest
-    difference that counts."""
+    """Return the row of a difference, with its standing and outcome: `names` are the first five fields, `margin` is the
+    smallest difference that counts."""
     heading = measure.heading
     if interval is None or p is None:
         standing, outcome = Standing.UNKNOWN, f"too few samples to compare {heading} with {names[4]}"
@@ -411,7 +411,7 @@ def _standing_of_difference(
 
 
 def _trivial_rows(comparison: Comparison, *, has_levels: bool) -> list[list[VerdictRow]]:
-    """For each result its rows against the known values of the trivial baseline; all p are corrected together.
+    """Return for each result its rows against the known values of the trivial baseline; p values are adjusted over all.
 
     Args:
         comparison: of the results.
@@ -427,8 +427,8 @@ def _trivial_rows(comparison: Comparison, *, has_levels: bool) -> list[list[Verd
         for place, result in enumerate(comparison.results):
             least: float | None = value if isinstance(value, float | int) else None
             if isinstance(value, str) and (chance := result.result.measures.get(value)) is not None:
-                # That of finding a sample among all, for an encoder that knows nothing but one of the numbers held
-                # fixed in slopes against diversity, such as the number of sources.
+                # The trivial baseline of retrieval: an encoder that knows only one of the numbers held fixed in slopes
+                # against diversity, such as the number of sources.
                 known = ASSUMED_SOURCES
                 if info.is_level_matched:
                     known = 1
@@ -461,7 +461,7 @@ def _trivial_rows(comparison: Comparison, *, has_levels: bool) -> list[list[Verd
 
 
 def _above(view: View, place: int, least: float, has_interval: bool = True) -> tuple[Interval | None, float | None]:
-    """The interval of a mean less a number, where it is wanted, and the p value of their difference."""
+    """Return the interval of a mean minus a number, if it is wanted, and the p value of their difference."""
     values = view.values[:, place] - least
     if len(np.unique(view.clusters)) < MIN_SAMPLES:
         return None, None

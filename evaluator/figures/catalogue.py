@@ -59,7 +59,7 @@ def described_figures(comparison: Comparison) -> Iterator[Described]:
     null = info.score.null
     worthless = ""
     if null is not None:
-        worthless = f" Below the dashed line, where it is no higher than {info.measure(null).heading}, it says nothing."
+        worthless = f" Below the dashed line it is no higher than {info.measure(null).heading}: no evidence."
     yield Described(
         "control_scatter",
         partial(control_scatter, comparison),

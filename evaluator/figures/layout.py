@@ -80,7 +80,7 @@ def title_lines(label: str, width: float) -> str:
 
 
 def _two_lines(label: str, limit: int) -> list[str]:
-    """A label of at most twice as many characters as a line may have; after a separator where there is a good one."""
+    """A label of at most twice as many characters as a line may have; after a separator if there is a good one."""
     if len(label) <= limit:
         return [label]
     for separators in ("/:", "-_ ."):
@@ -148,7 +148,7 @@ class Grid:
         return figure, panels
 
     def label(self, figure: Figure, y: str, x: str = "", note: str = "", under: float = 0.05 + LINE) -> None:
-        """Label the axes that all panels share, the lower one so many inches above the foot, and write a note below."""
+        """Label the axes that all panels share, the lower one some inches above the foot, and write a note below."""
         width, height = figure.get_size_inches()
         place: dict[str, Any] = {"ha": "center", "rotation_mode": "anchor"}
         centre = (LEFT + width - RIGHT) / 2 / width

@@ -128,7 +128,7 @@ def control_scatter(comparison: Comparison) -> Figure:
 
 
 def _values(comparison: Comparison, measure: Measure) -> Floats:
-    """A measure of each result, [results]; NaN where there is none."""
+    """A measure of each result, [results]; NaN if there is none."""
     values = [result.value(measure) for result in comparison.results]
     return np.array([np.nan if value is None else float(value) for value in values], np.float64)
 
@@ -158,9 +158,9 @@ _ABOVE, _BELOW = 0.16, 0.88  # inches of numbers above the map, and of scale and
 def significance_map(comparison: Comparison, measure: str) -> Figure:
     """Which models differ: the difference of their means, row less column, and dots for its corrected p.
 
-    Paired tests on the same samples, corrected over all pairs, see `compare_pairs`: one dot for p ≤ 0.05, two for
-    p ≤ 0.01, three for p ≤ 0.001, none where the models are not distinguishable. The map is hatched where there are too
-    few samples for a test.
+    Paired tests on the same samples, p values adjusted over all pairs, see `compare_pairs`: one dot for p ≤ 0.05, two
+    for p ≤ 0.01, three for p ≤ 0.001, none where models do not differ significantly. The map is hatched if there are
+    too few samples for a test.
 
     Args:
         comparison: the comparison.
@@ -196,7 +196,7 @@ def significance_map(comparison: Comparison, measure: str) -> Figure:
             for ground, colour in ((dark, "white"), (~dark, "black")):
                 y, x = np.nonzero((dots == number) & ground)
                 axes.plot(x, y, **_dot_style(number, cell), color=colour)
-        note = f"paired tests, n = {n:,} {comparison.info.samples}, corrected over {len(tests):,} pair{'s' * (m > 2)}"
+        note = f"paired tests, n = {n:,} {comparison.info.samples}, adjusted over {len(tests):,} pair{'s' * (m > 2)}"
         if any(test.p_adjusted is None for test in tests):
             axes.add_patch(Rectangle((-0.5, -0.5), m, m, fill=False, hatch="//////", linewidth=0))
             note = f"hatched: too few samples for a test, n = {n:,} {comparison.info.samples}"
@@ -241,7 +241,7 @@ def dots_of(tests: Sequence[PairedTest], order: Sequence[int]) -> Integers:
 
 
 def _dot_style(count: int, cell: float) -> dict[str, Any]:
-    """A marker of dots in a row, of which three fit into a cell of this many inches."""
+    """Return a marker of dots in a row; three fit into a cell of this many inches."""
     circle = Path.unit_circle()
     places = 0.36 * (np.arange(count) - (count - 1) / 2)
     dots = [Path(np.asarray(circle.vertices) * 0.14 + (place, 0), circle.codes) for place in places]

@@ -33,7 +33,7 @@ NAMES_IN_COLUMN = 1.5
 """Inches for names beside box plots in a column; they leave half of it to the plots."""
 
 UNLIKE = 5
-"""Panels have separate axes where the range of all values is this many times that of one model's."""
+"""Panels have separate axes if the range of all values is this many times the range of one model."""
 
 
 def score_boxes(comparison: Comparison, measure: str) -> Figure:
@@ -207,7 +207,7 @@ def task_panels(comparison: Comparison, drawing: Drawing, labels: Sequence[str] 
         for axes, label, name in zip(panels, drawn, layout.short_labels(drawn), strict=True):
             result = comparison.results[places[label]]
             fitted = {name: np.asarray(result.result.training[name], np.float64) for name in drawing.training}
-            # Both ends of the 95 % interval of some measures; NaN where there is none.
+            # Both ends of the 95 % interval of some measures; NaN if there is none.
             intervals = {
                 name: comparison.interval(places[label], comparison.info.measure(name)) for name in drawing.intervals
             }

@@ -121,7 +121,7 @@ class Look:
 
     Attributes:
         name: of the kind.
-        colour: of points. Blue and orange are those of Okabe and Ito 2008, "Color universal design".
+        colour: of points. Blue and orange: Okabe and Ito 2008, "Color universal design".
         fill: of boxes, half of the colour.
         hatch: of boxes.
         marker: of points.
@@ -151,7 +151,7 @@ CLOUD, FIT = "#555555", "#D55E00"
 TICKS = (-1.0, -0.5, 0.0, 0.5, 0.9, 0.99, 0.999, 0.9999)
 """Ticks of an axis that is logarithmic in the distance to 1."""
 
-_NEAREST = 1e-4  # distance to 1 below which scores look the same on such an axis
+_NEAREST = 1e-4  # distance to 1 below which scores look the same on a logarithmic axis
 
 
 def drawn_view(comparison: Comparison, measure: str) -> View:
@@ -200,7 +200,7 @@ def spread_at_one(axes: Axes, which: Literal["x", "y"], values: Floats) -> None:
 
 
 def name_at_one(name: str) -> str:
-    """Label of such an axis."""
+    """Return the label of a logarithmic axis."""
     return f"{name} (log scale of the distance to 1)"
 
 

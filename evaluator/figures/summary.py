@@ -43,7 +43,7 @@ ROW = 0.17
 def summary_figure(verdicts: Verdicts) -> Figure:
     """Return the matrix of the report's first screen, models by tasks, and below it the 95 % intervals by task.
 
-    The figure is as wide as a column of a paper, or as a page where there are many tasks.
+    The figure is as wide as a column of a paper, or as a page if there are many tasks.
 
     Args:
         verdicts: of the results, see `verdicts_of`.
@@ -121,7 +121,7 @@ def plot(
         results: folders of results, their JSON files, or the results of `evaluate`.
         figure: ``summary``, models by tasks with verdicts and intervals, or one of a task, such as
             ``score_boxes-adjusted``, ``significance_map-adjusted``, ``diversity_panels-adjusted`` or
-            ``control_scatter``; a wrong name lists those of the task.
+            ``control_scatter``; the error for a wrong name lists the names of the task.
         task: of the latter; by default the first.
         data: the data of the results, where they are no preset.
 

@@ -13,7 +13,7 @@ MOST_SKIPPED = 50
 """Most skipped clips in the list; the rest only as a number."""
 
 LONGEST_TEXT = 80
-"""Most characters of a stranger's name or reason."""
+"""Most characters of a third party's name or reason."""
 
 
 def fact_tables(comparisons: Sequence[Comparison]) -> list[Table]:
@@ -59,7 +59,7 @@ def run_table(comparisons: Sequence[Comparison]) -> Table:
         Column("task", numeric=False),
         Column("settings", numeric=False),
         Column("device", numeric=False),
-        Column("embedding (s)", "time to compute the embeddings or to read them from the store", digits=1),
+        Column("embedding (s)", "time to compute the embeddings or to read them from the cache", digits=1),
         Column("scoring (s)", digits=1),
         Column("date (UTC)", numeric=False),
     )
@@ -88,8 +88,8 @@ def run_table(comparisons: Sequence[Comparison]) -> Table:
 
 _EMBEDDED = {
     "embed": "",
-    "embed_rest": "some read from the store",
-    "read": "read from the store",
+    "embed_rest": "some read from the cache",
+    "read": "read from the cache",
     "embed_layers": "one pass for several layers",
 }
 """Stages of a run that provide embeddings, and the words for each."""
@@ -118,7 +118,7 @@ def version_table(comparisons: Sequence[Comparison]) -> Table:
 
 
 def skipped_table(comparisons: Sequence[Comparison]) -> Table | None:
-    """Clips that could not be embedded; None where there are none."""
+    """Clips that could not be embedded; None if there are none."""
     skipped = [
         (comparison.info.title, result.label, clip)
         for comparison in comparisons

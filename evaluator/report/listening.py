@@ -57,7 +57,7 @@ class HeardQuestion:
         options: in the order in which models received them.
         without_choice: labels of the models that chose none, by the reason, in words.
         written: the answers word for word, one for each order of the options, by the model's label; of those models
-            whose answers are in the store of this machine.
+            whose answers are in the cache of this machine.
     """
 
     question: str
@@ -93,7 +93,7 @@ Written = dict[str, dict[str, tuple[str, ...]]]
 
 
 def written_answers(comparison: Comparison) -> Written:
-    """The answers of those results whose answers are in the store of this machine."""
+    """The answers of those results whose answers are in the cache of this machine."""
     configuration = comparison.configuration
     if configuration is None or comparison.samples is None or not comparison.samples.asked:
         return {}
@@ -188,7 +188,7 @@ MOST_SAMPLES = 2
 """Samples shown at either end."""
 
 MOST_GROUPS = 12
-"""Most groups of which the samples at either end are shown."""
+"""Most groups whose highest and lowest samples are shown."""
 
 MOST_CLIPS = 48
 """Most clips of a comparison on the page; with their pictures, without sound, they take up to 1.5 MB."""
@@ -218,7 +218,7 @@ class HeardClip:
         caption: its description for people; empty where the task has none.
         text: its text in the data, such as a caption; empty where it has none.
         audio: MP3; empty where the clip is unusable.
-        spectrogram: PNG; empty likewise.
+        spectrogram: PNG; empty as for `audio`.
         seconds: length of `audio`.
         is_cut: whether that is less than the clip.
         problem: why the clip is unusable, where it is.
@@ -248,8 +248,8 @@ class HeardSample:
         contents: for each part of the sample, its items with their attributes.
         scores: a table of each model's measures of the sample.
         clips: in the order in which models receive them.
-        group: the group of which the sample is the outermost, or which it belongs to; empty where there are none.
-        asked: the question about it, and each model's choice; None where there is none.
+        group: the group that the sample belongs to, as its highest or lowest one or not; empty without groups.
+        asked: the question about it, and each model's choice; None if there is none.
         why: the models and controls behind a finding, in words.
     """
 
@@ -334,7 +334,7 @@ def choose_samples(comparison: Comparison, view: View, results: Sequence[int]) -
 def _clips(
     comparison: Comparison, index: int, configuration: Configuration, places: Mapping[str, int]
 ) -> tuple[Clip, ...]:
-    """The clips of a sample for the page, each once: those of its models' inputs that people hear, and derived ones."""
+    """Return the clips of a sample for the page, each once: the audible clips of its inputs, and derived ones."""
     assert comparison.samples is not None
     row = comparison.samples.rows[index]
     names = dict.fromkeys(comparison.task.inputs(row, comparison.results[0].result.settings).clips)

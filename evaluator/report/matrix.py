@@ -21,9 +21,9 @@ class MatrixCell:
     """The score of a model in a task.
 
     Attributes:
-        text: the score by the measure that the task judges by; empty where there is no result.
+        text: the score by the measure that the task judges by; empty if there is no result.
         standing: of the model; None for baselines, twins and controls, which are not judged.
-        words: the same for people who hear the page.
+        words: score and standing for screen readers.
     """
 
     text: str
@@ -77,7 +77,7 @@ class Matrix:
 
     @property
     def together(self) -> tuple[MatrixRow, ...]:
-        """The rows of the first screen: all of them, or those of models where there are many."""
+        """The rows of the first screen: all of them, or only the models if there are many."""
         return self.rows if len(self.rows) <= MOST_TOGETHER or not self.judged else self.judged
 
     @property

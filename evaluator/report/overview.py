@@ -39,7 +39,7 @@ class Mark:
         name: of the model.
         text: its score, in words.
         x: percent of the width.
-        low, high: ends of its interval, likewise, cut at the left edge; equal to `x` where there is none.
+        low, high: ends of its interval in percent, cut at the left edge; equal to `x` without an interval.
         fixed: in words, why construction fixes its score; empty where it does not.
     """
 
@@ -61,9 +61,9 @@ class OverviewLine:
         text: its score.
         least: percent, the number that the model has to be above by its own result, where its measure has a trivial
             baseline; else None.
-        least_text: that number; empty where there is none.
+        least_text: that number; empty if there is none.
         zone: percent of the width covered by the untrained twin and the baselines, with their intervals, except scores
-            fixed by construction; None where there is no such result.
+            fixed by construction; None if there is no such result.
         marks: the model's own last, so that it lies on top.
     """
 
@@ -108,7 +108,7 @@ class NamedBaseline:
         kind: the kind of its mark.
         shape: of its mark, one of `SHAPES`.
         name: of the baseline.
-        words: its description; empty where there is none.
+        words: its description; empty if there is none.
     """
 
     kind: str
@@ -145,8 +145,7 @@ def overview(comparison: Comparison, view: View) -> Overview:
     trained, baselines = of_kind[ModelKind.TRAINED], of_kind[ModelKind.BASELINE]
     places = sorted(trained or range(len(scores)), key=lambda k: -float(view.means[k]))
     drawn = places[:MOST_LINES]
-    # Where all results share a null it is chance; a measure with a trivial baseline has one per result, that of its own
-    # numbers.
+    # A null that all results share is chance; a trivial baseline is computed from each result's own numbers.
     nulls = {row.null for row in scores}
     chance = next(iter(nulls)) if measure.trivial is None and len(nulls) == 1 else None
     least = {k: None if measure.trivial is None else scores[k].least(measure, info) for k in drawn}

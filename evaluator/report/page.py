@@ -66,10 +66,10 @@ MOST_COPIED = 100
 """Most rows of a table with copies in LaTeX and Markdown: no paper prints a longer one."""
 
 LONGEST_CAPTION = 300
-"""Most characters of a table's caption, which takes as many lines as it needs; it holds a stranger's text."""
+"""Most characters of a table's caption, which takes as many lines as it needs; it holds a third party's text."""
 
 LONGEST_CELL = 600
-"""Most characters of a cell: enough for our own conclusions, a limit for a stranger's text."""
+"""Most characters of a cell: enough for our own conclusions, a limit for a third party's text."""
 
 LONGEST_LABEL = 90
 """Most characters of a row's name, which is shortened in its middle; it may name a pair."""

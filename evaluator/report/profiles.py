@@ -49,10 +49,10 @@ class ProfileBar:
         name: of the group.
         n: number of samples.
         x: percent of the width.
-        low, high: ends of the interval, likewise; equal to `x` where there are too few samples.
+        low, high: ends of the interval in percent; equal to `x` if there are too few samples.
         text: the score with its interval.
         beside: see `Beside`.
-        is_above: whether the interval is above all of `beside`; None where there is no interval.
+        is_above: whether the interval is above all of `beside`; None if there is no interval.
         printed: places of published values of the group on other data, percent of the width.
     """
 

@@ -49,7 +49,7 @@ def is_long(comparisons: Sequence[Comparison]) -> bool:
 
 
 MOST_PAGE_PAIRS = 500
-"""Most paired tests of a measure on a page, those of 32 models; CSV and JSON have all."""
+"""Most paired tests of a measure on a page: all pairs of 32 models; CSV and JSON have all."""
 
 MOST_PAGE_TESTS = 4_000
 """Most paired tests on a page, which would otherwise take more than half of it."""
@@ -80,7 +80,7 @@ class Section:
         name: of the section in the page's addresses.
         title: task and data.
         comparison: the comparison.
-        leads: the leading model, in sentences; empty where there is none.
+        leads: the leading model, in sentences; empty if there is none.
         overviews: the picture of each measure to trust.
         short: the table of the measures to trust.
         scores: the table of all shown measures.
@@ -93,10 +93,10 @@ class Section:
         steps: the task's own figures with the first of them marked.
         silent: why there are none.
         profiles: of each model, where the task defines them.
-        printed: published figures of the task on other data; None where there are none.
-        gain: what listening gains; None where the task does not ask.
-        gain_in_brief: the same in few columns; None likewise.
-        no_ears: the questions that need no ears; None where there are none.
+        printed: published figures of the task on other data; None if there are none.
+        gain: the audio gain; None if the task does not ask for it.
+        gain_in_brief: the audio gain in few columns; None without one.
+        no_ears: the questions that are answerable without audio; None if there are none.
     """
 
     name: str

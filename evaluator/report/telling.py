@@ -1,5 +1,5 @@
-"""Questions that tell something about a model: those that it answers better without listening, in one order of the
-options alone, or with nothing that names an option."""
+"""Questions that reveal a model's behaviour: answered better without the sound, only in one order of the options, or
+without naming an option."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ MOST_TELLING = 3
 def telling_questions(
     comparison: Comparison, view: View, results: Sequence[int]
 ) -> Iterator[tuple[str, int, int, str]]:
-    """Finding, rank, place and an explanation of the questions that tell most; none of a task that asks none.
+    """Return finding, rank, place and explanation of the most revealing questions; empty for a task without questions.
 
-    Those come first about which most is to be told, in most models and controls; among equals, a question of each kind
-    before the second of any.
+    Questions with most findings, over models and controls, come first; among equals, a question of each kind before the
+    second of any.
 
     Args:
         comparison: with its data.
-        view: the share of the orders of its options in which each question is answered rightly.
+        view: the share of the orders of its options in which each question is answered correctly.
         results: places of the results that are looked at.
     """
     samples, profile = comparison.samples, comparison.info.profile

@@ -30,9 +30,7 @@ from . import strict
 from .strict import ResultError as ResultError
 from .strict import read_strict_json as read_json
 
-BESIDE = (
-    "Beside its untrained twin and plain baselines such a score says more: audio_compositionality.compare(results)."
-)
+BESIDE = "To compare scores with the untrained twin and baselines, use audio_compositionality.compare(results)."
 """The last line of a result."""
 
 RESULT_SCHEMA_VERSION = 2
@@ -42,7 +40,7 @@ MAX_JSON_BYTES = 16_000_000
 """A larger file is not a result: they have a few kB, and about 100 bytes more for each clip that is left out."""
 
 MAX_CSV_BYTES = 64_000_000
-"""The same for samples: six columns of 2,000 quadruples have 250 kB."""
+"""Most bytes of a table of samples: six columns of 2,000 quadruples have 250 kB."""
 
 
 class Options(strict.Strict):
@@ -110,7 +108,7 @@ class Result(strict.Strict):
         task_version: see `TaskInfo`; another version is another number.
         measures: every measure of the task, by its name; the first is the score. None where one is not defined.
         intervals: 95 % interval, BCa bootstrap over clusters of samples, of each measure that is a mean over samples;
-            None where there are too few.
+            None if there are too few.
         n: number of samples.
         training: of the fits, a list of numbers by name, such as the best step of each seed.
         settings: everything that the score depends on beside model and data.
@@ -119,8 +117,7 @@ class Result(strict.Strict):
         skipped: clips that could not be embedded.
         cut_answers: number of answers that reached the limit of tokens, and so may not state a choice yet; None where
             the model does not say why answers ended, or gives none.
-        cut_clips: number of questions about sound that is longer than the model's input, of which it heard the
-            beginning.
+        cut_clips: number of questions about clips longer than the model's input, which got only their beginning.
         recipe: name of the configuration of the data.
         fingerprint: of that configuration.
         rows_digest: of its rows and what decides their sound; it differs where a recipe draws otherwise under an
@@ -257,7 +254,7 @@ class Result(strict.Strict):
         digest = values.pop("digest", None)
         result = strict.validated(cls, values)
         if digest != _digest(result.model_dump(mode="json")):
-            raise ResultError("its digest is not that of its content: it was changed or damaged after it was written")
+            raise ResultError("its digest does not match its content: it was changed or damaged after it was written")
         # A last digit that changes no float, or an E for an e: a changed bit that leaves the content as it is.
         if result.dumps() != (text if isinstance(text, str) else text.decode()):
             raise ResultError("it is not as this project writes it: it was changed or damaged after it was written")
@@ -374,7 +371,7 @@ def check_samples(result: Result, content: bytes) -> SampleTable:
         ResultError: the result was computed from other samples.
     """
     if sha256_of(content) != result.samples_sha256:
-        raise ResultError("its samples are not those that it was written with (their SHA-256 differs)")
+        raise ResultError("its samples changed after it was written (their SHA-256 differs)")
     table = SampleTable.loads(content)
     if len(table.ids) != result.n:
         raise ResultError(f"it has {len(table.ids):,} samples, where the result says {result.n:,}")
@@ -396,7 +393,7 @@ def save_result(folder: Path, result: Result, samples: SampleTable) -> Path:
 
     Args:
         folder: root of the results.
-        result: the result, whose `samples_sha256` is that of the table's text.
+        result: the result; its `samples_sha256` is the digest of the table's text.
         samples: its samples.
 
     Returns:

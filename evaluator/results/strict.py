@@ -1,4 +1,4 @@
-"""Checks of files that strangers wrote: types of their fields, and JSON without surprises."""
+"""Checks of files that third parties wrote: types of their fields, and JSON without surprises."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ Checked = TypeVar("Checked", bound=Strict)
 
 
 def validated(model: type[Checked], values: Mapping[str, Any]) -> Checked:
-    """A stranger's values as a model.
+    """A third party's values as a model.
 
     Raises:
         ResultError: names the first field that is missing, unknown, of the wrong type or out of its range.
@@ -82,7 +82,7 @@ def validated(model: type[Checked], values: Mapping[str, Any]) -> Checked:
 
 
 def stated_text(value: Any) -> str:
-    """A stranger's value on one line, as an error shows it."""
+    """A third party's value on one line, as an error shows it."""
     try:
         return shortened(repr(value), 80)
     except RecursionError:

@@ -99,7 +99,7 @@ def learning_problem(model: Model, opened: OpenedTask) -> str | None:
     """Why a model cannot learn a task; None where it can, or does not learn.
 
     It learns from the split ``train`` of the same configuration, whose fingerprint covers all splits: answers stored
-    under it come after the same training. Where there is none, it learns from the other questions, see `CrossFitted`.
+    under it come after the same training. Without a split, it learns from the other questions, see `CrossFitted`.
     """
     if "learn" not in model.abilities or not opened.prompts or _train_rows(opened):
         return None
@@ -110,7 +110,7 @@ def learning_problem(model: Model, opened: OpenedTask) -> str | None:
     return (
         f"{model.card.id!r} learns from questions and their answers, but {configuration.source} has no row of "
         f"{configuration.recipe} in the split {TRAIN!r}, and questions of {groups} groups; {FOLDS} are needed to learn "
-        "from those of the others: give more data, or leave the model out"
+        "from the other groups: give more data, or leave the model out"
     )
 
 
@@ -121,8 +121,8 @@ def asking_problem(model: Model, opened: OpenedTask) -> str | None:
     lacking = model.needs_columns - opened.rows[0].keys()
     if lacking:
         return (
-            f"{model.card.id!r} needs questions with {listed(sorted(lacking))}, which those of {opened.task.info.name} "
-            "do not have"
+            f"{model.card.id!r} needs questions with {listed(sorted(lacking))}, which {opened.task.info.name} "
+            "does not have"
         )
     return scoring_problem(model, scoring_of(opened)) or learning_problem(model, opened)
 
@@ -145,7 +145,7 @@ def compute_answers(model: Model, opened: OpenedTask, options: RunOptions, proce
     Raises:
         ClipError: there are invalid clips that may not be left out.
         TaskError: the remaining rows cannot be scored, or the model has nothing to learn from.
-        ModelError: answers are no texts, or their number differs from that of the prompts.
+        ModelError: answers are no texts, or their number differs from the number of prompts.
         StoreError: stored answers are damaged, or answers of another process are not visible.
         ProcessError: another process has failed.
     """
@@ -310,7 +310,7 @@ def _cut(card: ModelCard, content: AnswerShard) -> int | None:
 
 
 def _shortened(model: Model, opened: OpenedTask) -> int:
-    """Number of questions about clips of which the model heard the beginning, with a warning."""
+    """Return the number of questions about clips that the model got only the beginning of, with a warning."""
     limit = longest_asked(model, opened)
     if limit is None or "labels" in model.abilities:
         return 0
@@ -320,8 +320,8 @@ def _shortened(model: Model, opened: OpenedTask) -> int:
     if longer:
         worst = max(longer, key=seconds.__getitem__)
         warnings.warn(
-            f"'{model.card.id}' hears {limit:g} s at most: of {len(longer):,} of {len(asked):,} questions it heard the "
-            f"beginning alone, of {worst} {limit:g} s of {seconds[worst]:g} s",
+            f"'{model.card.id}' takes {limit:g} s at most: for {len(longer):,} of {len(asked):,} questions it got only "
+            f"the beginning, for {worst} {limit:g} s of {seconds[worst]:g} s",
             stacklevel=3,
         )
     return len(longer)
@@ -337,7 +337,7 @@ def _train_rows(opened: OpenedTask) -> list[Row]:
 
 
 def _taught(model: Model, opened: OpenedTask, options: RunOptions) -> Model:
-    """The model after learning from the rows of the split for it, or, where there are none, from the other questions of
+    """The model after learning from the rows of the split for it, or, if there are none, from the other questions of
     each question; clips are read as it asks for them."""
     problem = learning_problem(model, opened)
     if problem:
@@ -436,8 +436,8 @@ def longest_asked(model: Model, opened: OpenedTask) -> float | None:
 
 
 def learnt_about(opened: OpenedTask, rows: Sequence[Row]) -> list[tuple[str, ...]]:
-    """Ids of the clips of rows to learn from: those of the inputs, or of rows without an input, which no question is
-    asked about, the first clip that inputs name.
+    """Return the ids of the clips of rows to learn from: the clips of the inputs; for rows without an input, which no
+    question is asked about, the first clip that inputs name.
 
     Raises:
         TaskError: a row has no such clip.
@@ -462,7 +462,7 @@ def other_clips(opened: OpenedTask) -> list[tuple[str, ...]]:
 
     All questions form a circle in the order of the SHA-256 of the ids of their clips, which is independent of their
     texts and answers; each prompt is given the clips of the next one of another group. So they depend on the whole
-    configuration, not on a batch. Groups are those of the inputs, else the clusters of the task's samples; a row
+    configuration, not on a batch. Groups come from the inputs, else from the clusters of the task's samples; a row
     without one is a group of its own.
 
     Raises:

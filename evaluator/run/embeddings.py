@@ -1,4 +1,4 @@
-"""Embeddings of clips and texts: read from the store, and the missing ones computed and stored.
+"""Embeddings of clips and texts: read from the cache, and the missing ones computed and stored.
 
 The same clip must give the same embedding in any order and any batch: a score compares embeddings
 of different clips, and if an embedding depends on when it was computed, so does the score. So a share of the embedded
@@ -64,9 +64,9 @@ AnyModel = TypeVar("AnyModel", bound=Model)
 
 
 def open_store(model: Model, configuration: Configuration, options: RunOptions) -> EmbeddingStore:
-    """The store for a model's embeddings of all clips of a configuration; in memory where `options.cache` is None.
+    """The cache for a model's embeddings of all clips of a configuration; in memory where `options.cache` is None.
 
-    A model under a control that changes texts alone shares the store of the model itself.
+    A model under a control that changes texts alone shares the cache of the model itself.
     """
     recipe, fingerprint = configuration.recipe, configuration.fingerprint
     key = StoreKey.of(model.clips_card, recipe, fingerprint, configuration.rows_digest)
@@ -98,7 +98,7 @@ def embed_at_layers(models: Sequence[Model], configuration: Configuration, optio
         options: batch size, store, which clips to leave out.
 
     Returns:
-        the store of each: `EmbeddingStore.load` has the embeddings, `EmbeddingStore.folder` says where they are.
+        the cache of each: `EmbeddingStore.load` has the embeddings, `EmbeddingStore.folder` says where they are.
 
     Raises:
         ClipError: a clip cannot be embedded, or is stored as such, and `options.skip_invalid` is not given.
@@ -268,7 +268,7 @@ def refuse_skipped(store: EmbeddingStore, content: EmbeddingShard, numbers: Sequ
     """Raise the ClipError of the first clip, among some, that could not be embedded.
 
     Args:
-        store: the store of the clips.
+        store: the cache of the clips.
         content: a part of it.
         numbers: of the part's clips; None for all clips.
     """
@@ -278,7 +278,7 @@ def refuse_skipped(store: EmbeddingStore, content: EmbeddingShard, numbers: Sequ
 
 
 def recorded_error(reason: str, folder: Path | None, place: int, clip_id: str) -> ClipError:
-    """The error about a clip without an embedding in the store, and its reason."""
+    """The error about a clip without an embedding in the cache, and its reason."""
     return ClipError(
         f"{reason} (as recorded in {folder}). --skip-invalid leaves it out, --force computes it again", place, clip_id
     )
@@ -346,7 +346,7 @@ SHARE, FEWEST, MOST = 0.03, 16, 64
 
 
 def chosen_again(store: EmbeddingStore, shards: Sequence[int]) -> list[int]:
-    """The items of some shards that are embedded a second time, in the order of that pass, not of the store."""
+    """The items of some shards that are embedded a second time, in the order of that pass, not of the cache."""
     numbers = [number for shard in shards for number in store.numbers(shard)]
     count = min(max(round(SHARE * len(numbers)), FEWEST), MOST)
     return store.by_hash(numbers, "again")[:count]
@@ -412,7 +412,7 @@ def accept_or_refuse(
 
 
 def text_store(card: ModelCard, opened: OpenedTask, options: RunOptions) -> EmbeddingStore:
-    """The store for a model's embeddings of the different texts of a task; in memory where `options.cache` is None.
+    """The cache for a model's embeddings of the different texts of a task; in memory where `options.cache` is None.
 
     Its key depends on the texts alone, so tasks with the same texts share it.
     """
@@ -424,7 +424,7 @@ def text_store(card: ModelCard, opened: OpenedTask, options: RunOptions) -> Embe
 def fill_texts(store: EmbeddingStore, model: Model, opened: OpenedTask, options: RunOptions) -> None:
     """Embed the texts that a store lacks, a shard at a time: an interrupted run continues after the last complete one.
 
-    They come in the order of the store, and some are embedded again at the end, like clips; see `fill_stores`.
+    They come in the order of the cache, and some are embedded again at the end, like clips; see `fill_stores`.
 
     Raises:
         ModelError: the model gives another shape than it states, values that are not finite, or embeddings that depend
@@ -502,7 +502,7 @@ class KeptClip:
 def batches_in_order(
     configuration: Configuration, store: EmbeddingStore, shards: Iterable[int], batch_size: int, keep_invalid: bool
 ) -> Iterator[ClipBatch]:
-    """The clips of some shards, shard by shard in the order of the store, except that clips of one length go together.
+    """The clips of some shards, shard by shard in the order of the cache, except that clips of one length go together.
 
     No batch crosses the end of a shard, so its bytes do not depend on which other shards were computed.
 
@@ -620,7 +620,7 @@ class _Block:
         if number not in self._wanted:
             return
         if clip.problem is not None and not self._keep_invalid:
-            # Read by itself, it names the problem and the file.
+            # Read alone, it names the problem and the file.
             (clip,) = self._configuration.clips(range(number, number + 1))
         self._kept[number] = kept = KeptClip.of(clip)
         self._bytes += kept.samples.nbytes

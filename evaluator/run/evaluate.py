@@ -274,7 +274,7 @@ def _check_questions(
     models: Sequence[Model], opened: Sequence[OpenedTask], done: Collection[tuple[int, str]], options: RunOptions
 ) -> None:
     """Refuse, before the first question, clips that are longer than a model's input, as far as rows state their length,
-    and more questions to a server than allowed; questions with answers in the store do not count.
+    and more questions to a server than allowed; questions with answers in the cache do not count.
 
     Args:
         models: the models.
@@ -333,7 +333,7 @@ def _check_length(model: str, limit: float, opened: OpenedTask, skip_invalid: bo
         count = sum(duration > limit for duration, _ in timed)
         left = ", or leave them out (--skip-invalid)" if count < len(timed) else ""
         raise InputError(
-            f"'{model}' hears {limit:g} s at most, and {count:,} of {len(timed):,} questions of "
+            f"'{model}' takes {limit:g} s at most, and {count:,} of {len(timed):,} questions of "
             f"{opened.configuration.recipe} are about longer clips, such as '{id}' of {seconds:g} s: give shorter "
             f"ones{left}. Nothing was run"
         )
@@ -347,8 +347,8 @@ def _earlier_results(
     unasked: Collection[tuple[int, str]] | None,
 ) -> dict[tuple[int, str], Result]:
     """The results in the folder, by number of the model and name of the task: the main process reads, all receive.
-    With `unasked`, the pairs that are not run, those of baselines that come with the package are written into it for
-    all others, and a warning says so.
+    For all pairs except `unasked`, results of baselines that come with the package are written into the folder, and a
+    warning states it.
 
     Raises:
         ResultError: the folder holds a result of a model for other data or settings, or a damaged one.

@@ -40,7 +40,7 @@ class CrossFitted(Wrapper):
     """
 
     def __init__(self, model: Model, samples: Samples) -> None:
-        """Wrap a model that has learnt nothing yet."""
+        """Wrap a model that is not trained yet."""
         super().__init__(model)
         self._fold = dict(zip(samples.ids, folds_of_groups(samples.clusters.tolist(), samples.ids), strict=True))
         self.copies = [copy.deepcopy(model) for _ in range(FOLDS)]
@@ -55,7 +55,7 @@ class CrossFitted(Wrapper):
         return self.model.abilities
 
     def others(self, fold: int, rows: Sequence[Mapping[str, Any]]) -> list[int]:
-        """The places of the rows from which the copy of a fold learns: those of the other folds."""
+        """Return the places of the rows from which the copy of a fold learns: the rows of the other folds."""
         return [place for place, row in enumerate(rows) if self._fold[row["id"]] != fold]
 
     def answers(self, questions: Iterable[GivenQuestion], by: By | None = None, *, size: int) -> AnswerStream:

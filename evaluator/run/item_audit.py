@@ -1,4 +1,4 @@
-"""An audit of questions before anything is run: what can be told without listening, and what repeats itself."""
+"""An audit of questions before anything is run: questions answerable without audio, and repetitions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .folds import FOLDS, folds_of_groups
 Floats = NDArray[np.float64]
 
 SIGNIFICANT = 0.05
-"""The corrected p value below which the texts of a kind are said to leak."""
+"""The adjusted p value below which the texts of a kind count as leaking the answer."""
 
 _STRIKING = 3.0
 """Standard errors by which options with a word are right more, or less, often than one drawn at random."""
@@ -34,7 +34,7 @@ def audit_tables(rows: Sequence[Row], digests: Sequence[Sequence[str]] = ()) -> 
 
     Args:
         rows: questions, see the recipe's columns.
-        digests: of the clips of each row; by default clips are told apart by the names of their files.
+        digests: of the clips of each row; by default the names of their files identify clips.
     """
     clips = [tuple(of_row) for of_row in (digests or [row["files"] for row in rows])]
     return [_kinds(rows, clips), _positions(rows), _lengths(rows), _repeats(rows, clips)]
@@ -76,7 +76,7 @@ def _kinds(rows: Sequence[Row], clips: Sequence[tuple[str, ...]]) -> Table:
         Column("seconds", "median of a question's clips", digits=1),
         Column("chance", "share right by drawing"),
         Column("blind", f"share right by texts alone, learnt from other groups, {FOLDS} folds"),
-        Column("p", "that blind is at chance, one-sided, by groups, corrected over kinds (Benjamini and Hochberg)"),
+        Column("p", "that blind is at chance, one-sided, by groups, adjusted over kinds (Benjamini and Hochberg)"),
         Column("telling words", "options with them are right too often or too rarely: right / there", numeric=False),
     )
     return Table("Kinds of questions, and what their texts give away", columns, rows_of(lines), (), "kinds")

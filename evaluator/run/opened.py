@@ -78,7 +78,7 @@ class OpenedTask:
         return self.task.samples(self.rows)
 
     def clip_outputs(self, embeddings: NDArray[np.floating]) -> NDArray[np.floating]:
-        """The embeddings of `clip_ids`, selected from those of all clips of the configuration, [clips, dim]."""
+        """Return the embeddings of `clip_ids`, selected from all clips of the configuration, [clips, dim]."""
         wanted = self.clip_ids
         ids = self.configuration.clip_ids
         if wanted == list(ids):
@@ -87,7 +87,7 @@ class OpenedTask:
         return embeddings[[places[id] for id in wanted]]
 
     def text_outputs(self, embeddings: NDArray[np.floating]) -> NDArray[np.floating]:
-        """The embeddings of `texts`, selected from those of `unique_texts`."""
+        """Return the embeddings of `texts`, selected from the embeddings of `unique_texts`."""
         places = {text: place for place, text in enumerate(self.unique_texts)}
         return embeddings[[places[text] for text in self.texts]]
 

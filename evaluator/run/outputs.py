@@ -103,7 +103,7 @@ def warn_of_left_out(models: Sequence[Model], tasks: Sequence[Task], source: str
     for model in models:
         lacking = [task.info.name for task in tasks if not can_do(task, model)]
         if lacking and len(lacking) == len(tasks):
-            raise InputError(f"the data {source!r} have {', '.join(lacking)}, none of which {model.card.id!r} can do")
+            raise InputError(f"the data {source!r} have {', '.join(lacking)}; {model.card.id!r} can do none of them")
         if lacking:
             warnings.warn(f"{model.card.id!r} is left out of {', '.join(lacking)}, which it cannot do", stacklevel=3)
 
@@ -140,7 +140,7 @@ def compute_outputs(
     Raises:
         ClipError: a clip cannot be embedded, and `options.skip_invalid` is not given.
         TaskError: too little is left without those clips, or a model that learns has nothing to learn from.
-        ModelError: answers are no texts, or their number differs from that of the prompts.
+        ModelError: answers are no texts, or their number differs from the number of prompts.
         StoreError: stored outputs are damaged.
         ProcessError: another process has failed.
     """
@@ -183,8 +183,8 @@ def compute_outputs(
 def _filled_store(
     models: Sequence[Model], opened: OpenedTask, options: RunOptions, processes: Processes, filled: Filled
 ) -> tuple[EmbeddingStore, str, float | None]:
-    """The store with all clips of a task's configuration by the first of some layers of a model, with the stores of the
-    other layers filled in the same pass; the store of an earlier task of the same recipe, where there is one. Also the
+    """The cache with all clips of a task's configuration by the first of some layers of a model, with the stores of the
+    other layers filled in the same pass; the cache of an earlier task of the same recipe, if there is one. Also the
     stage, see `ModelOutputs`, by the work left for this process, and the seconds of a pass over several layers, else
     None."""
     stores = [open_store(model, opened.configuration, options) for model in models]

@@ -1,5 +1,5 @@
-"""The plan of a run: which models are scored, with the baselines, twins and controls that tasks want beside them; and
-its cost, in clips, seconds of sound, minutes and MB, from rates measured here.
+"""The plan of a run: the models to score, with the baselines, twins and controls that the tasks need; and its cost, in
+clips, seconds of sound, minutes and MB, from rates measured on this machine.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Named:
         return task.info.needs <= ENCODER if parsed.listing is None else parsed.listing.can_do(task.info.needs)
 
     def takes(self, prefix: str) -> bool:
-        """Whether it has that twin, of which weights can be drawn, or takes that control; a control takes none.
+        """Whether it has this twin, whose weights can be drawn, or takes this control; a control takes none.
 
         Warns where a twin cannot be drawn.
         """
@@ -76,8 +76,8 @@ class Plan:
         tasks: the tasks to score.
         baselines: names of models without which scores are hard to interpret.
         beside: for each named model, its twins and controls.
-        apart: pairs (name of a baseline, name of a task) that are not scored: what describes texts describes no sound
-            alone.
+        apart: pairs (name of a baseline, name of a task) that are not scored: a text baseline is no baseline of a task
+            on sound alone.
     """
 
     tasks: tuple[Task, ...]
@@ -109,7 +109,7 @@ def planned(
     common = [one.name for one in list_models() if one.is_baseline and any(map(one.can_do, needs))]
     baselines = [] if is_first_look else common
     wanted = [control for task in scored for control in task.info.controls] if is_judged else []
-    # No verdict without the plain descriptions.
+    # No verdict without the acoustic or text baselines.
     wanted += [name for task in scored for name in descriptions_of(task.info)]
     baselines += [name for name in dict.fromkeys(wanted) if not name.endswith(":") and name not in baselines]
     names = {one.name for one in given}
@@ -183,7 +183,7 @@ def cost_of(configuration: Configuration) -> Cost:
 
 
 def seconds_per_clip(model: Model, configuration: Configuration) -> float:
-    """Seconds that one clip takes on this machine, rendered or read and embedded by itself.
+    """Seconds that one clip takes on this machine, rendered or read and embedded alone.
 
     Raises:
         DatasetError: unusable data.
@@ -201,7 +201,7 @@ def seconds_per_clip(model: Model, configuration: Configuration) -> float:
 
 
 def stored_megabytes(model: Model, costs: Sequence[Cost]) -> float:
-    """MB of a model's embeddings in the store."""
+    """MB of a model's embeddings in the cache."""
     return sum(cost.clips for cost in costs) * (model.card.output_dim or 0) * _BYTES / 1e6
 
 
@@ -239,8 +239,8 @@ class ModelCost:
         clips: number of clips that it embeds.
         questions: number of questions put to it.
         seconds: that its clips take here; None where the model is not here, or answers.
-        megabytes: of its embeddings in the store; None likewise.
-        download: the files to download; empty where there are none.
+        megabytes: of its embeddings in the cache; None as for `seconds`.
+        download: the files to download; empty if there are none.
     """
 
     name: str

@@ -142,7 +142,7 @@ def join_processes() -> Processes:
 
 
 def join_launched(*, cpu: bool) -> Processes:
-    """The processes of a launcher, where there are several.
+    """The processes of a launcher, if there are several.
 
     Args:
         cpu: whether they share what they compute by gloo, on CPUs; else by what their GPUs have. Messages pass by gloo.

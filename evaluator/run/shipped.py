@@ -1,4 +1,4 @@
-"""Results of the baselines on the preset `mini`, which are the same for everybody: they come with the package.
+"""Results of the baselines on the preset `mini`, which come with the package, since everybody gets equal ones.
 
 ``python -m studies.shipped`` makes them anew; a slow test compares them with a fresh run.
 """
@@ -16,7 +16,7 @@ ARCHIVE = Path(__file__).with_name("shipped.zip")
 
 
 def shipped_result(model: str, revision: str, task: str) -> tuple[Result, SampleTable] | None:
-    """Return the shipped result of a baseline and its samples; None where there is none.
+    """Return the shipped result of a baseline and its samples; None if there is none.
 
     It is of the data, version and settings that it states: see `differences` of `evaluate`.
     """

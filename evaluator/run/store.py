@@ -100,7 +100,7 @@ class StoreKey:
 
     @property
     def schema_version(self) -> int:
-        """Version of the store's layout."""
+        """Version of the cache's layout."""
         return ANSWERS_VERSION if self.kind == "answers" else EMBEDDINGS_VERSION
 
     def dumps(self) -> str:
@@ -181,7 +181,7 @@ class ShardStore(ABC, Generic[Content]):
         return -(-len(self.ids) // self.items_per_shard)
 
     def items(self, shard: int) -> range:
-        """The places of a shard among all items of the store, counted from 0."""
+        """The places of a shard among all items of the cache, counted from 0."""
         size = self.items_per_shard
         return range(shard * size, min((shard + 1) * size, len(self.ids)))
 
@@ -521,7 +521,7 @@ class AnswerStore(ShardStore[AnswerShard]):
         """Keep answers of an unfinished shard, by their places among all; does nothing in memory.
 
         Raises:
-            StoreError: there is a folder in the place of their file.
+            StoreError: there is a folder instead of their file.
         """
         path = self._begun_path(shard)
         if path is None:
@@ -572,12 +572,12 @@ def _unusable(path: Path, error: OSError) -> str:
 
 
 def scoring_of(opened: OpenedTask) -> Scoring:
-    """The scoring of a task's answers; it is the same for all prompts."""
+    """Return the scoring of a task's answers, which all its prompts share."""
     return next((one.scoring for one in opened.inputs if one.prompts), GENERATE)
 
 
 def answer_store(card: ModelCard, opened: OpenedTask, root: str | Path | None) -> AnswerStore:
-    """The store of a model's answers.
+    """The cache of a model's answers.
 
     Its key holds the texts of all prompts, and with them their version and the orders of the options, and the
     scoring.

@@ -86,7 +86,7 @@ def differences_of(info: TaskInfo, claimed: Result, recomputed: Result) -> tuple
 
 
 def interval_tolerance(interval: tuple[float, float] | None) -> float:
-    """Largest distance between the ends of a claimed interval and those of the recomputed one."""
+    """Return the largest allowed distance between the ends of a claimed and a recomputed interval."""
     return (
         EXACT_TOLERANCE if interval is None else max(EXACT_TOLERANCE, INTERVAL_TOLERANCE * (interval[1] - interval[0]))
     )
@@ -139,23 +139,23 @@ def sample_differences(info: TaskInfo, claimed: SampleTable, recomputed: SampleT
 def sample_problem(claimed: SampleTable, recomputed: SampleTable) -> str | None:
     """Why two tables of samples are not comparable; None where they are."""
     if claimed.ids != recomputed.ids:
-        return "its samples are not those of the data, in their order"
+        return "its samples differ from the data, or are in another order"
     if set(claimed.columns) != set(recomputed.columns):
-        return "the columns of its samples are not those of its task"
+        return "the columns of its samples do not belong to its task"
     return None
 
 
 def mean_problem(info: TaskInfo, result: Result, samples: SampleTable) -> str | None:
-    """Why samples cannot be those of a result: a measure differs from the mean of its column, or a value is out of
-    range; None where they can."""
+    """Return why samples do not belong to a result: a measure differs from the mean of its column, or a value is out of
+    range; None if they do."""
     for measure in info.with_intervals:
         column = samples.columns.get(measure.column or "")
         value = result.measures.get(measure.name)
         if column is None or value is None:
             continue
         low, high = measure.range
-        # A range that is open at one end belongs to a ratio of means, which single samples may leave; likewise where
-        # the task says so.
+        # A range that is open at one end belongs to a ratio of means, which single samples may leave, as well as
+        # wherever the task states it.
         is_closed = low > -UNBOUNDED and high < UNBOUNDED and not measure.outside
         if is_closed and (column.min() < low - EXACT_TOLERANCE or column.max() > high + EXACT_TOLERANCE):
             return f"{measure.column} is not within {low:g} to {high:g}"

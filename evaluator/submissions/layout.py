@@ -130,7 +130,7 @@ def id_of(digests: Mapping[str, str]) -> str:
 
 
 def outputs_in(names: Collection[str]) -> str | None:
-    """The name of the file of model outputs among some names; None where there is none.
+    """The name of the file of model outputs among some names; None if there is none.
 
     Raises:
         ResultError: there is more than one.

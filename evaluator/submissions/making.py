@@ -46,9 +46,9 @@ def make_submission(
 ) -> Submission:
     """Make a submission of a local result; the model is not run.
 
-    Its embeddings are taken from the cache and rounded to 16 bits, and the submitted scores are those of the rounded
+    Its embeddings are taken from the cache and rounded to 16 bits, and the submitted scores belong to the rounded
     embeddings, so that a recomputation gives the same. Answers are sent as they are, see `RawAnswers.of`. The same
-    result gives the same bytes: date and seconds stay those of the evaluation.
+    result gives the same bytes: date and seconds of the evaluation stay.
 
     Args:
         path: JSON file of the result, as `evaluate_models` writes it.
@@ -113,7 +113,7 @@ def make_submission(
         result = computed.model_copy(update={"versions": local.versions, "seconds": local.seconds})
     files = {**submission.files, RESULT: result.dumps().encode(), SAMPLES: samples.dumps().encode()}
     try:
-        # The checks of strangers' submissions run here already.
+        # The checks of third parties' submissions run here already.
         _ = read_claim(files[RESULT], sha256_by_name(files)).folder
     except ResultError as error:
         raise ResultError(f"{path}: {error}") from None

@@ -30,7 +30,7 @@ LARGEST_EXPONENT = 15
 possible from 2^-14, below which float16 has fewer than 11 bits."""
 
 EXPONENTS = range(-170, 120)
-"""Exponents of the scale: those of float32 embeddings, from 2^-149 to 2^128, and a few more."""
+"""Exponents of the scale: the range of float32 embeddings, from 2^-149 to 2^128, and a few more."""
 
 _FORM = {
     "clips": "uint8 of 1 dimension",
@@ -57,7 +57,7 @@ class RoundedEmbeddings:
 
     Attributes:
         clips: `clips_digest` of the clips, and of the different texts behind them where a task scores texts; their
-            order is that of the data.
+            order as in the data.
         values: float16 [clips and texts, dim].
         offset: float32 [dim], the mean embedding of the clips.
         scale: a power of two.
@@ -74,8 +74,8 @@ class RoundedEmbeddings:
 
     @classmethod
     def of(cls, ids: Sequence[str], embeddings: NDArray[np.floating], texts: int = 0) -> RoundedEmbeddings:
-        """Round finite embeddings [clips and texts, dim]; each number is off by at most 2^-11 of itself, or 2^-39 of
-        the largest, both measured from the mean of the clips or of the texts.
+        """Round finite embeddings [clips and texts, dim]; each number is off by at most 2^-11 of its value, or
+        2^-39 of the largest, both measured from the mean of the clips or of the texts.
 
         Args:
             ids: the name of each, for the digest.
@@ -117,7 +117,7 @@ class RoundedEmbeddings:
 
     @classmethod
     def loads(cls, content: bytes) -> RoundedEmbeddings:
-        """From a file that a stranger wrote.
+        """From a file that a third party wrote.
 
         Raises:
             ResultError: it is no such file: damaged, other names, types or shapes, values that are not finite, or a
@@ -141,7 +141,7 @@ class RoundedEmbeddings:
         if not (rows >= 1 and 1 <= dim <= MAX_DIM):
             raise ResultError(f"it has {rows:,} embeddings of {dim:,} numbers each; 1 to {MAX_DIM:,} are allowed")
         if not 0 <= texts < rows:
-            raise ResultError(f"it has {rows:,} embeddings, of which {texts:,} cannot be of texts")
+            raise ResultError(f"it has {rows:,} embeddings; {texts:,} of them cannot be of texts")
         for name, size in (("offset", dim), ("text_offset", dim if texts else 0), ("clips", 32)):
             if len(tensors[name]) != size:
                 raise ResultError(f"its {name} has {len(tensors[name]):,} numbers, not {size:,}")
@@ -212,7 +212,7 @@ class RawAnswers:
 
     @classmethod
     def loads(cls, content: bytes) -> RawAnswers:
-        """From a file that a stranger wrote; the caller has checked its size.
+        """From a file that a third party wrote; the caller has checked its size.
 
         Raises:
             ResultError: it is not byte for byte what `dumps` writes: no lines of JSON, other names or types, a text

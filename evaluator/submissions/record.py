@@ -160,7 +160,7 @@ def check(record: VerificationRecord, secret: str | None) -> bool:
     """Whether a record is signed with a secret.
 
     Returns:
-        True; False where there is no secret to check it with.
+        True; False if there is no secret to check it with.
 
     Raises:
         ResultError: it is not signed, or with another secret.
@@ -267,8 +267,8 @@ def parse_verification(files: Mapping[str, bytes], name: str | None, submission:
         submission: the submission of the record.
 
     Raises:
-        ResultError: it is no checker's record, its files are not those of the record, or it
-            contradicts the submission.
+        ResultError: it is no checker's record, its files differ from the recorded ones, or it contradicts the
+            submission.
     """
     layout.check_names(files, layout.FILES["verified"], optional=())
     record = VerificationRecord.loads(files[layout.VERIFICATION])

@@ -1,4 +1,4 @@
-"""A submission: a stranger's result, its samples and the model's outputs, and the rules for all of them.
+"""A submission: a third party's result, its samples and the model's outputs, and the rules for all of them.
 
 It holds ``result.json``, ``samples.csv`` and, unless the result is to stay self-reported, ``embeddings.safetensors``
 or ``answers.jsonl``, see `layout`. Any defect of these raises `ResultError`.
@@ -38,8 +38,8 @@ class Claim:
 
     Attributes:
         result: the submitted result.
-        digests: SHA-256 of the submission's files, by their names; that of the samples may be the one that the result
-            states.
+        digests: SHA-256 of the submission's files, by their names; for the samples it may be the digest that the
+            result states.
     """
 
     result: Result
@@ -119,7 +119,7 @@ def parse_submission(files: Mapping[str, bytes], name: str | None = None) -> Sub
 
 
 def read_submission(folder: Path, name: str | None = None) -> Submission:
-    """Read a stranger's submission.
+    """Read a third party's submission.
 
     Args:
         folder: with its files and no others.
@@ -169,7 +169,7 @@ def read_listed_claim(folder: layout.EntryFolder, fetch: layout.Fetch) -> Claim:
 
 
 def read_result(content: bytes) -> Result:
-    """A stranger's result: `Result.loads`, and the further rules for submissions.
+    """A third party's result: `Result.loads`, and the further rules for submissions.
 
     Raises:
         ResultError: too large, no result, clips left out, a model without a length of embeddings, or a date that is
@@ -185,17 +185,17 @@ def read_result(content: bytes) -> Result:
 
 
 def read_sample_table(content: bytes, result: Result) -> SampleTable:
-    """The samples of a result, from a stranger's file.
+    """The samples of a result, from a third party's file.
 
     Raises:
-        ResultError: too large, damaged, or not those of the result.
+        ResultError: too large, damaged, or of another result.
     """
     return _named(layout.SAMPLES, content, lambda text: check_samples(result, text))
 
 
 def read_scored_samples(content: bytes, result: Result) -> SampleTable:
-    """The samples of a result, from a stranger's file, whose means are its measures; of another version of its task
-    these are not known.
+    """The samples of a result, from a third party's file, whose means are its measures; of another version of its
+    task these are not known.
 
     Raises:
         ResultError: see `read_sample_table`; or a mean is another, or the task unknown.
@@ -250,7 +250,7 @@ def policy_problem(result: Result, opened: OpenedTask) -> str | None:
         return f"it is of the data {result.fingerprint[:12]}…, these are {opened.configuration.fingerprint[:12]}…"
     if result.rows_digest != opened.configuration.rows_digest:
         return (
-            f"its rows have the digest {result.rows_digest[:12]}…, those of the data with the same fingerprint now "
+            f"its rows have the digest {result.rows_digest[:12]}…, but the data with the same fingerprint now have "
             f"{opened.configuration.rows_digest[:12]}…. {again}"
         )
     if result.skipped:
@@ -298,10 +298,10 @@ def claim_problem(submission: Submission, opened: OpenedTask) -> str | None:
     result, samples = submission.result, submission.samples
     described = opened.samples
     if samples.ids != described.ids:
-        return "its samples are not those of the data, in their order"
+        return "its samples differ from the data, or are in another order"
     clusters = SampleTable.of(samples.ids, {}, described.clusters).clusters
     if samples.clusters.tolist() != clusters.tolist():
-        return "the clusters of its samples are not those of the data"
+        return "the clusters of its samples do not match the data"
     intervals = intervals_of(opened.task, Scores(result.measures, samples.ids, samples.columns), described)
     if set(intervals) != set(result.intervals):
         return "its intervals are not those that its task has"
@@ -310,7 +310,7 @@ def claim_problem(submission: Submission, opened: OpenedTask) -> str | None:
         if (claim is None) != (interval is None) or any(
             abs(a - b) > allowed for a, b in zip(claim or (), interval or (), strict=True)
         ):
-            return f"the interval of {name} is not that of its samples"
+            return f"the interval of {name} does not match its samples"
     return None
 
 
@@ -331,7 +331,7 @@ def outputs_problem(submission: Submission, opened: OpenedTask) -> str | None:
     if count != len(ids):
         return f"it has embeddings of {count:,} {of_what}, the data have {len(ids):,}"
     if (embeddings.clips, embeddings.texts) != (clips_digest(ids), len(opened.unique_texts)):
-        return f"its embeddings are of other {of_what} than those of the data, or in another order"
+        return f"its embeddings are of other {of_what} than the data's, or in another order"
     return None
 
 
@@ -381,7 +381,7 @@ def open_result_task(result: Result, source: str | Path | None = None) -> Opened
     try:
         data = data_with(result.recipe, result.fingerprint, source)
     except ResultError as error:
-        # A preset with changes is opened only on request: a stranger's may be arbitrarily large.
+        # A preset with changes is opened only on request: a third party's may be arbitrarily large.
         if source is None and " with " in result.dataset and is_preset(result.dataset):
             raise ResultError(f"{error}; the result says --data '{shortened(result.dataset, 100)}'") from None
         raise

@@ -1,8 +1,7 @@
 """Verified means recomputed: a result's scores are computed again from a model's outputs, and compared with its claim.
 
-It proves that these embeddings or answers give these scores. It does not show who produced them: whether they are those
-of the named model, those of another one, or made up from the labels that they are scored with, cannot be seen in them
-and stays the submitter's word.
+It proves that these embeddings or answers give these scores. It does not show who produced them: the named model,
+another one, or somebody who made them up from the labels. Only the submitter states that.
 """
 
 from __future__ import annotations
@@ -47,7 +46,7 @@ class Verification:
         digests: SHA-256 of the submission's files, by their names; empty for a local result.
         recomputed: the recomputed result; None where this failed. Its statements about model, data and date are
             the claim's.
-        samples: its samples; None likewise.
+        samples: its samples; None without a recomputed result.
         differences: the numbers of both.
         problems: why the claim does not hold, in words; empty where it does.
     """
@@ -275,7 +274,7 @@ def find_results(path: Path) -> list[Path]:
 
 
 def name_in_repository(folder: Path) -> str | None:
-    """The path in the results repository at the end of a folder's own path; None where there is none."""
+    """The path in the results repository at the end of a folder's own path; None if there is none."""
     name = "/".join(folder.absolute().parts[-4:])
     return name if parse_path(name) is not None else None
 
@@ -353,7 +352,7 @@ def _outcome(path: Path, where: str, verification: Verification) -> PathOutcome:
 
 
 def interval_phrase(interval: tuple[float, float] | None) -> str:
-    """An interval after a number in a sentence; empty where there is none."""
+    """An interval after a number in a sentence; empty if there is none."""
     return "" if interval is None else f", 95 % interval {interval[0]:.4f} to {interval[1]:.4f}"
 
 

@@ -1,4 +1,4 @@
-"""Sounds that programs and packages of this machine make, as folders: ``python -m studies.sounds NAME --out FOLDER``.
+"""Folders of sounds made by programs and packages of this machine: ``python -m studies.sounds NAME --out FOLDER``.
 
 One file per kind of makers. Their sounds are read like any folder of recordings, and are no part of this project.
 """
@@ -33,10 +33,10 @@ MAKERS: Mapping[str, Maker] = {
 
 
 def load_maker(name: str) -> Maker:
-    """The maker of a name.
+    """Return the maker of a name.
 
     Raises:
-        InputError: there is none.
+        InputError: no maker has it.
     """
     if name not in MAKERS:
         raise InputError(f"unknown sounds {name!r}; {nearest(name, MAKERS)}")

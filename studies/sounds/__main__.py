@@ -16,7 +16,7 @@ from .maker import Maker, make_folder
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Make the named sounds, or list all; the exit status: 0, or 2 where they cannot be made."""
+    """Make the named sounds, or list all; return the exit status: 0, or 2 if they cannot be made."""
     parser = argparse.ArgumentParser(
         prog="python -m studies.sounds",
         description="Make sounds with programs and packages of this machine. Then: audio-compositionality evaluate "
@@ -47,7 +47,7 @@ def _make(maker: Maker, folder: Path | None) -> None:
 
 
 def _listing() -> str:
-    """All makers: their sounds, and their needs."""
+    """Return a list of all makers with their sounds and needs."""
     lines = []
     for maker in MAKERS.values():
         for text, indent in ((f"{maker.name}: {maker.meaning}.", "  "), (f"Needs: {maker.needs}", "      ")):

@@ -59,7 +59,7 @@ class CollectedWords(Maker):
         write_sounds(jobs, folder, progress)
 
     def _shared(self) -> dict[str, dict[str, Path]]:
-        """Recordings by speaker and label, for labels that two speakers have."""
+        """Return the recordings by speaker and label, for labels that at least two speakers have."""
         recordings = {speaker.name: speaker.recordings() for speaker in self.speakers}
         counts = Counter(label for labels in recordings.values() for label in labels)
         shared = {
@@ -68,7 +68,9 @@ class CollectedWords(Maker):
         }
         labels = {label for paths in shared.values() for label in paths}
         if len(labels) < LEAST_LABELS:
-            raise self.missing(f"{len(labels)} words by two or more speakers are installed, of {LEAST_LABELS} at least")
+            raise self.missing(
+                f"{len(labels)} words by two or more speakers are installed; at least {LEAST_LABELS} are needed"
+            )
         return {name: paths for name, paths in shared.items() if paths}
 
 
@@ -78,7 +80,7 @@ def _sounds(speaker: str, recordings: Mapping[str, Path]) -> Iterator[MadeSound]
 
 
 def installing(packages: str) -> str:
-    """How packages of Debian are installed, or unpacked without the right to install."""
+    """Explain how to install packages of Debian, or how to unpack them without root access."""
     return (
         f"On Debian: apt-get install --no-install-recommends {packages}; or, of the recordings alone, "
         f"`apt-get download {packages}`, `dpkg -x` of each into one folder, and its usr/share in XDG_DATA_DIRS"
@@ -259,7 +261,9 @@ class Creatures(Maker):
         recordings = {kind: [sounds[name] for name in names if name in sounds] for kind, names in CREATURES.items()}
         recordings = {kind: paths for kind, paths in recordings.items() if len(paths) > 1}
         if len(recordings) < LEAST_LABELS:
-            raise self.missing(f"{len(recordings)} kinds of creatures are installed, of {LEAST_LABELS} at least")
+            raise self.missing(
+                f"{len(recordings)} kinds of creatures are installed; at least {LEAST_LABELS} are needed"
+            )
         return recordings
 
 

@@ -66,7 +66,7 @@ class Drums(Maker):
         recordings = {kit.condition: recorded for kit in KITS if (recorded := kit.recordings())}
         labels = {label for recorded in recordings.values() for label in recorded}
         if len(labels) < LEAST_LABELS:
-            raise self.missing(f"{len(labels)} instruments are installed, of {LEAST_LABELS} at least")
+            raise self.missing(f"{len(labels)} instruments are installed; at least {LEAST_LABELS} are needed")
         return recordings
 
 

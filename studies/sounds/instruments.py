@@ -58,20 +58,20 @@ class Phrase:
 
 
 def midi_file(phrases: Sequence[Phrase], slot: float) -> bytes:
-    """Phrases as a MIDI file (format 0); each begins at a multiple of `slot` seconds.
+    """Return phrases as a MIDI file (format 0); each begins at a multiple of `slot` seconds.
 
     Half a second before the next phrase begins, all remaining notes are silenced.
     """
     events: list[tuple[int, bytes]] = []
     for place, phrase in enumerate(phrases):
         begin = place * slot
-        # Before the first note, at the silence after the phrase before.
+        # Before the first note, in the silence after the previous phrase.
         events.append((_tick(begin - 0.25), bytes([0xC0, phrase.program])))
         for note in phrase.notes:
             events.append((_tick(begin + note.start), bytes([0x90, note.pitch, note.velocity])))
             events.append((_tick(begin + note.start + note.duration), bytes([0x80, note.pitch, 0])))
         events.append((_tick(begin + slot - 0.5), bytes([0xB0, 120, 0])))
-    # At one moment, ends before beginnings: else the end of a note would silence its own repetition.
+    # At the same moment, ends come before beginnings: else the end of a note would silence its repetition.
     events.sort(key=lambda event: (event[0], event[1][0] == 0x90))
     track, time = b"", 0
     for tick, message in [*events, (_tick(len(phrases) * slot), b"\xff\x2f\x00")]:
@@ -85,7 +85,7 @@ def _tick(seconds: float) -> int:
 
 
 def _variable_length(number: int) -> bytes:
-    """A number in groups of seven bits, the highest first; all but the last have the eighth bit set."""
+    """Return a number in groups of seven bits, the highest first; all but the last have the eighth bit set."""
     groups = [number & 0x7F]
     while number := number >> 7:
         groups.append(number & 0x7F | 0x80)
@@ -122,7 +122,7 @@ class Soundfont:
 
 
 def installed_soundfonts(programs: set[int]) -> tuple[Soundfont, ...]:
-    """The soundfonts that have all of some General MIDI programs, by the order of their conditions."""
+    """Return the soundfonts that have all the General MIDI programs, in the order of their conditions."""
     fonts: dict[str, Soundfont] = {}
     for path in sorted({path.resolve() for path in _paths()}):
         font = Soundfont(path, _family(path.stem))
@@ -132,7 +132,7 @@ def installed_soundfonts(programs: set[int]) -> tuple[Soundfont, ...]:
 
 
 def programs_of(path: Path) -> set[int]:
-    """The programs of a soundfont (SF2 or SF3) in bank 0; none where it is no soundfont.
+    """Return the programs of a soundfont (SF2 or SF3) in bank 0; none for another file.
 
     A program that a font lacks would sound as another.
     """
@@ -146,7 +146,7 @@ def programs_of(path: Path) -> set[int]:
 
 
 def _preset_headers(path: Path) -> bytes:
-    """The chunk ``phdr``, in the list ``pdta`` of the RIFF file; nothing if the file has none."""
+    """Return the chunk ``phdr``, in the list ``pdta`` of the RIFF file; nothing if the file has none."""
     with path.open("rb") as stream:
         kind, _, form = struct.unpack("<4sI4s", stream.read(12))
         if (kind, form) != (b"RIFF", b"sfbk"):
@@ -214,19 +214,19 @@ class Instruments(Maker):
         families = {font.family for font in fonts}
         if len(families) < 2:
             here = f"only {', '.join(font.path.name for font in fonts)}" if fonts else "none"
-            raise self.missing(f"soundfonts of two kinds are needed, and {here} is installed")
+            raise self.missing(f"soundfonts of two kinds are needed, but {here} is installed")
         return fonts
 
 
 def phrases_of(condition: str) -> list[tuple[str, Phrase]]:
-    """The phrases that a soundfont plays, `PHRASES` of each instrument in turn, with the instrument's name."""
+    """Return the phrases that a soundfont plays, `PHRASES` of each instrument in turn, with its name."""
     # Letters of the condition: the phrases of a soundfont do not depend on which others are installed.
     rng = np.random.default_rng([_SEED, *condition.encode()])
     return [(name, _phrase(rng, *PROGRAMS[name])) for name in PROGRAMS for _ in range(PHRASES)]
 
 
 def _phrase(rng: np.random.Generator, program: int, low: int, high: int) -> Phrase:
-    """A walk of some notes, with a leap now and then, that lasts 1.6 to 2.4 s and stays between two pitches."""
+    """Return a walk over notes with occasional leaps that lasts 1.6 to 2.4 s and stays between two pitches."""
     end, time = float(rng.uniform(1.6, 2.4)), 0.0
     pitch, notes = int(rng.integers(low, high + 1)), []
     while time < end - 0.1:
@@ -240,7 +240,7 @@ def _phrase(rng: np.random.Generator, program: int, low: int, high: int) -> Phra
 
 
 def phrase_sounds(font: Soundfont) -> Iterator[MadeSound]:
-    """All phrases by one soundfont, which is loaded once: one long file is rendered and cut."""
+    """Yield all phrases by one soundfont, which is loaded once: one long file is rendered and cut."""
     phrases = phrases_of(font.condition)
     with tempfile.TemporaryDirectory() as name:
         song, sound, settings = Path(name, "song.mid"), Path(name, "sound.wav"), Path(name, "settings")

@@ -37,8 +37,8 @@ class Maker(ABC):
         name: letters, digits and hyphens; what ``python -m studies.sounds`` takes.
         meaning: the sounds, their labels and their conditions, in a sentence.
         needs: the packages to be installed, and how on Debian, in a sentence.
-        licence: of the sounds, in a sentence; this project redistributes none of them.
-        version: of the code; it rises with any change that alters a file.
+        licence: licence of the sounds, in a sentence; this project redistributes none of them.
+        version: version of the code; raise it with any change that alters a file.
     """
 
     name: str
@@ -51,8 +51,8 @@ class Maker(ABC):
     def sources(self) -> Mapping[str, str]:
         """The installed sources of sounds, in a fixed order: voices, soundfonts, speakers.
 
-        Each with an identity beyond its name: the version that its program states (see `version_of`), or the digest of
-        its files (`digest_of`). Other sources are other sounds: sounds made earlier from other sources are not used.
+        Each has an identity beyond its name: the version that its program states (see `version_of`), or the digest of
+        its files (`digest_of`). Sounds made earlier from other sources are not used.
 
         Raises:
             SoundError: too little is installed; names the packages to install.
@@ -74,7 +74,7 @@ class Maker(ABC):
         """
 
     def missing(self, reason: str) -> SoundError:
-        """The error that too little is installed: what is missing, and what to install."""
+        """Return the error that too little is installed: what is missing, and what to install."""
         return SoundError(f"the sounds {self.name!r} cannot be made: {reason}. {self.needs}")
 
 
@@ -82,7 +82,7 @@ INSTALLED: Mapping[str, Any] = yaml.safe_load(Path(__file__).with_name("installe
 """Which installed file is which sound: kits, creatures and programs of instruments."""
 
 LIMIT = 600.0
-"""Seconds that a program may take."""
+"""Time limit of a program in seconds."""
 
 
 def is_installed(program: str) -> bool:
@@ -91,7 +91,7 @@ def is_installed(program: str) -> bool:
 
 
 def version_of(program: str) -> str:
-    """The version that a program states; the digest of its file where it states none.
+    """Return the version that a program states; the digest of its file if it states none.
 
     Raises:
         SoundError: it is absent, or cannot be run.
@@ -108,14 +108,14 @@ def output_of(program: str, arguments: Sequence[str | Path], *, limit: float = L
 
     Args:
         program: its name on the path.
-        arguments: of the program.
-        limit: seconds; then it is ended.
+        arguments: its arguments.
+        limit: seconds after which it is stopped.
 
     Returns:
-        What it wrote to its standard output.
+        Its standard output.
 
     Raises:
-        SoundError: it is absent, fails or takes longer; with the first line of its complaint.
+        SoundError: it is absent, fails or takes longer; with the first line of its error message.
     """
     result = _run([_path_of(program), *map(str, arguments)], limit)
     if result.returncode:
@@ -142,13 +142,13 @@ def _run(command: Sequence[str], limit: float) -> subprocess.CompletedProcess[by
             env={**os.environ, "LC_ALL": "C.UTF-8"},
         )
     except subprocess.TimeoutExpired as error:
-        raise SoundError(f"{program} was ended after {limit:g} s: it takes too long") from error
+        raise SoundError(f"{program} was stopped: it takes longer than {limit:g} s") from error
     except OSError as error:
         raise SoundError(f"{program} cannot be run: {error.strerror}") from error
 
 
 def complaint(stderr: bytes) -> str:
-    """The first informative line of a program's errors; a warning if there is nothing else."""
+    """Return the first informative line of a program's errors; a warning if there is nothing else."""
     lines = [line.strip() for line in stderr.decode("utf-8", "replace").splitlines() if line.strip()]
     errors = [line for line in lines if "warning" not in line.lower()]
     return printable(next(iter(errors + lines), ""))[:200]
@@ -158,15 +158,15 @@ _DEFAULT = "/usr/local/share:/usr/share"
 
 
 def data_folders() -> tuple[Path, ...]:
-    """The folders of programs' data, in order of preference; without the right to install, unpack a package anywhere
-    and name its ``usr/share`` in XDG_DATA_DIRS.
+    """Return the folders of programs' data, in order of preference; without root access, unpack a package anywhere
+    and add its ``usr/share`` to XDG_DATA_DIRS.
     """
     names = (os.environ.get("XDG_DATA_DIRS") or _DEFAULT).split(os.pathsep)
     return tuple(dict.fromkeys(Path(name) for name in names if Path(name).is_absolute()))
 
 
 def digest_of(paths: Iterable[Path]) -> str:
-    """SHA-256 over the contents of some files, in their order.
+    """Return the SHA-256 of the contents of files, in order.
 
     Raises:
         SoundError: one cannot be read.
@@ -178,7 +178,7 @@ def digest_of(paths: Iterable[Path]) -> str:
 
 
 def data_folder(place: str) -> Path | None:
-    """The first existing folder of a place below `data_folders`."""
+    """Return the first existing folder of a place below `data_folders`."""
     return next((folder / place for folder in data_folders() if (folder / place).is_dir()), None)
 
 
@@ -189,11 +189,11 @@ PEAK = 0.9
 softest."""
 
 FRAME = 0.02
-"""Seconds of a frame, whose level decides whether it is heard."""
+"""Seconds of a frame; its level decides whether it counts as silent."""
 
 EDGE = -33.0
-"""dB below the loudest frame: softer ones at both ends are cut off, since programs add pauses and people's recordings
-have noise 35 dB below the voice and more."""
+"""dB below the loudest frame: softer frames at both ends are cut off, since programs add pauses and people's recordings
+have noise 35 dB or more below the voice."""
 
 MARGIN = 0.06
 """Seconds of these soft ends that are kept: the beginnings of f and h are soft."""
@@ -258,7 +258,7 @@ def write_sound(sound: MadeSound, folder: Path) -> None:
     """Write one sound.
 
     Raises:
-        SoundError: it is silent, or stands there already.
+        SoundError: it is silent, or exists already.
     """
     path = folder / sound.place
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -271,7 +271,7 @@ def write_sound(sound: MadeSound, folder: Path) -> None:
 
 
 def trimmed(sound: MadeSound) -> Samples:
-    """A sound without silence at its ends, `SHORTEST` at least.
+    """Return a sound without silence at its ends, at least `SHORTEST` long.
 
     Raises:
         SoundError: it is silent, or has a value that is not a number.
@@ -292,12 +292,12 @@ def trimmed(sound: MadeSound) -> Samples:
 
 
 def levelled(samples: Samples) -> Samples:
-    """A sound with its peak at `PEAK`."""
+    """Return a sound with its peak at `PEAK`."""
     return samples * (PEAK / float(np.abs(samples).max()))
 
 
 def read_sound(path: Path) -> tuple[Samples, int]:
-    """Samples of a file, the mean of its channels, and their rate.
+    """Return the samples of a file (the mean of its channels) and their rate.
 
     Raises:
         SoundError: it cannot be read.
@@ -314,12 +314,12 @@ MADE = "made.json"
 
 
 def make_folder(maker: Maker, folder: Path, *, progress: bool = True) -> bool:
-    """Make a maker's sounds in a folder, which gets its name when all are written, so that an interrupted run leaves
-    nothing that looks finished.
+    """Make a maker's sounds in a folder, which is renamed to its final name when all are written, so that an
+    interrupted run leaves nothing that looks finished.
 
     Args:
-        maker: of the sounds.
-        folder: one that does not exist, is empty, or holds sounds that this function made of the same sources.
+        maker: the maker.
+        folder: a folder that does not exist, is empty, or holds sounds that this function made from the same sources.
         progress: show a progress bar.
 
     Returns:
@@ -338,7 +338,7 @@ def make_folder(maker: Maker, folder: Path, *, progress: bool = True) -> bool:
         if stated == made_of:
             return False
         raise SoundError(
-            f"{str(folder)!r} holds something else, or sounds made of other sources; remove it, or give another folder"
+            f"{str(folder)!r} holds other files, or sounds made from other sources; remove it, or pass another folder"
         )
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}-") as name:

@@ -1,8 +1,8 @@
 """Words spoken by the installed voices of speech synthesisers, with the words or the voices as labels.
 
 A person's recordings are used once. Where two programs have a voice made of the same person's recordings (flite and
-festival share kal's and slt's), the first installed one in the table speaks: conditions of two programs are taken to be
-unrelated, which one voice by both would not be.
+festival share kal's and slt's), the first installed one in the table speaks: conditions of two programs must be
+unrelated, and one voice in both would not be.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class Voice:
         engine: the program.
         name: of the voice, in the condition ``ENGINE/NAME``.
         argument: its name in the program.
-        speaker: the person whose recordings it is made of; otherwise the name of the voice.
+        speaker: the person from whose recordings it was made; otherwise the name of the voice.
     """
 
     engine: str
@@ -56,14 +56,14 @@ VOICES: tuple[Voice, ...] = (
     Voice("flite", "kal", "kal16", "kal"),
     *(Voice("espeak-ng", name, argument, name) for name, argument in _ESPEAK_VARIANTS.items()),
 )
-"""All voices that are used where installed; of one speaker the first."""
+"""All voices, used if installed; for each speaker the first."""
 
 
 def installed_voices() -> tuple[Voice, ...]:
-    """The voices that can speak here, each speaker once.
+    """Return the installed voices, each speaker once.
 
     Raises:
-        SoundError: a program that is installed does not say which voices it has.
+        SoundError: an installed program does not list its voices.
     """
     names = {engine: listed() for engine, (listed, _) in _ENGINES.items() if is_installed(engine)}
     voices: dict[str, Voice] = {}
@@ -74,14 +74,14 @@ def installed_voices() -> tuple[Voice, ...]:
 
 
 def speech(voice: Voice, words: Sequence[str]) -> Iterator[tuple[str, Samples, int]]:
-    """Each word spoken by a voice, samples [samples], and their rate in Hz.
+    """Yield each word spoken by a voice, its samples [samples], and their rate in Hz.
 
     Args:
         voice: one that is installed.
-        words: of letters a to z.
+        words: words of the letters a to z.
 
     Raises:
-        SoundError: the program fails, or does not say a word.
+        SoundError: the program fails, or does not speak a word.
     """
     _, say = _ENGINES[voice.engine]
     with tempfile.TemporaryDirectory() as name:

@@ -47,7 +47,7 @@ def test_a_copy_of_a_result_in_the_folder_does_not_cost_the_verdict(folder, tmp_
     assert run(*words) == 0
     captured = capsys.readouterr()
     assert captured.out == expected
-    assert captured.err.startswith("note: the verdict is on the results of this run alone: ")
+    assert captured.err.startswith("note: the verdict covers only the results of this run: ")
 
 
 @pytest.mark.parametrize("command", ["evaluate", "run"])

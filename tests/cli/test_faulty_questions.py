@@ -46,7 +46,7 @@ def test_later_commands_leave_them_out_too(table, run, refused, capsys):
     assert "those that need the data are made with --data" in refused(*compared)
     assert run(*compared, "--data", "data.yaml") == 0
     printed = capsys.readouterr()
-    assert "the gain from listening" in printed.out
+    assert "the audio gain" in printed.out
     assert "1 of 16 questions of questions.csv are left out" in printed.err
     assert run("verify", "results", "--data", "data.yaml", "--cache", "store") == 0
     assert "13 of 13 results are verified" in capsys.readouterr().out

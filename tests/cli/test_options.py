@@ -62,12 +62,12 @@ WRONG = {
     "--seed": ("x", "seed is 'x'; it is a whole number from 0"),
     "--cache": ("notes.txt", "--cache is 'notes.txt', and notes.txt is a file; give a folder"),
     "--out": ("notes.txt/x", "--out is 'notes.txt/x', and"),
-    "cache --clear": ("weigths", "--clear weigths: nothing of that name is kept; did you mean 'weights'"),
+    "cache --clear": ("weigths", "--clear weigths: the cache has no folder of this name; did you mean 'weights'"),
     "compare --out": ("empty", "empty is a folder; give the name of a file"),
     "compare --figure": ("x.gif", "x.gif must end in .pdf, .svg or .png"),
     "board --port": ("70000", "--port is 70000; it must be from 1 to 65535"),
     "report --out": ("empty", "empty is a folder; give the report the name of a file"),
-    "train --out": ("notes.txt", "notes.txt is a file; --out is a folder"),
+    "train --out": ("notes.txt", "notes.txt is a file; --out must be a folder"),
     "--format": ("latx", "unknown format 'latx'; did you mean 'latex'"),
     "--table": ("sumary", "there is no table 'sumary'; did you mean 'summary'"),
     "--training-captions": ("nowhere.csv", "nowhere.csv"),
@@ -88,7 +88,7 @@ WRONG = {
 }
 """By the option, or command and option: a wrong value, and what is said of it."""
 
-TEXTS = {"submit --paradigm", "submit --licence", "submit --data"}
+TEXTS = {"submit --paradigm", "submit --licence", "submit --data", "submit --model"}
 """Options that take any text, or whose value is read once the Hub has answered."""
 
 

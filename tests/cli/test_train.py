@@ -54,7 +54,7 @@ def test_train_makes_a_model_and_goes_on_only_with_the_same_settings(run, rows, 
     assert (out / "model.safetensors").stat().st_mtime_ns == before
     capsys.readouterr()
     assert run(*train, "--seed", 3, "--set", "checkpoint_every=7") == 2
-    assert "seed is 3 where it was 0" in capsys.readouterr().err
+    assert "seed is 3 instead of 0" in capsys.readouterr().err
     # The settings of a file, and what is typed before them.
     again = tmp_path / "again"
     assert run("train", "--settings", out / "settings.yaml", "--seed", 3, "--out", again, "--device", "cpu") == 0

@@ -251,7 +251,7 @@ class TextContract:
     @pytest.mark.parametrize(
         ("texts", "message"),
         [
-            ("a dog", "texts are the one text 'a dog'; pass a list of texts"),
+            ("a dog", "texts are the single text 'a dog'; pass a list of texts"),
             ([], "there are no texts"),
             (["a dog", 3], "text 1 is 3; it must be a str"),
             (["a dog", " "], "text 1 is empty"),

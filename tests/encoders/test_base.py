@@ -68,7 +68,7 @@ def test_what_a_model_has_no_method_for_is_refused() -> None:
     for ask in (lambda: Speaker().embed(clips, 8), lambda: Speaker().forward((clips, 8))):
         with pytest.raises(base.ModelError, match=r"'speaker' cannot embed clips; it can answer questions$"):
             ask()
-    with pytest.raises(base.ModelError, match="'minimal' knows of no number of tokens"):
+    with pytest.raises(base.ModelError, match="'minimal' has no limit on the tokens of an answer"):
         model.with_new_tokens(8)
     assert base.kind_name(base.TEXT_ENCODER) == "audio–text encoder"
     assert base.kind_name(frozenset({"audio", "answer"})) == "model that can embed clips and answer questions"
@@ -81,9 +81,9 @@ def test_a_prompt_has_a_list_of_clips_and_a_model_of_one_clip_refuses_two() -> N
     clip = base.GivenClip(np.zeros(5, np.float32), 16_000)
     assert Speaker().answer([[clip], [clip]], ["a", "b"]) == ["5", "5"]
     for clips, words in (
-        ([[clip], [clip, clip]], r"takes one clip a prompt, but prompt 1 is about 2 clips"),
-        ([[]], "'speaker' takes one clip a prompt, but prompt 0 is about no clips"),
-        ([clip], r"clips are a list for each prompt, \[\[clip\], …\], but that of prompt 0 is not a list"),
+        ([[clip], [clip, clip]], r"takes one clip per prompt, but prompt 1 has 2 clips"),
+        ([[]], "'speaker' takes one clip per prompt, but prompt 0 has no clips"),
+        ([clip], r"clips must be one list per prompt, \[\[clip\], …\]; the entry of prompt 0 is not a list"),
     ):
         with pytest.raises(base.ModelError, match=words):
             Speaker().answer(clips, ["a"] * len(clips))
@@ -100,8 +100,8 @@ def test_clips_become_float32_of_full_scale() -> None:
     ("waveforms", "message"),
     [
         (np.zeros(100), r"shape \(100,\), but must be \[n, samples\]; wrap a single clip"),
-        (np.zeros((0, 100)), r"shape \(0, 100\), but must hold a clip"),
-        (np.zeros((2, 0)), r"shape \(2, 0\), but must hold a clip and a sample"),
+        (np.zeros((0, 100)), r"shape \(0, 100\); they must hold at least one clip"),
+        (np.zeros((2, 0)), r"shape \(2, 0\); they must hold at least one clip and one sample"),
         (np.zeros((1, 5), np.int32), "are int32, but must be floating"),
     ],
 )

@@ -53,7 +53,5 @@ def test_frames_that_end_before_the_clip_are_refused():
             frames, step = super().embed_frames(waveforms, sample_rate)
             return frames[:, :10], step
 
-    with pytest.raises(
-        ModelError, match=r"'clock' gave 10 frames of 0.02 s of a clip of 0.5 s: they must reach its end"
-    ):
+    with pytest.raises(ModelError, match=r"'clock' returned 10 frames of 0.02 s for 0.5 s; they must reach its end"):
         BinnedFrames(Short(), 0.5).embed(np.ones((1, 500), np.float32), RATE)

@@ -268,7 +268,7 @@ def test_a_model_hears_silence_as_long_as_the_clip_and_reads_the_events() -> Non
     assert scores == [[-float(len(prompt)), -1.0] for prompt in told]
     assert [len(clip) for clip in model.heard] == [16_000, 8_000] * 2
     assert not any(clip.any() for clip in model.heard)
-    with pytest.raises(ModelError, match="'events-as-text:everything' takes no sound"):
+    with pytest.raises(ModelError, match="'events-as-text:everything' reads no sound"):
         controlled.answer(given(model), PROMPTS)
     for column in ("events", "duration"):
         row = {name: value for name, value in ROWS[0].items() if name != column}
@@ -295,11 +295,11 @@ def test_a_model_of_texts_is_given_text_alone() -> None:
     [
         ("events-as-text", Encoder(), "answers no questions"),
         ("events-as-text", Pupil(), "learns from questions without events as text"),
-        ("events-as-text", Controlled(Listener(), CONTROLS["noise-audio"]), "is a control of the sound"),
-        ("events-as-text", Controlled(Listener(), CONTROLS["events-as-text"]), "reads labels and takes no sound"),
+        ("events-as-text", Controlled(Listener(), CONTROLS["noise-audio"]), "changes the sound, which events as text"),
+        ("events-as-text", Controlled(Listener(), CONTROLS["events-as-text"]), "reads labels, not sound"),
         ("sorted-words", Listener(), "'sorted-words:listener': 'listener' embeds no text"),
         ("without-text", Listener(), "embeds no text"),
-        ("other-audio", Encoder(), "answers no questions, so none can be asked about another clip"),
+        ("other-audio", Encoder(), "answers no questions, so other-audio does not apply"),
     ],
 )
 def test_what_cannot_be_controlled_is_refused(name: str, model: Any, words: str) -> None:

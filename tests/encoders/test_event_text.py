@@ -91,7 +91,7 @@ def test_a_cascade_answers_from_events():
     assert (model.device, model.limit_seconds, model.new_tokens) == ("server", None, None)
     with pytest.raises(ModelError, match="'heard-as-text:levels:echo' cannot score given answers"):
         model.score_options(each([loud]), ["a"], [["bell", "siren"]], "options")
-    with pytest.raises(ModelError, match="'echo' knows of no number of tokens"):
+    with pytest.raises(ModelError, match="'echo' has no limit on the tokens of an answer"):
         model.with_new_tokens(1024)
 
 
@@ -119,9 +119,9 @@ def test_a_detector_that_leaves_clips_out():
         def detect_events(self, clips: Sequence[Any]) -> list[list[dict[str, Any]]]:
             return []
 
-    with pytest.raises(ModelError, match="gave events of 0 clips for 1; it must give a list for each"):
+    with pytest.raises(ModelError, match="returned events of 0 clips for 1; it must return one list per clip"):
         cascade(Deaf()).answer(each([Clip(np.ones(16, np.float32))]), ["a"])
-    with pytest.raises(InputError, match="2 prompts for 1 clips"):
+    with pytest.raises(InputError, match="2 prompts but 1 clips"):
         cascade().answer(each([Clip(np.ones(16, np.float32))]), ["a", "b"])
 
 

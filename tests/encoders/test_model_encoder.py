@@ -90,7 +90,7 @@ def test_what_has_no_layers_says_so(saved: Saved, tmp_path: Path) -> None:
             load_layers(name)
     with pytest.raises(ModelError, match=r"it takes no layer"):
         load_layers("random", [0, 1])
-    with pytest.raises(ModelError, match=r"'whisper' has the layers 0 to 2, but layer 7 is asked for"):
+    with pytest.raises(ModelError, match=r"'whisper' has the layers 0 to 2, but layer 7 was requested"):
         load_layers(str(saved("whisper")), [0, 7])
 
 

@@ -169,7 +169,7 @@ def test_twins_have_their_own_text_towers(family: str, worded: Saved, tmp_path: 
 
 def test_texts_are_in_the_space_of_the_output_alone(worded: Saved) -> None:
     for options in ({"layer": 1}, {"pooling": "mean"}):
-        with pytest.raises(ModelError, match="embeds no text: texts are in the space of the model's own output"):
+        with pytest.raises(ModelError, match="embeds no text: texts share the space of the model's own output only"):
             load(worded("clap"), **options).embed_text(TEXTS)
     with pytest.raises(ModelError, match="'clap@layer=1' embeds no text"):
         load(worded("clap")).at_layers([1])[0].embed_text(TEXTS)
@@ -190,14 +190,12 @@ def test_a_text_that_is_too_long_is_refused_by_its_tokens(saved: Saved, tmp_path
 
 
 def test_a_checkpoint_without_its_tokenizer_is_refused(saved: Saved, tmp_path: Path) -> None:
-    with pytest.raises(
-        ModelError, match=r"'clap' has no tokenizer, so it embeds no text: there must be tokenizer\.json"
-    ):
+    with pytest.raises(ModelError, match=r"'clap' has no tokenizer, so it cannot embed text: it needs tokenizer\.json"):
         load(saved("clap")).embed_text(TEXTS)
     folder = tmp_path / "clap"
     shutil.copytree(saved("clap"), folder)
     many = [f"word{number}" for number in range(30)]
-    with pytest.raises(ModelError, match="has 34 tokens, but the text model knows 20; they do not belong together"):
+    with pytest.raises(ModelError, match="has 34 tokens, but the text model knows 20; they do not match"):
         load(add_tokenizer(folder, "clap", words=many)).embed_text(TEXTS)
 
 

@@ -326,7 +326,7 @@ class TestCheck:
             count = 2
 
         monkeypatch.setattr("audio_compositionality.evaluator.coral.join_processes", Two)
-        with pytest.raises(InputError, match="runs in one process, not in 2; for large data, `embed` fills the store"):
+        with pytest.raises(InputError, match="runs in one process, not in 2; for large data, `embed` fills the cache"):
             check(Toy(), noises, kept_data)
 
 

@@ -47,7 +47,7 @@ def test_a_model_is_published_without_its_state_and_a_second_push_sends_nothing(
 def test_a_model_that_names_an_encoder_of_this_machine_is_not_published(hub, out):
     config = {"model_type": "audio_text_aligned", "encoder": "untrained:/home/me/encoder"}
     (out / "config.json").write_text(json.dumps(config))
-    with pytest.raises(TrainingError, match=r"'untrained:/home/me/encoder' as its encoder, which others do not"):
+    with pytest.raises(TrainingError, match=r"'untrained:/home/me/encoder' as its encoder, which others cannot"):
         push_model(out, NAME)
     assert ("model", NAME) not in hub.repositories
     (out / "config.json").write_text(json.dumps(config | {"encoder": "lab/encoder"}))
@@ -70,5 +70,5 @@ def test_what_was_changed_or_is_not_finished_is_not_published(out):
     with pytest.raises(TrainingError, match=r"model\.safetensors is damaged or was changed: its SHA-256 is not that"):
         push_model(out, NAME, dry_run=True)
     (out / "training.json").write_bytes(sealed_json({"finished": False, "settings": {}}))
-    with pytest.raises(TrainingError, match="no training that is finished"):
+    with pytest.raises(TrainingError, match="no finished training"):
         push_model(out, NAME)

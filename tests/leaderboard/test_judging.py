@@ -88,7 +88,7 @@ def test_without_its_own_samples_or_with_those_that_the_data_do_not_have_nothing
         verdict = verdict_beside(INFO, model, [TWIN, *PLAIN], opened)
         assert verdict.standings == {"twin": UNKNOWN, "description": UNKNOWN, "trivial": UNKNOWN}
         assert {row.outcome for row in verdict.rows} == {
-            "the samples of this entry cannot be read, or are not those of the data"
+            "the samples of this entry cannot be read, or belong to other data"
         }
 
 

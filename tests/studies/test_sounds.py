@@ -209,7 +209,7 @@ def test_a_program_that_fails_is_named_with_what_it_says(install: Install, tmp_p
     with pytest.raises(SoundError, match=r"^espeak-ng failed: no data\\x1b\[0m$"):
         programs.output_of("espeak-ng", [])
     for name, code, limit, said in (
-        ("sleeper", "exec SLEEP 60", 0.2, r"sleeper was ended after 0\.2 s: it takes too long"),
+        ("sleeper", "exec SLEEP 60", 0.2, r"sleeper was stopped: it takes longer than 0\.2 s"),
         ("quiet", "exit 7", 60, "quiet failed: exit status 7"),
     ):
         install(name, code)
@@ -403,7 +403,7 @@ def test_instruments_by_two_soundfonts(install: Install, share: Path, tmp_path: 
     soundfont(share / "sounds/sf2/FluidR3_GM.sf2", both)
     soundfont(share / "soundfonts/MuseScore_General.sf3", both)
     soundfont(share / "soundfonts/Piano.sf2", {(0, 0): "Piano", (0, 40): "Violin"})
-    with pytest.raises(SoundError, match=r"two kinds are needed, and only FluidR3_GM.sf2, MuseScore_General.sf3 is"):
+    with pytest.raises(SoundError, match=r"two kinds are needed, but only FluidR3_GM.sf2, MuseScore_General.sf3 is"):
         instruments.INSTRUMENTS.sources()
     soundfont(share / "soundfonts/Band.sf2", both)
     (share / "sounds/sf2/default.sf2").symlink_to(share / "soundfonts/Band.sf2")

@@ -85,7 +85,7 @@ def test_what_was_made_of_other_sources_or_by_others_is_left_alone(change, tmp_p
     write(tmp_path / "mine" / "mine.wav")
     before = files(tmp_path)
     for folder in ("beeps", "mine"):
-        with pytest.raises(SoundError, match="holds something else, or sounds made of other sources; remove it"):
+        with pytest.raises(SoundError, match="holds other files, or sounds made from other sources; remove it"):
             make_folder(Beeps(times=[], **change), tmp_path / folder)
     assert files(tmp_path) == before
 
@@ -136,7 +136,7 @@ class TestCommand:
     def test_a_full_folder_is_refused(self, beeps, tmp_path, capsys):
         write(tmp_path / "0.wav")
         assert main(["beeps", "--out", str(tmp_path)]) == 2
-        assert "holds something else" in capsys.readouterr().err
+        assert "holds other files" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -82,9 +82,9 @@ def test_an_encoder_that_has_changed_is_refused(folder, tmp_path):
         (tmp_path / path.name).write_bytes(path.read_bytes())
     config = json.loads((tmp_path / "config.json").read_text("utf-8"))
     (tmp_path / "config.json").write_text(json.dumps(config | {"encoder_revision": "v0"}), "utf-8")
-    with pytest.raises(ModelError, match="of the revision v0, but there is v1"):
+    with pytest.raises(ModelError, match=r"with revision v0 of .*, but found v1"):
         load_model(str(tmp_path))
-    with pytest.raises(ModelError, match="has no layers and poolings: it was aligned with one"):
+    with pytest.raises(ModelError, match="takes no layer or pooling: it was aligned with one"):
         load_model(str(folder), options=EncoderOptions(pooling="max"))
     with pytest.raises(ModelError, match="aligned with text already"):
         open_aligned(str(folder))

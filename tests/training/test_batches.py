@@ -182,12 +182,12 @@ def test_what_cannot_be_batched_is_told():
         ("process 2 of 2", lambda: batches(process=2, processes=2)),
         (r"neighbours have shape \(3, 2\); they must be \[40, N\]", lambda: batches(neighbours=near[:3])),
         ("half of a batch are neighbours", lambda: batches(neighbours=near, batch_size=6, processes=2)),
-        ("neighbours are 40; a row has 39 others", lambda: nearest_rows(np.ones((40, 2)), made_data().rows, 40)),
-        ("there are 3 embeddings of 40 rows", lambda: nearest_rows(np.ones((3, 2)), made_data().rows, 4)),
+        ("neighbours is 40, but a row has only 39 other", lambda: nearest_rows(np.ones((40, 2)), made_data().rows, 40)),
+        ("there are 3 embeddings but 40 rows", lambda: nearest_rows(np.ones((3, 2)), made_data().rows, 4)),
     ):
         with pytest.raises(InputError, match=message):
             ask()
-    with pytest.raises(TrainingError, match="has 1 rows that a stage 'hard' can learn from, of 9; a batch has 8"):
+    with pytest.raises(TrainingError, match="has 1 rows for a stage 'hard', out of 9; a batch needs 8"):
         batches("hard", made_data(rows=rows))
 
 
@@ -206,7 +206,7 @@ class TestTokeniser:
     def test_a_text_that_is_too_long_is_told(self):
         tokenise = Tokeniser(tiny_tokenizer(), 8)
         row = replace(made_row(0), parts=("bell " * 9,))
-        message = "the text 'bell bell .*' has 11 tokens; the text tower takes 8 at most"
+        message = "the text 'bell bell .*' has 11 tokens; the text tower takes at most 8"
         with pytest.raises(TrainingError, match=message):
             tokenise(["bell", *row.parts])
         with pytest.raises(TrainingError, match=message):

@@ -70,7 +70,7 @@ class TestRendered:
     def test_data_that_nobody_learns_from_are_refused(self):
         data = rendered_preset("mini", recipes=["a_coat"])
         with pytest.raises(
-            TrainingError, match=rf"mini has no training rows; .* data are of a_coat, and training recipes are {RECIPE}"
+            TrainingError, match=rf"mini has no training rows; .* recipes are a_coat, and training recipes are {RECIPE}"
         ):
             open_training(data)
         with pytest.raises(TrainingError, match="row a_coat-test-00000 has 4 clips; it must have one"):
@@ -163,7 +163,9 @@ class TestPublished:
 
     def test_what_is_missing_is_told(self, tmp_path, sounds):
         table = self.table(tmp_path, ["0.wav,x,0,0,m,train", "gone.wav,y,0,0,m,train", ",z,0,0,m,train"])
-        with pytest.raises(DatasetError, match=r"texts.csv: 2 files are not in .*: gone.wav, ; their rows can be"):
+        with pytest.raises(
+            DatasetError, match=r"texts.csv: 2 files are not in .*: gone.wav, ; to leave out their rows"
+        ):
             published_training(table, sounds)
         with pytest.warns(UserWarning, match="their rows are left out"):
             assert len(published_training(table, sounds, skip_missing=True).train.rows) == 1
@@ -190,7 +192,7 @@ def test_rows_without_texts_are_told(splits):
     assert opened(expression=None, captions=["A bell."]).train.rows[-1].expression == "a bell"
     with pytest.raises(TrainingError, match=r"row .* has no caption$"):
         opened(captions=[])
-    with pytest.raises(TrainingError, match="has no captions, parts and negatives, which training rows have"):
+    with pytest.raises(TrainingError, match="has no captions, parts and negatives, which training rows need"):
         opened(negatives=None)
     with pytest.raises(TrainingError, match="theirs has no row of the split 'train'"):
         splits_of(SimpleNamespace(source="theirs", rows=[{**row, "split": "test"} for row in rows], clip_ids=ids))
@@ -222,15 +224,18 @@ def test_lists_are_read_and_never_run(tmp_path):
     (row,) = rows_of_table(tmp_path, f'{PLAIN}a.wav,"{code}",clotho,dev\n')
     assert row.captions == (code,)
     assert not (tmp_path / "ran").exists()
-    with pytest.raises(DatasetError, match=r"x\.csv:2: the caption is '\[1\]'; a list has texts"):
+    with pytest.raises(DatasetError, match=r"x\.csv:2: the caption is '\[1\]'; a list must hold texts"):
         rows_of_table(tmp_path, f"{PLAIN}a.wav,[1],clotho,dev\n")
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (f"{COUNTED}a.wav,x;y;z,1,2,s,t\n", r":2: 2 texts behind the caption, and 1 positives and 2 negatives"),
-        (f"{COUNTED}a.wav,x,-1,0,s,t\n", ":2: num_of_pos is '-1'; it is a whole number"),
+        (
+            f"{COUNTED}a.wav,x;y;z,1,2,s,t\n",
+            r":2: 2 texts follow the caption, but the row counts 1 positives and 2 negatives",
+        ),
+        (f"{COUNTED}a.wav,x,-1,0,s,t\n", ":2: num_of_pos is '-1'; it must be a whole number"),
         (f"{COUNTED}a.wav,x,0,many,s,t\n", ":2: num_of_neg is 'many'"),
         (f"{COUNTED}a.wav,,0,0,s,t\n", ":2: the caption is empty"),
         ("path,text\n", "has no column 'caption'; .*Valid: path, text"),

@@ -19,7 +19,9 @@ from audio_compositionality.training.settings import TrainingError
 
 from .made_data import made_data
 
-FULL = r"the log-mels of 10 clips take 0.00 GB in .*, where 0.00 GB are free: make room, or name another folder"
+FULL = (
+    r"the log-mels of 10 clips take 0.00 GB in .*, but 0.00 GB are free; free some space, or set .* to another folder"
+)
 
 
 class CountingFrontEnd:
@@ -135,13 +137,13 @@ def test_damaged_files_are_computed_again(notes):
     whole = np.array(stored.values)
     with (stored.folder / "values.npy").open("r+b") as stream:
         stream.truncate(50)
-    with pytest.warns(UserWarning, match=r"values\.npy or digests\.npy beside it is not of its size: all is computed"):
+    with pytest.warns(UserWarning, match=r"values\.npy or digests\.npy next to it has the wrong size: all features"):
         assert np.array_equal(prepare_features(data, front_end).values, whole)
     assert front_end.count == 20
     # A header may claim any shape.
     header = b"{'descr': '<f2', 'fortran_order': False, 'shape': (10000000000000000000000000,), }\n"
     (stored.folder / "values.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header)
-    with pytest.warns(UserWarning, match="is not of its size: all is computed"):
+    with pytest.warns(UserWarning, match="has the wrong size: all features"):
         assert np.array_equal(prepare_features(data, front_end).values, whole)
 
 
@@ -159,7 +161,7 @@ def test_a_changed_bit_makes_the_features_of_one_clip_anew_and_a_line_says_so(no
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         stored.gather(every[4:])
-    with pytest.warns(UserWarning, match=r"values\.npy or digests\.npy beside it is damaged: the features of clip 3"):
+    with pytest.warns(UserWarning, match=r"values\.npy or digests\.npy next to it is damaged: the features of clip 3"):
         assert torch.equal(stored.gather(every[[9, 3, 3]]), whole[[9, 3, 3]])
     assert front_end.count == 11
     assert path.read_bytes() == before
@@ -176,7 +178,7 @@ def test_features_of_other_data_are_computed_again(notes):
     prepare_features(other, front_end)
     for name in ("values.npy", "digests.npy"):
         shutil.copy(features_folder(other, front_end) / name, features_folder(data, front_end) / name)
-    with pytest.warns(UserWarning, match="are not those of their digest, and are computed again"):
+    with pytest.warns(UserWarning, match="do not match their digest and are computed again"):
         assert torch.equal(prepare_features(data, front_end).gather(every), whole)
 
 

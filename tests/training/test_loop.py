@@ -179,11 +179,11 @@ def test_the_folder_is_a_model_with_its_record_and_card(whole):
 
 
 def test_another_training_in_the_folder_is_refused_with_the_difference(whole):
-    with pytest.raises(TrainingError, match="seed is 4 where it was 0"):
+    with pytest.raises(TrainingError, match="seed is 4 instead of 0"):
         small_trainer(whole.out, seed=4).run()
     other = small_trainer(whole.out)
     other.facts = SimpleNamespace(source="new", fingerprint="1" * 64)
-    with pytest.raises(TrainingError, match=r"the data \(new\) have the fingerprint 111111111111 where it was 0"):
+    with pytest.raises(TrainingError, match=r"the data \(new\) have the fingerprint 111111111111 instead of 0"):
         other.run()
     # The weights do not depend on these.
     assert small_trainer(whole.out, checkpoint_every=1, chunk=2).run().resumed == 7
@@ -223,14 +223,14 @@ def test_a_damaged_state_never_makes_another_model(whole, tmp_path):
     path = tmp_path / FOLDER / FILE
     flip(path, exponent_of(path, "weight/model.logit_scale"))
     trainer = small_trainer(tmp_path)
-    with pytest.warns(UserWarning, match=r"state\.safetensors, cannot be used .*from the one before, of step 2"):
+    with pytest.warns(UserWarning, match=r"state\.safetensors, cannot be used .*from the previous one, of step 2"):
         assert trainer.run().resumed == 2
     assert is_equal(weights(trainer), whole.weights)
     assert logged(tmp_path) == logged(whole.out)
     # Nothing damaged is left beside the whole ones.
     assert find_checkpoint(tmp_path, trainer.owner).position.total == 7
     path.unlink()
-    with pytest.warns(UserWarning, match="is not there: it goes on from the one before"):
+    with pytest.warns(UserWarning, match="is missing: it resumes from the previous one"):
         assert find_checkpoint(tmp_path, trainer.owner).path.name == FILE_BEFORE
 
 
@@ -274,7 +274,7 @@ def test_the_model_and_the_best_one_have_digests_of_their_own_files(tmp_path):
     with pytest.raises(TrainingError, match=r"model\.safetensors is damaged or was changed"):
         finish(trainer)
     (tmp_path / BEST / "training.json").unlink()
-    with pytest.raises(TrainingError, match=r"best/training\.json is not there.*: remove .*/best,"):
+    with pytest.raises(TrainingError, match=r"best/training\.json is missing.*: remove .*/best,"):
         finish(trainer)
     assert read_record(tmp_path) is None
 
@@ -302,7 +302,9 @@ def test_a_state_that_no_training_wrote_is_named(tmp_path):
             small_trainer(tmp_path).run()
     save_file(tensors, path, {"state": json.dumps({**state, "digest": NO_DIGEST, "version": 9})})
     path.write_bytes(sealed(path.read_bytes()))
-    with pytest.raises(TrainingError, match="has the version 9, and this program reads 3: go on with the version that"):
+    with pytest.raises(
+        TrainingError, match="has the version 9, but this program reads 3: resume with the version that"
+    ):
         small_trainer(tmp_path).run()
 
 
@@ -317,8 +319,8 @@ def test_the_scale_of_float16_is_had_again(tmp_path):
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"batch_size": 14}, "12 rows that a stage 'contrastive' can learn from, of 12; a batch has 14"),
-        ({"neighbours": 12}, "neighbours are 12; a row has 11 others"),
+        ({"batch_size": 14}, "12 rows for a stage 'contrastive', out of 12; a batch needs 14"),
+        ({"neighbours": 12}, "neighbours is 12, but a row has only 11 other"),
         ({"neighbours": 2, "batch_size": 3}, "half of a batch are neighbours"),
     ],
 )

@@ -73,7 +73,7 @@ def test_a_number_that_yaml_takes_for_a_text_is_one_and_names_say_what_is_fresh(
         ({"stages": [{"kind": "hard"}]}, "stage 1: steps is missing"),
         ({"stages": []}, "stages is empty"),
         ({"stages": 3}, "a list of kind and steps"),
-        ({"stages": "hard:3", "learning_rate": [1, 2]}, "has 2 values, and the stages are 1"),
+        ({"stages": "hard:3", "learning_rate": [1, 2]}, "has 2 values for 1 stages"),
         ({"stages": "hard:3", "learning_rate": "fast"}, "learning_rate is 'fast'; it must be a number above 0"),
         ({"stages": "hard:3", "warm_up": 4}, "has 3 steps, but warm_up is 4"),
         ({"batchsize": 3}, "did you mean 'batch_size'"),
@@ -94,7 +94,7 @@ def test_differences_are_named_and_those_that_change_no_weights_are_not():
     longer = (settings.stages[0].changed(steps=8),)
     other = settings.changed(seed=3, checkpoint_every=7, chunk=2, stages=longer)
     assert setting_differences(settings.values(), other.values()) == [
-        "stages.1.steps is 8 where it was 7",
-        "seed is 3 where it was 0",
+        "stages.1.steps is 8 instead of 7",
+        "seed is 3 instead of 0",
     ]
     assert setting_differences(settings.values(), settings.values()) == []

@@ -62,13 +62,13 @@ TEXTS = [
 ]
 REFUSED = [
     *((SMALL, {"hidden_size": value}, WHOLE) for value in (10**12, 0, 1.5, True, None)),
-    (SMALL, {"hidden_size": 100_000}, r"describes a SmallClapModel of [\d,]{12,} weights; there can be 100,000,000"),
+    (SMALL, {"hidden_size": 100_000}, r"describes a SmallClapModel of [\d,]{12,} weights; at most 100,000,000"),
     (SMALL, {"projection_dim": "x" * 1000}, r"has projection_dim: 'x{5,40}…; it must"),
     (SMALL, {"hidden_size": 126}, "describes no model: embed_dim must be divisible"),
     (SMALL, {"num_mel_bins": 32}, "makes 64 mel bands, but the model takes 32"),
     (ALIGNED, {"input_dim": "64"}, WHOLE),
     (ALIGNED, {"projection_dim": 1_000_000}, "describes a AlignedModel of"),
-    *((ALIGNED, {"encoder": value}, "has no encoder, or one that is not a text") for value in (5, "", None)),
+    *((ALIGNED, {"encoder": value}, "has no encoder, or its value is not a text") for value in (5, "", None)),
     (ALIGNED, {"encoder_revision": 5}, "has no encoder_revision"),
     *((ALIGNED, {"encoder_seed": value}, "encoder_seed: .*whole number from 0") for value in (-5, 2**64)),
     (ALIGNED, {"layer": "x"}, "layer is 'x'; it must be a whole number"),
@@ -91,7 +91,7 @@ def test_models_that_cannot_be_are_refused(changed, model_type, values, message)
 def test_one_that_names_itself_is_refused(changed, tmp_path, front):
     folder = changed(ALIGNED, {"encoder": f"{front}{tmp_path / 'folder'}"})
     for name in (f"{folder}", f"untrained:{folder}"):
-        with pytest.raises(ModelError, match="'folder' is aligned with text already"):
+        with pytest.raises(ModelError, match="'folder' is already aligned with text"):
             load_model(name)
 
 
@@ -130,7 +130,7 @@ def test_commands_say_it(changed, capsys, tmp_path, model_type):
     message = "has vocab_size: 1000000000000; it must be a whole number"
     assert main(["check-model", str(folder)]) == 1
     assert message in " ".join(capsys.readouterr().out.split())
-    option, said = ("--init", message) if model_type == SMALL else ("--align", "is aligned with text already")
+    option, said = ("--init", message) if model_type == SMALL else ("--align", "is already aligned with text")
     assert main(["train", option, str(folder), "--out", str(tmp_path / "out")]) == 2
     error = capsys.readouterr().err
     assert error.count("\n") == 1

@@ -104,7 +104,7 @@ def test_a_text_that_is_too_long_is_told_before_the_first_step(data, monkeypatch
     towers = open_towers("tiny")
     made = SimpleNamespace(texts=["a bell", "bell " * 200])
     monkeypatch.setattr("audio_compositionality.training.validation.open_validation", lambda *_, **__: made)
-    with pytest.raises(TrainingError, match="has 202 tokens; the text tower takes 77 at most"):
+    with pytest.raises(TrainingError, match="has 202 tokens; the text tower takes at most 77"):
         _validation(data, TrainingSettings(data="x"), towers, progress=False)
 
 

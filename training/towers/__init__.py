@@ -1,1 +1,1 @@
-"""Kinds of models that can be trained, a file each. What the loop needs of them is in `model`."""
+"""Kinds of models that can be trained, one file each. `model` defines what the loop needs of them."""

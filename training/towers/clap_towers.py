@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 PROJECTIONS = ("audio_projection.", "text_projection.")
 SCALE, TEXT_SCALE = "logit_scale_a", "logit_scale_t"
-"""A CLAP of transformers has two scales. Here one is learnt, and both are stored with its value."""
+"""The second scale of a CLAP of transformers. Only the first is trained, and both are stored with its value."""
 
 
 class ClapTowers(TwoTowers):
@@ -31,13 +31,13 @@ class ClapTowers(TwoTowers):
     SCALE = SCALE
 
     def __init__(self, model: ClapModel, extractor: ClapFeatureExtractor, tokenizer: Any, *, fresh: bool) -> None:
-        """Take a model; all of its weights but the second scale are trained until `choose` says otherwise.
+        """Set the model; all of its weights but the second scale are trained unless `choose` is called.
 
         Args:
             model, extractor, tokenizer, fresh: see `TwoTowers`.
         """
         text: Any = model.config.text_config
-        # Positions are counted from behind that of padding.
+        # Positions are counted from after the position of padding.
         positions = int(text.max_position_embeddings - text.pad_token_id - 1)
         super().__init__(model, tokenizer, positions, extractor=extractor, fresh=fresh)
         self.choose("all")
@@ -49,7 +49,7 @@ class ClapTowers(TwoTowers):
             trained: one of `TRAINED`.
 
         Raises:
-            TrainingError: it is none.
+            TrainingError: it is none of them.
         """
         prefixes = self._prefixes(trained)
         for name, weight in self.model.named_parameters():
@@ -75,7 +75,7 @@ class ClapTowers(TwoTowers):
         )
 
     def embed_audio(self, features: Tensor) -> Tensor:
-        """Embed clips: [B, D], of their log-mel spectrograms [B, 1, frames, bands] in decibels."""
+        """Embed clips: [B, D], from their log-mel spectrograms [B, 1, frames, bands] in decibels."""
         is_longer = torch.zeros(len(features), 1, dtype=torch.bool)
         output = self.model.get_audio_features(features.float(), is_longer=is_longer)
         return nn.functional.normalize(output.pooler_output.float(), dim=-1)
@@ -87,7 +87,7 @@ class ClapTowers(TwoTowers):
 
     @torch.no_grad()
     def limit_scale(self) -> None:
-        """Bring the scale back to `MAX_SCALE`, and give the second one its value."""
+        """Reduce the scale to `MAX_SCALE` if it is above, and copy it to the second one."""
         super().limit_scale()
         self.model.logit_scale_t.copy_(self.model.logit_scale_a)
 
@@ -108,21 +108,21 @@ class ClapTowers(TwoTowers):
 
 
 def fresh_clap_towers(seed: int = 0) -> ClapTowers:
-    """Towers of the tiny CLAP with fresh weights of a seed, on the CPU."""
+    """Return the towers of the tiny CLAP with fresh weights of a seed, on the CPU."""
     from audio_compositionality.encoders.networks.small_networks import tiny_clap, tiny_extractor, tiny_tokenizer
 
     return ClapTowers(tiny_clap(seed), tiny_extractor(), tiny_tokenizer(), fresh=True)
 
 
 def open_clap_towers(checkpoint: Checkpoint, fresh: bool) -> ClapTowers:
-    """Towers of a checkpoint, on the CPU.
+    """Return the towers of a checkpoint, on the CPU.
 
     Args:
-        checkpoint: of a CLAP.
+        checkpoint: checkpoint of a CLAP.
         fresh: whether its weights are fresh.
 
     Raises:
-        ModelError: its files cannot be had or are incomplete.
+        ModelError: its files cannot be downloaded or are incomplete.
     """
     from transformers import ClapFeatureExtractor, ClapModel
 

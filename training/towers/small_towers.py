@@ -1,8 +1,8 @@
-"""The small towers that a training begins with by default, which learn order within minutes, and alignment.
+"""The small towers with which a training begins by default, which learn order within minutes, and alignment.
 
-An audio encoder is aligned with text: its embeddings stay as they are, a linear map and a small text tower are learnt.
-How much order and binding can be read from an embedding? What the map cannot find, the embedding has not, or not in a
-form that is linear. A control is built in: statistics of a log-mel spectrogram over time cannot hold order.
+An audio encoder is aligned with text: its embeddings stay frozen, and a linear map and a small text tower are trained.
+This measures how much order and binding an embedding holds in a form that is linear: the map cannot find anything else.
+A control is built in: statistics of a log-mel spectrogram over time cannot hold order.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class AlignedTowers(TwoTowers):
     """
 
     def __init__(self, frozen: FrozenEncoder, model: small_networks.AlignedModel, tokenizer: Any) -> None:
-        """Take the parts; all weights of the model are trained. No embeddings have been measured yet."""
+        """Set the parts; all weights of the model are trained. No embeddings have been measured yet."""
         super().__init__(model, tokenizer, model.config.max_tokens, fresh=True)
         self.frozen = frozen
 
@@ -49,7 +49,7 @@ class AlignedTowers(TwoTowers):
         self.model.measure(features)
 
     def open_encoder(self) -> AlignedEncoder:
-        """The model as it is now, with copies of the weights."""
+        """Return the current model, with copies of the weights."""
         network = deepcopy(self.model).requires_grad_(requires_grad=False)
         of_frozen = self.frozen.model.card
         dim = int(network.config.projection_dim)
@@ -65,24 +65,24 @@ def open_aligned(
     device: str | torch.device | None = None,
     train: str = "all",
 ) -> AlignedTowers:
-    """What an alignment begins with; the map and the text tower are on the CPU.
+    """Return the start of an alignment; the map and the text tower are on the CPU.
 
     Args:
         encoder: name of any encoder of sound, as `load_model` takes it; `untrained:NAME` is its untrained twin.
-        seed: of the fresh weights, and of those of a twin.
+        seed: seed of the fresh weights and of a twin's.
         options: layer and pooling of the encoder.
         device: torch device of the encoder.
-        train: which weights are trained: all, nothing else is there.
+        train: weights that are trained; must be all.
 
     Raises:
-        TrainingError: other weights than all are asked for.
+        TrainingError: other weights than all are requested.
         ModelError: there is no such encoder, or it embeds no sound.
     """
     if train != "all":
         raise TrainingError(
             f"train is {train!r}; an aligned encoder has a map and a text tower, which are both trained"
         )
-    # The folder that is written is opened from anywhere.
+    # The folder that is written must open from anywhere.
     name = absolute_name(encoder)
     frozen = FrozenEncoder.load(name, seed=seed, options=options, device=device)
     tokenizer = small_networks.tiny_tokenizer()
@@ -99,7 +99,7 @@ def open_aligned(
 
 
 def frozen_features(towers: AlignedTowers, data: TrainingData, *, progress: bool = False) -> ArrayFeatures:
-    """The embeddings of all clips, through the store of embeddings of evaluation: each is computed once.
+    """Return the embeddings of all clips, through the cache of embeddings of evaluation: each is computed once.
 
     Raises:
         AudioCompositionalityError: a clip cannot be read or embedded.
@@ -114,7 +114,7 @@ class SmallTowers(TwoTowers):
     """The small towers of `encoders.networks.small_networks`; all of their weights are trained."""
 
     def embed_audio(self, features: Tensor) -> Tensor:
-        """Embed clips: [B, D], of their log-mel spectrograms [B, 1, frames, bands] in decibels."""
+        """Embed clips: [B, D], from their log-mel spectrograms [B, 1, frames, bands] in decibels."""
         return super().embed_audio(features[:, 0])
 
     def _measure(self, features: Tensor) -> None:
@@ -130,10 +130,10 @@ class SmallTowers(TwoTowers):
 
 
 def fresh_small_towers(seed: int = 0) -> SmallTowers:
-    """Towers with fresh weights, on the CPU.
+    """Return towers with fresh weights, on the CPU.
 
     Args:
-        seed: of the weights.
+        seed: seed of the weights.
     """
     from audio_compositionality.encoders.networks.small_networks import (
         fresh_small_clap,
@@ -146,14 +146,14 @@ def fresh_small_towers(seed: int = 0) -> SmallTowers:
 
 
 def open_small_towers(checkpoint: Checkpoint, fresh: bool) -> SmallTowers:
-    """Towers of a checkpoint, on the CPU.
+    """Return the towers of a checkpoint, on the CPU.
 
     Args:
-        checkpoint: of such a model.
+        checkpoint: checkpoint of a small CLAP.
         fresh: whether its weights are fresh.
 
     Raises:
-        ModelError: its files cannot be had or are incomplete.
+        ModelError: its files cannot be downloaded or are incomplete.
     """
     from audio_compositionality.encoders.families.small_clap import small_clap_parts
 

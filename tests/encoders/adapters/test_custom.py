@@ -114,7 +114,7 @@ def test_a_staged_encoder_is_used_as_it_is(write: Write) -> None:
     encoder = load_model(write(STAGED))
     assert type(encoder).__name__ == "Mine"
     np.testing.assert_array_equal(encoder.embed([[0.5, 0.25, 0.0]], 16_000), [[0.5, 0.25]])
-    with pytest.raises(ValueError, match=r"mine\.py:Mine' has no card; a Model sets"):
+    with pytest.raises(ValueError, match=r"mine\.py:Mine' has no card; a Model must set"):
         load_model(write(STAGED.replace("    card =", "    other =")))
 
 
@@ -203,7 +203,7 @@ class Mine:
         frames = waveforms.reshape(len(waveforms), -1, 100)
         return np.stack([frames.mean(axis=2), frames.std(axis=2)], axis=2)
 """
-NO_FRAMES = r"shape \(1, 80, 2\), but must return \[1, dim\]; for frames, .* pooling = \"mean\" in the class, or in ac"
+NO_FRAMES = r"\(1, 80, 2\), but must return \[1, dim\]; to average frames, .* pooling = \"mean\" in the class or in ac"
 UNFILLED = "class A:\n    def __init__(self, path, *, size, rate=3): pass"
 NO_ARRAY = "class A:\n    sample_rate = 8000\n    def embed(self, w, r): return [[1.0]]"
 
@@ -226,7 +226,7 @@ NO_ARRAY = "class A:\n    sample_rate = 8000\n    def embed(self, w, r): return 
         (
             MINIMAL.replace("self.seen =", "waveforms.reshape(-1, 24_000); self.seen ="),
             "Mine",
-            r"cannot reshape .*; embed was given a second of noise, \[1, 8000\], as a probe .* states output_dim",
+            r"cannot reshape .*; embed was called with a second of noise, \[1, 8000\], to find .* set output_dim",
         ),
         (NO_ARRAY, "A", "mine.py:A' returned a list, but must return a NumPy array or a torch tensor"),
     ],
@@ -271,18 +271,18 @@ def test_frames_are_averaged_where_the_class_or_the_wrapper_says_so(write: Write
     ("make", "message"),
     [
         (lambda: wrap(Net, sample_rate=8_000), "wrap was given the class Net; it takes a torch.nn.Module"),
-        (lambda: wrap(Net(), sample_rate=8_000, pooling="max"), "pooling is 'max'; it is 'mean' for a module"),
+        (lambda: wrap(Net(), sample_rate=8_000, pooling="max"), "pooling is 'max'; it must be 'mean' for a module"),
         (lambda: wrap(Net(), sample_rate=0), "sample rate 0 must be a positive"),
         (lambda: wrap(torch.nn.LSTM(8_000, 2), sample_rate=8_000), "forward of LSTM returned a tuple, but must return"),
         (lambda: wrap(Net(), sample_rate=8_000), NO_FRAMES),
-        (Net, r"'Net' has no sample_rate; .* a bare torch\.nn\.Module becomes one by ac\.wrap\(module"),
-        (lambda: Net, r"Net is a class; give an object of it, such as Net\(\)"),
+        (Net, r"'Net' has no sample_rate; .* a bare torch\.nn\.Module becomes an encoder with ac\.wrap\(module"),
+        (lambda: Net, r"Net is a class; pass an object, such as Net\(\)"),
     ],
 )
 def test_an_object_that_is_no_encoder(make: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         load_model(make())
-    with pytest.raises(ValueError, match="embeds by its own code: it takes no layer"):
+    with pytest.raises(ValueError, match="runs its own code: it takes no layer"):
         load_model(wrap(Net(), sample_rate=8_000, pooling="mean"), options=EncoderOptions(pooling="max"))
 
 
@@ -338,7 +338,7 @@ def test_names_and_options_that_a_file_does_not_have(
     for missing in (spec.removesuffix(":Mine"), spec.removesuffix("Mine")):
         with pytest.raises(ValueError, match=r"names no class of the file; give mine\.py:ClassName"):
             load_model(missing)
-    with pytest.raises(ValueError, match="embeds by its own code: it takes no layer"):
+    with pytest.raises(ValueError, match="runs its own code: it takes no layer"):
         load_model(spec, options=EncoderOptions(pooling="max"))
     (tmp_path / "other").mkdir()
     monkeypatch.chdir(tmp_path / "other")
@@ -387,7 +387,7 @@ class Answers(Model):
         return ["yes"] * len(clips)
 """
     assert load_model(write(text, "Answers")).answer([[None]], ["?"]) == ["yes"]
-    with pytest.raises(ModelError, match=r"Answers' embeds no sound, and an audio encoder is needed here"):
+    with pytest.raises(ModelError, match=r"Answers' embeds no sound; this needs an audio encoder"):
         load_encoder(write(text, "Answers"))
 
 
@@ -462,7 +462,7 @@ def test_a_class_that_answers_needs_no_card(write: Write) -> None:
     card = model.card
     assert (card.id, card.sample_rate, card.output_dim, card.licence) == ("Mine", 8_000, None, "MIT")
     assert card.revision != load_model(write(ANSWERS + "# other")).card.revision
-    with pytest.raises(ModelError, match="has no sample_rate; a model that answers needs sample_rate and answer"):
+    with pytest.raises(ModelError, match="has no sample_rate; an audio language model needs sample_rate and answer"):
         load_model(write(ANSWERS.replace("sample_rate, licence = 8_000, ", "licence = ")))
     with pytest.raises(ModelError, match=r"sample_rate is 8000\.5, but must be a positive whole number"):
         load_model(write(ANSWERS.replace("8_000, ", "8_000.5, ")))
@@ -480,7 +480,7 @@ def test_a_class_that_answers_can_do_as_a_model_what_it_can(write: Write, told: 
         return
     told_clip = GivenClip(np.zeros(0, np.float32), 8_000, {"a": 1})
     assert model.answer([[told_clip]], ["?"]) == [{"a": 1}]
-    with pytest.raises(ModelError, match="'Mine' takes no sound: it answers from the labels of rows"):
+    with pytest.raises(ModelError, match="'Mine' reads no sound; each clip needs its labels"):
         model.answer(each([clip]), ["?"])
 
 
@@ -534,7 +534,7 @@ def test_a_class_with_embed_frames_gives_frames_at_its_rate(write: Write) -> Non
     assert model.abilities == {"audio", "frames"}
     frames, step = model.embed_frames(np.ones((2, 16_000), np.float32), 16_000)
     assert (frames.shape, frames.dtype, step) == ((2, 100, 80), np.float32, 0.01)
-    with pytest.raises(ModelError, match=r"embed_frames returned shape \(2, 8000\) and 0.01 s a frame"):
+    with pytest.raises(ModelError, match=r"embed_frames returned shape \(2, 8000\) and 0.01 s per frame"):
         load_model(write(FRAMES.format(frames="waveforms"))).embed_frames(np.ones((2, 8_000), np.float32), 8_000)
 
 

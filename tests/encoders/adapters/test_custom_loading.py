@@ -156,9 +156,7 @@ def test_a_class_that_says_how_has_an_untrained_twin_alone(write: Write) -> None
     assert fresh.card.id == "untrained:Mine"
     np.testing.assert_array_equal(fresh.embed(clips(), 8_000), again.embed(clips(), 8_000))
     assert np.abs(fresh.embed(clips(), 8_000) - other.embed(clips(), 8_000)).max() > 1e-3
-    with pytest.raises(
-        ModelError, match=r"nothing here can shuffle its weights, since .* holds no torch module with w"
-    ):
+    with pytest.raises(ModelError, match=r"cannot shuffle its weights: .* holds no torch module with w"):
         load_model(f"shuffled:{spec}")
 
 
@@ -185,7 +183,7 @@ def test_a_class_of_neither_has_none(write: Write) -> None:
     spec = write(SAYS.replace("def untrained", "def other"))
     assert not has_twins(spec)
     words = (
-        r"'untrained:.*mine\.py:Mine': nothing here can give it fresh weights, since '.*mine\.py:Mine' holds no torch "
+        r"'untrained:.*mine\.py:Mine': cannot give it fresh weights: '.*mine\.py:Mine' holds no torch "
         r"module with weights\. Name the attribute of the network in the class: network = \"net\", or write def "
         r"untrained\(self\), which returns the twin"
     )
@@ -226,7 +224,7 @@ def test_a_class_that_holds_one_network_has_twins_and_of_several_it_names_one(wr
 TOKEN = MODULE.replace("self.eval()", "self.token = nn.Parameter(torch.zeros(6)); self.eval()")
 
 
-SAME = r"untrained\(\) returned the same weights; a twin has the architecture of the model and weights that no"
+SAME = r"untrained\(\) returned the same weights; it must return the same architecture with untrained"
 
 
 def says(returned: str) -> str:
@@ -275,7 +273,7 @@ NORMED = "self.layer = nn.utils.parametrizations.weight_norm(nn.Linear(80, 6))"
 )
 def test_weights_that_nothing_says_how_to_draw_are_named(write: Write, text: str, left: str) -> None:
     spec = write(text)
-    words = rf"nothing says how these of its weights are drawn: {left}.*\. Give the module that has them reset_par"
+    words = rf"cannot draw fresh values for these weights: {left}.*\. Give their module reset_par"
     with pytest.raises(ModelError, match=words):
         load_model(f"untrained:{spec}", device="cpu")
     model = load_model(spec, device="cpu")

@@ -99,8 +99,8 @@ def test_what_is_no_hear_module(name: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("return model\n", "return 3\n", "makes a int; an encoder of HEAR must be a torch.nn.Module here, so none of"),
-        ("scene_embedding_size,", "scene_size,", "has no scene_embedding_size, which HEAR asks for"),
+        ("return model\n", "return 3\n", "makes a int; an encoder of HEAR must be a torch.nn.Module; TensorFlow"),
+        ("scene_embedding_size,", "scene_size,", "has no scene_embedding_size, which HEAR requires"),
         ("def get_scene", "def scene", r"has no get_scene_embeddings\(\)"),
         ("import torch\n", "import torch, no_such_dependency\n", "needs the package no_such_dependency; install it"),
     ],
@@ -111,7 +111,7 @@ def test_modules_that_lack_something(old: str, new: str, message: str, module: W
 
 
 def test_options_are_refused(module: str) -> None:
-    with pytest.raises(ValueError, match="embeds as its module does: it takes no layer"):
+    with pytest.raises(ValueError, match="runs its module's code: it takes no layer"):
         load_model(f"hear:{module}", options=EncoderOptions(pooling="max"))
 
 

@@ -75,7 +75,7 @@ NO_MODULE = THEIRS.replace("torch.nn.Module", "object").replace("torch.nn.Parame
     ("text", "options", "message"),
     [
         (NO_MODULE, {}, "makes a FramesEncoder; an encoder of X-ARES must be a torch.nn.Module"),
-        (THEIRS.replace("sampling_rate", "rate"), {}, "of 'FramesEncoder' has no sampling_rate, which X-ARES asks for"),
+        (THEIRS.replace("sampling_rate", "rate"), {}, "of 'FramesEncoder' has no sampling_rate, which X-ARES requires"),
         (THEIRS.replace("hop_size_in_ms", "hop"), {}, "has no hop_size_in_ms"),
         (THEIRS.replace("* self.scale", "[:, 0]"), {}, r"returned \(2, 3\), but must return \[2, frames, dim\]"),
         (THEIRS, {"layer": 0}, "returns one layer: it takes no --layer"),

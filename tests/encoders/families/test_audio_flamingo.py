@@ -86,10 +86,10 @@ def test_missing_and_damaged_files_are_named(folder: Path) -> None:
     both, index = folder / SHARDS["both"], folder / "model.safetensors.index.json"
     for change, message in (
         (lambda: both.write_bytes(both.read_bytes()[:99]), f"cannot read the weights of 'tower:af3' in .*{both.name}"),
-        (both.unlink, f"'tower:af3' has no {both.name}, which holds weights of the part that embeds"),
+        (both.unlink, f"'tower:af3' has no {both.name}, which holds weights of its encoder"),
         (
             lambda: index.write_text(json.dumps({"weight_map": {"lm_head.weight": SHARDS["text"]}})),
-            "lists no weights of the part of 'tower:af3' that embeds",
+            "lists no weights of the encoder of 'tower:af3'",
         ),
         (lambda: index.write_text("{"), r"cannot read .*index\.json, the index of the weights of 'tower:af3'"),
         (index.unlink, r"'tower:af3' holds model-00001-of-00003.safetensors, .* but neither model.safe"),

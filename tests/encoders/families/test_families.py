@@ -339,7 +339,7 @@ def test_frames_of_real_weights(checkpoints: Path) -> None:
 
 @pytest.mark.parametrize("family", ["wav2vec2", "clap", "whisper", "mimi", "pe-audio", "qwen2-audio", *LAYERLESS])
 def test_layers_that_a_model_does_not_have(family: str, saved: Saved) -> None:
-    message = rf"'.*{family}' has the layers 0 to 2, but layer 3 is asked for"
+    message = rf"'.*{family}' has the layers 0 to 2, but layer 3 was requested"
     if family in LAYERLESS:
         message = f"'{family}' is a convolutional codec without layers.*leave the layer out"
     with pytest.raises(ValueError, match=message):

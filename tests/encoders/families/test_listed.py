@@ -15,7 +15,7 @@ from ..contract import LISTED, About, ModelContract, different_clips, relative_e
 BASELINES = {"downsample": 768, "random": 768, "log-mel-statistics": 256, "modulation-statistics": 384,
              "mfcc-statistics": 60, "level-statistics": 8, "rms": 1, "bag-of-words": 256, "tiny-clap": 128}  # fmt: skip
 
-BOXED = "compa-clap-tiny"
+BUNDLED = "compa-clap-tiny"
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +35,7 @@ class TestBaselines(ModelContract):
 class TestBoxed(ModelContract):
     @pytest.fixture
     def about(self) -> About:
-        return About(BOXED, 16_000, 128, 0.5, has_trained_weights=True, different=1e-3)
+        return About(BUNDLED, 16_000, 128, 0.5, has_trained_weights=True, different=1e-3)
 
 
 class TestListed(ModelContract):
@@ -50,10 +50,10 @@ def test_every_listed_encoder_is_under_the_contract() -> None:
     """BEATs iter3+ differs from iter3 by its weights; Whispers by their sizes."""
     names = {info.name for info in list_models() if info.embeds_sound}
     whispers = {name for name in names if name.startswith("whisper-")}
-    assert names - whispers == {*BASELINES, *LISTED, BOXED, "beats-iter3-plus", "af-whisper", "laion-clap"}
+    assert names - whispers == {*BASELINES, *LISTED, BUNDLED, "beats-iter3-plus", "af-whisper", "laion-clap"}
     assert len(whispers) == 11
     for info in list_models():
-        if info.name in (*BASELINES, BOXED):
+        if info.name in (*BASELINES, BUNDLED):
             card = load_model(info.name).card
             assert (info.output_dim, info.sample_rate) == (card.output_dim, card.sample_rate)
             assert (info.paradigm, info.licence) == (card.paradigm, card.licence)
@@ -71,7 +71,7 @@ def test_reduced_precision_is_near_float32(name: str) -> None:
 def test_lists_say_which_embed_text() -> None:
     listings = {info.name: info for info in list_models()}
     assert {name for name, info in listings.items() if info.embeds_text} == {
-        *["random", "bag-of-words", "tiny-clap", BOXED, "laion-clap", "ms-clap-2022", "ms-clap-2023"]
+        *["random", "bag-of-words", "tiny-clap", BUNDLED, "laion-clap", "ms-clap-2022", "ms-clap-2023"]
     }
     assert (listings["laion-clap"].gives, listings["downsample"].gives) == ("sound, text", "sound")
     assert all(("text" in load_model(name).abilities) == listings[name].embeds_text for name in BASELINES)

@@ -144,8 +144,8 @@ def test_the_networks_are_gpt2_and_bert_base_with_the_projections_of_the_publish
 def test_a_tokenizer_that_cannot_be_had_is_named(load: Load, tmp_path: Path) -> None:
     with pytest.raises(
         ModelError,
-        match=r"'ms-clap-2023' embeds text with the tokenizer of openai-community/gpt2, which cannot be had: .* put "
-        r"its tokenizer\.json beside the file of weights and pass ms-clap-2023=/path/to/the file",
+        match=r"needs the tokenizer of openai-community/gpt2 to embed text, which cannot be downloaded: .* "
+        r"put its tokenizer\.json next to the weights and pass ms-clap-2023=/path/to/the file",
     ):
         load("ms-clap-2023").embed_text(["a dog"])
     (tmp_path / "vocab.json").write_text('{"a": 0, "<|endoftext|>": 1}')

@@ -113,12 +113,12 @@ def test_what_cannot_be_asked_is_refused_before_anything_is_sent(server: Loopbac
     model, two = model_of(server), each(clips_of(2))
     no_sound = each([Clip(np.array([0, np.nan], np.float32))])
     for error, match, ask in (
-        (InputError, "1 prompts for 2 clips", lambda: model.answer(two, ["a"])),
+        (InputError, "1 prompts but 2 clips", lambda: model.answer(two, ["a"])),
         (InputError, "text 1 is empty", lambda: model.answer(two, ["a", " "])),
         (ClipError, "row 0: the waveform holds nan", lambda: model.answer(no_sound, ["a"])),
         (ModelError, "prompt 0 is about 2 clips", lambda: model.answer([clips_of(2)], ["a"])),
         (ModelError, "cannot score by options: a", lambda: model.score_options(two, "ab", [["x", "y"]] * 2, "options")),
-        (InputError, "2 prompts for 1 lists of options", lambda: model.score_options(two, "ab", [["x"]], "letters")),
+        (InputError, "2 prompts but 1 lists of options", lambda: model.score_options(two, "ab", [["x"]], "letters")),
     ):
         with pytest.raises(error, match=match):
             ask()
@@ -186,20 +186,20 @@ WORDS = "Sound is\n\x1b[31mnot " + "supported " * 99
     ("fault", "match"),
     [
         *((Response(body=body), r"answer is not a chat completion .*up to /v1") for body in NO_COMPLETIONS),
-        (Response(body=b'{"error":' * 600 + b"1" + b"}" * 600), r"answered with an error \(1\); see the server's"),
+        (Response(body=b'{"error":' * 600 + b"1" + b"}" * 600), r"answered with an error \(1\); read the server's"),
         (Response(body=b"plain", headers={"Content-Encoding": "gzip"}), "completion .it cannot be decompressed"),
         *((refusal(status, WORDS), rf"answered {status} \(Sound is .*{advice}") for status, advice in (
             (400, "another model or shorter clips"),
             (401, f"set the environment variable {KEY_VARIABLE} to a key"),
             (403, f"set the environment variable {KEY_VARIABLE} to a key"),
             (404, "check the model's name and the URL"),
-            (408, "see the server's message"),
+            (408, "read the server's message"),
             (413, "shorter clips"),
             (422, "another model"),
         )),
         (refusal(401, "missing key"), r"401 \(missing key\); set the environment variable"),
         # Pages of gateways are not shown.
-        (Response(405, b"<html>Not allowed</html>", {"Content-Type": "text/html"}), "405; see the server's"),
+        (Response(405, b"<html>Not allowed</html>", {"Content-Type": "text/html"}), "405; read the server's"),
         (Response(400, LISTED, {"Content-Type": "application/json"}), r"answered 400 \(Resource exhausted\)"),
         *((Response(400, b'{"error":' * deep + b"1" + b"}" * deep), "server answered 400") for deep in (950, 10**5)),
         (Raw([head(400, Content_Length="999"), b"no such sound"]), r"the server answered 400 \(no such sound\)"),
@@ -240,7 +240,7 @@ def test_a_server_that_is_not_there_and_one_that_must_not_be_asked(
     server: LoopbackEndpoint, monkeypatch: pytest.MonkeyPatch
 ):
     server.close()
-    with pytest.raises(EndpointError, match=r"cannot be reached .*refused.*, asked 5 times; check the URL"):
+    with pytest.raises(EndpointError, match=r"cannot be reached .*refused.*, after 5 tries; check the URL"):
         model_of(server).answer(each(clips_of(1)), ["a"])
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
     with pytest.raises(EndpointError, match=r"HF_HUB_OFFLINE is set.*not on this machine.*; unset HF_HUB_OFFLINE"):
@@ -282,7 +282,7 @@ def test_what_can_pass_is_tried_again_after_the_same_waits(
     assert len({json.dumps(request.body) for request in server.requests}) == 1
     assert "asked again after 1 s" in caplog.text or "all questions wait 1 s" in caplog.text
     server.faults = [fault] * 5
-    with pytest.raises(EndpointError, match="asked 5 times"):
+    with pytest.raises(EndpointError, match="after 5 tries"):
         model.answer(each(clips_of(1)), ["a"])
     assert len(server.requests) == 10
 
@@ -425,7 +425,7 @@ def test_a_key_that_is_none_is_not_shown(server: LoopbackEndpoint, monkeypatch: 
 
 def test_a_key_that_everybody_on_the_way_can_read(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv(KEY_VARIABLE, KEY)
-    with pytest.warns(UserWarning, match=f"{KEY_VARIABLE} goes to gpu.example:8000 unencrypted"):
+    with pytest.warns(UserWarning, match=f"{KEY_VARIABLE} is sent to gpu.example:8000 unencrypted"):
         EndpointModel(parse_endpoint("endpoint:m@http://gpu.example:8000/v1"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -455,7 +455,7 @@ def test_a_name_says_model_and_server(name: str, model: str, url: str, id: str):
 
 
 NO_NAMES = {
-    "is endpoint:MODEL@URL": ("", "m", "@http://h", "m@user:hunter2@h", "m@http://a b"),
+    "must be endpoint:MODEL@URL": ("", "m", "@http://h", "m@user:hunter2@h", "m@http://a b"),
     "must begin with http:// or https://": ("m@ftp://user:hunter2@h", "m@file:///hunter2"),
     "without user, password": (
         *("m@https://user:hunter2@h/v1", "m@https://hunter2@h", "m@https://h/v1?key=hunter2", "m@https://h/v1#hunter2"),
@@ -524,7 +524,7 @@ def test_options(server: LoopbackEndpoint):
 def test_nothing_can_be_done_to_its_weights(server: LoopbackEndpoint):
     assert not has_twins(server.name)
     for prefix in ("untrained:", "shuffled:", "tower:"):
-        with pytest.raises(ModelError, match=f"'endpoint:tiny@{server.host}' runs on a server, so nothing here can"):
+        with pytest.raises(ModelError, match=f"'endpoint:tiny@{server.host}' runs on a server, so this package can"):
             load_model(prefix + server.name)
         with pytest.raises(ModelError, match="runs on a server"):
             check_name(prefix + server.name)
@@ -569,7 +569,7 @@ def test_letters_are_scored_by_the_first_token(server: LoopbackEndpoint):
 def test_a_server_without_log_probabilities(server: LoopbackEndpoint):
     first = {"token": "A", "logprob": 0.0}
     for listed in (None, {"content": []}, {"content": [{**first, "top_logprobs": None}]}, {"tokens": ["A"]}):
-        with pytest.raises(ModelError, match=r"cannot score by letters: the server gives no log-probabilities"):
+        with pytest.raises(ModelError, match=r"cannot score by letters: the server returned no log-probabilities"):
             scores_of(server, completion("A", logprobs=listed))
 
 

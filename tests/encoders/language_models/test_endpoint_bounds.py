@@ -59,7 +59,7 @@ def test_a_redirect_is_not_followed(server: LoopbackEndpoint, clock: StillClock,
         error = error_of(model_of(server))
     finally:
         other.close()
-    assert f"the server redirects ({status}), and nothing was sent to where; give the URL" in str(error)
+    assert f"the server redirects ({status}), which is not followed; give the URL" in str(error)
     assert (error.status, len(server.requests), other.requests, clock.waits) == (status, 1, [], [])
 
 
@@ -108,7 +108,7 @@ def test_a_reply_that_is_too_large_ends_it_at_once_and_fills_no_memory(
         most = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert "with more than 1 MB, and no more of it was read" in str(error)
+    assert "with more than 1 MB; the rest was not read" in str(error)
     assert (len(server.requests), clock.waits) == (1, [])
     # That of the sockets between the two is in it.
     assert server.taken < 64 * MB

@@ -180,22 +180,22 @@ def test_an_error_in_a_reply_that_can_pass_is_tried_again(
     assert clock.waits == list(WAITS)
     server.faults = [response(content)] * 5
     error = error_of(server)
-    assert f"answered with an error {error.status} (Provider returned error), asked 5 times; run the" in str(error)
+    assert f"answered with an error {error.status} (Provider returned error), after 5 tries; run the" in str(error)
     assert error.status in (429, 500, 502, 503, 529)
 
 
 @pytest.mark.parametrize(
     ("content", "status", "advice"),
     [
-        (error_within(400), 400, "see the server's message"),
-        (error_within(402), 402, "see the server's message"),
+        (error_within(400), 400, "read the server's message"),
+        (error_within(402), 402, "read the server's message"),
         (error_within(404), 404, "check the model's name"),
         (error_within(401), 401, "the environment variable AUDIO_COMPOSITIONALITY_ENDPOINT_KEY"),
         (error_within(400, "temperature"), 400, "--set temperature=none"),
-        (error_within(501), 501, "see the server's message"),
-        (error_within("rate_limit"), None, "see the server's message"),
-        ({"error": "the model has crashed"}, None, "see the server's message"),
-        ({"error": {"code": 42900}}, None, "see the server's message"),
+        (error_within(501), 501, "read the server's message"),
+        (error_within("rate_limit"), None, "read the server's message"),
+        ({"error": "the model has crashed"}, None, "read the server's message"),
+        ({"error": {"code": 42900}}, None, "read the server's message"),
     ],
     ids=lambda value: json.dumps(value)[:50],
 )

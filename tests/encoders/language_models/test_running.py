@@ -80,7 +80,7 @@ def test_out_of_memory_halves_batches_and_the_size_stays() -> None:
 
     batches = QuestionBatches(Echo(), "me", 8)
     lengths = list(range(30, 10, -1))
-    with pytest.warns(UserWarning, match=r"out of memory; 'me' goes on with batches of [24]") as warned:
+    with pytest.warns(UserWarning, match=r"out of memory; 'me' continues with batches of [24]") as warned:
         assert dict(batches.run(questions(lengths), work)) == dict(enumerate(lengths))
     assert len(warned) == 2
     assert sizes == [8, 4, *[2] * 10]
@@ -111,7 +111,7 @@ def test_a_model_that_hears_otherwise_in_batches_goes_on_alone_and_says_so(load:
     expected = load("qwen2-audio").answer(each(sounds()), PROMPTS)
     model = load("qwen2-audio")
     deaf_in_batches(model)
-    with pytest.warns(UserWarning, match=r"'qwen2-audio' answers otherwise in a batch than alone: .* one question at"):
+    with pytest.warns(UserWarning, match=r"'qwen2-audio' answers differently in a batch: .* one question at"):
         assert model.answer(each(sounds()), PROMPTS) == expected
     assert model.batch_size == 1
     with warnings.catch_warnings():
@@ -133,10 +133,10 @@ def test_a_model_that_computes_nan_in_batches_goes_on_alone_and_one_that_always_
     expected = load(FAST).answer(each(sounds()), PROMPTS)
     model = load(FAST)
     broken(model, 2)
-    with pytest.warns(UserWarning, match="answers otherwise in a batch than alone: .* nan moves"):
+    with pytest.warns(UserWarning, match="answers differently in a batch: nan of the probability"):
         assert model.answer(each(sounds()), PROMPTS) == expected
     broken(model, 1)
-    message = r"'qwen2\.5-omni' computes no numbers \(NaN\) in float32; another precision may do"
+    message = r"'qwen2\.5-omni' returned NaN in float32; try another precision"
     for by in ("letters", "options"):
         with pytest.raises(ModelError, match=message):
             model.score_options(each(sounds()[:1]), PROMPTS[:1], OPTIONS[:1], by)  # type: ignore[arg-type]
@@ -180,10 +180,10 @@ TWO = OPTIONS[:2]
 @pytest.mark.parametrize(
     ("prompts", "options", "by", "message"),
     [
-        (PROMPTS[:2], TWO, "letters", "there are 2 prompts for 3 clips"),
+        (PROMPTS[:2], TWO, "letters", "there are 2 prompts but 3 clips"),
         ([*PROMPTS[:2], " "], OPTIONS, "letters", "prompt 2 is ' '; it must be a text"),
-        (PROMPTS, [*TWO, ["dog"]], "options", r"the options of prompt 2 are \['dog'\]; there must be two"),
-        (PROMPTS, [*TWO, "dog"], "options", "the options of prompt 2 are 'dog'; there must be two"),
+        (PROMPTS, [*TWO, ["dog"]], "options", r"the options of prompt 2 are \['dog'\]; pass two"),
+        (PROMPTS, [*TWO, "dog"], "options", "the options of prompt 2 are 'dog'; pass two"),
         (PROMPTS, [*TWO, ["dog", ""]], "options", "an option of prompt 2 is ''; it must be a text"),
         (PROMPTS, [*TWO, ["x"] * 27], "letters", "prompt 2 has 27 options, but there are 26 letters"),
         (PROMPTS, OPTIONS, "both", "by is 'both'; it must be 'letters' or 'options'"),
@@ -191,7 +191,7 @@ TWO = OPTIONS[:2]
             ["What is <|AUDIO|>?"] * 3,
             OPTIONS,
             "letters",
-            r"the prompt 'What is <\|AUDIO\|>\?' holds <\|AUDIO\|>, wh",
+            r"the prompt 'What is <\|AUDIO\|>\?' holds <\|AUDIO\|>, the token",
         ),
     ],
 )
@@ -212,7 +212,7 @@ def test_a_template_that_begins_a_thought(load: Load) -> None:
     plain.front_end.chat = model.front_end.chat  # type: ignore[method-assign]
     plain.front_end.opening = lambda chat: ""  # type: ignore[method-assign]
     assert [f"<think>\n{answer}" for answer in plain.answer(each(sounds()), PROMPTS)] == answers
-    with pytest.raises(ModelError, match="begins each answer with a thought"):
+    with pytest.raises(ModelError, match="begins each answer with reasoning"):
         model.score_options(each(sounds()), PROMPTS, OPTIONS)
 
 
@@ -231,7 +231,7 @@ def test_letters_that_share_a_token_are_refused(load: Load, monkeypatch: pytest.
 
 def test_options_of_encoders_are_refused(folder: Folder) -> None:
     for options in (EncoderOptions(layer=1), EncoderOptions(pooling="max"), EncoderOptions(compile=True)):
-        with pytest.raises(ModelError, match=r"answers in words, so it takes no layer.*'tower:qwen2-audio'"):
+        with pytest.raises(ModelError, match=r"is an audio language model and takes no layer.*'tower:qwen2-audio'"):
             load_model(str(folder("qwen2-audio")), options=options)
 
 
@@ -270,7 +270,9 @@ def test_an_architecture_without_a_runner_lists_those_that_have_one(folder: Fold
 def test_architectures_that_are_left_out_say_why(architecture: str) -> None:
     config = SimpleNamespace(architectures=[architecture])
     assert listing.family_of(config) is None
-    with pytest.raises(ModelError, match=rf"'theirs' is a {architecture}, .* here \(its? .*\); there are runners for"):
+    with pytest.raises(
+        ModelError, match=rf"is a {architecture}, an unsupported architecture \(its? .*\); supported are"
+    ):
         listing.check_architecture(config, "theirs")
 
 

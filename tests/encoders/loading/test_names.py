@@ -51,7 +51,7 @@ FORMS = {
 def test_what_a_model_is_by_its_name(form: str, front: str) -> None:
     for model in FORMS[form]:
         if form == "endpoint" and is_twin(front + "x"):
-            with pytest.raises(ModelError, match="'endpoint:org/m@localhost:8000' runs on a server, so nothing here"):
+            with pytest.raises(ModelError, match="'endpoint:org/m@localhost:8000' runs on a server, so this package"):
                 parse_name(front + model)
             continue
         name = parse_name(front + model)
@@ -107,16 +107,16 @@ def test_a_folder_is_one_before_it_is_a_repository(tmp_path: Path, monkeypatch: 
         ("downsampel", "unknown model 'downsampel'; did you mean 'downsample'"),
         ("log-mel", "unknown model 'log-mel'; did you mean 'log-mel-statistics'"),
         *(
-            (name, f"unknown model '{name}'; `audio-compositionality models` lists those that have a name")
+            (name, f"unknown model '{name}'; `audio-compositionality models` lists the known names")
             for name in ("", "qqqqqq", "untrained:")
         ),
         *((name, f"there is no folder '{name}'") for name in ("/no/such/folder", "./no-such-folder", "a/b/c")),
         ("no/such/folder", "there is no folder 'no/such/folder', and it is not a Hub id"),
         ("sorted-words:untrained:shuffled:org/name", "is a twin of a twin"),
         ("nothing.py:Mine", r"'nothing\.py:Mine': there is no file 'nothing\.py'"),
-        ("tower:whisper-base", "'tower:whisper-base': tower: goes in front of the folder or Hub id of a model that"),
+        ("tower:whisper-base", "'tower:whisper-base': tower: goes in front of the folder or Hub id of an audio"),
         ("tower:hear:module", "'hear:module' is neither"),
-        ("tower:endpoint:m@http://h/v1", "'endpoint:m@h' runs on a server, so nothing here can take a part of it"),
+        ("tower:endpoint:m@http://h/v1", "'endpoint:m@h' runs on a server, so this package can take a part of it"),
         ("endpoint:m@ftp://h/v1", r"'endpoint:m@ftp://…': the URL must begin with http"),
         ("heard-as-text:cascade", "expected heard-as-text:DETECTOR"),
     ],
@@ -131,9 +131,9 @@ def test_what_is_refused(name: str, words: str) -> None:
     ("name", "words"),
     [
         ("shuffled:random", "'shuffled:random': 'random' is a baseline without weights"),
-        ("shuffled:hear:module", "made by code of its own, so nothing here can shuffle its weights"),
-        ("untrained:hear:module", "made by code of its own, so nothing here can give it fresh weights"),
-        ("sorted-words:downsample", "'sorted-words:downsample': 'downsample' embeds no text, so there is nothing to"),
+        ("shuffled:hear:module", "made by its own code, so this package cannot shuffle its weights"),
+        ("untrained:hear:module", "made by its own code, so this package cannot give it fresh weights"),
+        ("sorted-words:downsample", "'sorted-words:downsample': 'downsample' embeds no text, so there is no text to"),
         ("without-text:log-mel-statistics", "embeds no text"),
         ("events-as-text:oracle", "'oracle' reads labels"),
     ],

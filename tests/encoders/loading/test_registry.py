@@ -49,7 +49,7 @@ def test_a_registered_name_with_weights_of_a_folder(saved: Saved) -> None:
     assert named.weights_sha256 == sha256_of_file(folder / "model.safetensors")
     twin = load_model(f"untrained:whisper-base={folder}").card
     assert (twin.id, twin.weights_sha256) == ("untrained:whisper-base", None)
-    with pytest.raises(ValueError, match=r"'whisper-base=/no/such/folder': it must be a folder with config\.json"):
+    with pytest.raises(ValueError, match=r"'whisper-base=/no/such/folder': pass a folder with config\.json"):
         load_model("whisper-base=/no/such/folder")
 
 
@@ -96,7 +96,9 @@ def test_a_folder_with_a_registered_name_is_told_of(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path / "hub"))
     with (
-        pytest.warns(UserWarning, match=r"'whisper-base' is the listed model; the folder here is '\./whisper-base'"),
+        pytest.warns(
+            UserWarning, match=r"loads the listed model; to load the folder of this name, pass '\./whisper-base'"
+        ),
         pytest.raises(ValueError, match="cannot get 'openai/whisper-base'"),
     ):
         load_model("whisper-base")
@@ -121,7 +123,7 @@ def test_an_index_that_lists_other_files(name: object, family: str, save: Save, 
     (folder / "model.safetensors").rename(tmp_path / "model.safetensors")
     torch.save(weights, folder / "pytorch_model.bin")
     (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": dict.fromkeys(weights, name)}))
-    with pytest.raises(ValueError, match=r"must list \.safetensors files beside it|cannot read .*index\.json"):
+    with pytest.raises(ValueError, match=r"must list \.safetensors files next to it|cannot read .*index\.json"):
         load_model(str(folder))
 
 

@@ -110,7 +110,7 @@ def test_versions_of_a_task_never_stand_in_one_table(results, write_results):
     assert (installed.info, installed.version) == (other.info, installed.info.version)
     assert installed.labels == ("org/three", "two", "one")
     assert (other.version, other.labels) == (99, ("four",))
-    assert other.notes[0].startswith("made by version 99 of A-COAT; its numbers do not compare")
+    assert other.notes[0].startswith("made by version 99 of A-COAT; its numbers are not comparable")
 
 
 def test_kinds_of_models(tmp_path, write_results):

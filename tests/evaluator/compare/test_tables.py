@@ -89,8 +89,8 @@ def test_a_score_stands_beside_its_chance_and_its_trivial_the_larger_first():
 def test_a_rank_has_to_be_below_its_chance():
     info = load_task("audio_text_retrieval").info
     above, below = nulls_legend([info.measure("text_to_audio_r1"), info.measure("text_to_audio_median_rank")], info)
-    assert above.startswith("Beside it, the value that it has to be above: chance of text→audio R@1, ")
-    assert below.startswith("Beside it, the value that it has to be below: chance of text→audio median rank, ")
+    assert above.startswith("Below it, the value that it has to be above: chance of text→audio R@1, ")
+    assert below.startswith("Below it, the value that it has to be below: chance of text→audio median rank, ")
 
 
 def test_results_have_a_table_a_task_with_what_its_columns_mean(comparisons):
@@ -332,7 +332,7 @@ def test_the_short_table_has_five_columns_of_what_is_to_be_trusted(comparisons):
     assert [column.heading for column in tre.columns] == ["model", "centred", "groups", "top-1", "A-TRE"]
     assert all(column.meaning for column in coat.columns[1:])
     # Chance is the same for all models, the matched null is not.
-    assert "The same for all models: top-1: chance 0.016." in coat.legend
+    assert "Equal for all models: top-1: chance 0.016." in coat.legend
     assert not [row for row in coat.rows if "chance" in row.cells[3].note]
     assert all("matched null" in row.cells[4].note for row in coat.rows)
 
@@ -350,7 +350,7 @@ def test_the_table_of_a_paper_has_the_verdicts_and_chance_in_its_caption(compari
         standing = verdicts.standing(label.value, comparisons[0])
         assert score.text is None if standing is None else score.text.startswith(f"{SIGNS[standing]} ")
         assert not [cell for cell in row.cells if "chance" in cell.note]
-    assert "The same for all models: A-COAT, top-1: chance 0.016; A-TRE, top-1: chance 0.016." in table.legend
+    assert "Equal for all models: A-COAT, top-1: chance 0.016; A-TRE, top-1: chance 0.016." in table.legend
     for format in ("markdown", "latex"):
         # All tables begin with those of a paper.
         text = write_comparisons(comparisons, format)

@@ -519,7 +519,7 @@ def test_a_run_that_read_its_embeddings_says_so(data, tmp_path, write_results):
     table = run_table(compare_results([tmp_path], data=data))
     column = [column.heading for column in table.columns].index("embedding (s)")
     notes = {row.cells[0].value: row.cells[column].note for row in table.rows}
-    assert notes == {"computed": "", "stored": "read from the store", "both": "some read from the store"}
+    assert notes == {"computed": "", "stored": "read from the cache", "both": "some read from the cache"}
     assert {row.cells[column].value for row in table.rows} == {9.0, 0.2, 1.0}
 
 

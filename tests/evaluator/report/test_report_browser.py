@@ -167,7 +167,7 @@ def test_clips_play_one_at_a_time_and_pictures_are_seen(open_page):
 
 def test_hostile_names_are_text_and_the_answer_is_on_the_first_screen(open_page):
     page = open_page(1280, 800)
-    assert page.title().startswith("How audio models hear what sounds are made of: 5 models, 1 untrained")
+    assert page.title().startswith("Evaluation of audio models: 5 models, 1 untrained")
     for name in HOSTILE[:3]:
         assert name in page.locator("main").inner_text()
     assert page.locator("img:not([alt]), [onerror], [onfocus], [autofocus]").count() == 0

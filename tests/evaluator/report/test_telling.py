@@ -96,8 +96,8 @@ def test_the_page(results, tmp_path, monkeypatch):
     monkeypatch.setenv("AUDIO_COMPOSITIONALITY_CACHE", str(out.parent))
     page = write_report([out], tmp_path / "page.html", data=table, progress=False).read_text()
     verdict, _, rest = page.partition('<h2 id="scores">')
-    assert "Audio questions: what listening gains" in verdict
-    assert "questions need no ears</summary>" in verdict
+    assert "Audio questions: audio gain" in verdict
+    assert "questions are answerable without audio</summary>" in verdict
     shown = re.findall(r'<article class="sample.*?</article>', rest, re.DOTALL)
     assert 3 * 2 < len(shown) <= 3 * 2 + 2 * telling.MOST_TELLING
     assert rest.count("<audio") == len(shown) <= MOST_CLIPS

@@ -200,7 +200,7 @@ def test_an_edited_file_is_refused():
         assert before in text
         with pytest.raises(ResultError, match="changed or damaged after it was written"):
             Result.loads(text.replace(before, after))
-    with pytest.raises(ResultError, match="its digest is not that of its content"):
+    with pytest.raises(ResultError, match="its digest does not match its content"):
         Result.loads(json.dumps(VALUES, indent=1) + "\n")
 
 

@@ -188,12 +188,12 @@ def test_a_model_under_control_learns_from_clips_as_they_are():
     [
         (
             lambda prompts: ["A"] * (len(prompts) + 1),
-            r"'hears' gave \d answers to \d prompts; it must give one to each",
+            r"'hears' returned \d answers to \d prompts; it must return one per prompt",
         ),
-        (lambda prompts: [], "gave 0 answers"),
+        (lambda prompts: [], "returned 0 answers"),
         (lambda prompts: [None] * len(prompts), r"gave a NoneType as an answer; each must be a text \(str\)"),
         (lambda prompts: ["A"] * (len(prompts) - 1) + [b"A"], "gave a bytes as an answer"),
-        (lambda prompts: "A" * len(prompts), "answered with a str; it must give a list of texts"),
+        (lambda prompts: "A" * len(prompts), "returned a str; it must return a list of texts"),
         (lambda prompts: None, "answered with a NoneType"),
     ],
 )

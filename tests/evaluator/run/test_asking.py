@@ -234,7 +234,7 @@ class TestTooLong:
     def test_a_clip_longer_than_a_model_hears_is_refused_before_anybody_is_asked(self, of):
         earlier, short = Short(None), Short()
         with pytest.raises(
-            InputError, match=r"short' hears 0\.5 s at most, and 8 of 8 .* longer clips, such as 'r\d+/audio' of 1 s"
+            InputError, match=r"short' takes 0\.5 s at most, and 8 of 8 .* longer clips, such as 'r\d+/audio' of 1 s"
         ):
             evaluate_models([earlier, of(short)], Lasting(), [Orders()], OPTIONS, leave_out=True)
         assert earlier.asked == short.asked == 0

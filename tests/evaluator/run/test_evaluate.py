@@ -297,7 +297,7 @@ def test_a_task_that_is_not_for_this_kind_of_model_is_refused_before_anything_is
         TaskError, match=r"'talker' cannot embed clips \(it has no embed\), and the task a_coat needs an"
     ):
         run(Talker(), small_data, "a_coat")
-    with pytest.raises(InputError, match=r"the data 'small' have .*a_coat.*, none of which 'talker' can do"):
+    with pytest.raises(InputError, match=r"the data 'small' have .*a_coat.*; 'talker' can do none of them"):
         evaluate_models([Talker()], small_data, None, RunOptions(progress=False))
 
 

@@ -147,7 +147,7 @@ def test_an_audio_encoder_is_refused_where_the_task_is_named_and_left_out_with_a
         unnamed = evaluate_models(models, data, None, options)
     assert {(result.model.id, result.task) for result in unnamed} == expected
     monkeypatch.setattr(evaluation, "default_tasks", lambda recipes: both[:1])
-    with pytest.raises(InputError, match="have toy, none of which 'toy' can do"):
+    with pytest.raises(InputError, match="have toy; 'toy' can do none of them"):
         evaluate_models(models, data, None, options)
 
 

@@ -195,7 +195,7 @@ def test_embeddings_of_another_form_are_refused(files, of_texts):
         ({"texts": None}, "its tensors are"),
         ({"clips": plain["clips"][:31]}, "its clips has 31 numbers, not 32"),
         ({"text_offset": plain["offset"]}, "its text_offset has 12 numbers, not 0"),
-        *(({"texts": np.array(texts)}, f"of which {texts} cannot be of texts") for texts in (48, -1)),
+        *(({"texts": np.array(texts)}, f"{texts} of them cannot be of texts") for texts in (48, -1)),
     ):
         refused(with_embeddings(files, **change), rf"embeddings\.safetensors: .*{message}")
     offset = read_embeddings(texts)["text_offset"]

@@ -112,16 +112,16 @@ def false_claims(made, of_texts, answered, questions):
     files, result, guessed = made["a_coat"].files, made["a_coat"].result, made["guess"].files
     table, tensors = read_samples(files), read_embeddings(files)
     scores, ids = table["score"], table["id"]
-    columns, order = "the columns of its samples are not those of its task", [1, 0, *range(2, 12)]
+    columns, order = "the columns of its samples do not belong to its task", [1, 0, *range(2, 12)]
 
     def scored(values):
         return claiming(with_samples(files, score=values), a_coat=float(values.mean()))
 
     yield scored(np.clip(scores + 0.001, -1, 1)), "a_coat is"
-    yield scored(np.clip(scores + 0.1, -1, 1)), "the interval of a_coat is not that of its samples"
+    yield scored(np.clip(scores + 0.1, -1, 1)), "the interval of a_coat does not match its samples"
     yield with_samples(files, score=scores[order]), "score of a_coat-test-0000"
-    yield with_samples(files, id=[ids[k] for k in order]), "its samples are not those of the data, in their order"
-    yield with_samples(files, cluster=[0.0] * 12), "the clusters of its samples are not those of the data"
+    yield with_samples(files, id=[ids[k] for k in order]), "its samples differ from the data, or are in another order"
+    yield with_samples(files, cluster=[0.0] * 12), "the clusters of its samples do not match the data"
     yield with_json(files, intervals={}), "its intervals are not those that its task has"
     yield claiming(files, null=result.measures["null"] - 1e-5), "null is"
     yield claiming(files, null=None), "null is"
@@ -137,7 +137,7 @@ def false_claims(made, of_texts, answered, questions):
     yield with_embeddings(files, values=tensors["values"][4:]), "it has embeddings of 44 clips, the data have 48"
     yield (
         with_embeddings(files, clips=np.zeros(32, np.uint8)),
-        "its embeddings are of other clips than those of the data",
+        "its embeddings are of other clips than the data's",
     )
     mini = open_data("mini").configuration("a_coat")
     yield with_json(files, fingerprint=mini.fingerprint), "its rows have the digest"
@@ -149,7 +149,7 @@ def false_claims(made, of_texts, answered, questions):
     turned = of_texts.embeddings.values.copy()
     turned[-1] *= -1
     for other, problem in (
-        (replace(of_texts.embeddings, texts=3), "its embeddings are of other clips and texts than those of the data"),
+        (replace(of_texts.embeddings, texts=3), "its embeddings are of other clips and texts than the data's"),
         (replace(of_texts.embeddings, values=of_texts.embeddings.values[:-1]), "it has embeddings of 24 clips and"),
         (replace(of_texts.embeddings, values=turned), "said is"),
     ):

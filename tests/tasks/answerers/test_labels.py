@@ -127,7 +127,7 @@ def test_present_gets_what_labels_without_times_allow(questions):
 @pytest.mark.parametrize("name", ["oracle", "present"])
 def test_who_is_told_labels_hears_nothing(name):
     model = load_model(name)
-    with pytest.raises(ModelError, match=f"'{name}' takes no sound: it answers from the labels of rows"):
+    with pytest.raises(ModelError, match=f"'{name}' reads no sound; each clip needs its labels"):
         model.answer(each([SILENCE]), [direct_prompt(HOW_MANY, ["1", "2"])])
-    with pytest.raises(ModelError, match=f"'{name}' reads labels and takes no sound, so there is no input to control"):
+    with pytest.raises(ModelError, match=f"'{name}' reads labels, not sound, so there is no input to change"):
         load_model(f"without-audio:{name}")
