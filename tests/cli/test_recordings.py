@@ -112,7 +112,7 @@ def test_what_has_no_labels_says_where_they_come_from(sounds, run, tmp_path, cap
         f"note: polybench, polybench_apart and polybench_atoms are left out: {sounds} has no labels; questions are"
     )
     assert "has no labels; prompts are made from classes: " in without_prompts
-    assert without_prompts.endswith("; --set label=COLUMN names a column of metadata.csv, which has animal")
+    assert without_prompts.endswith("; give a column of metadata.csv with --set label=COLUMN: animal")
 
 
 class TestNames:

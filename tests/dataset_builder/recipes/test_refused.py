@@ -38,7 +38,7 @@ ROWS = {
     "binding": [
         ({"conditions_across": ["a"]}, "conditions_across is .*; it must have 2"),
         ({"conditions_across": ["a", "b"], "instances_across": []}, r"instances_across is \[\]; it must have 4"),
-        ({"instances_across": ["a"] * 4}, "instances_across is .*; it has 0"),
+        ({"instances_across": ["a"] * 4}, "instances_across is .*; it must have 0"),
     ],
     "comp_a_order": [
         ({"captions": ["a", "a"]}, "two or three different ones"),
@@ -64,7 +64,7 @@ ROWS = {
     "transforms": [
         ({"parameter": None}, "parameter is None; it must be a number for a copy, and null"),
         ({"scaled": None}, "scaled is None; it must be a number for a copy, and null"),
-        ({"transform": "", "quarter": -1}, "parameter is .*; a copy has a number, a base none"),
+        ({"transform": "", "quarter": -1}, "parameter is .*; it must be a number for a copy, and null for a base"),
         ({"candidate": "same"}, "candidate is 'same'; it is empty where there is a transform"),
         ({"quarter": -1}, "quarter is -1; it is 0 to 3, and -1 for a base"),
     ],
