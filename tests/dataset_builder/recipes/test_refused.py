@@ -66,7 +66,7 @@ ROWS = {
         ({"scaled": None}, "scaled is None; it must be a number for a copy, and null"),
         ({"transform": "", "quarter": -1}, "parameter is .*; it must be a number for a copy, and null for a base"),
         ({"candidate": "same"}, "candidate is 'same'; it must be empty if there is a transform"),
-        ({"quarter": -1}, "quarter is -1; it must be 0 to 3, and -1 for a base"),
+        ({"quarter": -1}, "quarter is -1; it must be 0 to 3, or -1 for a base"),
     ],
     "zero_shot_audio": [({"prompts": [[]]}, r"prompts is \[\[\]\]; each label must have one or more")],
 }
