@@ -104,15 +104,15 @@ def test_what_has_no_labels_says_where_they_come_from(sounds, run, tmp_path, cap
     without_classes, without_captions, without_questions, without_prompts = capsys.readouterr().err.splitlines()
     assert without_classes == (
         "note: a_coat_instances, a_coat_recordings, binding, comp_a_attribute, comp_a_order, composed_retrieval and 6 "
-        f"more are left out: {sounds} has no labels; scenes are mixed from classes: names or whole numbers; --set "
-        "label=COLUMN names a column of metadata.csv, which has animal"
+        f"more are left out: {sounds} has no labels; scenes are mixed from classes: names or whole numbers; give "
+        "a column of metadata.csv with --set label=COLUMN: animal"
     )
     assert without_captions.startswith("note: audio_text_retrieval is left out: ")
     assert without_questions.startswith(
         f"note: polybench, polybench_apart and polybench_atoms are left out: {sounds} has no labels; questions are"
     )
-    assert "has no labels; prompts are made of classes: " in without_prompts
-    assert without_prompts.endswith("; --set label=COLUMN names a column of metadata.csv, which has animal")
+    assert "has no labels; prompts are made from classes: " in without_prompts
+    assert without_prompts.endswith("; give a column of metadata.csv with --set label=COLUMN: animal")
 
 
 class TestNames:

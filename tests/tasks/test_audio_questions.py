@@ -141,7 +141,7 @@ def test_longer_sound_than_a_model_hears_is_cut_and_said(table):
             assert {len(clip.waveform) for (clip,) in clips} == {RATE // 2}
             return super().answer(clips, prompts)
 
-    with pytest.warns(UserWarning, match=r"takes 0\.5 s at most: of 300 of 300 questions"):
+    with pytest.warns(UserWarning, match=r"takes 0\.5 s at most: for 300 of 300 questions"):
         (result,) = evaluate_models([Short("short", ())], open_data(table), [TASK], OPTIONS)
     assert result.cut_clips == 300
 
@@ -157,7 +157,7 @@ def test_the_silence_between_clips_counts_where_they_are_cut(table, tmp_path):
         def answer(self, clips, prompts):
             return ["A"] * len(prompts)
 
-    with pytest.warns(UserWarning, match=r"of 2 of 2 questions"):
+    with pytest.warns(UserWarning, match=r"for 2 of 2 questions"):
         (result,) = evaluate_models([Short("short", ())], data, [TASK], OPTIONS)
     assert result.cut_clips == 2
 
